@@ -1,0 +1,421 @@
+"""Files that are whole or absent: atomic writes, and the one container of models and checkpoints.
+
+A container is laid out as follows; integers are little-endian.
+
+    bytes 0-7      the magic ``HOPEFEAR``
+    bytes 8-11     format number
+    bytes 12-19    length of the manifest
+    bytes 20-51    SHA-256 of bytes 0-19 followed by the manifest
+    manifest       JSON: format, kind, header, and length and SHA-256 of every section;
+                   padded with spaces so that the next section starts at a multiple of 64
+    arrays         a safetensors file
+
+The first 52 bytes mean the same in every format, so damage and a newer format can be told apart.
+Every byte lies under a hash, which finds accidents; hashes are not signatures, so the arrays'
+offsets are checked too and a forged file can at worst hold wrong numbers.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import secrets
+import shutil
+import stat
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from hopefear.errors import HopefearError, ModelError
+
+FORMAT = 1
+MAGIC = b"HOPEFEAR"
+
+_PRELUDE = struct.Struct("<8sIQ")
+_START = _PRELUDE.size + sha256().digest_size
+_ALIGNMENT = 64
+_DTYPES = {
+    "BOOL": np.dtype(np.bool_),
+    "I8": np.dtype("<i1"),
+    "I16": np.dtype("<i2"),
+    "I32": np.dtype("<i4"),
+    "I64": np.dtype("<i8"),
+    "U8": np.dtype("<u1"),
+    "U16": np.dtype("<u2"),
+    "U32": np.dtype("<u4"),
+    "U64": np.dtype("<u8"),
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+}
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+Header = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+Buffer = bytes | bytearray | memoryview
+
+
+def write_atomically(path: str | os.PathLike[str], data: Buffer | Iterable[bytes]) -> None:
+    """Put ``data`` under ``path`` whole, or leave what was there.
+
+    Written to a temporary name in the same folder, synced, renamed, and the folder synced.
+
+    Parameters
+    ----------
+    path : str or path
+        Final name. A link keeps pointing where it did; the file it names is replaced. Devices and
+        pipes cannot be replaced and are written to directly.
+    data : bytes or iterable of bytes
+        The content, or its pieces in order; pieces need not be in memory together.
+
+    Raises
+    ------
+    HopefearError
+        When the file cannot be written. The old file is intact and no temporary file is left
+        (only a killed process leaves one, named ``.hopefear-*.tmp``; it can be deleted).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.txt")
+    >>> write_atomically(path, [b"one ", b"two"])
+    >>> path.read_bytes()
+    b'one two'
+    >>> folder.cleanup()
+    """
+    shown = os.fspath(path)
+    chunks: Iterable[Buffer]
+    chunks = [data] if isinstance(data, bytes | bytearray | memoryview) else data
+    with _named(shown):
+        if _is_stream(shown):
+            with open(shown, "wb") as file:
+                file.writelines(chunks)
+            return
+    target = os.path.realpath(shown)
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".hopefear-{secrets.token_hex(8)}.tmp")
+    try:
+        with _named(shown):
+            # Not tempfile: its mode 0600 would survive the rename and lock out other readers.
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        _fill(handle, chunks, shown)
+        with _named(shown):
+            with suppress(FileNotFoundError):
+                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+            os.replace(temporary, target)
+            _sync_folder(folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def pack(
+    header: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    *,
+    kind: str = "model",
+    finite: Iterable[str] = (),
+) -> bytes:
+    """One container as bytes; the same content always gives the same bytes.
+
+    Parameters
+    ----------
+    header : dict
+        Anything JSON holds. Tuples come back as lists and keys as strings.
+    arrays : dict of str to ndarray
+        Booleans, integers, float32 and float64 of any shape; byte order and strides are normalised.
+    kind : str
+        What the file is, ``model`` or ``checkpoint``; readers refuse another kind.
+    finite : iterable of str
+        Arrays in which a NaN or an infinity is refused.
+
+    Examples
+    --------
+    >>> data = pack({"task": "classify"}, {"w": np.array([0.5, -1.0])})
+    >>> header, arrays = unpack(data, kind="model")
+    >>> header, arrays["w"].tolist()
+    ({'task': 'classify'}, [0.5, -1.0])
+    """
+    return b"".join(_pieces(header, arrays, kind, finite))
+
+
+def unpack(data: Buffer, *, kind: str, name: str = "the data") -> tuple[Header, Arrays]:
+    """Header and arrays of a container, after every byte of it has been checked.
+
+    The arrays are read-only views of ``data`` (copies only where ``data`` is badly aligned).
+
+    Parameters
+    ----------
+    data : bytes
+        Everything the container holds, and nothing after it.
+    kind : str
+        Kind the caller can use.
+    name : str
+        How error messages call the data; :func:`load` gives the path.
+
+    Raises
+    ------
+    ModelError
+        When the data are empty, cut short, changed, not a container, of another kind, or made by
+        a newer version.
+    """
+    view = memoryview(data).cast("B").toreadonly()
+    manifest, start = _read_manifest(view, name)
+    found = manifest["kind"]
+    if found != kind:
+        raise ModelError(f"{name} is a {found}, not a {kind}; give a {kind} file")
+    section = manifest["sections"]["arrays"]
+    end = start + section["length"]
+    if len(view) < end:
+        raise ModelError(
+            f"{name} is truncated: {len(view):,} of {end:,} bytes are there; fetch it again"
+        )
+    if len(view) > end:
+        raise ModelError(
+            f"{name} is damaged: {len(view) - end:,} bytes follow its end; fetch it again"
+        )
+    body = view[start:end]
+    if sha256(body).hexdigest() != section["sha256"]:
+        raise _damaged(name, "its arrays")
+    try:
+        return manifest["header"], _read_arrays(body)
+    except _MALFORMED as error:
+        raise _damaged(name, "the layout of its arrays") from error
+
+
+def save(
+    path: str | os.PathLike[str],
+    kind: str,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    *,
+    finite: Iterable[str] = (),
+) -> None:
+    """Write a container atomically; :func:`pack` and :func:`write_atomically` in one step.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "tiny.model")
+    >>> save(path, "model", {"labels": ["no", "yes"]}, {"w": np.zeros(2, np.float32)})
+    >>> load(path, "model")[0]["labels"]
+    ['no', 'yes']
+    >>> folder.cleanup()
+    """
+    write_atomically(path, _pieces(header, arrays, kind, finite))
+
+
+def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
+    """Read a container from a file; errors as in :func:`unpack`, naming the file."""
+    shown = os.fspath(path)
+    try:
+        with open(shown, "rb") as file:
+            # A huge file of another sort is refused before it is read.
+            start = file.read(len(MAGIC))
+            data = start + file.read() if start == MAGIC else start
+    except OSError as error:
+        raise ModelError(f"cannot read {shown}: {error.strerror}") from error
+    return unpack(data, kind=kind, name=shown)
+
+
+def _pieces(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str, finite: Iterable[str]
+) -> list[bytes]:
+    from safetensors.numpy import save as to_safetensors
+
+    for name in finite:
+        _check_finite(name, arrays[name])
+    body = to_safetensors({name: _storable(name, arrays[name]) for name in sorted(arrays)})
+    manifest = {
+        "format": FORMAT,
+        "kind": kind,
+        "header": header,
+        "sections": {"arrays": {"length": len(body), "sha256": sha256(body).hexdigest()}},
+    }
+    try:
+        text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise HopefearError(
+            f"the header of a {kind} must be plain JSON without NaN or infinity: {error}"
+        ) from error
+    encoded = text.encode("ascii")
+    encoded += b" " * (-(_START + len(encoded)) % _ALIGNMENT)
+    prelude = _PRELUDE.pack(MAGIC, FORMAT, len(encoded))
+    return [prelude, sha256(prelude + encoded).digest(), encoded, body]
+
+
+def _read_manifest(view: memoryview, name: str) -> tuple[dict[str, Any], int]:
+    if not len(view):
+        raise ModelError(f"{name} is empty; was it written by hopefear?")
+    if view[: len(MAGIC)] != MAGIC[: len(view)]:
+        raise ModelError(f"{name} is not a hopefear file; give one that hopefear saved")
+    if len(view) < _START:
+        raise ModelError(f"{name} is truncated: it ends after {len(view)} bytes; fetch it again")
+    _, number, length = _PRELUDE.unpack_from(view)
+    start = _START + length
+    if start > len(view) and number <= FORMAT:
+        raise ModelError(
+            f"{name} is truncated or damaged: it says {start:,} bytes and more, "
+            f"and has {len(view):,}; fetch it again"
+        )
+    digest = sha256(view[: _PRELUDE.size])
+    digest.update(view[_START:start])
+    sound = digest.digest() == view[_PRELUDE.size : _START]
+    if number > FORMAT:
+        doubt = "" if sound else ", unless it is damaged"
+        raise ModelError(
+            f"{name} was made by a newer version (format {number}, this one reads up to {FORMAT})"
+            f"{doubt}; upgrade hopefear"
+        )
+    if not sound:
+        raise _damaged(name, "its header")
+    try:
+        manifest = json.loads(bytes(view[_START:start]))
+        section = manifest["sections"]["arrays"]
+        well_formed = (
+            manifest["format"] == number
+            and list(manifest["sections"]) == ["arrays"]
+            and isinstance(manifest["header"], dict)
+            and isinstance(manifest["kind"], str)
+            and isinstance(section["sha256"], str)
+            and _is_size(section["length"])
+        )
+    except _MALFORMED as error:
+        raise _damaged(name, "its manifest") from error
+    if not well_formed:
+        raise _damaged(name, "its manifest")
+    return manifest, start
+
+
+def _read_arrays(body: memoryview) -> Arrays:
+    # safetensors' own reader copies every array; these are views of the one buffer.
+    start = 8 + int.from_bytes(body[:8], "little")
+    table = json.loads(bytes(body[8:start]))
+    arrays: Arrays = {}
+    expected = 0
+    for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, end = entry["data_offsets"]
+        dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+        if not all(_is_size(number) for number in (begin, end, *shape)) or begin != expected:
+            raise ValueError(f"offsets of {name}")
+        count = math.prod(shape)
+        if end - begin != count * dtype.itemsize or start + end > len(body):
+            raise ValueError(f"size of {name}")
+        flat = np.frombuffer(body, dtype, count, start + begin) if count else np.empty(0, dtype)
+        if dtype == np.bool_ and count and flat.view(np.uint8).max() > 1:
+            raise ValueError(f"booleans of {name}")
+        array = np.require(flat, requirements="A").reshape(shape)
+        array.flags.writeable = False
+        arrays[name] = array
+        expected = end
+    if start + expected != len(body):
+        raise ValueError("bytes between arrays")
+    return arrays
+
+
+def _storable(name: str, array: np.ndarray) -> np.ndarray:
+    if name == "__metadata__":
+        raise HopefearError("an array cannot be called __metadata__, a word of safetensors")
+    dtype = array.dtype.newbyteorder("<")
+    if dtype not in _DTYPES.values():
+        allowed = "booleans, integers of 8 to 64 bits, float32 and float64"
+        raise HopefearError(f"array {name} is {array.dtype}; a file holds {allowed}")
+    return np.asarray(array, dtype=dtype, order="C")
+
+
+def _check_finite(name: str, array: np.ndarray) -> None:
+    if array.dtype.kind != "f":
+        return
+    # The sum is finite only if every term is, and needs no temporary; overflow alone goes further.
+    with np.errstate(all="ignore"):
+        if np.isfinite(array.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise HopefearError(
+            f"array {name} holds {array.flat[bad[0]]} at {bad[0]}: nothing was written; "
+            "lower the rate or scale the features"
+        )
+
+
+def _damaged(name: str, what: str) -> ModelError:
+    return ModelError(f"{name} is damaged: {what} changed since it was written; fetch it again")
+
+
+def _is_size(number: object) -> bool:
+    return type(number) is int and number >= 0
+
+
+def _is_stream(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return not stat.S_ISREG(mode)
+
+
+def _fill(handle: int, chunks: Iterable[Buffer], path: str) -> None:
+    known = sum(map(_size, chunks)) if isinstance(chunks, list) else 0
+    written = 0
+    file = os.fdopen(handle, "wb")
+    try:
+        for chunk in chunks:
+            written += _size(chunk)
+            with _named(path, max(known, written)):
+                file.write(chunk)
+        with _named(path, written):
+            file.flush()
+            os.fsync(handle)
+    except BaseException:
+        # Closing flushes again and fails again; the first error is the one to tell.
+        with suppress(OSError):
+            file.close()
+        raise
+    with _named(path, written):
+        file.close()
+
+
+def _size(chunk: Buffer) -> int:
+    return memoryview(chunk).nbytes
+
+
+def _sync_folder(folder: str) -> None:
+    if os.name != "posix":
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder one may write to but not list
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems cannot sync folders; the rename itself has succeeded.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _named(path: str, size: int = 0) -> Iterator[None]:
+    """Turn an ``OSError`` into one that names the path, and the bytes needed on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in _NO_ROOM:
+            folder = os.path.dirname(os.path.realpath(path))
+            free = shutil.disk_usage(folder).free
+            reason += f" (it needs at least {size:,} bytes, {free:,} are free)"
+        raise HopefearError(f"cannot write {path}: {reason}") from error
