@@ -1,0 +1,279 @@
+"""Scores of class decisions and of class probabilities.
+
+Scores are percentages, 0 to 100. Losses keep their own scales: log loss is in nats, the Brier
+score between 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopefear import __version__
+from hopefear.errors import HopefearError
+
+Scores = dict[str, Any]
+
+
+class Accuracy(NamedTuple):
+    """Share of outputs that equal their reference, of any kind of label.
+
+    ``100 * right / all``
+
+    Parameters
+    ----------
+    unit : str
+        What is counted, for the signature: ``example``, ``token``, ...
+
+    Examples
+    --------
+    >>> metric = Accuracy()
+    >>> metric.value(metric.stats(["a", "b", "b"], ["a", "b", "a"]))["accuracy"]
+    66.66666666666667
+    """
+
+    unit: str = "example"
+
+    def rows(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
+        reference, output = _same_length(reference, output)
+        right = reference == output
+        return np.stack((right, np.ones_like(right)), axis=1).astype(np.int64)
+
+    def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
+        return self.rows(reference, output).sum(axis=0)
+
+    def value(self, stats: NDArray[np.int64]) -> Scores:
+        stats = np.asarray(stats)
+        accuracy = _percent(stats[..., 0], stats[..., 1])
+        return _plain({"accuracy": accuracy, "error": 100.0 - accuracy, "count": stats[..., 1]})
+
+    @property
+    def signature(self) -> str:
+        return f"metric:accuracy|unit:{self.unit}|v:{__version__}"
+
+
+class Classification(NamedTuple):
+    """Accuracy, precision, recall and F1 from the confusion counts.
+
+    ``precision = TP / (TP + FP), recall = TP / (TP + FN), F1 = 2 TP / (2 TP + FP + FN)``
+
+    Parameters
+    ----------
+    n_classes : int
+        References and outputs are class positions below this.
+    positive : int
+        With two classes ``precision``, ``recall`` and ``f1`` are this class's. With more they are
+        the plain mean over the classes (macro), and this is not used.
+
+    Notes
+    -----
+    ``*_micro`` sum the counts over classes; with one label an example they all equal accuracy.
+    A ratio with nothing to divide by is 0. The mean runs over classes that the reference or the
+    output holds, as scikit-learn's does.
+
+    Examples
+    --------
+    >>> metric = Classification()
+    >>> scores = metric.value(metric.stats([1, 1, 0, 0], [1, 0, 0, 0]))
+    >>> scores["accuracy"], scores["precision"], scores["recall"]
+    (75.0, 100.0, 50.0)
+    """
+
+    n_classes: int = 2
+    positive: int = 1
+
+    def rows(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
+        cells = self._cells(reference, output)
+        rows = np.zeros((len(cells), self.n_classes**2), np.int64)
+        rows[np.arange(len(cells)), cells] = 1
+        return rows
+
+    def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
+        return np.bincount(self._cells(reference, output), minlength=self.n_classes**2)
+
+    def value(self, stats: NDArray[np.int64]) -> Scores:
+        confusion = self.confusion(stats)
+        count = confusion.sum(axis=(-1, -2))
+        right = np.diagonal(confusion, axis1=-2, axis2=-1).sum(axis=-1)
+        accuracy = _percent(right, count)
+        scores = {"accuracy": accuracy, "error": 100.0 - accuracy, "count": count}
+        each = self.per_class(stats)
+        if self.n_classes == 2:
+            for name in ("precision", "recall", "f1"):
+                scores[name] = each[name][..., self.positive]
+            return _plain(scores)
+        met = (each["support"] + each["predicted"]) > 0
+        for name in ("precision", "recall", "f1"):
+            total = np.where(met, each[name], 0.0).sum(axis=-1)
+            scores[name] = scores[f"{name}_macro"] = total / np.maximum(met.sum(axis=-1), 1)
+            # Every wrong output is one false positive and one false negative.
+            scores[f"{name}_micro"] = accuracy
+        return _plain(scores)
+
+    def confusion(self, stats: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Counts ``[reference, output]``."""
+        stats = np.asarray(stats)
+        return stats.reshape(*stats.shape[:-1], self.n_classes, self.n_classes)
+
+    def per_class(self, stats: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Precision, recall, F1, ``support`` (in the reference) and ``predicted``, by position."""
+        confusion = self.confusion(stats)
+        right = np.diagonal(confusion, axis1=-2, axis2=-1)
+        support, predicted = confusion.sum(axis=-1), confusion.sum(axis=-2)
+        return {
+            "precision": _percent(right, predicted),
+            "recall": _percent(right, support),
+            "f1": _percent(2 * right, support + predicted),
+            "support": support,
+            "predicted": predicted,
+        }
+
+    @property
+    def signature(self) -> str:
+        how = f"positive:{self.positive}" if self.n_classes == 2 else "average:macro"
+        return f"metric:classification|classes:{self.n_classes}|{how}|v:{__version__}"
+
+    def _cells(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
+        reference, output = _same_length(reference, output)
+        reference = _positions(reference, self.n_classes, "reference")
+        output = _positions(output, self.n_classes, "output")
+        return reference * self.n_classes + output
+
+
+class Probabilities(NamedTuple):
+    """Log loss and Brier score of class probabilities.
+
+    ``log_loss = -mean ln p(y), brier = mean of sum_k (p(k) - [k = y])^2 / 2``
+
+    Parameters
+    ----------
+    n_classes : int
+        Probabilities are ``[examples, n_classes]``; with two classes ``[examples]`` may hold
+        the probability of class 1 alone.
+
+    Notes
+    -----
+    Probabilities of 0 count as 2.2e-16, so that one certain mistake costs 36 nats, not infinity.
+    Statistics are sums of floats here, not counts.
+
+    Examples
+    --------
+    >>> metric = Probabilities()
+    >>> scores = metric.value(metric.stats([1, 0], [0.5, 0.5]))
+    >>> round(scores["log_loss"], 4), scores["brier"]
+    (0.6931, 0.25)
+    """
+
+    n_classes: int = 2
+
+    def rows(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.float64]:
+        p = np.asarray(output, np.float64)
+        if self.n_classes == 2 and p.ndim == 1:
+            p = np.stack((1.0 - p, p), axis=1)
+        reference, p = _same_length(reference, p)
+        y = _positions(reference, self.n_classes, "reference")
+        if p.ndim != 2 or p.shape[1] != self.n_classes:
+            raise HopefearError(
+                f"probabilities of shape {p.shape} do not fit {self.n_classes} classes; "
+                f"give one column for each class"
+            )
+        _check_distributions(p)
+        own = np.zeros_like(p)
+        own[np.arange(len(y)), y] = 1.0
+        loss = -np.log(np.maximum(p[np.arange(len(y)), y], np.finfo(np.float64).eps))
+        return np.stack((loss, ((p - own) ** 2).sum(axis=1) / 2.0, np.ones(len(y))), axis=1)
+
+    def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.float64]:
+        return self.rows(reference, output).sum(axis=0)
+
+    def value(self, stats: NDArray[np.float64]) -> Scores:
+        stats = np.asarray(stats)
+        count = np.maximum(stats[..., 2], 1.0)
+        return _plain({"log_loss": stats[..., 0] / count, "brier": stats[..., 1] / count})
+
+    @property
+    def signature(self) -> str:
+        return f"metric:probabilities|classes:{self.n_classes}|log:ln|brier:half|v:{__version__}"
+
+
+def classification_scores(
+    reference: ArrayLike,
+    output: ArrayLike,
+    *,
+    n_classes: int = 2,
+    positive: int = 1,
+    probabilities: ArrayLike | None = None,
+) -> Scores:
+    """All scores of class decisions, and of probabilities where given, with their signature.
+
+    Parameters
+    ----------
+    reference, output : array of int
+        Class positions.
+    n_classes, positive : int
+        As in `Classification`.
+    probabilities : array, optional
+        As in `Probabilities`; adds ``log_loss`` and ``brier``.
+
+    Examples
+    --------
+    >>> scores = classification_scores([0, 1, 1], [0, 1, 0])
+    >>> scores["recall"], scores["signature"].rpartition("|v:")[0]
+    (50.0, 'metric:classification|classes:2|positive:1')
+    """
+    metric = Classification(n_classes, positive)
+    scores = metric.value(metric.stats(reference, output))
+    scores["signature"] = metric.signature
+    if probabilities is not None:
+        soft = Probabilities(n_classes)
+        scores |= soft.value(soft.stats(reference, probabilities))
+        scores["signature"] += " " + soft.signature
+    return scores
+
+
+def _percent(part, whole):
+    """100 part / whole, and 0 where there is nothing to divide by."""
+    return np.divide(100.0 * part, whole, out=np.zeros(np.shape(whole)), where=whole != 0)
+
+
+def _plain(scores: Scores) -> Scores:
+    return {k: v.item() if np.ndim(v) == 0 else v for k, v in scores.items()}
+
+
+def _same_length(reference: ArrayLike, output: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    a, b = np.asarray(reference), np.asarray(output)
+    if a.ndim != 1 or len(a) != len(np.atleast_1d(b)):
+        raise HopefearError(
+            f"references of shape {a.shape} and outputs of shape {b.shape} do not pair up; "
+            "give one output for each reference"
+        )
+    return a, b
+
+
+def _positions(labels: NDArray[Any], n_classes: int, who: str) -> NDArray[np.int64]:
+    if len(labels) == 0:
+        return np.zeros(0, np.int64)
+    if labels.dtype.kind not in "iub":
+        raise HopefearError(
+            f"{who} labels of type {labels.dtype} are not class positions; "
+            "replace labels by their places in the list of classes"
+        )
+    if labels.min() < 0 or labels.max() >= n_classes:
+        bad = int(np.argmax((labels < 0) | (labels >= n_classes)))
+        raise HopefearError(
+            f"{who} {bad} has class position {labels[bad]}, outside 0 to {n_classes - 1}; "
+            "is n_classes too small?"
+        )
+    return labels.astype(np.int64)
+
+
+def _check_distributions(p: NDArray[np.float64]) -> None:
+    wrong = ~((p >= 0.0) & (p <= 1.0)).all(axis=1) | ~(np.abs(p.sum(axis=1) - 1.0) <= 1e-5)
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        raise HopefearError(
+            f"probabilities of example {bad} are {p[bad].tolist()}; "
+            "they must lie between 0 and 1 and sum to 1"
+        )

@@ -1,0 +1,264 @@
+"""How sure a score or a difference is: resampling over the statistics of single examples.
+
+Scores are recomputed from summed statistics, so corpus-level scores (F1, BLEU) are as good as
+means. Examples with equal statistics are drawn together, by multinomial and binomial counts: the
+same distribution as drawing them one by one, at a cost that does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopefear.errors import HopefearError
+
+CELLS = 1 << 22  # counts held at a time
+
+
+class Metric(Protocol):
+    """What is needed of a metric here: scores for many sums at once, and a signature."""
+
+    def value(self, stats: NDArray[Any]) -> dict[str, Any]: ...
+
+    @property
+    def signature(self) -> str: ...
+
+
+class Interval(NamedTuple):
+    """A score and the bounds between which it stays in ``level`` percent of the resamples."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+    signature: str
+
+
+class Comparison(NamedTuple):
+    """Two systems on the same examples: is the difference chance?"""
+
+    first: float
+    second: float
+    difference: float  # first - second
+    p_value: float
+    low: float  # bounds of the difference, 95 %; nan where the test gives none
+    high: float
+    signature: str
+
+
+def confidence_interval(
+    metric: Metric,
+    rows: ArrayLike,
+    name: str,
+    *,
+    level: float = 95.0,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Interval:
+    """Bootstrap percentile interval of a score (Efron, 1979).
+
+    Parameters
+    ----------
+    metric : Metric
+        Turns summed statistics into scores.
+    rows : array [examples, S]
+        ``metric.rows(reference, output)``.
+    name : str
+        Which score, such as ``f1``.
+    level : float
+        Percent of resamples inside; higher is wider.
+    replicates : int
+        Resamples; more make the bounds steadier, at proportional cost.
+    seed : int
+        Same seed, same bounds.
+
+    Examples
+    --------
+    >>> from hopefear.metrics import Accuracy
+    >>> metric = Accuracy()
+    >>> rows = metric.rows([1] * 100, [1] * 90 + [0] * 10)
+    >>> found = confidence_interval(metric, rows, "accuracy")
+    >>> found.value, found.low < 90 < found.high
+    (90.0, True)
+    """
+    rows = _checked(rows)
+    _check_draws(replicates, level)
+    patterns, counts = _distinct(rows)
+    scores = np.concatenate(
+        [
+            _score(metric, drawn @ patterns, name)
+            for drawn in _resamples(np.random.default_rng(seed), counts, replicates)
+        ]
+    )
+    low, high = np.percentile(scores, (50.0 - level / 2.0, 50.0 + level / 2.0))
+    value = _score(metric, rows.sum(axis=0), name)
+    signature = f"{metric.signature}|score:{name}|test:bootstrap(n={replicates},seed={seed})"
+    return Interval(float(value), float(low), float(high), level, signature)
+
+
+def paired_bootstrap(
+    metric: Metric,
+    first: ArrayLike,
+    second: ArrayLike,
+    name: str,
+    *,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Comparison:
+    """Paired bootstrap test: both systems are scored on the same resamples (Koehn, 2004).
+
+    ``p = (1 + #{|d* - mean d*| >= |d|}) / (1 + replicates)``, two-sided
+
+    Parameters
+    ----------
+    metric : Metric
+        Turns summed statistics into scores.
+    first, second : array [examples, S]
+        Statistics of the two systems, example by example.
+    name : str
+        Which score.
+    replicates : int
+        Resamples; the smallest p there can be is ``1 / (1 + replicates)``.
+    seed : int
+        Same seed, same result.
+
+    Examples
+    --------
+    >>> from hopefear.metrics import Accuracy
+    >>> metric, gold = Accuracy(), [1] * 100
+    >>> a = metric.rows(gold, [1] * 95 + [0] * 5)
+    >>> b = metric.rows(gold, [1] * 60 + [0] * 40)
+    >>> found = paired_bootstrap(metric, a, b, "accuracy")
+    >>> found.difference, found.p_value < 0.01
+    (35.0, True)
+    """
+    a, b = _paired(first, second)
+    _check_draws(replicates)
+    patterns, counts = _distinct(np.hstack((a, b)))
+    one, two = patterns[:, : a.shape[1]], patterns[:, a.shape[1] :]
+    differences = np.concatenate(
+        [
+            _score(metric, drawn @ one, name) - _score(metric, drawn @ two, name)
+            for drawn in _resamples(np.random.default_rng(seed), counts, replicates)
+        ]
+    )
+    low, high = np.percentile(differences, (2.5, 97.5))
+    extremes = np.abs(differences - differences.mean())
+    test = f"paired-bootstrap(n={replicates},seed={seed})"
+    return _compare(metric, a, b, name, extremes, float(low), float(high), test)
+
+
+def approximate_randomisation(
+    metric: Metric,
+    first: ArrayLike,
+    second: ArrayLike,
+    name: str,
+    *,
+    replicates: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Randomisation test: outputs of the two systems trade places by coin (Noreen, 1989).
+
+    ``p = (1 + #{|d*| >= |d|}) / (1 + replicates)``, two-sided
+
+    Parameters
+    ----------
+    metric, first, second, name, seed
+        As in `paired_bootstrap`.
+    replicates : int
+        Shuffles; the smallest p there can be is ``1 / (1 + replicates)``.
+
+    Examples
+    --------
+    >>> from hopefear.metrics import Accuracy
+    >>> metric, gold = Accuracy(), [1] * 100
+    >>> a = metric.rows(gold, [1] * 95 + [0] * 5)
+    >>> approximate_randomisation(metric, a, a, "accuracy").p_value
+    1.0
+    """
+    a, b = _paired(first, second)
+    _check_draws(replicates)
+    # Examples on which both systems have the same statistics change nothing by trading places.
+    differ = (a != b).any(axis=1)
+    patterns, counts = _distinct(np.hstack((a[differ], b[differ])))
+    change = patterns[:, a.shape[1] :] - patterns[:, : a.shape[1]]
+    sum_a, sum_b = a.sum(axis=0), b.sum(axis=0)
+    rng = np.random.default_rng(seed)
+    extremes = []
+    for size in _blocks(replicates, len(counts)):
+        moved = rng.binomial(counts, 0.5, (size, len(counts))) @ change
+        shuffled = _score(metric, sum_a + moved, name) - _score(metric, sum_b - moved, name)
+        extremes.append(np.abs(shuffled))
+    test = f"randomisation(n={replicates},seed={seed})"
+    return _compare(metric, a, b, name, np.concatenate(extremes), np.nan, np.nan, test)
+
+
+def _compare(metric, a, b, name, extremes, low, high, test) -> Comparison:
+    one, two = (float(_score(metric, x.sum(axis=0), name)) for x in (a, b))
+    # Sums in another order may miss equality by rounding, which must not make p smaller.
+    slack = 1e-9 * max(abs(one), abs(two))
+    p = (1 + int((extremes >= abs(one - two) - slack).sum())) / (1 + len(extremes))
+    signature = f"{metric.signature}|score:{name}|test:{test}"
+    return Comparison(one, two, one - two, p, low, high, signature)
+
+
+def _score(metric, stats, name) -> NDArray[np.float64]:
+    scores = metric.value(stats)
+    if name not in scores:
+        raise HopefearError(
+            f"{metric.signature} has no score {name!r}; it has {', '.join(sorted(scores))}"
+        )
+    return np.asarray(scores[name], np.float64)
+
+
+def _distinct(rows) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Different rows, and how often each occurs."""
+    if len(rows) == 0:
+        return rows, np.zeros(0, np.int64)
+    # Any order that brings equal rows together will do; bytes sort faster than many columns.
+    whole = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+    rows = rows[np.argsort(whole.ravel())]
+    starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
+    return rows[starts], np.diff(np.r_[starts, len(rows)])
+
+
+def _resamples(rng, counts, replicates):
+    n = int(counts.sum())
+    for size in _blocks(replicates, len(counts)):
+        yield rng.multinomial(n, counts / n, size)
+
+
+def _blocks(replicates, width):
+    step = max(1, CELLS // max(1, width))
+    for start in range(0, replicates, step):
+        yield min(step, replicates - start)
+
+
+def _checked(rows) -> NDArray[Any]:
+    rows = np.asarray(rows)
+    if rows.ndim != 2 or len(rows) == 0:
+        raise HopefearError(
+            f"statistics of shape {rows.shape}; a test needs rows [examples, S] of at least "
+            "one example, as metric.rows(reference, output) gives"
+        )
+    return rows
+
+
+def _paired(first, second) -> tuple[NDArray[Any], NDArray[Any]]:
+    a, b = _checked(first), _checked(second)
+    if a.shape != b.shape:
+        raise HopefearError(
+            f"statistics of shapes {a.shape} and {b.shape} do not pair up; "
+            "score both systems on the same examples with the same metric"
+        )
+    return a, b
+
+
+def _check_draws(replicates, level=95.0) -> None:
+    if replicates < 1 or not 0.0 < level < 100.0:
+        raise HopefearError(
+            f"replicates={replicates}, level={level:g}: give at least 1 replicate and "
+            "a level between 0 and 100"
+        )
