@@ -1,0 +1,60 @@
+# The front door: Python 3.11 or newer, git and make are all it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
+	--disable-pip-version-check --quiet --editable
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format docs wheel hooks clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; \
+		do printf '  make %-8s %s\n' "$$name" "$$what"; done
+
+demo: $(VENV)/.ready ## install into .venv and train several learners on built-in data
+	$(BIN)/hopefear demo
+
+test: lint ## linters, types, layers and all tests
+	@if [ -d tests/interpreted ]; then \
+		echo "tests of the contracts, interpreted"; \
+		NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/interpreted; fi
+	@echo "the other tests, compiled"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interpreted
+
+lint: $(VENV)/.ready-dev ## linters, types and layers only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready-dev ## put the source in its usual shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.ready-docs ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+wheel: $(BIN)/python ## build a wheel into dist/
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
+
+hooks: $(VENV)/.ready-dev ## check every commit of this clone before it is made
+	git config core.hooksPath hooks
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "hopefear needs Python 3.11 or newer; try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of extras, so that a demo does not wait for test tools.
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	$(INSTALL) .
+	@touch $@
+
+$(VENV)/.ready-%: pyproject.toml | $(BIN)/python
+	$(INSTALL) '.[$*]'
+	@touch $@
