@@ -333,6 +333,18 @@ def test_a_huge_file_of_another_sort_is_not_read(tmp_path):
         tracemalloc.stop()
 
 
+def test_loading_holds_the_file_once(tmp_path):
+    path = tmp_path / "m"
+    save(path, "model", {}, {"w": np.ones(500_000)})
+    tracemalloc.start()
+    try:
+        load(path, "model")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.1 * path.stat().st_size
+
+
 def test_permissions_and_links_survive(tmp_path):
     path, link = tmp_path / "real", tmp_path / "link"
     before = os.umask(0o027)

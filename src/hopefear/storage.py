@@ -220,8 +220,8 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
     try:
         with open(shown, "rb") as file:
             # A huge file of another sort is refused before it is read.
-            start = file.read(len(MAGIC))
-            data = start + file.read() if start == MAGIC else start
+            start = file.peek(len(MAGIC))[: len(MAGIC)]
+            data = file.read() if MAGIC.startswith(start) else start
     except OSError as error:
         raise ModelError(f"cannot read {shown}: {error.strerror}") from error
     return unpack(data, kind=kind, name=shown)
