@@ -1,0 +1,85 @@
+"""How series look: colours for light and dark paper, marker shapes, room that words take."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# One hue per row, ordered so that neighbours differ in lightness as well, which survives every
+# kind of colour blindness. Each has at least 3:1 contrast with its paper.
+LIGHT = ("#0b62a4", "#d9590b", "#0a7d5a", "#a03a9c", "#7a6a00", "#c22f52", "#2b8fb3", "#4a4f57")
+DARK = ("#62b0ee", "#ff9a5c", "#3ecb9b", "#d992dd", "#dcc34d", "#ff7d96", "#86dcf2", "#b9c0ca")
+PAPER = {"light": "#ffffff", "dark": "#15181c"}
+
+# Relative paths around a centre, about seven pixels across and of equal visual weight.
+MARKERS = (
+    "m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z",
+    "m-3-3h6v6h-6z",
+    "m0-4l4 7h-8z",
+    "m0-4.3l4.3 4.3l-4.3 4.3l-4.3-4.3z",
+    "m0 4l4-7h-8z",
+    "m-1.3-4h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7v-2.6h2.7z",
+    "m-4-1.8l2.2-2.2l1.8 2.2l1.8-2.2l2.2 2.2l-2.2 1.8l2.2 1.8l-2.2 2.2l-1.8-2.2l-1.8 2.2"
+    "l-2.2-2.2l2.2-1.8z",
+    "m-4-1.5h8v3h-8z",
+)
+
+_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%")
+
+
+def colour(look: int) -> str:
+    """CSS colour of a look: the page's variable, with the light colour for a lone file."""
+    i = look % len(LIGHT)
+    return f"var(--hf-{i},{LIGHT[i]})"
+
+
+def marker(look: int) -> str:
+    """Relative path of a look's marker; shapes shift when the colours start again."""
+    return MARKERS[(look + look // len(LIGHT)) % len(MARKERS)]
+
+
+def text_width(text: str, size: float) -> float:
+    """Pixels a text needs at a font size, estimated on the generous side."""
+    units = 0.0
+    for char in text:
+        if unicodedata.east_asian_width(char) in "WF":
+            units += 1.0
+        elif char in _NARROW:
+            units += 0.32
+        elif char in _WIDE:
+            units += 0.9
+        else:
+            units += 0.66 if char.isupper() else 0.56
+    return units * size
+
+
+def shorten(text: str, width: float, size: float) -> str:
+    """The text, cut with an ellipsis where it would not fit.
+
+    Examples
+    --------
+    >>> shorten("a rather long label", 60, 12)
+    'a rather l…'
+    """
+    if text_width(text, size) <= width:
+        return text
+    cut = text
+    while cut and text_width(cut + "…", size) > width:
+        cut = cut[:-1]
+    return cut.rstrip() + "…"
+
+
+def wrap(text: str, width: float, size: float) -> list[str]:
+    """Lines of whole words that fit; a word longer than a line is cut short.
+
+    Examples
+    --------
+    >>> wrap("one two three", 50, 12)
+    ['one two', 'three']
+    """
+    lines: list[str] = []
+    for word in text.split():
+        if lines and text_width(f"{lines[-1]} {word}", size) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(shorten(word, width, size))
+    return lines

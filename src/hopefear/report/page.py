@@ -1,0 +1,180 @@
+"""A page: one HTML file with everything inside, for screens, paper and screen readers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Literal
+
+from hopefear import __version__
+from hopefear.report.looks import DARK, LIGHT
+from hopefear.report.markup import escape, inline, paragraphs
+from hopefear.report.plot import Plot
+from hopefear.report.tables import Best, Cell, table, value_text
+
+# Nothing may be fetched and nothing may run, whatever a table cell contains.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_SMALL_WIDTH, _SMALL_HEIGHT = 480, 330
+
+
+class Page:
+    """A report built from top to bottom, then written as one self-contained file.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the page and name of its tab.
+    subtitle : str
+        One line under the heading; may hold ```code```, ``**bold**`` and links.
+    signature : str
+        What the numbers came from; stands in the footer beside the version.
+
+    Examples
+    --------
+    >>> page = Page("Two learners", "on a made-up problem", signature="seed:1")
+    >>> page = page.section("Results").text("Error in **percent**.")
+    >>> page = page.table(["learner", "error"], [["perceptron", 4.0], ["vrda", 3.5]],
+    ...                   highlight={"error": "min"})
+    >>> "<strong>3.5</strong>" in page.html()
+    True
+    """
+
+    def __init__(self, title: str, subtitle: str = "", *, signature: str = "") -> None:
+        self.title, self.subtitle, self.signature = title, subtitle, signature
+        self._body: list[str] = []
+        self._sections: list[tuple[str, str]] = []
+        self._in_section = False
+        self._plots = 0
+
+    def section(self, title: str, level: Literal[2, 3] = 2) -> Page:
+        """Start a section; level 2 is listed in the table of contents, level 3 is not."""
+        if level == 3:
+            return self._put(f"<h3>{escape(title)}</h3>")
+        if self._in_section:
+            self._put("</section>")
+        name = f"s{len(self._sections) + 1}"
+        self._sections.append((name, title))
+        self._in_section = True
+        return self._put(f'<section aria-labelledby="{name}">'
+                         f'<h2 id="{name}">{escape(title)}</h2>')
+
+    def text(self, text: str) -> Page:
+        """Add paragraphs; a blank line parts them, ```code```, ``**bold**``, links work."""
+        return self._put(paragraphs(text))
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Cell]],
+        caption: str = "",
+        align: str | None = None,
+        highlight: Mapping[str, Best] | None = None,
+        notes: str | Sequence[str] | None = None,
+    ) -> Page:
+        """Add a table; columns of numbers stand right and share their decimals.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Headings.
+        rows : sequence of sequences
+            Cells: numbers, texts shown as they are, or None for none.
+        caption : str
+            Says what the table shows.
+        align : str, optional
+            A letter per column: ``l``, ``r`` or ``c``.
+        highlight : mapping, optional
+            From a column to ``"max"`` or ``"min"``: its best values are set bold.
+        notes : str or sequence of str, optional
+            Lines under the table.
+        """
+        return self._put(table(columns, rows, caption, align, highlight, notes))
+
+    def plot(self, plot: Plot, caption: str = "") -> Page:
+        """Add one plot with a caption under it."""
+        return self._put(self._figure(plot, caption))
+
+    def figures(self, plots: Sequence[Plot], captions: Sequence[str] | None = None) -> Page:
+        """Add small plots side by side, as many to a row as the window holds."""
+        below = list(captions) if captions is not None else [""] * len(plots)
+        if len(below) != len(plots):
+            raise ValueError(f"{len(below)} captions for {len(plots)} plots; give equally many")
+        inside = "\n".join(self._figure(p, c, _SMALL_WIDTH, _SMALL_HEIGHT)
+                           for p, c in zip(plots, below, strict=True))
+        return self._put(f'<div class="figures">\n{inside}\n</div>')
+
+    def keyvalues(self, values: Mapping[str, object]) -> Page:
+        """Add names and values, one pair per line."""
+        pairs = "\n".join(f"<dt>{escape(k)}</dt><dd>{escape(value_text(v))}</dd>"
+                          for k, v in values.items())
+        return self._put(f"<dl>\n{pairs}\n</dl>")
+
+    @contextmanager
+    def details(self, title: str, open: bool = False) -> Iterator[Page]:
+        """Fold away what is added inside the ``with`` block; it opens with mouse or keyboard.
+
+        Examples
+        --------
+        >>> page = Page("Run")
+        >>> with page.details("Settings"):
+        ...     _ = page.keyvalues({"rate": 0.1})
+        """
+        self._put(f"<details{' open' if open else ''}><summary>{escape(title)}</summary>")
+        before = len(self._sections)
+        yield self
+        if len(self._sections) != before:
+            raise ValueError(f"a section began inside details {title!r}; begin it before or after, "
+                             "or give it level 3")
+        self._put("</details>")
+
+    def code(self, text: str) -> Page:
+        """Add text with its spacing kept, such as a command or a file."""
+        return self._put(f'<pre tabindex="0"><code>{escape(text)}</code></pre>')
+
+    def html(self) -> str:
+        """The whole page as text."""
+        subtitle = f'\n<p class="subtitle">{inline(self.subtitle)}</p>' if self.subtitle else ""
+        end = "\n</section>" if self._in_section else ""
+        signature = f"<p><code>{escape(self.signature)}</code></p>" if self.signature else ""
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            '<meta name="color-scheme" content="light dark">\n'
+            f"<title>{escape(self.title)}</title>\n<style>\n{_style()}</style>\n</head>\n<body>\n"
+            '<a class="skip" href="#main">Skip to the content</a>\n'
+            f"<header>\n<h1>{escape(self.title)}</h1>{subtitle}\n{self._contents()}</header>\n"
+            '<main id="main">\n' + "\n".join(self._body) + f"{end}\n</main>\n"
+            f"<footer><p>hopefear {escape(__version__)}</p>{signature}</footer>\n</body>\n</html>\n"
+        )
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; a reader sees the old file or the new one, never half of it."""
+        from hopefear.storage import write_atomically
+
+        write_atomically(path, self.html().encode("utf-8"))
+
+    def _put(self, element: str) -> Page:
+        self._body.append(element)
+        return self
+
+    def _figure(self, plot: Plot, caption: str, width: int = 760, height: int = 400) -> str:
+        self._plots += 1
+        below = f"<figcaption>{inline(caption)}</figcaption>" if caption else ""
+        return f"<figure>{plot.to_svg(width, height, f'p{self._plots}')}{below}</figure>"
+
+    def _contents(self) -> str:
+        if len(self._sections) < 2:
+            return ""
+        links = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>'
+                        for name, title in self._sections)
+        return f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>\n'
+
+
+def _style() -> str:
+    text = files("hopefear.report").joinpath("style.css").read_text(encoding="utf-8")
+    for mark, colours in (("LIGHT_COLOURS", LIGHT), ("DARK_COLOURS", DARK)):
+        text = text.replace(mark, " ".join(f"--hf-{i}: {c};" for i, c in enumerate(colours)))
+    return text

@@ -1,0 +1,200 @@
+"""Reports of training runs: what each learned, how fast, how sparse, against which bound."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hopefear.errors import HopefearError
+from hopefear.report.folders import Event, Run, as_number, load_run, look_up
+from hopefear.report.page import Page
+from hopefear.report.plot import Plot
+from hopefear.report.tables import Best, value_text
+
+_LOWER_IS_BETTER = ("error", "loss", "perplexity", "mistakes", "cost", "risk", "nnz")
+_BOUND_COLUMNS = {
+    "mistakes": "mistakes", "theorem1": "Theorem 1", "corollary1": "Corollary 1",
+    "delta": "Δ(u)", "delta_bar": "Δ̄(u)", "R": "R", "G": "G",
+    "comparator_norm": "‖u‖", "comparator_loss": "loss of u", "regime": "regime",
+}
+
+
+def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> Page:
+    """Write one page that shows training runs side by side.
+
+    Parameters
+    ----------
+    folders : sequence of paths
+        Run folders, one or more; each holds ``run.json`` and ``events.jsonl``.
+    out : path
+        HTML file to write.
+
+    Returns
+    -------
+    Page
+        The page as written.
+    """
+    if not folders:
+        raise HopefearError("a report needs at least one run folder, and none was given")
+    runs = _distinct([load_run(folder) for folder in folders], folders)
+    signatures = list(dict.fromkeys(str(r.settings.get("signature", "")) for r in runs))
+    page = Page(runs[0].name if len(runs) == 1 else f"{len(runs)} training runs",
+                _subtitle(runs), signature=" · ".join(s for s in signatures if s))
+    _summary(page, runs)
+    _curves(page, runs)
+    _development(page, runs)
+    _bounds(page, runs)
+    _settings(page, runs)
+    page.write(out)
+    return page
+
+
+def _summary(page: Page, runs: Sequence[Run]) -> None:
+    page.section("Summary")
+    measured = _metrics(runs)
+    kept = {key: title for key, title in (
+        ("epoch", "epochs"), ("samples", "samples"), ("updates", "updates"),
+        ("mistakes", "mistakes"), ("loss", "loss"), ("nnz", "non-zeros"),
+        ("mean_abs_weight", "mean |w|"), ("seconds", "seconds"),
+    ) if any(run.last(key) is not None for run in runs)}
+    columns = ["run", "learner", *(f"best dev {m}" for m in measured), *kept.values()]
+    rows = [[run.name, value_text(run.settings.get("learner")),
+             *(_best(run, m) for m in measured), *(run.last(key) for key in kept)]
+            for run in runs]
+    best = {f"best dev {m}": _direction(m) for m in measured}
+    notes = [f"**{run.name}**: {remark}." for run in runs for remark in run.remarks]
+    page.table(columns, rows, "Where each run stands after its last event.", highlight=best,
+               notes=notes)
+    if len({str(look_up(run.settings, "data", "digest")) for run in runs}) > 1:
+        page.text("**These runs did not see the same data**: their digests differ, so their "
+                  "numbers cannot be compared directly.")
+
+
+def _curves(page: Page, runs: Sequence[Run]) -> None:
+    wanted = (
+        ("mistakes", "Training mistakes", "mistakes so far"),
+        ("loss", "Training loss", "loss"),
+        ("nnz", "Sparsity", "non-zero weights"),
+        ("mean_abs_weight", "Size of the weights", "mean |w|"),
+    )
+    plots = [_compare(runs, title, label, key) for key, title, label in wanted
+             if any(run.curve(key)[0] for run in runs)]
+    if plots:
+        page.section("While training").figures(plots)
+
+
+def _development(page: Page, runs: Sequence[Run]) -> None:
+    plots = [_compare(runs, f"Development {metric}", metric, "dev", metric)
+             for metric in _metrics(runs)]
+    if plots:
+        page.section("On development data").figures(plots)
+
+
+def _bounds(page: Page, runs: Sequence[Run]) -> None:
+    bounded = [run for run in runs if any(_mapping(e, "bound") for e in run.events)]
+    if not bounded:
+        return
+    page.section("Mistakes against the bounds")
+    page.text("The bounds limit the mistakes of a run in terms of a comparator u. They hold for "
+              "every data order, so a curve of mistakes above its bound would be a bug.")
+    plots = []
+    for run in bounded:
+        curves = {key: run.curve("bound", key) for key in ("mistakes", "theorem1", "corollary1")}
+        if not curves["mistakes"][1]:
+            curves["mistakes"] = run.curve("mistakes")
+        tops = [max(y) for _, y in curves.values() if y]
+        far = len(tops) > 1 and max(tops) > 30 * max(min(tops), 1.0)
+        plot = Plot(run.name, run.clock(), "mistakes", y_scale="log" if far else "linear")
+        for look, (key, (x, y)) in enumerate(curves.items()):
+            if y:
+                plot.line(x, y, _BOUND_COLUMNS[key], dashed=key != "mistakes", look=look)
+        plots.append(plot)
+    page.figures(plots)
+    last = [next(filter(None, (_mapping(e, "bound") for e in reversed(run.events))))
+            for run in bounded]
+    shown = [key for key in _BOUND_COLUMNS if any(key in b for b in last)]
+    page.table(["run", *(_BOUND_COLUMNS[key] for key in shown)],
+               [[run.name, *(b.get(key) for key in shown)]
+                for run, b in zip(bounded, last, strict=True)],
+               "Terms of the bounds at the last event.")
+
+
+def _settings(page: Page, runs: Sequence[Run]) -> None:
+    page.section("Settings")
+    flat = [_flatten(run.settings) for run in runs]
+    keys = list(dict.fromkeys(key for settings in flat for key in settings))
+    if len(runs) == 1:
+        page.keyvalues(flat[0])
+        return
+    differ = [k for k in keys if len({value_text(f.get(k)) for f in flat}) > 1]
+    if differ:
+        page.table(["setting", *(run.name for run in runs)],
+                   [[k, *(value_text(f.get(k)) for f in flat)] for k in differ],
+                   "What differs between the runs.", align="l" * (len(runs) + 1))
+    same = {k: flat[0].get(k) for k in keys if k not in differ}
+    if same:
+        with page.details("What the runs share"):
+            page.keyvalues(same)
+
+
+def _compare(runs: Sequence[Run], title: str, label: str, *keys: str) -> Plot:
+    drawn = [(look, run, *run.curve(*keys)) for look, run in enumerate(runs)]
+    clocks = dict.fromkeys(run.clock() for _, run, x, _ in drawn if x)
+    plot = Plot(title, " or ".join(clocks), label)
+    for look, run, x, y in drawn:
+        if x:
+            plot.line(x, y, run.name, look=look)
+    return plot
+
+
+def _distinct(runs: Sequence[Run], folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
+    names = [run.name for run in runs]
+    if len(set(names)) == len(names):
+        return list(runs)
+    # Equal folder names: lengthen all by their parents; a folder given twice gets a number.
+    longer = ["/".join(Path(folder).resolve().parts[-2:]) for folder in folders]
+    return [run._replace(name=name if longer.count(name) == 1 else f"{name} #{i + 1}")
+            for i, (run, name) in enumerate(zip(runs, longer, strict=True))]
+
+
+def _subtitle(runs: Sequence[Run]) -> str:
+    tasks = list(dict.fromkeys(str(r.settings["task"]) for r in runs if "task" in r.settings))
+    learners = list(dict.fromkeys(str(r.settings["learner"]) for r in runs
+                                  if "learner" in r.settings))
+    return " · ".join(part for part in (", ".join(tasks), ", ".join(learners)) if part)
+
+
+def _metrics(runs: Sequence[Run]) -> list[str]:
+    scores = [_mapping(event, "dev") for run in runs for event in run.events]
+    return list(dict.fromkeys(name for dev in scores for name, value in dev.items()
+                              if as_number(value) is not None))
+
+
+def _best(run: Run, metric: str) -> float | None:
+    values = [v for v in run.curve("dev", metric)[1] if math.isfinite(v)]
+    if not values:
+        return None
+    return max(values) if _direction(metric) == "max" else min(values)
+
+
+def _direction(metric: str) -> Best:
+    lower = any(word in metric.lower() for word in _LOWER_IS_BETTER)
+    return "min" if lower else "max"
+
+
+def _mapping(event: Event, key: str) -> dict[str, Any]:
+    found = event.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _flatten(settings: dict[str, Any], above: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{above}{key}.")
+        else:
+            flat[f"{above}{key}"] = value
+    return flat
