@@ -218,10 +218,14 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
     """Read a container from a file; errors as in :func:`unpack`, naming the file."""
     shown = os.fspath(path)
     try:
-        with open(shown, "rb") as file:
-            # A huge file of another sort is refused before it is read.
-            start = file.peek(len(MAGIC))[: len(MAGIC)]
-            data = file.read() if MAGIC.startswith(start) else start
+        # Unbuffered: a buffer is joined to the rest, which would hold the file twice.
+        with open(shown, "rb", buffering=0) as file:
+            data = file.read(len(MAGIC))
+            if data == MAGIC:  # a huge file of another sort is refused unread
+                if file.seekable():
+                    file.seek(0)
+                    data = b""
+                data += file.readall()
     except OSError as error:
         raise ModelError(f"cannot read {shown}: {error.strerror}") from error
     return unpack(data, kind=kind, name=shown)
