@@ -25,7 +25,7 @@ from safetensors.numpy import save as safetensors_save
 
 from hopefear import storage
 from hopefear.errors import HopefearError, ModelError
-from hopefear.storage import load, pack, save, unpack, write_atomically
+from hopefear.storage import atomic, load, pack, save, unpack, write_atomically
 
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
 PRELUDE = 52
@@ -394,7 +394,7 @@ def test_any_failing_step_leaves_the_old_file(tmp_path, monkeypatch, call, error
 
     expected = HopefearError if isinstance(error, OSError) else KeyboardInterrupt
     with monkeypatch.context() as patch:
-        patch.setattr(storage.os, call, fail)
+        patch.setattr(atomic.os, call, fail)
         with pytest.raises(expected) as raised:
             write_atomically(path, b"new" * 1000)
     if call == "fsync" and expected is HopefearError:
