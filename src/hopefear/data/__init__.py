@@ -1,0 +1,1 @@
+"""Files into read-only arrays: readers, writers, the on-disk cache."""

@@ -1,0 +1,302 @@
+"""Bytes in and out: plain or compressed files, standard input, whole lines in blocks."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from hopefear.errors import HopefearError, InputError
+
+BLOCK_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 28
+PADDING = 16  # newlines behind every block, so that kernels may look ahead without a check
+
+_MAGIC = {
+    "gzip": b"\x1f\x8b\x08",
+    "xz": b"\xfd7zXZ\x00",
+    "bzip2": b"BZh",
+    "zstd": b"\x28\xb5\x2f\xfd",
+}
+_SUFFIX = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2", ".zst": "zstd"}
+_BOM = b"\xef\xbb\xbf"
+
+
+def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
+    """Open a file for reading, unpacked on the way; every failure is a HopefearError.
+
+    Compression is known by the first bytes of the file, so a wrong or missing suffix does no
+    harm; a suffix that promises what the bytes do not hold is refused.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain, ``.gz``, ``.xz``, ``.bz2`` or ``.zst`` file; ``-`` is standard input.
+    """
+    name = os.fspath(path)
+    try:
+        if name == "-":
+            raw: Any = sys.stdin.buffer
+        else:
+            raw = open(name, "rb")  # noqa: SIM115 - handed on to the caller
+    except (OSError, ValueError) as error:
+        raise HopefearError(f"{name}: cannot be read: {_reason(error)}") from error
+    if not isinstance(raw, io.BufferedReader):
+        raw = io.BufferedReader(_Reader(raw, name))
+    try:
+        stream = _unpacked(raw, raw.peek(6)[:6], name)
+    except BaseException as error:
+        if name != "-":
+            raw.close()
+        if isinstance(error, OSError):
+            raise HopefearError(f"{name}: cannot be read: {_reason(error)}") from error
+        raise
+    return io.BufferedReader(_Reader(stream, name, raw), BLOCK_BYTES)
+
+
+def _unpacked(raw: Any, head: bytes, name: str) -> Any:
+    promised = _SUFFIX.get(Path(name).suffix.lower())
+    found = next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), None)
+    if found == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):
+        found = None  # text may begin with BZh
+    if promised and found != promised:
+        raise InputError(name, 0, f"{promised} data, as the name says", _shown(head))
+    if found == "gzip":
+        return gzip.GzipFile(fileobj=raw)
+    if found == "xz":
+        return lzma.LZMAFile(raw)
+    if found == "bzip2":
+        return bz2.BZ2File(raw)
+    if found == "zstd":
+        return _Zstd(raw, name)
+    return raw
+
+
+class _Reader(io.RawIOBase):
+    """A stream whose failures name the file."""
+
+    def __init__(self, stream: Any, name: str, raw: Any = None) -> None:
+        self._stream, self._name, self._raw = stream, name, raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._stream.readinto(buffer)
+        except EOFError as error:
+            raise HopefearError(f"{self._name}: the compressed data is cut short") from error
+        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, ValueError) as error:
+            raise HopefearError(
+                f"{self._name}: the compressed data is damaged: {error}"
+            ) from error
+        except OSError as error:
+            raise HopefearError(f"{self._name}: cannot be read: {_reason(error)}") from error
+
+    def close(self) -> None:
+        # Standard input belongs to the process; unpackers leave the file beneath them open.
+        if not self.closed and self._name != "-":
+            for stream in (self._stream, self._raw):
+                if stream is not None:
+                    stream.close()
+        super().close()
+
+
+class _Zstd:
+    """Zstandard frames; a missing end is an error, which the library's own reader forgives."""
+
+    def __init__(self, raw: Any, name: str) -> None:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise HopefearError(
+                f"{name}: reading .zst needs the package zstandard; install hopefear[zstd]"
+            ) from error
+        self._raw, self._library = raw, zstandard
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._left, self._fresh = b"", True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            packed = self._frame.unused_data if self._frame.eof else b""
+            packed = packed or self._raw.read(1 << 17)
+            if self._frame.eof:
+                self._frame = self._library.ZstdDecompressor().decompressobj()
+                self._fresh = True
+            if not packed:
+                if not self._fresh:
+                    raise EOFError
+                return 0
+            self._fresh = False
+            try:
+                self._left = self._frame.decompress(packed)
+            except self._library.ZstdError as error:
+                raise ValueError(str(error)) from error
+        size = min(len(buffer), len(self._left))
+        buffer[:size] = self._left[:size]
+        self._left = self._left[size:]
+        return size
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def read_blocks(
+    path: str | os.PathLike[str], size: int = BLOCK_BYTES
+) -> Iterator[tuple[bytes, int]]:
+    """Yield ``(block, first line number)``; every block ends with a newline.
+
+    Parameters
+    ----------
+    path : str or path
+        As for :func:`open_bytes`. A byte-order mark is dropped.
+    size : int
+        Bytes to read at a time; larger needs more memory and fewer steps. A longer line makes a
+        longer block.
+    """
+    for buffer, length, line in fill_blocks(path, size):
+        yield buffer[:length].tobytes(), line
+
+
+def fill_blocks(
+    path: str | os.PathLike[str], size: int = BLOCK_BYTES, max_line: int = MAX_LINE_BYTES
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Like :func:`read_blocks`, without a copy: ``(buffer, length, first line number)``.
+
+    The buffer is used again for the next block; behind ``length`` it holds newlines.
+    """
+    name = os.fspath(path)
+    buffer = np.empty(size + PADDING, np.uint8)
+    kept, line, first = 0, 1, True
+    tail = b""
+    with open_bytes(path) as stream:
+        while True:
+            if kept == len(buffer) - PADDING:
+                if kept >= max_line:
+                    raise InputError(name, line, f"lines of at most {max_line} bytes", "more")
+                buffer = np.concatenate([buffer, np.empty(kept, np.uint8)])
+            got = stream.readinto(buffer[kept : len(buffer) - PADDING].data)
+            have = kept + got
+            if first:
+                have = _without_mark(buffer, have, name)
+                first = False
+            if got == 0:
+                if have:
+                    buffer[have] = 10
+                    yield _padded(buffer, have + 1), have + 1, line
+                return
+            end = _last_newline(buffer, kept, have)
+            if end == 0:
+                kept = have
+                continue
+            tail = buffer[end:have].tobytes()
+            yield _padded(buffer, end), end, line
+            line += count_lines(buffer[:end])
+            kept = len(tail)
+            buffer[:kept] = np.frombuffer(tail, np.uint8)
+
+
+def count_lines(text: np.ndarray) -> int:
+    """Newlines in an array of bytes."""
+    return int(np.count_nonzero(text == 10))
+
+
+def line_of(buffer: np.ndarray, position: int, first_line: int) -> int:
+    """Number of the line that holds this byte."""
+    return first_line + count_lines(buffer[:position])
+
+
+def _padded(buffer: np.ndarray, length: int) -> np.ndarray:
+    buffer[length : length + PADDING - 1] = 10
+    return buffer
+
+
+def _last_newline(buffer: np.ndarray, start: int, stop: int) -> int:
+    """Position behind the last newline in ``buffer[start:stop]``, 0 when there is none."""
+    step = 1 << 12
+    for begin in range(max(start, stop - step), start - step, -step):
+        begin = max(begin, start)
+        found = buffer[begin : min(begin + step, stop)].tobytes().rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        if begin == start:
+            break
+    return 0
+
+
+def _without_mark(buffer: np.ndarray, have: int, name: str) -> int:
+    head = buffer[: min(have, 4)].tobytes()
+    if head.startswith(_BOM):
+        buffer[: have - 3] = buffer[3:have].copy()
+        return have - 3
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(name, 1, "UTF-8 text", "UTF-16 text; convert it first")
+    return have
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that takes its name only when all of it is on disk.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = Path(folder, "a.txt")
+    ...     with atomic_write(target) as out:
+    ...         _ = out.write(b"hope")
+    ...     target.read_bytes()
+    b'hope'
+    """
+    name = os.fspath(path)
+    folder, base = os.path.split(os.path.abspath(name))
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{base}.", suffix=".part", dir=folder)
+        with os.fdopen(handle, "w+b") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, name)
+        temporary = ""
+        _sync_folder(folder)
+    except OSError as error:
+        raise HopefearError(f"{name}: cannot be written: {_reason(error)}") from error
+    finally:
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: str) -> None:
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _reason(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _shown(data: bytes) -> str:
+    return data.decode("ascii", "backslashreplace") if data else "an empty file"

@@ -1,0 +1,92 @@
+"""Labels: from what a file or a user gives to names and codes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hopefear.errors import HopefearError
+
+
+def class_name(label: Any) -> str:
+    """Canonical text of a label: whole numbers without a fraction, other numbers as repr.
+
+    Examples
+    --------
+    >>> class_name(1.0), class_name(-1), class_name(0.5), class_name("spam")
+    ('1', '-1', '0.5', 'spam')
+    """
+    if isinstance(label, bool | np.bool_):
+        return str(int(label))
+    if isinstance(label, int | np.integer):
+        return str(int(label))
+    if isinstance(label, float | np.floating):
+        value = float(label)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
+    return str(label)
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Sorted distinct values; a sort and a mask, far quicker than numpy.unique on integers."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
+
+
+def sort_classes(names: Sequence[str]) -> tuple[str, ...]:
+    """Class names by number where all are numbers, else as text."""
+    numbers = [_number(name) for name in names]
+    if all(math.isfinite(v) for v in numbers):
+        return tuple(name for _, name in sorted(zip(numbers, names, strict=True)))
+    return tuple(sorted(names))
+
+
+def classes_of(y: np.ndarray) -> tuple[str, ...]:
+    """Class names of the labels in an array."""
+    return sort_classes(sorted({class_name(v) for v in _distinct_labels(y)}))
+
+
+def class_codes(y: np.ndarray, classes: Sequence[str]) -> np.ndarray:
+    """Position in classes of every label, -1 where it has none."""
+    known = {name: code for code, name in enumerate(classes)}
+    values = _distinct_labels(y)
+    codes = np.array([known.get(class_name(v), -1) for v in values], np.int32)
+    if not len(values):
+        return np.zeros(y.shape, np.int32)
+    if y.dtype == object:
+        table = {class_name(v): c for v, c in zip(values, codes, strict=True)}
+        return np.array([table[class_name(v)] for v in y], np.int32)
+    return codes[np.searchsorted(values, y)]
+
+
+def number_codes(labels: np.ndarray, classes: Sequence[str]) -> np.ndarray:
+    """Codes of numeric labels as read from a file; nan (no label) and others become -1."""
+    numbers = np.array([_number(name) for name in classes])
+    order = np.argsort(numbers)
+    table = numbers[order]
+    if not len(table):
+        return np.full(len(labels), -1, np.int32)
+    place = np.minimum(np.searchsorted(table, labels), len(table) - 1)
+    return np.where(table[place] == labels, order[place], -1).astype(np.int32)
+
+
+def _distinct_labels(y: np.ndarray) -> Any:
+    if y.ndim != 1:
+        raise HopefearError(f"y must have one label a row, but its shape is {y.shape}")
+    if y.dtype == object:
+        return list({class_name(v): v for v in y}.values())
+    values = distinct(y)
+    if np.issubdtype(y.dtype, np.floating) and not np.isfinite(values).all():
+        raise HopefearError("y holds NaN or infinity; leave rows without a label out")
+    return values
+
+
+def _number(name: str) -> float:
+    try:
+        return float(name)
+    except ValueError:
+        return math.nan

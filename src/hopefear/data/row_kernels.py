@@ -1,0 +1,87 @@
+"""Kernels over the arrays of sparse rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def transform_values(indptr, values, how, norm):
+    """New values: 0 as they are, 1 presence, 2 signed log(1 + |v|); norm 1 is unit length."""
+    new = np.empty(len(values), np.float32)
+    for i in range(len(indptr) - 1):
+        square = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            v = np.float64(values[k])
+            if how == 1:
+                v = 1.0 if v != 0.0 else 0.0
+            elif how == 2:
+                v = np.log1p(v) if v >= 0.0 else -np.log1p(-v)
+            new[k] = v
+            square += v * v
+        if norm == 1 and square > 0.0:
+            scale = 1.0 / np.sqrt(square)
+            for k in range(indptr[i], indptr[i + 1]):
+                new[k] = new[k] * scale
+    return new
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(indptr, indices, values, chosen):
+    """``(indptr, indices, values)`` of the chosen rows."""
+    new_indptr = np.zeros(len(chosen) + 1, np.int64)
+    for i in range(len(chosen)):
+        new_indptr[i + 1] = new_indptr[i] + indptr[chosen[i] + 1] - indptr[chosen[i]]
+    new_indices = np.empty(new_indptr[-1], indices.dtype)
+    new_values = np.empty(new_indptr[-1], values.dtype)
+    for i in range(len(chosen)):
+        size = new_indptr[i + 1] - new_indptr[i]
+        for k in range(size):
+            new_indices[new_indptr[i] + k] = indices[indptr[chosen[i]] + k]
+            new_values[new_indptr[i] + k] = values[indptr[chosen[i]] + k]
+    return new_indptr, new_indices, new_values
+
+
+@njit(cache=True, nogil=True)
+def drop_unknown(indptr, columns, values):
+    """The same rows without the places whose column is -1."""
+    new_indptr = np.zeros(len(indptr), np.int64)
+    new_columns = np.empty(len(columns), np.int32)
+    new_values = np.empty(len(values), np.float32)
+    place = 0
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            if columns[k] >= 0:
+                new_columns[place] = columns[k]
+                new_values[place] = values[k]
+                place += 1
+        new_indptr[i + 1] = place
+    return new_indptr, new_columns[:place], new_values[:place]
+
+
+@njit(cache=True, nogil=True)
+def sort_count_rows(indptr, indices, counts):
+    """Order the places of each row by column, in the given arrays; counts are whole numbers."""
+    longest = 0
+    for i in range(len(indptr) - 1):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    keys = np.empty(longest, np.int64)
+    for i in range(len(indptr) - 1):
+        begin, size = indptr[i], indptr[i + 1] - indptr[i]
+        # Column and count in one integer: sorting those needs no permutation.
+        for k in range(size):
+            keys[k] = (np.int64(indices[begin + k]) << 32) | np.int64(counts[begin + k])
+        keys[:size].sort()
+        for k in range(size):
+            indices[begin + k] = keys[k] >> 32
+            counts[begin + k] = keys[k] & 0xFFFFFFFF
+
+
+@njit(cache=True, nogil=True)
+def first_non_finite(values):
+    """Position of the first nan or infinity, -1 when there is none."""
+    for k in range(len(values)):
+        if not np.isfinite(values[k]):
+            return k
+    return -1

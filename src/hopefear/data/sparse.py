@@ -1,0 +1,248 @@
+"""Sparse rows with labels: what every classifier is trained on."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.data.labels import class_codes, classes_of
+from hopefear.data.row_kernels import first_non_finite, gather_rows, transform_values
+from hopefear.errors import HopefearError, InputError
+from hopefear.features import FeatureMap, IdentityFeatures
+
+VALUES = ("counts", "presence", "log")
+NORMS = ("none", "l2")
+
+
+class SparseRows(NamedTuple):
+    """The arrays a kernel sees; all read-only and contiguous.
+
+    Row i has the columns ``indices[indptr[i]:indptr[i + 1]]``, rising.
+    """
+
+    indptr: np.ndarray  # int64[n + 1]
+    indices: np.ndarray  # int32[nnz]
+    values: np.ndarray  # float32[nnz]
+    labels: np.ndarray  # int32[n], position in classes; -1 = unknown
+    weights: np.ndarray  # float32[n]
+
+
+DTYPES = SparseRows(*(np.dtype(t) for t in ("i8", "i4", "f4", "i4", "f4")))  # type: ignore[arg-type]
+
+
+class SparseDataset:
+    """Rows, and what their columns and labels mean.
+
+    Parameters
+    ----------
+    rows : SparseRows
+        The arrays; other types are converted, and all become read-only.
+    n_features : int
+        Number of columns.
+    classes : sequence of str
+        Class names in the order of the label codes.
+    features : FeatureMap, optional
+        Meaning of the columns; plain numbers by default.
+    source : str
+        Where the data came from, for messages and model files.
+    digest : str, optional
+        Known content hash; computed when first asked for otherwise.
+
+    Examples
+    --------
+    >>> data = SparseDataset.from_csr([[0.0, 2.0], [1.0, 0.0]], ["ham", "spam"])
+    >>> data.classes, data.rows.indices.tolist(), data.rows.labels.tolist()
+    (('ham', 'spam'), [1, 0], [0, 1])
+    """
+
+    def __init__(
+        self,
+        rows: SparseRows,
+        n_features: int,
+        classes: Sequence[str],
+        features: FeatureMap | None = None,
+        source: str = "memory",
+        digest: str | None = None,
+    ) -> None:
+        self.rows = SparseRows(
+            *(_frozen(a, t) for a, t in zip(rows, DTYPES, strict=True))  # type: ignore[arg-type]
+        )
+        self.features = IdentityFeatures(n_features) if features is None else features
+        if self.features.size != n_features:
+            raise HopefearError(
+                f"a dataset of {n_features} columns needs a feature map of that size, "
+                f"not of {self.features.size}"
+            )
+        self.n_features = n_features
+        self.classes = tuple(classes)
+        self.source = source
+        if digest is not None:
+            self.__dict__["digest"] = digest
+
+    def __len__(self) -> int:
+        return len(self.rows.labels)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SparseDataset {self.source}: {len(self)} rows, {self.n_features} features, "
+            f"{len(self.rows.indices)} values, {len(self.classes)} classes>"
+        )
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: shapes, classes and every array."""
+        parts = {f: array_digest(a) for f, a in zip(SparseRows._fields, self.rows, strict=True)}
+        return content_digest(parts, self.n_features, self.classes)
+
+    @classmethod
+    def from_csr(
+        cls,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        classes: Sequence[str] | None = None,
+    ) -> SparseDataset:
+        """Take a SciPy sparse matrix or a dense array; shared, not copied, where types allow.
+
+        Parameters
+        ----------
+        X : sparse or dense matrix
+            One row an example. NaN and infinity are refused with their place.
+        y : sequence, optional
+            Labels, numbers or strings; without it every label is unknown.
+        sample_weight : sequence of float, optional
+            Weight of each row, 1 by default.
+        classes : sequence of str, optional
+            Class names to use; a label outside them is unknown (-1). By default the labels of y.
+        """
+        from scipy import sparse
+
+        try:
+            matrix = sparse.csr_array(X)
+            if matrix.ndim != 2:
+                raise ValueError(f"{matrix.ndim} dimensions")
+            values = np.asarray(matrix.data, np.float64 if matrix.dtype != np.float32 else None)
+        except (TypeError, ValueError) as error:
+            raise InputError("X", 0, "a matrix of numbers", str(error)) from error
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+            values = matrix.data
+        n, width = matrix.shape
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float32, copy=False)
+        bad = first_non_finite(values)
+        if bad >= 0:
+            row = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1
+            raise InputError(
+                f"X[{row}, {int(matrix.indices[bad])}]", 0, "a finite float32 number",
+                str(matrix.data[bad]),
+            )
+        weights = np.ones(n, np.float32) if sample_weight is None else sample_weight
+        weights = np.asarray(weights, np.float32)
+        labels = np.full(n, -1, np.int32)
+        if y is not None:
+            y = np.asarray(y)
+            classes = classes_of(y) if classes is None else tuple(classes)
+            labels = class_codes(y, classes)
+        for name, vector in (("y", labels), ("sample_weight", weights)):
+            if vector.shape != (n,):
+                raise HopefearError(f"X has {n} rows, but {name} has shape {vector.shape}")
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise HopefearError("sample_weight must be finite and not negative")
+        rows = SparseRows(matrix.indptr, matrix.indices, values, labels, weights)
+        return cls(rows, width, classes or ())
+
+    def to_csr(self) -> Any:
+        """The values as a SciPy CSR array that shares memory with this dataset."""
+        from scipy import sparse
+
+        r = self.rows
+        return sparse.csr_array((r.values, r.indices, r.indptr), (len(self), self.n_features))
+
+    def transformed(self, values: str = "counts", norm: str = "none") -> SparseDataset:
+        """Values of every row changed; columns, labels and weights shared with this dataset.
+
+        Parameters
+        ----------
+        values : {"counts", "presence", "log"}
+            As they are; 1 for every value but 0; or ``sign(v) * log(1 + |v|)``.
+        norm : {"none", "l2"}
+            ``l2`` divides each row by its length afterwards.
+
+        Examples
+        --------
+        >>> data = SparseDataset.from_csr([[3.0, 0.0, 4.0]])
+        >>> data.transformed(norm="l2").rows.values.round(2).tolist()
+        [0.6000000238418579, 0.800000011920929]
+        """
+        check_transform(values, norm)
+        if values == "counts" and norm == "none":
+            return self
+        new = transform_values(
+            self.rows.indptr, self.rows.values, VALUES.index(values), NORMS.index(norm)
+        )
+        return self._with(self.rows._replace(values=new))
+
+    def take(self, rows: Any) -> SparseDataset:
+        """The given rows, in the given order; a mask of booleans works too."""
+        chosen = np.asarray(rows)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self)):
+            raise HopefearError(f"rows outside 0 to {len(self) - 1} were asked for")
+        r = self.rows
+        indptr, indices, values = gather_rows(r.indptr, r.indices, r.values, chosen)
+        picked = SparseRows(indptr, indices, values, r.labels[chosen], r.weights[chosen])
+        return self._with(picked)
+
+    def split(self, fraction: float, seed: int = 1) -> tuple[SparseDataset, SparseDataset]:
+        """``(rest, held out)``: a random part of the rows put aside, both in file order.
+
+        Parameters
+        ----------
+        fraction : float
+            Share of the rows to hold out, between 0 and 1.
+        seed : int
+            The same seed holds out the same rows.
+        """
+        if not 0 < fraction < 1:
+            raise HopefearError(f"the held-out fraction must be between 0 and 1, not {fraction}")
+        count = min(max(1, round(len(self) * fraction)), len(self) - 1)
+        if count < 1:
+            raise HopefearError(f"{self.source}: {len(self)} rows are too few to hold some out")
+        held = np.zeros(len(self), bool)
+        held[np.random.default_rng(seed).permutation(len(self))[:count]] = True
+        return self.take(~held), self.take(held)
+
+    def _with(self, rows: SparseRows) -> SparseDataset:
+        return SparseDataset(rows, self.n_features, self.classes, self.features, self.source)
+
+
+def check_transform(values: str, norm: str) -> None:
+    """HopefearError for a transform that does not exist."""
+    if values not in VALUES:
+        raise HopefearError(f"values must be one of {', '.join(VALUES)}, not {values!r}")
+    if norm not in NORMS:
+        raise HopefearError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
+
+
+def array_digest(array: np.ndarray) -> str:
+    """SHA-256 of an array's bytes."""
+    return hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).data).hexdigest()
+
+
+def content_digest(parts: dict[str, str], n_features: int, classes: Sequence[str]) -> str:
+    """One hash from those of the arrays; the same for data in memory and in a cache."""
+    text = json.dumps([n_features, list(classes), [parts[f] for f in SparseRows._fields]])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _frozen(array: Any, dtype: np.dtype) -> np.ndarray:
+    view = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,45 @@
+"""From the parts in a model file back to a feature map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hopefear.errors import ModelError
+from hopefear.features.hashed import HashedFeatures
+from hopefear.features.identity import IdentityFeatures
+from hopefear.features.interface import FeatureMap
+from hopefear.features.ngrams import NGramFeatures
+from hopefear.features.table import TableFeatures
+
+KINDS: dict[str, type[FeatureMap]] = {
+    cls.kind: cls for cls in (IdentityFeatures, TableFeatures, NGramFeatures, HashedFeatures)
+}
+
+
+def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureMap:
+    """Rebuild the map that ``to_header()`` and ``arrays()`` were taken from.
+
+    The parts are not trusted: anything inconsistent is a ModelError, and nothing is allocated by
+    a size that only the header claims.
+
+    Parameters
+    ----------
+    header : mapping
+        What ``to_header()`` gave, after a trip through JSON.
+    arrays : mapping of str to array
+        What ``arrays()`` gave, no more and no less.
+
+    Examples
+    --------
+    >>> from_parts({"kind": "identity", "size": 3, "named": False}, {}).name(2)
+    '2'
+    """
+    if not isinstance(header, Mapping):
+        raise ModelError(f"feature map: expected a JSON object, found {type(header).__name__}")
+    kind = header.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ModelError(f"feature map: expected kind in {sorted(KINDS)}, found {kind!r:.60}")
+    return KINDS[kind].from_parts(header, arrays)
