@@ -32,7 +32,10 @@ def fit(problem: common.Problem, C: float) -> Fit:
 
 
 def at_most(problem: common.Problem, limit: int, *, steps: int = 8) -> Fit:
-    """The fit with the most non-zero weights up to ``limit``, by bisection on log C."""
+    """The fit with the most non-zero weights up to ``limit``, by bisection on log C.
+
+    That is not the lowest error up to the limit: past some C more weights only fit the noise.
+    """
     low, high = 1e-2, 1e3
     found = fit(problem, low)
     for _ in range(steps):

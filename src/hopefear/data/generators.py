@@ -63,7 +63,7 @@ class SparseLinear(NamedTuple):
         from hopefear.data.sparse import SparseDataset, SparseRows
 
         rows = SparseRows(self.indptr, self.indices, self.values, self.labels, self.weights)
-        return SparseDataset(rows, n_features=self.n_features, classes=self.classes)
+        return SparseDataset(rows, self.n_features, self.classes, source="sparse_linear")
 
     def _rows(self, start: int, stop: int) -> SparseLinear:
         a, b = self.indptr[start], self.indptr[stop]
