@@ -31,6 +31,9 @@ def linear_ticks(lo: float, hi: float, count: int = 5) -> list[float]:
     """
     step = _step(lo, hi, count)
     first, last = math.ceil(lo / step - 1e-9), math.floor(hi / step + 1e-9)
+    # A coarse step may miss a range that lies between its multiples; one tick gives no scale.
+    if last <= first and count < 64:
+        return linear_ticks(lo, hi, 2 * count)
     return [i * step for i in range(first, last + 1)]
 
 
@@ -76,7 +79,8 @@ def tick_labels(values: Sequence[float]) -> list[str]:
     if top == 0.0:
         return ["0" for _ in values]
     if not 1e-3 <= top < 1e15:
-        return [_trim(f"{v:.3g}") for v in values]
+        texts = [[_trim(f"{v:.{digits}g}") for v in values] for digits in (3, 6, 15)]
+        return next((t for t in texts if len(set(t)) == len(t)), texts[-1])
     unit, suffix = next(pair for pair in _SUFFIXES if top >= pair[0] or pair[0] == 1.0)
     gap = min((b - a for a, b in pairwise(values)), default=top) / unit
     digits = max(0, math.ceil(-math.log10(gap) + 1 - 1e-9)) if gap > 0 else 2

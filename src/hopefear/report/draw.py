@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopefear.report.axes import Axis, number, span, tick_labels
+from hopefear.report.axes import Axis, span, tick_labels
 from hopefear.report.looks import shorten, text_width, wrap
-from hopefear.report.marks import KEPT_POINTS, Frame, columns, curve, hatches, showable, swatch
+from hopefear.report.marks import Frame, columns, curve, hatches, showable, swatch, trace
 from hopefear.report.markup import escape
 from hopefear.report.series import Bars, Series
+from hopefear.report.words import describe, notes_of
 
 if TYPE_CHECKING:
     from hopefear.report.plot import Plot
@@ -21,6 +22,7 @@ INK, MUTED = "var(--hf-ink,#1c2024)", "var(--hf-muted,#5b636d)"
 RULE, PAPER = "var(--hf-rule,#e3e6ea)", "var(--hf-paper,#fff)"
 TITLE, SMALL, TICK = 14.0, 12.0, 11.5
 LEAST_HEIGHT = 140.0
+TILT, TILTED_WIDTH = 35, 150.0
 
 
 class Entry(NamedTuple):
@@ -33,7 +35,7 @@ class Entry(NamedTuple):
 
 def draw(plot: Plot, width: int, height: int, prefix: str) -> str:
     """SVG of a plot; see :meth:`Plot.to_svg`."""
-    notes = [line for note in _notes(plot) for line in wrap(note, width - 8, TICK)]
+    notes = [line for note in notes_of(plot) for line in wrap(note, width - 8, TICK)]
     names = _categories(plot)
     lo, hi = plot.y_range or span(_up(plot), plot.y_scale, zero=bool(names))
     scale_x = "linear" if names else plot.x_scale
@@ -49,9 +51,9 @@ def draw(plot: Plot, width: int, height: int, prefix: str) -> str:
         out.append(_legend_row(row, head + 10 + 19 * k, prefix, len(plot.groups) == 1))
     head += 19 * len(rows) + (6 if rows else 0)
     if plot.y_label:
-        head += 18
+        head += 18 if rows else 22
         out.append(_text(shorten(plot.y_label, width, SMALL), 0, head, SMALL, MUTED))
-    top = head + 12
+    top = head + (20 if names else 12)
 
     y_ticks = Axis(plot.y_scale, lo, hi, 0, 1).ticks(5)
     y_texts = tick_labels(y_ticks)
@@ -95,63 +97,6 @@ def draw(plot: Plot, width: int, height: int, prefix: str) -> str:
         f'<desc id="{prefix}-d">{escape(describe(plot))}</desc>'
         f"<defs>{clip}{hatches(prefix) if len(plot.groups) > 1 else ''}</defs>{''.join(out)}</svg>"
     )
-
-
-def describe(plot: Plot) -> str:
-    """What the plot shows, in words: each series with its size, range and last value."""
-    axes = [f"{label or name} ({scale} scale)" if scale == "log" else (label or name)
-            for label, name, scale in ((plot.y_label, "y", plot.y_scale),
-                                       (plot.x_label, "x", plot.x_scale))]
-    told = [f"{axes[0]} against {axes[1]}." if plot.series else f"{axes[0]} as bars."]
-    for s in plot.series:
-        shown = showable(s.y, plot.y_scale) & showable(s.x, plot.x_scale)
-        y = s.y[shown]
-        if len(y):
-            told.append(f"{s.label or 'curve'}: {len(y):,} points from {number(y.min())} to "
-                        f"{number(y.max())}, last {number(y[-1])}.")
-        else:
-            told.append(f"{s.label or 'curve'}: no points.")
-    for g in plot.groups:
-        pairs = ", ".join(f"{name} {number(float(value))}"
-                          for name, value in zip(g.labels, g.values, strict=True))
-        told.append(f"{g.group or 'bars'}: {pairs}.")
-    told += [f"Line at {number(level.y)}: {level.label}." for level in plot.levels]
-    return " ".join(told)
-
-
-def _notes(plot: Plot) -> list[str]:
-    """What an axis could not show, and what was thinned: no loss is silent."""
-    strange = below = outside = 0
-    crowded = []
-    for s in plot.series:
-        fine = showable(s.x, "linear") & showable(s.y, "linear")
-        shown = showable(s.x, plot.x_scale) & showable(s.y, plot.y_scale)
-        strange += int(np.sum(~fine))
-        below += int(np.sum(fine & ~shown))
-        outside += _outside(s.y[shown], plot)
-        if s.kind == "points" and int(np.sum(shown)) > KEPT_POINTS:
-            crowded.append(f"{s.label or 'points'}: {KEPT_POINTS} of {int(np.sum(shown)):,} "
-                           "points are drawn.")
-    for g in plot.groups:
-        fine, shown = showable(g.values, "linear"), showable(g.values, plot.y_scale)
-        strange += int(np.sum(~fine))
-        below += int(np.sum(fine & ~shown))
-        outside += _outside(g.values[shown], plot)
-    levels = np.array([level.y for level in plot.levels])
-    strange += int(np.sum(~showable(levels, "linear")))
-    below += int(np.sum(showable(levels, "linear") & ~showable(levels, plot.y_scale)))
-    outside += _outside(levels, plot)
-    told = [(strange, "not finite and left out"),
-            (below, "not positive and left out: a log axis has no place for them"),
-            (outside, "outside the range of the axis")]
-    return [f"{n:,} {'value is' if n == 1 else 'values are'} {why}." for n, why in told if n] \
-        + crowded
-
-
-def _outside(y: np.ndarray, plot: Plot) -> int:
-    if plot.y_range is None:
-        return 0
-    return int(np.sum((y < plot.y_range[0]) | (y > plot.y_range[1])))
 
 
 def _up(plot: Plot) -> np.ndarray:
@@ -236,31 +181,52 @@ def _category_axis(frame: Frame, names: list[str], tilted: bool) -> list[str]:
         if not tilted:
             out.append(_text(name, x, y, TICK, INK, anchor="middle"))
             continue
-        text = _text(shorten(name, 130, TICK), 0, 0, TICK, INK, anchor="end")
-        out.append(f'<g transform="translate({x + 4:.1f} {y - 3:.1f}) rotate(-35)">{text}</g>')
+        # The label hangs down to the left and must not leave the picture.
+        room = min(TILTED_WIDTH, 0.9 * (x - 4) / math.cos(math.radians(TILT)))
+        text = _text(shorten(name, room, TICK), 0, 0, TICK, INK, anchor="end")
+        out.append(f'<g transform="translate({x + 4:.1f} {y - 3:.1f}) rotate({-TILT})">{text}</g>')
     return out
 
 
 def _tilted_height(names: list[str]) -> float:
-    longest = max(min(text_width(name, TICK), 130.0) for name in names)
-    return 22 + longest * math.sin(math.radians(35))
+    longest = max(min(text_width(name, TICK), TILTED_WIDTH) for name in names)
+    return 22 + longest * math.sin(math.radians(TILT))
 
 
 def _levels(plot: Plot, frame: Frame) -> list[str]:
     out: list[str] = []
-    last = -math.inf
-    shown = [v for v in plot.levels
-             if showable(np.array([v.y]), plot.y_scale)[0] and frame.y.lo <= v.y <= frame.y.hi]
-    for level in sorted(shown, key=lambda v: frame.y.put(v.y)):
+    taken: list[np.ndarray] = [trace(series, frame) for series in plot.series]
+    for level in plot.levels:
+        if not (showable(np.array([level.y]), plot.y_scale)[0]
+                and frame.y.lo <= level.y <= frame.y.hi):
+            continue
         y = frame.y.put(level.y)
         out.append(_line(frame.x.start, y, frame.x.end, y, MUTED, ' stroke-dasharray="3 3"'))
-        # Two labels at nearly the same height take opposite ends.
-        crowded = y - last < 15
-        x, anchor = (frame.x.start + 6, "start") if crowded else (frame.x.end, "end")
-        last = -math.inf if crowded else y
-        text = _text(level.label, x, y - 5, TICK, MUTED, anchor=anchor)
+        label = shorten(level.label, frame.x.end - frame.x.start, TICK)
+        x, base = _free_place(frame, y, text_width(label, TICK), taken)
+        text = _text(label, x, base, TICK, MUTED)
         out.append(f'<g style="paint-order:stroke;stroke:{PAPER};stroke-width:4px">{text}</g>')
     return out
+
+
+def _free_place(
+    frame: Frame, y: float, width: float, taken: list[np.ndarray]
+) -> tuple[float, float]:
+    """Where a label on a level hides the fewest points; the place is then taken too."""
+    spots = [(x, base) for x in (frame.x.end - width, frame.x.start + 6,
+                                 (frame.x.start + frame.x.end - width) / 2)
+             for base in (y - 5, y + 14) if frame.y.end - 4 <= base - 9 and base < frame.y.start]
+    points = np.concatenate([np.zeros((0, 2)), *taken])
+
+    def hidden(spot: tuple[float, float]) -> int:
+        x, base = spot
+        return int(np.sum((points[:, 0] > x - 4) & (points[:, 0] < x + width + 4)
+                          & (points[:, 1] > base - 13) & (points[:, 1] < base + 5)))
+
+    x, base = min(spots or [(frame.x.end - width, y + 14)], key=hidden)
+    along = np.linspace(x, x + width, 9)
+    taken.append(np.column_stack([along, np.full(9, base - 4.0)]).repeat(100, axis=0))
+    return x, base
 
 
 def _text(text: str, x: float, y: float, size: float, fill: str, anchor: str = "start",

@@ -42,7 +42,7 @@ def curve(series: Series, frame: Frame, order: int, total: int) -> str:
     if series.kind == "points":
         out.append(_scatter(series, frame, np.flatnonzero(shown)))
     else:
-        runs = [_thinned(series, run, frame) for run in _runs(shown)]
+        runs = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(shown)]
         if series.low is not None and series.high is not None:
             out += [_band(series, frame, run) for run in _runs(shown & _both_edges(series))]
         stepped = series.kind == "step"
@@ -53,6 +53,20 @@ def curve(series: Series, frame: Frame, order: int, total: int) -> str:
         kept = np.concatenate(runs) if runs else np.arange(0)
         out.append(_markers(series, frame, kept, order, total))
     return "".join(out) + "</g>"
+
+
+def trace(series: Series, frame: Frame) -> np.ndarray:
+    """Pixels a curve passes through, closely spaced; what a label should not cover."""
+    shown = showable(series.x, frame.x.scale) & showable(series.y, frame.y.scale)
+    kept = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(shown)]
+    dense = [np.zeros((0, 2))]
+    for run in kept:
+        points = np.column_stack([frame.x.place(series.x[run]), frame.y.place(series.y[run])])
+        steps = 1 if series.kind == "points" else 1 + 200 // len(points)
+        between = np.arange(0, len(points) - 1 + 1e-9, 1 / steps)
+        dense.append(np.column_stack([np.interp(between, np.arange(len(points)), points[:, k])
+                                      for k in (0, 1)]))
+    return np.concatenate(dense)
 
 
 def columns(groups: list[Bars], names: list[str], frame: Frame, prefix: str) -> str:
@@ -160,10 +174,6 @@ def _band(series: Series, frame: Frame, run: np.ndarray) -> str:
                       zip(frame.x.place(series.x[kept]), frame.y.place(held[kept]), strict=True)])
     return (f'<path d="M{"L".join(edges[0] + edges[1][::-1])}z" fill="currentColor" '
             'fill-opacity=".15"/>')
-
-
-def _thinned(series: Series, run: np.ndarray, frame: Frame) -> np.ndarray:
-    return run[_thin(series.x[run], series.y[run], frame)]
 
 
 def _thin(x: np.ndarray, y: np.ndarray, frame: Frame) -> np.ndarray:

@@ -29,7 +29,7 @@ class Page:
     subtitle : str
         One line under the heading; may hold ```code```, ``**bold**`` and links.
     signature : str
-        What the numbers came from; stands in the footer beside the version.
+        What the numbers came from; stands in the footer under the version. May have several lines.
 
     Examples
     --------
@@ -137,7 +137,8 @@ class Page:
         """The whole page as text."""
         subtitle = f'\n<p class="subtitle">{inline(self.subtitle)}</p>' if self.subtitle else ""
         end = "\n</section>" if self._in_section else ""
-        signature = f"<p><code>{escape(self.signature)}</code></p>" if self.signature else ""
+        signature = "".join(f"<p><code>{escape(line)}</code></p>"
+                            for line in self.signature.splitlines())
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'

@@ -40,9 +40,9 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
     if not folders:
         raise HopefearError("a report needs at least one run folder, and none was given")
     runs = _distinct([load_run(folder) for folder in folders], folders)
-    signatures = list(dict.fromkeys(str(r.settings.get("signature", "")) for r in runs))
+    signatures = dict.fromkeys(str(run.settings.get("signature", "")) for run in runs)
     page = Page(runs[0].name if len(runs) == 1 else f"{len(runs)} training runs",
-                _subtitle(runs), signature=" · ".join(s for s in signatures if s))
+                _subtitle(runs), signature="\n".join(filter(None, signatures)))
     _summary(page, runs)
     _curves(page, runs)
     _development(page, runs)
@@ -98,8 +98,9 @@ def _bounds(page: Page, runs: Sequence[Run]) -> None:
     if not bounded:
         return
     page.section("Mistakes against the bounds")
-    page.text("The bounds limit the mistakes of a run in terms of a comparator u. They hold for "
-              "every data order, so a curve of mistakes above its bound would be a bug.")
+    page.text("The bounds limit the mistakes of a run in terms of a comparator u, whatever the "
+              "order of the data. A curve of mistakes stays below its bounds wherever their "
+              "assumptions hold.")
     plots = []
     for run in bounded:
         curves = {key: run.curve("bound", key) for key in ("mistakes", "theorem1", "corollary1")}

@@ -45,7 +45,8 @@ def table(
         for j, side in enumerate(sides):
             text = escape(texts[j][i])
             if j == 0 and side == "l":
-                line.append(f'<th scope="row">{text}</th>')
+                short = ' class="n"' if len(texts[j][i]) <= 40 else ""
+                line.append(f'<th scope="row"{short}>{text}</th>')
             elif i in best.get(j, ()):
                 line.append(f'<td class="{"" if side == "l" else side} best">'
                             f"<strong>{text}</strong></td>")
