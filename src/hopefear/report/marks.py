@@ -92,8 +92,10 @@ def columns(groups: list[Bars], names: list[str], frame: Frame, prefix: str) -> 
             out.append("</g>")
             mid = (x0 + x1) / 2
             if half is not None and np.isfinite(half):
-                out.append(_error_bar(mid, frame.y.put(max(value - half, frame.y.lo)),
-                                      frame.y.put(value + half), "var(--hf-ink,#1c2024)"))
+                ends = frame.y.put(max(value - half, frame.y.lo)), frame.y.put(value + half)
+                # The wide pale stroke below keeps the bar visible on a fill as dark as itself.
+                out.append(_error_bar(mid, *ends, "var(--hf-paper,#fff)", 3.6))
+                out.append(_error_bar(mid, *ends, "var(--hf-ink,#1c2024)"))
             elif lettered:
                 out.append(f'<text x="{_n(mid)}" y="{_n(y - 5)}" text-anchor="middle" '
                            f'font-size="11" fill="var(--hf-muted,#5b636d)">{number(value)}</text>')
@@ -211,9 +213,12 @@ def _hit(x: float, y: float) -> str:
     return f'<circle class="hf-hit" cx="{_n(x)}" cy="{_n(y)}" r="8" fill="transparent"/>'
 
 
-def _error_bar(x: float, y0: float, y1: float, stroke: str = "currentColor") -> str:
+def _error_bar(
+    x: float, y0: float, y1: float, stroke: str = "currentColor", width: float = 1.3
+) -> str:
     a, b, c = _n(x - 3.5), _n(y0), _n(y1)
-    return f'<path d="M{_n(x)} {b}V{c}M{a} {b}h7M{a} {c}h7" stroke="{stroke}" stroke-width="1.3"/>'
+    return (f'<path d="M{_n(x)} {b}V{c}M{a} {b}h7M{a} {c}h7" stroke="{stroke}" '
+            f'stroke-width="{width:g}"/>')
 
 
 def _point_text(series: Series, i: int) -> str:
