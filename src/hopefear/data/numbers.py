@@ -9,8 +9,6 @@ from numba import njit
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])
 _POWERS.flags.writeable = False
 
-LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
-
 
 @njit(cache=True, nogil=True)
 def parse_number(text, i):

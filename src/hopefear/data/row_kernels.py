@@ -85,3 +85,15 @@ def first_non_finite(values):
         if not np.isfinite(values[k]):
             return k
     return -1
+
+
+@njit(cache=True, nogil=True)
+def rows_sound(indptr, indices, labels, n_features, n_classes):
+    """Whether every place a kernel would touch exists."""
+    for i in range(len(indptr) - 1):
+        if indptr[i] > indptr[i + 1] or labels[i] < -1 or labels[i] >= n_classes:
+            return False
+    smallest, largest = 0, -1
+    for k in range(len(indices)):
+        smallest, largest = min(smallest, indices[k]), max(largest, indices[k])
+    return smallest >= 0 and largest < n_features

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import mmap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class SparseRows(NamedTuple):
     weights: np.ndarray  # float32[n]
 
 
-DTYPES = SparseRows(*(np.dtype(t) for t in ("i8", "i4", "f4", "i4", "f4")))  # type: ignore[arg-type]
+DTYPES = tuple(np.dtype(t) for t in ("i8", "i4", "f4", "i4", "f4"))  # of SparseRows
 
 
 class SparseDataset:
@@ -70,7 +71,7 @@ class SparseDataset:
         digest: str | None = None,
     ) -> None:
         self.rows = SparseRows(
-            *(_frozen(a, t) for a, t in zip(rows, DTYPES, strict=True))  # type: ignore[arg-type]
+            *(_frozen(a, t) for a, t in zip(rows, DTYPES, strict=True))
         )
         self.features = IdentityFeatures(n_features) if features is None else features
         if self.features.size != n_features:
@@ -81,6 +82,7 @@ class SparseDataset:
         self.n_features = n_features
         self.classes = tuple(classes)
         self.source = source
+        self.mapping: mmap.mmap | None = None  # the file beneath the arrays, where there is one
         if digest is not None:
             self.__dict__["digest"] = digest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hopefear.data.numbers import LARGEST_FLOAT32, parse_number
+from hopefear.data.numbers import parse_number
 
 DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
 
@@ -104,9 +104,9 @@ def parse_pairs(text, i, ids, values, k):
             value, after, ok = parse_number(text, i)
             if not ok or not ends_token(text[after]):
                 return (NOT_FINITE if names_non_finite(text, i) else BAD_VALUE), token, k
-            if abs(value) > LARGEST_FLOAT32:
-                return NOT_FINITE, token, k
             values[k] = value
+            if not np.isfinite(values[k]):
+                return NOT_FINITE, token, k
             i = after
         ids[k] = number
         k += 1

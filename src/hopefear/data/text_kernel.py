@@ -23,23 +23,41 @@ MAX_TOKEN = 1 << 10  # bytes; the rest of a longer run is cut off
 _TAB, _NEWLINE, _CR = 9, 10, 13
 
 
+SEPARATES, WORD, ALONE, JOINS, MAYBE = range(5)
+
+
+def _kinds() -> np.ndarray:
+    kinds = np.zeros(256, np.uint8)
+    for c in range(128):
+        kinds[c] = WORD if chr(c).isalnum() else SEPARATES
+    kinds[128:] = WORD
+    kinds[[ord(c) for c in "!?$"]] = ALONE
+    kinds[[ord(c) for c in "'_"]] = JOINS
+    kinds[[0xC2, 0xE2]] = MAYBE
+    kinds.flags.writeable = False
+    return kinds
+
+
+def _lower() -> np.ndarray:
+    lower = np.array([ord(chr(c).lower()) if c < 128 else c for c in range(256)], np.uint8)
+    lower.flags.writeable = False
+    return lower
+
+
+_KIND, _LOWER = _kinds(), _lower()
+
+
 @njit(cache=True, nogil=True)
 def character(text, i):
-    """``(kind, bytes)`` at i: 0 separates, 1 belongs to a word, 2 stands alone, 3 joins."""
-    c = text[i]
-    if 97 <= c <= 122 or 65 <= c <= 90 or 48 <= c <= 57:
-        return 1, 1
-    if c >= 128:
-        if c == 0xC2:
-            return 0, 2
-        if c == 0xE2 and (text[i + 1] == 0x80 or text[i + 1] == 0x81):
-            return 0, 3
-        return 1, 1
-    if c == 33 or c == 63 or c == 36:
-        return 2, 1
-    if c == 39 or c == 95:
-        return 3, 1
-    return 0, 1
+    """``(kind, bytes)`` of what stands at i."""
+    kind = _KIND[text[i]]
+    if kind != MAYBE:
+        return kind, 1
+    if text[i] == 0xC2:
+        return SEPARATES, 2
+    if text[i + 1] == 0x80 or text[i + 1] == 0x81:
+        return SEPARATES, 3
+    return WORD, 1
 
 
 @njit(cache=True, nogil=True)
@@ -48,20 +66,19 @@ def next_token(text, i, end, word):
     size = 0
     while i < end:
         kind, width = character(text, i)
-        if kind == 3:
-            follows = i + 1 < end and character(text, i + 1)[0] == 1
-            kind = 1 if size and follows else 0
-        if kind == 1:
-            c = text[i]
+        if kind == JOINS:
+            follows = i + 1 < end and character(text, i + 1)[0] == WORD
+            kind = WORD if size and follows else SEPARATES
+        if kind == WORD:
             if size < len(word):
-                word[size] = c + 32 if 65 <= c <= 90 else c
+                word[size] = _LOWER[text[i]]
                 size += 1
             i += 1
         elif size:
             return size, i
         else:
             i += width
-            if kind == 2:
+            if kind == ALONE:
                 word[0] = text[i - 1]
                 return 1, i
     return size, end
@@ -121,9 +138,12 @@ def count_ngrams(text, i, stop, order, bare, tables, grow, labels, codes, starts
             token = token_at(tables, word, size, text_hash(word, size), grow)
             for k in range(1, order + 1):
                 entry = np.int64(-1)
-                if token >= 0 and (k == 1 or before[k - 1] >= 0):
-                    parent = np.int64(-1) if k == 1 else before[k - 1]
-                    entry = entry_at(tables, parent, token, grow)
+                if token >= 0 and k == 1:
+                    entry = np.int64(tables.unigram[token])
+                    if entry < 0:
+                        entry = entry_at(tables, -1, token, grow)
+                elif token >= 0 and before[k - 1] >= 0:
+                    entry = entry_at(tables, before[k - 1], token, grow)
                 chain[k] = entry
                 if entry < 0:
                     unknown[0] += 1 if k == 1 else 0

@@ -1,0 +1,96 @@
+"""What kernels hand around: one example, readings of the weights, and a workspace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.component import component
+from hopefear.interfaces import Weights
+
+
+class Example(NamedTuple):
+    """Row ``i`` of a dataset."""
+
+    data: Any
+    i: int
+
+
+class Workspace(NamedTuple):
+    """Scratch space of a training kernel, allocated once."""
+
+    theta: np.ndarray  # scores of parts
+    mu: np.ndarray  # signed weights on parts
+    y: np.ndarray  # an output
+    loss: np.ndarray  # loss of the present example
+    gap: np.ndarray  # its margin
+
+
+@component(Weights)
+class Plain(NamedTuple):
+    """Weights that are stored as they are."""
+
+    w: np.ndarray
+
+    def at(self, j):
+        return self.w[j]
+
+
+@component(Weights)
+class Shrunk(NamedTuple):
+    """``scale * shrink(m, drop)``."""
+
+    m: np.ndarray
+    scale: np.floating
+    drop: np.floating
+
+    def at(self, j):
+        m = self.m[j]
+        rest = abs(m) - self.drop
+        if rest <= 0:
+            return m - m  # zero in the type of the weights
+        return self.scale * math.copysign(rest, m)
+
+
+@component(Weights)
+class Stretched(NamedTuple):
+    """``r[j] * shrink(m, drop)``: coordinates with rates of their own, stored as (m, r, ...) rows."""
+
+    cells: np.ndarray
+    drop: np.floating
+
+    def at(self, j):
+        m = self.cells[j, 0]
+        rest = abs(m) - self.drop
+        if rest <= 0:
+            return m - m
+        return self.cells[j, 1] * math.copysign(rest, m)
+
+
+@component(Weights)
+class Ones(NamedTuple):
+    """All weights one: turns ``Structure.norm`` into the squared length."""
+
+    one: float = 1.0
+
+    def at(self, j):
+        return self.one
+
+
+@register_jitable(forceinline=True)
+def shrink(m, drop):
+    """Soft threshold ``sign(m) max(0, |m| - drop)``."""
+    return math.copysign(max(abs(m) - drop, 0.0), m)
+
+
+@register_jitable(forceinline=True)
+def scheduled(rate, power, decay, period, t):
+    """Rate of step ``t`` (from 0): ``rate * decay**(t / period) / (t + 1)**power``."""
+    if power != 0.0:
+        rate /= (t + 1.0) ** power
+    if decay != 1.0:
+        rate *= decay ** (t / period)
+    return rate

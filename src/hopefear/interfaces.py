@@ -1,0 +1,198 @@
+"""The one page of theory: what the parts of a learner are and where they meet.
+
+Outputs decompose into *parts*; for example ``x`` the features form a sparse matrix F, parts x features.
+
+    theta = F w        scores of the parts                      Structure.score
+    mu                 signed weights on parts: hope minus fear  Loss.subgradient
+    g = F' mu          direction, one coordinate at a time       Structure.scatter
+    w moves            how far, and how each coordinate goes     Rule.stride, Rule.move
+    what is kept       last weights, their average, or votes     Readout
+
+**Every rule is a line under a clock.** Whatever a rule remembers, between two touches the weight of
+coordinate j at tick k is
+
+    w_j(k) = r_j * scale_k * shrink(m_j, f_j * drop_k),    shrink(m, d) = sign(m) max(0, |m| - d)
+
+with constants (m_j, r_j, f_j) that change only when j is touched, and two sequences shared by all
+coordinates: ``scale_k`` and a non-decreasing ``drop_k``. Additive rules have scale 1 and drop 0; dual
+averaging has scale 1/(l2 k + sqrt(k)/rate) and drop l1 k; a lazily truncated or shrunk rule stores
+m = w + drop when it is touched. So reading a weight costs one coordinate, never a pass over all, and
+the sum of a coordinate over any stretch of ticks is  r_j (m_j A - sign(m_j) f_j B)  with the prefix sums
+A of scale and B of scale * drop, cut where drop reaches |m_j|/f_j: averages are exact for every rule
+(see ``accounts.py``).
+
+| symbol | meaning |
+|---|---|
+| x | an example: the dataset and a row number |
+| theta, mu | scores of parts; signed weights on parts |
+| j, g | a coordinate of w and its entry of the direction F' mu |
+| t, k | tick: how often the rule's clock has advanced (examples, or mistakes) |
+| z | margin: score of the hope minus score of the best rival |
+| m, r, f | the line of a coordinate, as above |
+| a, b | the two numbers a stride may choose (step, and what second-order rules need) |
+"""
+
+from __future__ import annotations
+
+from hopefear.component import interface, python_only, required
+
+# What the entries of every ``state.clock`` are.
+SCALE, DROP, RATE = 0, 1, 2
+
+
+@interface
+class Weights:
+    """A reading of all weights at one tick."""
+
+    @required
+    def at(self, j): ...
+
+
+@interface
+class Row:
+    """Receives the entries of a direction, one coordinate at a time.
+
+    Coordinates come unsigned: numba checks signed indices for "from the end" on every access.
+    """
+
+    @required
+    def put(self, j, g): ...
+
+
+@interface
+class Structure:
+    """An output space: two linear maps, an encoder and the searches it offers."""
+
+    @python_only
+    def n_coordinates(self):
+        """Length of the weight vector."""
+
+    @python_only
+    def n_parts(self):
+        """Length of ``theta``."""
+
+    @python_only
+    def n_labels(self):
+        """Number of outputs that can be voted for."""
+
+    @python_only
+    def entries(self, data, order):
+        """At most how many coordinates the directions of these examples can touch, in all."""
+
+    def fetch(self, x):
+        """Ask for the memory of an example that will come up soon."""
+
+    @required
+    def score(self, x, weights, theta):
+        """Fill ``theta`` with the scores of all parts."""
+
+    @required
+    def margin(self, x, theta, y):
+        """Score of the gold output minus that of its best rival, which is left in ``y``."""
+
+    @required
+    def contrast(self, x, y, coef, mu):
+        """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
+
+    @required
+    def scatter(self, x, mu, row):
+        """Put every non-zero entry of F' mu into ``row``, each coordinate once."""
+
+    @required
+    def norm(self, x, mu, weights):
+        """Sum over coordinates of ``weights.at(j) * g[j]**2``."""
+
+    @required
+    def argmax(self, x, theta, y):
+        """Leave the best output in ``y``; ties go to the lowest class."""
+
+
+@interface
+class Loss:
+    """Picks hope, fear and the force between them.
+
+    A loss of the margin alone writes ``value`` and ``slope``; the pair of candidates is then gold
+    against its best rival. Others write ``subgradient``.
+    """
+
+    @required
+    def value(self, z):
+        """Loss at margin ``z``."""
+
+    @required
+    def slope(self, z):
+        """Minus the derivative at ``z``: the force with which hope and fear are pulled apart."""
+
+    def subgradient(self, structure, x, work):
+        z = structure.margin(x, work.theta, work.y)
+        importance = x.data.weights[x.i]
+        slope = importance * self.slope(z)
+        work.gap[0] = z
+        work.loss[0] = importance * self.value(z)
+        if slope == 0.0:
+            return 0
+        structure.contrast(x, work.y, slope, work.mu)
+        return 1
+
+
+@interface
+class Rule:
+    """How far along a direction, and what each coordinate remembers."""
+
+    @python_only
+    def init(self, n, dtype):
+        """State for ``n`` coordinates: a NamedTuple of arrays with a float64 ``clock`` of 3 entries."""
+
+    @required
+    def reading(self, state):
+        """A ``Weights`` reading of the present tick."""
+
+    @required
+    def line(self, state, j):
+        """(m, r, f) of coordinate ``j``."""
+
+    def stride(self, structure, x, mu, state, value, margin):
+        """(a, b): chosen once for the whole direction, given the loss and the margin."""
+        return 1.0, 0.0
+
+    @required
+    def move(self, state, j, g, a, b):
+        """Move coordinate ``j`` along ``g``."""
+
+    def tick(self, state, t):
+        """Set the clock for the predictor made by ``t`` ticks."""
+
+    def worn(self, state):
+        """Whether the clock's scale has become too small to divide by."""
+        return False
+
+    def rebase(self, state, j):
+        """Rewrite coordinate ``j`` for a clock that starts again at scale 1."""
+
+    def restart(self, clock):
+        """Start the clock again at scale 1, once every coordinate has been rebased."""
+
+
+@interface
+class Readout:
+    """What is remembered of all the weights there were."""
+
+    @python_only
+    def init_memory(self, n, window):
+        """Memory for ``n`` coordinates; ``window`` ticks fit between two settlings."""
+
+    def close(self, memory, clock):
+        """The predictor now ending gets its account closed, before coordinates move."""
+
+    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
+        """Coordinate ``j`` went from line 0 to line 1."""
+
+    def survive(self, memory):
+        """The present predictor has lived through one more example."""
+
+    def full(self, memory):
+        """Whether no further tick fits before the books are settled."""
+        return False
+
+    def settle(self, memory, j, m, r, f):
+        """Credit coordinate ``j`` with all closed ticks, so that the books can start afresh."""

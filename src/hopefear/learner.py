@@ -1,0 +1,80 @@
+"""A learner: a loss, a rule and a readout, and when the rule's clock ticks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hopefear import __version__
+from hopefear.errors import CombinationError
+
+# Losses whose force is one or nothing, as confidence-weighted learning assumes.
+_UNIT_FORCE = ("Linear", "Hinge", "Perceptron")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Loss x rule x readout.
+
+    Parameters
+    ----------
+    loss, rule, readout
+        Components of the three packages of that name.
+    on : {"every", "mistakes"}
+        ``"every"``: the clock ticks on every example, and every example with a force moves the
+        weights. ``"mistakes"``: both happen only when the prediction is wrong (a tie is wrong).
+
+    Examples
+    --------
+    >>> from hopefear.losses.hinge import Hinge
+    >>> from hopefear.rules.rda import RDA
+    >>> from hopefear.readouts.averaged import Averaged
+    >>> Learner(Hinge(), RDA(rate=2, l1=1e-5), Averaged(), on="mistakes").signature()
+    'loss:hinge(asked=1)|rule:rda(rate=2,l1=1e-05,l2=0)|on:mistakes|readout:averaged|v:0.1.0'
+    """
+
+    loss: Any
+    rule: Any
+    readout: Any
+    on: str = "every"
+
+    def __post_init__(self) -> None:
+        if self.on not in ("every", "mistakes"):
+            raise CombinationError(f"on={self.on!r}: updates happen on 'every' or on 'mistakes'")
+        loss, rule = type(self.loss).__name__, type(self.rule).__name__
+        if rule == "ConfidenceWeighted" and loss not in _UNIT_FORCE:
+            raise CombinationError(
+                f"ConfidenceWeighted solves for the margin itself and needs a loss of force one, "
+                f"which {loss} is not; use Linear, Hinge or Perceptron, or the rule AROW")
+        if loss == "Linear" and self.on == "every" and rule != "ConfidenceWeighted":
+            raise CombinationError(
+                f"Linear has no minimum, so {rule} would move for ever; use Hinge, or on='mistakes'")
+
+    def signature(self, **more: Any) -> str:
+        """One line that says exactly what this learner is; goes into models and reports."""
+        parts = {"loss": describe(self.loss), "rule": describe(self.rule), "on": self.on,
+                 "readout": describe(self.readout, defaults=False), **more, "v": __version__}
+        return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def describe(part: Any, defaults: bool = True) -> str:
+    """``name(field=value, ...)`` of a component, as signatures write it."""
+    plain = type(part)._field_defaults
+    fields = [f"{name}={_short(value)}" for name, value in part._asdict().items()
+              if defaults or value != plain.get(name)]
+    return part_name(type(part)) + (f"({','.join(fields)})" if fields else "")
+
+
+def part_name(cls: type) -> str:
+    """Name of a component in signatures and on the command line.
+
+    >>> from hopefear.losses.squared_hinge import SquaredHinge
+    >>> part_name(SquaredHinge)
+    'squared-hinge'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+
+
+def _short(value: Any) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value).lower()

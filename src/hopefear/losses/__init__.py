@@ -1,0 +1,1 @@
+"""What an example asks of the weights, one loss per file."""

@@ -1,0 +1,1 @@
+"""What is kept of the weights, one readout per file."""

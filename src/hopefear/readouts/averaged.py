@@ -1,0 +1,51 @@
+"""The average of all weights there were (Freund and Schapire, 1999; Collins, 2002)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hopefear.accounts import change_line, close_tick, new_account, settle_line
+from hopefear.component import component
+from hopefear.interfaces import Readout
+
+
+@component(Readout)
+class Averaged(NamedTuple):
+    """Mean of the weights after each example: every predictor weighted by its survival count.
+
+    ``sum_k c_k w_k / sum_k c_k``, exact for every rule and true zeros for weights that were never used
+
+    The support of an average is everything that was ever non-zero, often far more than the last
+    weights have. ``on_last_support`` keeps the average only where the last weight is non-zero.
+
+    Parameters
+    ----------
+    on_last_support : bool
+        Drop averaged weights whose last weight is zero: nearly as good, far sparser.
+
+    Examples
+    --------
+    >>> Averaged().init_memory(3, 8).total
+    array([0., 0., 0.])
+    """
+
+    on_last_support: bool = False
+
+    def init_memory(self, n, window):
+        return new_account(n, window)
+
+    def close(self, memory, clock):
+        close_tick(memory, clock, memory.lived[0])
+        memory.lived[0] = 0.0
+
+    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
+        change_line(memory, j, m0, r0, f0, m1, r1, f1)
+
+    def survive(self, memory):
+        memory.lived[0] += 1.0
+
+    def full(self, memory):
+        return memory.closed[0] == memory.drop.size
+
+    def settle(self, memory, j, m, r, f):
+        settle_line(memory, j, m, r, f)

@@ -1,0 +1,78 @@
+"""Watch a learner while it learns: what the mistake bounds of the voted RDA paper need."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.accounts import Account, alive, close_tick, earned, new_account
+from hopefear.component import component
+from hopefear.interfaces import Readout
+
+
+class Observation(NamedTuple):
+    kept: Any  # memory of the readout that is watched
+    account: Account  # plain (unweighted) sum of the predictors w_k
+    absolute: np.ndarray  # float64[1]: sum over k of |w_k|_1, less what open lines had earned
+    squares: np.ndarray  # float64[2]: |g|**2 of the present update; the largest so far
+
+
+@component(Readout)
+class Observed(NamedTuple):
+    """Any readout, and beside it the sums behind Delta(u), its relaxed form and G.
+
+    ``sum_k w_k``, ``sum_k |w_k|_1`` and ``max_k |g_k|``, over the predictors that updates ended
+
+    Parameters
+    ----------
+    readout : Readout
+        What is really kept.
+
+    Examples
+    --------
+    >>> from hopefear.readouts.last import Last
+    >>> Observed(Last()).init_memory(2, 4).absolute
+    array([0.])
+    """
+
+    readout: Any
+
+    def init_memory(self, n, window):
+        return Observation(self.readout.init_memory(n, window), new_account(n, window), np.zeros(1),
+                           np.zeros(2))
+
+    def close(self, memory, clock):
+        self.readout.close(memory.kept, clock)
+        close_tick(memory.account, clock, 1.0)
+        memory.squares[0] = 0.0
+
+    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
+        self.readout.touch(memory.kept, j, g, m0, r0, f0, m1, r1, f1)
+        memory.squares[0] += g * g
+        memory.squares[1] = max(memory.squares[0], memory.squares[1])
+        account = memory.account
+        if account.open[j]:
+            sum_before = earned(account, m0, r0, f0)
+            account.total[j] += sum_before
+            memory.absolute[0] += abs(sum_before)
+        account.open[j] = alive(account, m1, f1)
+        if account.open[j]:
+            sum_after = earned(account, m1, r1, f1)
+            account.total[j] -= sum_after
+            memory.absolute[0] -= abs(sum_after)
+
+    def survive(self, memory):
+        self.readout.survive(memory.kept)
+
+    def full(self, memory):
+        return memory.account.closed[0] == memory.account.drop.size
+
+    def settle(self, memory, j, m, r, f):
+        self.readout.settle(memory.kept, j, m, r, f)
+        account = memory.account
+        if account.open[j]:
+            sum_before = earned(account, m, r, f)
+            account.total[j] += sum_before
+            memory.absolute[0] += abs(sum_before)
+            account.open[j] = alive(account, m, f)

@@ -1,0 +1,71 @@
+"""The vote of all predictors there were (Freund and Schapire, 1999; voted RDA, Algorithm 2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.interfaces import DROP, Readout
+
+
+class Votes(NamedTuple):
+    """Every change of a line, from which any past predictor can be replayed."""
+
+    survived: np.ndarray  # float64[ticks]: c_k
+    drops: np.ndarray  # float64[ticks]: drop of predictor k
+    ends: np.ndarray  # int64[ticks + 1]: where the entries of the update that ended k end
+    coordinates: np.ndarray  # int64[entries]
+    lines: np.ndarray  # float64[entries, 3]: (m, r, f) after the update
+    counts: np.ndarray  # int64[2]: ticks, entries
+    lived: np.ndarray  # float64[1]: c of the present predictor
+
+
+@component(Readout)
+class Voted(NamedTuple):
+    """Majority vote, each predictor counting as often as it survived an example.
+
+    ``sign(sum_k c_k sign(w_k . x))``; a predictor that scores everything zero abstains
+
+    What is kept is the sequence of updates, not copies of w: 32 bytes per non-zero of an update and 24
+    per update. A prediction replays the updates of the coordinates it touches: O(E log E + S log M) for
+    E stored entries on those coordinates, M updates and S changes of the winner. Averaging usually does
+    as well (see ``docs/results.md``) at the cost of one dot product.
+
+    Parameters
+    ----------
+    abstain : bool
+        For the record; a predictor without an opinion has no vote to cast.
+
+    Examples
+    --------
+    >>> Voted().init_memory(3, 8).counts
+    array([0, 0])
+    """
+
+    abstain: bool = True
+
+    def init_memory(self, n, window):
+        return Votes(np.zeros(0), np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64),
+                     np.zeros((0, 3)), np.zeros(2, np.int64), np.zeros(1))
+
+    def close(self, memory, clock):
+        k = memory.counts[0]
+        memory.survived[k] = memory.lived[0]
+        memory.drops[k] = clock[DROP]
+        memory.ends[k + 1] = memory.counts[1]
+        memory.counts[0] = k + 1
+        memory.lived[0] = 0.0
+
+    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
+        entry = memory.counts[1]
+        memory.coordinates[entry] = j
+        memory.lines[entry, 0] = m1
+        memory.lines[entry, 1] = r1
+        memory.lines[entry, 2] = f1
+        memory.counts[1] = entry + 1
+        memory.ends[memory.counts[0]] = entry + 1
+
+    def survive(self, memory):
+        memory.lived[0] += 1.0

@@ -1,0 +1,1 @@
+"""How weights move, one rule per file."""

@@ -1,0 +1,71 @@
+"""AdaGrad by composite mirror descent (Duchi, Hazan and Singer, 2011, section 5)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.example import Stretched, shrink
+from hopefear.interfaces import DROP, Rule
+
+
+class AdaGradState(NamedTuple):
+    cells: np.ndarray  # [n, 4]: line m, its own rate, sum of squares, unused (alignment)
+    clock: np.ndarray
+
+
+@component(Rule)
+class AdaGrad(NamedTuple):
+    """Steps that shrink for coordinates that have moved often.
+
+    ``w <- shrink(w + r g, r l1)`` with ``r = rate / (eps + sqrt(sum of g**2 so far))``
+
+    The shrinking of untouched coordinates is read off lazily: they store ``m = w / r + l1 k``.
+
+    Parameters
+    ----------
+    rate : float
+        Length of the first step of every coordinate. Larger learns faster and less evenly.
+    l1 : float
+        Larger gives fewer non-zero weights; sparser models come from ``AdaGradRDA``.
+    eps : float
+        Keeps the first division finite; larger calms rare features.
+
+    Examples
+    --------
+    >>> rule = AdaGrad(rate=0.5, eps=0.0)
+    >>> state = rule.init(2, np.float64)
+    >>> for t in (1, 2):
+    ...     rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, t)
+    >>> round(float(rule.reading(state).at(0)), 3)
+    0.854
+    """
+
+    rate: float = 0.1
+    l1: float = 0.0
+    eps: float = 1e-6
+
+    def init(self, n, dtype):
+        return AdaGradState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
+
+    def reading(self, state):
+        return Stretched(state.cells, state.cells.dtype.type(state.clock[DROP]))
+
+    def line(self, state, j):
+        return state.cells[j, 0], state.cells[j, 1], 1.0
+
+    def move(self, state, j, g, a, b):
+        cells, drop = state.cells, state.clock[DROP]
+        w = cells[j, 1] * shrink(cells[j, 0], drop)
+        squares = cells[j, 2] + g * g
+        r = self.rate / (self.eps + math.sqrt(squares))
+        m = w / r + g
+        cells[j, 0] = m + math.copysign(drop, m) if m != 0.0 else 0.0
+        cells[j, 1] = r
+        cells[j, 2] = squares
+
+    def tick(self, state, t):
+        state.clock[DROP] = self.l1 * t

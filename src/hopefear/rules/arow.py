@@ -1,0 +1,59 @@
+"""Adaptive regularisation of weight vectors (Crammer, Kulesza and Dredze, 2009), diagonal."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.example import Plain
+from hopefear.interfaces import Rule
+
+
+class AROWState(NamedTuple):
+    w: np.ndarray
+    variance: np.ndarray
+    clock: np.ndarray
+
+
+@component(Rule)
+class AROW(NamedTuple):
+    """Weights with a variance each: uncertain ones move far, settled ones little.
+
+    ``v = sum variance g**2``, ``b = 1 / (v + r)``, ``a = loss * b``;
+    ``w += a variance g``, ``variance -= b (variance g)**2``
+
+    Parameters
+    ----------
+    r : float
+        Larger makes every step, and the loss of variance, smaller.
+
+    Examples
+    --------
+    >>> rule = AROW(r=1.0)
+    >>> state = rule.init(1, np.float64)
+    >>> rule.move(state, 0, 1.0, 0.5, 0.5)
+    >>> float(state.w[0]), float(state.variance[0])
+    (0.5, 0.5)
+    """
+
+    r: float = 1.0
+
+    def init(self, n, dtype):
+        return AROWState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
+
+    def reading(self, state):
+        return Plain(state.w)
+
+    def line(self, state, j):
+        return state.w[j], 1.0, 0.0
+
+    def stride(self, structure, x, mu, state, value, margin):
+        b = 1.0 / (structure.norm(x, mu, Plain(state.variance)) + self.r)
+        return value * b, b
+
+    def move(self, state, j, g, a, b):
+        spread = state.variance[j] * g
+        state.w[j] += a * spread
+        state.variance[j] -= b * spread * spread

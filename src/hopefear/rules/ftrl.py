@@ -1,0 +1,81 @@
+"""FTRL-proximal (McMahan et al., 2013)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.interfaces import Rule, Weights
+
+
+class FTRLState(NamedTuple):
+    cells: np.ndarray  # [n, 4]: weight, z, n (sum of squares), unused (alignment)
+    clock: np.ndarray
+
+
+@component(Weights)
+class FirstOfCell(NamedTuple):
+    """Weights kept as the first entry of each coordinate's cell."""
+
+    cells: np.ndarray
+
+    def at(self, j):
+        return self.cells[j, 0]
+
+
+@component(Rule)
+class FTRL(NamedTuple):
+    """Follow the regularised leader with a rate per coordinate.
+
+    ``w = -shrink(z, l1) / ((beta + sqrt(n)) / rate + l2)``; on a direction g:
+    ``z += -g - (sqrt(n + g**2) - sqrt(n)) / rate * w``, ``n += g**2``
+
+    Parameters
+    ----------
+    rate : float
+        alpha of the paper. Larger learns faster.
+    beta : float
+        Calms the first steps of a coordinate; larger is slower.
+    l1 : float
+        Larger gives fewer non-zero weights; here it is a threshold on a sum, not on a mean.
+    l2 : float
+        Larger pulls all weights towards zero.
+
+    Examples
+    --------
+    >>> rule = FTRL(rate=1.0, beta=1.0, l1=0.5)
+    >>> state = rule.init(1, np.float64)
+    >>> rule.move(state, 0, 1.0, 1.0, 0.0)
+    >>> float(rule.reading(state).at(0))
+    0.25
+    """
+
+    rate: float = 0.1
+    beta: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
+
+    def init(self, n, dtype):
+        return FTRLState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
+
+    def reading(self, state):
+        return FirstOfCell(state.cells)
+
+    def line(self, state, j):
+        return state.cells[j, 0], 1.0, 0.0
+
+    def move(self, state, j, g, a, b):
+        cells = state.cells
+        before = math.sqrt(cells[j, 2])
+        squares = cells[j, 2] + g * g
+        after = math.sqrt(squares)
+        z = cells[j, 1] - g - (after - before) / self.rate * cells[j, 0]
+        rest = abs(z) - self.l1
+        cells[j, 0] = 0.0
+        if rest > 0.0:
+            cells[j, 0] = -math.copysign(rest, z) / ((self.beta + after) / self.rate + self.l2)
+        cells[j, 1] = z
+        cells[j, 2] = squares

@@ -1,0 +1,68 @@
+"""Passive-aggressive updates (Crammer et al., 2006): PA, PA-I and PA-II."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.example import Ones, Plain
+from hopefear.interfaces import Rule
+
+
+class PAState(NamedTuple):
+    w: np.ndarray
+    clock: np.ndarray
+
+
+@component(Rule)
+class PassiveAggressive(NamedTuple):
+    """The smallest change of the weights that satisfies the example.
+
+    ``w += tau g``: ``tau = loss / |g|**2`` (variant 0), ``min(C, .)`` (variant 1, PA-I),
+    ``loss / (|g|**2 + 1/(2C))`` (variant 2, PA-II)
+
+    With the hinge loss this is the published algorithm; with another loss tau is the step that brings
+    the linearised loss to zero.
+
+    Parameters
+    ----------
+    C : float
+        Aggressiveness. Larger trusts single examples more; smaller averages over many.
+    variant : int
+        0, 1 or 2, as above.
+
+    Examples
+    --------
+    >>> rule = PassiveAggressive(C=0.5)
+    >>> state = rule.init(1, np.float64)
+    >>> rule.move(state, 0, 1.0, 0.5, 0.0)
+    >>> float(rule.reading(state).at(0))
+    0.5
+    """
+
+    C: float = 1.0
+    variant: int = 1
+
+    def init(self, n, dtype):
+        return PAState(np.zeros(n, dtype), np.array([1.0, 0.0, 1.0]))
+
+    def reading(self, state):
+        return Plain(state.w)
+
+    def line(self, state, j):
+        return state.w[j], 1.0, 0.0
+
+    def stride(self, structure, x, mu, state, value, margin):
+        norm = structure.norm(x, mu, Ones(1.0))
+        if norm <= 0.0:
+            return 0.0, 0.0
+        if self.variant == 2:
+            return value / (norm + 0.5 / self.C), 0.0
+        if self.variant == 1:
+            return min(self.C, value / norm), 0.0
+        return value / norm, 0.0
+
+    def move(self, state, j, g, a, b):
+        state.w[j] += a * g

@@ -1,0 +1,90 @@
+"""Stochastic gradient steps with L2 decay and the cumulative L1 penalty (Tsuruoka et al., 2009)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.example import Shrunk, scheduled
+from hopefear.interfaces import DROP, RATE, SCALE, Rule
+
+
+class SGDState(NamedTuple):
+    m: np.ndarray  # weights before decay and penalty
+    clock: np.ndarray
+
+
+@component(Rule)
+class SGD(NamedTuple):
+    """A step along the direction, shorter with time if asked.
+
+    ``w <- (1 - rate_t l2) w + rate_t g``, then the penalty ``u_t = l1 * sum(rate_1 .. rate_t)``
+
+    The cumulative penalty of Tsuruoka et al. keeps, per weight, how much of ``u_t`` it has received.
+    Writing m for the weight less what it has received, every one of their updates is ``m += rate_t g``
+    and the weight is ``shrink(m, u_t)``: no second array is needed, and weights that were not touched
+    are penalised exactly on time.
+
+    Parameters
+    ----------
+    rate : float
+        Length of the first step. Larger learns faster and less evenly.
+    power : float
+        ``rate_t = rate / t**power``: 0 is constant, 0.5 the usual 1/sqrt(t).
+    decay : float
+        Factor on the rate per ``period`` steps (exponential decay); 1 is none.
+    period : float
+        Steps in which ``decay`` acts once; training sets it to one pass over the data.
+    l1 : float
+        Larger gives fewer non-zero weights.
+    l2 : float
+        Larger pulls all weights towards zero.
+
+    Examples
+    --------
+    >>> rule = SGD(rate=0.5, l1=0.1)
+    >>> state = rule.init(2, np.float64)
+    >>> rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> float(rule.reading(state).at(0))
+    0.45
+    """
+
+    rate: float = 1.0
+    power: float = 0.0
+    decay: float = 1.0
+    period: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
+
+    def init(self, n, dtype):
+        return SGDState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
+
+    def reading(self, state):
+        real = state.m.dtype.type
+        return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
+
+    def line(self, state, j):
+        return state.m[j], 1.0, 1.0
+
+    def move(self, state, j, g, a, b):
+        # The tick that follows multiplies the scale by (1 - rate l2), which must not shorten this step.
+        rate = state.clock[RATE]
+        state.m[j] += a * rate * g / (state.clock[SCALE] * (1.0 - rate * self.l2))
+
+    def tick(self, state, t):
+        rate = state.clock[RATE]
+        state.clock[SCALE] *= 1.0 - rate * self.l2
+        state.clock[DROP] += rate * self.l1 / state.clock[SCALE]
+        state.clock[RATE] = scheduled(self.rate, self.power, self.decay, self.period, t)
+
+    def worn(self, state):
+        return state.clock[SCALE] < 1e-9
+
+    def rebase(self, state, j):
+        state.m[j] *= state.clock[SCALE]
+
+    def restart(self, clock):
+        clock[DROP] *= clock[SCALE]
+        clock[SCALE] = 1.0

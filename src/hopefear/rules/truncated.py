@@ -1,0 +1,93 @@
+"""Truncated gradient (Langford, Li and Zhang, 2009)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.example import scheduled, shrink
+from hopefear.interfaces import DROP, RATE, Rule, Weights
+
+
+class TruncatedState(NamedTuple):
+    m: np.ndarray  # float64: weight plus the gravity spent when it was last touched
+    free: np.ndarray  # uint8: the weight is above the threshold and feels no gravity
+    clock: np.ndarray
+
+
+@component(Weights)
+class Truncated(NamedTuple):
+    """Weights under gravity, except the free ones."""
+
+    m: np.ndarray
+    free: np.ndarray
+    drop: float
+
+    def at(self, j):
+        return shrink(self.m[j], 0.0 if self.free[j] else self.drop)
+
+
+@component(Rule)
+class TruncatedGradient(NamedTuple):
+    """A gradient step, and every K steps a pull of small weights towards zero.
+
+    ``w <- T(w + rate_t g, K rate_t gravity)`` when K divides t, else ``w + rate_t g``;
+    ``T(v, a) = shrink(v, a)`` for ``|v| <= threshold``, else v
+
+    Parameters
+    ----------
+    rate : float
+        Length of the first step. Larger learns faster and less evenly.
+    gravity : float
+        Pull per step; plays the part of l1. Larger gives fewer non-zero weights.
+    every : int
+        K: steps between truncations. Larger truncates rarely and by more at once.
+    threshold : float
+        Weights beyond it are left alone. Infinity makes gravity an L1 penalty.
+    power : float
+        ``rate_t = rate / t**power``.
+
+    Notes
+    -----
+    A weight that is not touched keeps its side of the threshold, since gravity only shrinks. So lazy
+    reading is exact for any threshold.
+
+    Examples
+    --------
+    >>> rule = TruncatedGradient(rate=1.0, gravity=0.1, every=2)
+    >>> state = rule.init(1, np.float64)
+    >>> rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> one = rule.reading(state).at(0); rule.tick(state, 2)
+    >>> one, round(rule.reading(state).at(0), 6)
+    (1.0, 0.8)
+    """
+
+    rate: float = 1.0
+    gravity: float = 0.0
+    every: int = 10
+    threshold: float = math.inf
+    power: float = 0.0
+
+    def init(self, n, dtype):
+        return TruncatedState(np.zeros(n), np.zeros(n, np.uint8), np.array([1.0, 0.0, self.rate]))
+
+    def reading(self, state):
+        return Truncated(state.m, state.free, state.clock[DROP])
+
+    def line(self, state, j):
+        return state.m[j], 1.0, 0.0 if state.free[j] else 1.0
+
+    def move(self, state, j, g, a, b):
+        drop = state.clock[DROP]
+        w = shrink(state.m[j], 0.0 if state.free[j] else drop) + a * state.clock[RATE] * g
+        free = abs(w) > self.threshold
+        state.free[j] = free
+        state.m[j] = w if free or w == 0.0 else w + math.copysign(drop, w)
+
+    def tick(self, state, t):
+        if t % self.every == 0:
+            state.clock[DROP] += self.every * self.gravity * state.clock[RATE]
+        state.clock[RATE] = scheduled(self.rate, self.power, 1.0, 1.0, t)

@@ -1,0 +1,1 @@
+"""Output spaces, one per file."""

@@ -1,0 +1,1 @@
+"""The loop around the parts: epochs, evaluation, stopping, checkpoints, events."""
