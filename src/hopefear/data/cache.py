@@ -100,13 +100,19 @@ def blocks(dataset: SparseDataset, rows_per_block: int) -> Iterator[SparseRows]:
         indptr = rows.indptr[begin : end + 1] - a
         indptr.flags.writeable = False
         yield SparseRows(
-            indptr, rows.indices[a:b], rows.values[a:b], rows.labels[begin:end],
+            indptr,
+            rows.indices[a:b],
+            rows.values[a:b],
+            rows.labels[begin:end],
             rows.weights[begin:end],
         )
         if dataset.mapping is not None:
             for array, first, last in (
-                (rows.indptr, begin, end), (rows.indices, a, b), (rows.values, a, b),
-                (rows.labels, begin, end), (rows.weights, begin, end),
+                (rows.indptr, begin, end),
+                (rows.indices, a, b),
+                (rows.values, a, b),
+                (rows.labels, begin, end),
+                (rows.weights, begin, end),
             ):
                 _let_go(dataset.mapping, array, first, last)
 

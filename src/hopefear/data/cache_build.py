@@ -89,7 +89,9 @@ def build_cache(
     report = ReadReport() if report is None else report
     text_hash = hashlib.sha256()
     common: dict[str, Any] = {
-        "block_bytes": block_bytes, "require_labels": require_labels, "on_error": on_error,
+        "block_bytes": block_bytes,
+        "require_labels": require_labels,
+        "on_error": on_error,
         "report": report,
     }
     folder = os.path.dirname(os.path.abspath(os.fspath(cache_path)))
@@ -119,8 +121,12 @@ def build_cache(
         header: dict[str, Any] = {
             "source": _source(path, text_hash.hexdigest()),
             "options": {
-                "format": format, "values": values, "norm": norm, "ngrams": ngrams,
-                "min_count": min_count, "hash_bits": hash_bits,
+                "format": format,
+                "values": values,
+                "norm": norm,
+                "ngrams": ngrams,
+                "min_count": min_count,
+                "hash_bits": hash_bits,
             },
         }
         with atomic_write(cache_path) as out:
@@ -273,6 +279,8 @@ def _source(path: str | os.PathLike[str], digest: str) -> dict[str, Any]:
         return {"path": "-", "size": 0, "mtime_ns": 0, "sha256": digest}
     stat = os.stat(name)
     return {
-        "path": os.path.abspath(name), "size": stat.st_size, "mtime_ns": stat.st_mtime_ns,
+        "path": os.path.abspath(name),
+        "size": stat.st_size,
+        "mtime_ns": stat.st_mtime_ns,
         "sha256": digest,
     }

@@ -1,10 +1,10 @@
 """The layout of a cache file: a first page, sections on page borders, a JSON header at the end.
 
-    bytes 0-15     magic with the format version
-    bytes 16-31    position and length of the header, little-endian
-    bytes 32-95    SHA-256 of the header, in hexadecimal
-    from 4096 on   the sections, each on a page border
-    at the end     the header: sizes, types, places and hashes of the sections, and the rest
+bytes 0-15     magic with the format version
+bytes 16-31    position and length of the header, little-endian
+bytes 32-95    SHA-256 of the header, in hexadecimal
+from 4096 on   the sections, each on a page border
+at the end     the header: sizes, types, places and hashes of the sections, and the rest
 """
 
 from __future__ import annotations
@@ -92,8 +92,12 @@ def section(data: Any, entry: Any, name: str) -> np.ndarray:
     try:
         dtype, offset, count = np.dtype(entry["dtype"]), entry["offset"], entry["count"]
         sound = (
-            dtype.kind in "iuf" and isinstance(offset, int) and isinstance(count, int)
-            and offset >= PAGE and count >= 0 and offset + count * dtype.itemsize <= len(data)
+            dtype.kind in "iuf"
+            and isinstance(offset, int)
+            and isinstance(count, int)
+            and offset >= PAGE
+            and count >= 0
+            and offset + count * dtype.itemsize <= len(data)
         )
     except (TypeError, KeyError, ValueError):
         sound = False

@@ -98,9 +98,7 @@ class _Reader(io.RawIOBase):
         except EOFError as error:
             raise HopefearError(f"{self._name}: the compressed data is cut short") from error
         except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, ValueError) as error:
-            raise HopefearError(
-                f"{self._name}: the compressed data is damaged: {error}"
-            ) from error
+            raise HopefearError(f"{self._name}: the compressed data is damaged: {error}") from error
         except OSError as error:
             raise HopefearError(f"{self._name}: cannot be read: {_reason(error)}") from error
 
@@ -177,7 +175,7 @@ def fill_blocks(
     The buffer is used again for the next block; behind ``length`` it holds newlines.
     """
     name = os.fspath(path)
-    buffer = np.empty(size + PADDING, np.uint8)
+    buffer = np.empty(max(size, len(_BOM)) + PADDING, np.uint8)
     kept, line, first = 0, 1, True
     tail = b""
     with open_bytes(path) as stream:

@@ -24,7 +24,7 @@ def parse_number(text, i):
     exponent = 0
     start = i
     significant = 0
-    while np.uint8(text[i] - 48) < 10:
+    while 48 <= text[i] <= 57:
         if significant < 19:
             digits = digits * np.uint64(10) + np.uint64(text[i] - 48)
             if digits > 0:
@@ -36,7 +36,7 @@ def parse_number(text, i):
     if text[i] == 46:
         i += 1
         start = i
-        while np.uint8(text[i] - 48) < 10:
+        while 48 <= text[i] <= 57:
             if significant < 19:
                 digits = digits * np.uint64(10) + np.uint64(text[i] - 48)
                 exponent -= 1
@@ -53,7 +53,7 @@ def parse_number(text, i):
             i += 1
         start = i
         power = 0
-        while np.uint8(text[i] - 48) < 10:
+        while 48 <= text[i] <= 57:
             power = min(power * 10 + np.int64(text[i] - 48), 100_000)
             i += 1
         if i == start:

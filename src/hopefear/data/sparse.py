@@ -70,9 +70,7 @@ class SparseDataset:
         source: str = "memory",
         digest: str | None = None,
     ) -> None:
-        self.rows = SparseRows(
-            *(_frozen(a, t) for a, t in zip(rows, DTYPES, strict=True))
-        )
+        self.rows = SparseRows(*(_frozen(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.features = IdentityFeatures(n_features) if features is None else features
         if self.features.size != n_features:
             raise HopefearError(
@@ -142,7 +140,9 @@ class SparseDataset:
         if bad >= 0:
             row = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1
             raise InputError(
-                f"X[{row}, {int(matrix.indices[bad])}]", 0, "a finite float32 number",
+                f"X[{row}, {int(matrix.indices[bad])}]",
+                0,
+                "a finite float32 number",
                 str(matrix.data[bad]),
             )
         weights = np.ones(n, np.float32) if sample_weight is None else sample_weight

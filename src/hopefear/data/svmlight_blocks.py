@@ -60,7 +60,10 @@ def raw_blocks(
             scratch = _Scratch(length)
         rows, i, line, counted = 0, 0, first_line, 0
         while True:
-            code, i, rows = parse_rows(buffer, i, length, not require_labels, *scratch.arrays, rows)
+            with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+                code, i, rows = parse_rows(
+                    buffer, i, length, not require_labels, *scratch.arrays, rows
+                )
             if code == DONE:
                 break
             line += int(np.count_nonzero(buffer[counted:i] == 10))

@@ -77,7 +77,7 @@ def parse_pairs(text, i, ids, values, k):
             return DONE, behind_line(text, i), k
         token = i
         number = np.int64(0)
-        while np.uint8(text[i] - 48) < 10:
+        while 48 <= text[i] <= 57:
             digit = np.int64(text[i] - 48)
             if number >= _LARGEST_TENTH and (number > _LARGEST_TENTH or digit > 7):
                 return BAD_ID, token, k
@@ -86,7 +86,7 @@ def parse_pairs(text, i, ids, values, k):
         if text[i] != _COLON or i == token:
             if is_qid(text, token):
                 i = token + 4
-                while np.uint8(text[i] - 48) < 10:
+                while 48 <= text[i] <= 57:
                     i += 1
                 if i == token + 4 or not ends_token(text[i]):
                     return BAD_QID, token, k
@@ -96,9 +96,8 @@ def parse_pairs(text, i, ids, values, k):
             return (REPEATED if number == last else ORDER), token, k
         last = number
         i += 1
-        digit = np.uint8(text[i] - 48)
-        if digit < 10 and (text[i + 1] == _SPACE or text[i + 1] == _NEWLINE):
-            values[k] = np.float32(digit)
+        if 48 <= text[i] <= 57 and (text[i + 1] == _SPACE or text[i + 1] == _NEWLINE):
+            values[k] = text[i] - 48
             i += 1
         else:
             value, after, ok = parse_number(text, i)

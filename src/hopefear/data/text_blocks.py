@@ -133,8 +133,9 @@ class TextCounter:
             if watch is not None:
                 watch(buffer[:length].data)
             text, length = folded(buffer, length, name, first_line, on_error, report)
-            yield from self._count(text, length, name, first_line, not require_labels, on_error,
-                                   report)
+            yield from self._count(
+                text, length, name, first_line, not require_labels, on_error, report
+            )
 
     def _count(
         self,
@@ -154,9 +155,10 @@ class TextCounter:
         values = np.empty(len(columns), np.float32)
         rows = i = 0
         while True:
-            code, i, rows = self._kernel(
-                text, i, length, bare, codes, starts, indptr, columns, values, rows
-            )
+            with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+                code, i, rows = self._kernel(
+                    text, i, length, bare, codes, starts, indptr, columns, values, rows
+                )
             if code == DONE:
                 break
             if code == MORE_ROOM:
@@ -192,17 +194,53 @@ class TextCounter:
         )
 
     def _kernel(
-        self, text: np.ndarray, i: int, stop: int, bare: bool, codes: np.ndarray,
-        starts: np.ndarray, indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, rows: int,
+        self,
+        text: np.ndarray,
+        i: int,
+        stop: int,
+        bare: bool,
+        codes: np.ndarray,
+        starts: np.ndarray,
+        indptr: np.ndarray,
+        columns: np.ndarray,
+        values: np.ndarray,
+        rows: int,
     ) -> tuple[int, int, int]:
         if self.hashed is not None:
             return hash_ngrams(
-                text, i, stop, self.order, self.hashed.bits, bare, self._owners, self._labels,
-                codes, starts, indptr, columns, values, rows, self._seen,
+                text,
+                i,
+                stop,
+                self.order,
+                self.hashed.bits,
+                bare,
+                self._owners,
+                self._labels,
+                codes,
+                starts,
+                indptr,
+                columns,
+                values,
+                rows,
+                self._seen,
             )
         return count_ngrams(
-            text, i, stop, self.order, bare, self._tables, self.features is None, self._labels,
-            codes, starts, self._rows, indptr, columns, values, rows, self._unknown,
+            text,
+            i,
+            stop,
+            self.order,
+            bare,
+            self._tables,
+            self.features is None,
+            self._labels,
+            codes,
+            starts,
+            self._rows,
+            indptr,
+            columns,
+            values,
+            rows,
+            self._unknown,
         )
 
     def _grow(self, size: int) -> None:

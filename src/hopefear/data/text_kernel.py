@@ -102,8 +102,24 @@ def split_line(text, i):
 
 
 @njit(cache=True, nogil=True)
-def count_ngrams(text, i, stop, order, bare, tables, grow, labels, codes, starts, rows_before,
-                 indptr, columns, values, rows, unknown):
+def count_ngrams(
+    text,
+    i,
+    stop,
+    order,
+    bare,
+    tables,
+    grow,
+    labels,
+    codes,
+    starts,
+    rows_before,
+    indptr,
+    columns,
+    values,
+    rows,
+    unknown,
+):
     """Rows of n-gram counts from ``text[i:stop]``; ``(code, position, rows)``.
 
     ``labels`` are tables of their own whose tokens are the label strings; ``codes`` get their
@@ -123,8 +139,10 @@ def count_ngrams(text, i, stop, order, bare, tables, grow, labels, codes, starts
             continue
         if not has_room(tables, labels, columns, indptr[rows], following - i, order, grow):
             return MORE_ROOM, i, rows
-        codes[rows] = -1 if tab <= i else token_at(
-            labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True
+        codes[rows] = (
+            -1
+            if tab <= i
+            else token_at(labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True)
         )
         starts[rows] = i
         place = indptr[rows]
@@ -182,8 +200,23 @@ def has_room(tables, labels, columns, place, length, order, grow):
 
 
 @njit(cache=True, nogil=True)
-def hash_ngrams(text, i, stop, order, bits, bare, owners, labels, codes, starts, indptr, columns,
-                values, rows, seen):
+def hash_ngrams(
+    text,
+    i,
+    stop,
+    order,
+    bits,
+    bare,
+    owners,
+    labels,
+    codes,
+    starts,
+    indptr,
+    columns,
+    values,
+    rows,
+    seen,
+):
     """Like count_ngrams, for columns that are hashes.
 
     Columns may repeat in a row. ``owners`` holds the hash that claimed each column first (empty:
@@ -207,8 +240,10 @@ def hash_ngrams(text, i, stop, order, bits, bare, owners, labels, codes, starts,
             and labels.used[1] + following - i <= len(labels.text)
         ):
             return MORE_ROOM, i, rows
-        codes[rows] = -1 if tab <= i else token_at(
-            labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True
+        codes[rows] = (
+            -1
+            if tab <= i
+            else token_at(labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True)
         )
         starts[rows] = i
         at = tab + 1

@@ -18,9 +18,7 @@ from hopefear.features.strings import Strings
 _ROWS = 1 << 12
 
 
-def write_svmlight(
-    target: str | os.PathLike[str] | IO[bytes], dataset: SparseDataset
-) -> None:
+def write_svmlight(target: str | os.PathLike[str] | IO[bytes], dataset: SparseDataset) -> None:
     """Write ``label id:value …`` lines that read back as the same float32 values.
 
     A path is written under a temporary name first. Sample weights have no place in the format and
@@ -70,8 +68,9 @@ def _lines(dataset: SparseDataset, begin: int, end: int, labels: Strings) -> byt
     longest = int(np.diff(texts.offsets).max(initial=0)) + 22
     room = (b - a) * longest + (end - begin) * (int(np.diff(labels.offsets).max()) + 2)
     text = np.empty(room, np.uint8)
-    size = _format(rows.indptr[begin : end + 1], ids, which, rows.labels[begin:end], labels, texts,
-                   text)
+    size = _format(
+        rows.indptr[begin : end + 1], ids, which, rows.labels[begin:end], labels, texts, text
+    )
     return text[:size].tobytes()
 
 
@@ -79,8 +78,10 @@ def _number(value: np.float32) -> str:
     whole = float(value)
     if whole.is_integer() and abs(whole) < 1e7 and (whole or not np.signbit(value)):
         return str(int(whole))
-    return np.format_float_scientific(value, trim="-") if not 1e-4 <= abs(whole) < 1e7 else (
-        np.format_float_positional(value, trim="-")
+    return (
+        np.format_float_scientific(value, trim="-")
+        if not 1e-4 <= abs(whole) < 1e7
+        else (np.format_float_positional(value, trim="-"))
     )
 
 

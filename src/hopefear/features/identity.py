@@ -73,5 +73,3 @@ class IdentityFeatures:
             raise ModelError(f"feature map: expected named to be true or false, found {named!r}")
         only_these(arrays, ("names_text", "names_offsets") if named else ())
         return cls(size, Strings.from_parts(arrays, "names") if named else None)
-
-

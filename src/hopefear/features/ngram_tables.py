@@ -62,7 +62,8 @@ def grown_tables(old: NGramTables, tokens: int, text: int, entries: int) -> NGra
     for target, source in zip(new, old, strict=True):
         if target is not new.token_slots and target is not new.entry_slots:
             target[: len(source)] = source
-    fill_slots(new)
+    with np.errstate(over="ignore"):
+        fill_slots(new)
     return new
 
 

@@ -55,9 +55,7 @@ class NGramFeatures:
 
     kind = "ngrams"
 
-    def __init__(
-        self, order: int, tokens: Strings, parent: np.ndarray, token: np.ndarray
-    ) -> None:
+    def __init__(self, order: int, tokens: Strings, parent: np.ndarray, token: np.ndarray) -> None:
         self.order = order
         self._tokens = tokens
         self._parent = frozen(np.asarray(parent, np.int32))
@@ -136,10 +134,11 @@ class NGramFeatures:
         tables.token[:size] = self._token
         tables.used[TOKENS], tables.used[TEXT] = count, self._tokens.text.size
         tables.used[ENTRIES] = size
-        hash_tokens(tables)
         alone = np.flatnonzero(self._parent < 0)
         tables.unigram[self._token[alone]] = alone
-        fill_slots(tables)
+        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+            hash_tokens(tables)
+            fill_slots(tables)
         return tables
 
 

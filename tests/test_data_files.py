@@ -1,0 +1,130 @@
+"""Opening files: compression, damage, marks, blocks of whole lines, atomic writes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from hopefear.data.files import atomic_write, open_bytes, read_blocks
+from hopefear.errors import HopefearError, InputError
+
+TEXT = b"".join(b"1 %d:1 %d:2\n" % (i, i + 7) for i in range(3000))
+PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, "": bytes}
+
+
+def joined(path: str | Path, size: int = 1000) -> bytes:
+    blocks = list(read_blocks(path, size))
+    line = 1
+    for block, first in blocks:
+        assert first == line
+        assert block.endswith(b"\n")
+        line += block.count(b"\n")
+    return b"".join(block for block, _ in blocks)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_compressed_files_read_alike(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.svm{suffix}"
+    path.write_bytes(PACK[suffix](TEXT))
+    assert joined(path) == TEXT
+    hidden = tmp_path / "named-otherwise"
+    hidden.write_bytes(PACK[suffix](TEXT))
+    assert joined(hidden) == TEXT
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2"])
+def test_damage_names_the_file(suffix: str, tmp_path: Path) -> None:
+    packed = PACK[suffix](TEXT)
+    path = tmp_path / f"a.svm{suffix}"
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(HopefearError, match=r"a\.svm.*cut short"):
+        joined(path)
+    path.write_bytes(packed[:40] + b"\xff" * 60 + packed[100:])
+    with pytest.raises(HopefearError, match=r"a\.svm"):
+        joined(path)
+    for wrong in (b"", b"1 1:1\n"):
+        path.write_bytes(wrong)
+        with pytest.raises(HopefearError, match="as the name says"):
+            joined(path)
+
+
+def test_zstandard(tmp_path: Path) -> None:
+    path = tmp_path / "a.svm.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x00")
+    try:
+        import zstandard
+    except ImportError:
+        with pytest.raises(HopefearError, match=r"install hopefear\[zstd\]"):
+            open_bytes(path)
+        return
+    packed = zstandard.compress(TEXT) + zstandard.compress(TEXT)
+    path.write_bytes(packed)
+    assert joined(path) == TEXT + TEXT
+    path.write_bytes(packed[:-20])
+    with pytest.raises(HopefearError, match="cut short"):
+        joined(path)
+
+
+@pytest.mark.parametrize("what", ["missing", "folder", "nul"])
+def test_files_that_cannot_be_opened(what: str, tmp_path: Path) -> None:
+    path = {"missing": tmp_path / "no.svm", "folder": tmp_path, "nul": "a\0b"}[what]
+    with pytest.raises(HopefearError, match="cannot be read"):
+        open_bytes(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_no_permission(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.touch(0)
+    with pytest.raises(HopefearError, match="Permission denied"):
+        open_bytes(path)
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    for data in (TEXT, gzip.compress(TEXT)):
+        stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert joined("-") == TEXT
+        assert not stdin.closed
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64])
+def test_marks_ends_and_long_lines(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"\xef\xbb\xbfa\r\n\nlonger than a block\nlast")
+    assert joined(path, size) == b"a\r\n\nlonger than a block\nlast\n"
+    path.write_bytes(b"")
+    assert joined(path, size) == b""
+
+
+def test_long_lines_have_a_limit(tmp_path: Path) -> None:
+    from hopefear.data.files import fill_blocks
+
+    path = tmp_path / "a"
+    path.write_bytes(b"x\n" + b"y" * 1000)
+    with pytest.raises(InputError, match=r"a:2: expected lines of at most 64 bytes"):
+        list(fill_blocks(path, 16, max_line=64))
+
+
+def write_half(path: Path) -> None:
+    with atomic_write(path) as out:
+        out.write(b"new")
+        raise RuntimeError("stop")
+
+
+def test_atomic_write_leaves_nothing_half_done(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError, match="stop"):
+        write_half(path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["out"]
+    with pytest.raises(HopefearError, match="cannot be written"):
+        write_half(tmp_path / "no folder" / "out")
