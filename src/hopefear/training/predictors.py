@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.component import component, kernel
+from hopefear.errors import ModelError
 from hopefear.example import Example, Plain
 from hopefear.interfaces import Row
 from hopefear.training.kernels import score_all
@@ -68,9 +70,8 @@ class VotedPredictor:
         """
         n = data.indptr.size - 1
         votes = np.zeros((n, structure.n_labels()))
-        most = 0 if n == 0 else max(structure.entries(data, np.array([i])) for i in
-                                    [int(np.argmax(np.diff(data.indptr)))])
-        width = most * structure.n_parts() + structure.n_parts()
+        longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
+        width = structure.entries(data, longest) * structure.n_parts()
         room = Found(np.zeros(width, np.int64), np.zeros(width), np.zeros(1, np.int64))
         count_votes(structure, data, self.coordinates, self.starts, self.first, self.lines,
                     self.drops, self.survived, room, votes)
@@ -88,6 +89,50 @@ class VotedPredictor:
         """Everything, by name."""
         return {f"votes.{name}": getattr(self, name) for name in
                 ("coordinates", "starts", "first", "lines", "drops", "survived")}
+
+
+Predictor = LinearPredictor | VotedPredictor
+
+
+def predictor_from_arrays(arrays: Mapping[str, np.ndarray]) -> Predictor:
+    """Rebuild what ``arrays()`` gave; anything inconsistent is a ModelError."""
+    if "weights.ids" in arrays:
+        return LinearPredictor(_dense(arrays))
+    return _checked_votes(arrays)
+
+
+def _dense(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    ids, values = arrays["weights.ids"], arrays["weights.values"]
+    size = int(arrays["weights.size"][0])
+    if ids.shape != values.shape or ids.ndim != 1 or not 0 <= size < 2**40:
+        raise ModelError("the weights do not fit their coordinates")
+    if ids.size and (ids[0] < 0 or ids[-1] >= size or np.any(np.diff(ids) <= 0)):
+        raise ModelError("the coordinates of the weights are not sorted or not in range")
+    if not np.all(np.isfinite(values)):
+        raise ModelError("a weight is not finite")
+    weights = np.zeros(size, np.float32)
+    weights[ids] = values
+    return weights
+
+
+def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
+    names = ("coordinates", "starts", "first", "lines", "drops", "survived")
+    try:
+        votes = VotedPredictor(*(np.ascontiguousarray(arrays[f"votes.{name}"]) for name in names))
+    except KeyError as error:
+        raise ModelError(f"the votes lack {error}") from error
+    entries, predictors = votes.first.size, votes.drops.size
+    sound = (
+        votes.starts.shape == (votes.coordinates.size + 1,) and votes.starts[0] == 0
+        and votes.starts[-1] == entries and votes.lines.shape == (entries, 3)
+        and predictors > 0 and votes.survived.shape == (predictors + 1,)
+        and bool(np.all(np.diff(votes.starts) >= 0)) and bool(np.all(np.diff(votes.drops) >= 0))
+        and bool(np.all(np.diff(votes.coordinates) > 0))
+        and (entries == 0 or (0 <= votes.first.min() and votes.first.max() <= predictors))
+        and all(bool(np.all(np.isfinite(a))) for a in (votes.lines, votes.drops, votes.survived)))
+    if not sound:
+        raise ModelError("the votes contradict themselves")
+    return votes
 
 
 class Found(NamedTuple):

@@ -1,0 +1,197 @@
+"""The task ``classify``: from a dataset and the name of a learner to a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hopefear.component import kernel
+from hopefear.data.sparse import SparseDataset
+from hopefear.errors import HopefearError
+from hopefear.learner import Learner
+from hopefear.metrics import classification_scores
+from hopefear.model import Model, probabilities
+from hopefear.recipes import Scale, recipe
+from hopefear.structures.binary import Binary
+from hopefear.structures.multiclass import Multiclass
+from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.fit import Event, Fit, fit
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+from hopefear.training.predictors import Predictor
+from hopefear.training.stopping import Stopping
+
+DEFAULT_LEARNER = "adagrad-rda"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and how it came about."""
+
+    model: Model
+    learner: Learner
+    fit: Fit
+
+
+def train(
+    dataset: SparseDataset,
+    learner: str = DEFAULT_LEARNER,
+    params: Mapping[str, Any] | None = None,
+    *,
+    epochs: int = 5,
+    seed: int = 1,
+    shuffle: bool = True,
+    intercept: float = 1.0,
+    values: str = "counts",
+    norm: str = "none",
+    dev: SparseDataset | None = None,
+    stopping: Stopping | None = None,
+    class_weight: str | Mapping[str, float] | None = None,
+    on_event: Sequence[Callable[[Event], None]] = (),
+    trace: bool = False,
+    checkpoints: Checkpoints | None = None,
+    resume: bool = False,
+) -> Trained:
+    """Train a classifier.
+
+    Parameters
+    ----------
+    dataset : SparseDataset
+        Rows with labels of at least two classes.
+    learner, params
+        Name of a recipe and the parameters to replace.
+    epochs, seed, shuffle
+        Passes over the data, and their order.
+    intercept : float
+        Value of a constant feature; 0 for none. It is regularised like the others.
+    values, norm : str
+        What is done to each row, now and whenever the model is used: ``counts``, ``presence`` or
+        ``log``; ``none`` or ``l2``.
+    dev, stopping
+        Held-out data, scored after each pass, and when to stop on it (the best model is kept).
+    class_weight : "balanced" or dict, optional
+        Weight of the examples of each class.
+    on_event, trace, checkpoints, resume
+        As in :func:`hopefear.training.fit.fit`.
+
+    Examples
+    --------
+    >>> from hopefear.data.generators import sparse_linear
+    >>> data = sparse_linear(500, 60, per_row=(5, 10), true_weights=20, seed=3).dataset()
+    >>> trained = train(data, "vrda", {"l1": 1e-4}, epochs=2)
+    >>> trained.model.classes, len(trained.model.predict(data))
+    (('-1', '1'), 500)
+    """
+    check_labels(dataset)
+    data = weighted(dataset, class_weight).transformed(values=values, norm=norm)
+    structure = structure_for(data, intercept)
+    made = recipe(learner).build(scale_of(data, structure), **(params or {}))
+    held_out = None if dev is None else dev.transformed(values=values, norm=norm)
+    signature = made.signature(epochs=epochs, seed=seed)
+    result = fit(
+        structure, made, Passes(data, seed, shuffle), epochs=epochs,
+        evaluate=None if held_out is None else evaluator(structure, held_out), stopping=stopping,
+        on_event=on_event, trace=trace, checkpoints=checkpoints, resume=resume,
+        identity={"signature": signature, "data": dataset.digest, "intercept": intercept,
+                  "values": values, "norm": norm, "shuffle": shuffle,
+                  "class_weight": class_weight and str(class_weight)})
+    model = Model(structure, result.predictor, data.classes, data.features,
+                  {"values": values, "norm": norm}, signature,
+                  about(dataset, learner, made, result, epochs, seed))
+    return Trained(model, made, result)
+
+
+def structure_for(data: SparseDataset, intercept: float) -> Any:
+    """Binary for two classes, Multiclass for more."""
+    if len(data.classes) == 2:
+        return Binary(data.n_features, intercept)
+    return Multiclass(data.n_features, len(data.classes), intercept)
+
+
+def scale_of(data: SparseDataset, structure: Any) -> Scale:
+    """What automatic rates need to know about the data."""
+    n = len(data)
+    square = sum_of_squares(data.rows.values) / max(1, n) + structure.bias**2
+    return Scale(square if square > 0.0 else 1.0, n)
+
+
+def evaluator(structure: Any, data: SparseDataset) -> Callable[[Predictor], dict[str, float]]:
+    """Scores of a predictor on this data."""
+
+    def evaluate(predictor: Predictor) -> dict[str, float]:
+        return evaluate_predictor(predictor, structure, data)
+
+    return evaluate
+
+
+def evaluate_predictor(predictor: Predictor, structure: Any, data: SparseDataset) -> dict[str, Any]:
+    """Accuracy, error, precision, recall, F1 and log loss, in percent where they are shares."""
+    labels, scores = predictor.decide(structure, data.rows)
+    return classification_scores(data.rows.labels, labels, n_classes=len(data.classes),
+                                 probabilities=probabilities(predictor, scores))
+
+
+def check_labels(dataset: SparseDataset) -> None:
+    """Training needs a label on every row, and two different ones."""
+    labels = dataset.rows.labels
+    if labels.size == 0:
+        raise HopefearError(f"{dataset.source}: there are no examples to learn from")
+    if labels.min() < 0:
+        raise HopefearError(f"{dataset.source}: example {int(np.argmin(labels)) + 1} has no label; "
+                            "every training example needs one")
+    if len(dataset.classes) < 2:
+        only = dataset.classes[0] if dataset.classes else "none"
+        raise HopefearError(f"{dataset.source}: expected at least two classes, found one class "
+                            f"only ({only!r}); there is nothing to tell apart")
+
+
+def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None) -> SparseDataset:
+    """The data with its example weights multiplied by those of their classes."""
+    if class_weight is None:
+        return data
+    if class_weight == "balanced":
+        counts = np.bincount(data.rows.labels, weights=data.rows.weights,
+                             minlength=len(data.classes))
+        factors = counts.sum() / (len(data.classes) * np.maximum(counts, 1e-12))
+    elif isinstance(class_weight, Mapping):
+        unknown = set(class_weight) - set(data.classes)
+        if unknown:
+            raise HopefearError(f"class_weight names {sorted(unknown)}, the classes are "
+                                f"{list(data.classes)}")
+        factors = np.array([float(class_weight.get(name, 1.0)) for name in data.classes])
+    else:
+        raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {class_weight!r}")
+    weights = data.rows.weights * factors[data.rows.labels].astype(np.float32)
+    changed = SparseDataset(data.rows._replace(weights=weights), data.n_features, data.classes,
+                            data.features, data.source)
+    changed.mapping = data.mapping
+    return changed
+
+
+def about(dataset: SparseDataset, name: str, learner: Learner, result: Fit, epochs: int,
+          seed: int) -> dict[str, Any]:
+    """What goes into the model file about its making; nothing that changes from run to run."""
+    trainer: OnlineTrainer = result.trainer
+    return {
+        "learner": name,
+        "parameters": {part: getattr(learner, part)._asdict() for part in ("loss", "rule", "readout")},
+        "on": learner.on, "epochs": epochs, "seed": seed,
+        "data": {"source": os.path.basename(dataset.source), "digest": dataset.digest,
+                 "examples": len(dataset), "features": dataset.n_features},
+        "training": {"examples": trainer.examples, "updates": trainer.updates,
+                     "mistakes": trainer.mistakes, "loss": trainer.loss,
+                     "best_epoch": result.best_epoch, "last_nnz": trainer.support()[0],
+                     "history": result.history},
+    }
+
+
+@kernel
+def sum_of_squares(values):
+    total = 0.0
+    for p in range(values.size):
+        total += values[p] * values[p]
+    return total

@@ -1,0 +1,52 @@
+"""When to stop, and which model to keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hopefear.errors import HopefearError
+
+# Scores of which less is better.
+_LOSSES = ("error", "log_loss", "brier")
+
+
+@dataclass
+class Stopping:
+    """Stop when a score on held-out data has not improved for some passes; keep the best model.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the score, as evaluation reports it. Losses count as better when lower.
+    patience : int
+        Passes without improvement before training stops. 0 never stops early, but still keeps the best.
+
+    Examples
+    --------
+    >>> stopping = Stopping("accuracy", patience=1)
+    >>> [stopping.see(epoch, {"accuracy": a}) for epoch, a in enumerate([80.0, 79.0])]
+    [True, False]
+    >>> stopping.best_epoch, stopping.is_over(1)
+    (0, True)
+    """
+
+    metric: str = "accuracy"
+    patience: int = 3
+    best: float | None = None
+    best_epoch: int = -1
+
+    def see(self, epoch: int, scores: dict[str, float]) -> bool:
+        """Take note of a pass; True when it is the best so far."""
+        if self.metric not in scores:
+            raise HopefearError(f"no score {self.metric!r} to stop on; there are "
+                                f"{', '.join(sorted(scores))}")
+        value = scores[self.metric]
+        sign = -1.0 if self.metric in _LOSSES else 1.0
+        if self.best is None or sign * value > sign * self.best:
+            self.best, self.best_epoch = value, epoch
+            return True
+        return False
+
+    def is_over(self, epoch: int) -> bool:
+        """Whether training should end after this pass."""
+        return self.patience > 0 and epoch - self.best_epoch >= self.patience
