@@ -65,13 +65,21 @@ def next_token(text, i, end, word):
     """Copy the next token, folded, into word; ``(its size, position behind it)``; 0 at the end."""
     size = 0
     while i < end:
+        # Most bytes are plain word bytes; the newline behind every line ends this loop.
+        while _KIND[text[i]] == WORD:
+            if size < len(word):
+                word[size] = _LOWER[text[i]]
+                size += 1
+            i += 1
+        if i >= end:
+            break
         kind, width = character(text, i)
         if kind == JOINS:
             follows = i + 1 < end and character(text, i + 1)[0] == WORD
             kind = WORD if size and follows else SEPARATES
         if kind == WORD:
             if size < len(word):
-                word[size] = _LOWER[text[i]]
+                word[size] = text[i]
                 size += 1
             i += 1
         elif size:
@@ -126,8 +134,6 @@ def count_ngrams(
     numbers, -1 for none. MORE_ROOM means that the line at the position may not fit.
     """
     word = np.empty(MAX_TOKEN, np.uint8)
-    slots, hashes, offsets, arena, unigram = tables[:5]
-    entry_slots, parents, tokens, documents, last, spot, used = tables[5:]
     before = np.empty(order + 1, np.int64)
     chain = np.empty(order + 1, np.int64)
     while i < stop:
@@ -141,7 +147,11 @@ def count_ngrams(
             continue
         if not has_room(tables, labels, columns, indptr[rows], following - i, order, grow):
             return MORE_ROOM, i, rows
-        codes[rows] = -1 if tab <= i else label_number(labels, text[i:tab])
+        codes[rows] = (
+            -1
+            if tab <= i
+            else token_at(labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True)
+        )
         starts[rows] = i
         place = indptr[rows]
         row = rows_before + rows
@@ -151,28 +161,26 @@ def count_ngrams(
             size, at = next_token(text, at, end, word)
             if size == 0:
                 break
-            token = token_at(
-                slots, hashes, offsets, arena, used, word, size, text_hash(word, size), grow
-            )
+            token = token_at(tables, word, size, text_hash(word, size), grow)
             for k in range(1, order + 1):
                 entry = np.int64(-1)
                 if token >= 0 and k == 1:
-                    entry = np.int64(unigram[token])
+                    entry = np.int64(tables.unigram[token])
                     if entry < 0:
-                        entry = entry_at(entry_slots, parents, tokens, used, -1, token, grow)
+                        entry = entry_at(tables, -1, token, grow)
                 elif token >= 0 and before[k - 1] >= 0:
-                    entry = entry_at(entry_slots, parents, tokens, used, before[k - 1], token, grow)
+                    entry = entry_at(tables, before[k - 1], token, grow)
                 chain[k] = entry
                 if entry < 0:
                     unknown[0] += 1 if k == 1 else 0
-                elif last[entry] == row:
-                    values[spot[entry]] += 1
+                elif tables.row[entry] == row:
+                    values[tables.place[entry]] += 1
                 else:
                     if grow and k == 1:
-                        unigram[token] = entry
-                    last[entry] = row
-                    spot[entry] = place
-                    documents[entry] += 1
+                        tables.unigram[token] = entry
+                    tables.row[entry] = row
+                    tables.place[entry] = place
+                    tables.documents[entry] += 1
                     columns[place] = entry
                     values[place] = 1
                     place += 1
@@ -181,23 +189,6 @@ def count_ngrams(
         indptr[rows] = place
         i = following
     return DONE, i, rows
-
-
-@njit(cache=True, nogil=True)
-def label_number(labels, name):
-    """Number of a label in its tables."""
-    size = len(name)
-    return token_at(
-        labels.token_slots,
-        labels.token_hash,
-        labels.offsets,
-        labels.text,
-        labels.used,
-        name,
-        size,
-        text_hash(name, size),
-        True,
-    )
 
 
 @njit(cache=True, nogil=True)
@@ -257,7 +248,11 @@ def hash_ngrams(
             and labels.used[1] + following - i <= len(labels.text)
         ):
             return MORE_ROOM, i, rows
-        codes[rows] = -1 if tab <= i else label_number(labels, text[i:tab])
+        codes[rows] = (
+            -1
+            if tab <= i
+            else token_at(labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True)
+        )
         starts[rows] = i
         at = tab + 1
         count = 0

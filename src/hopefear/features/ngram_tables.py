@@ -101,21 +101,17 @@ def fill_slots(tables):
 
 
 @njit(cache=True, nogil=True)
-def token_at(slots, hashes, offsets, text, used, word, size, h, grow):
-    """Number of the token ``word[:size]`` with hash h; new ones get the next, or -1.
-
-    Takes the arrays of NGramTables one by one: reading them out of the tuple for every token
-    costs more than the search.
-    """
-    mask = len(slots) - 1
+def token_at(tables, word, size, h, grow):
+    """Number of the token ``word[:size]`` with hash h; new ones get the next, or -1."""
+    mask = len(tables.token_slots) - 1
     slot = np.int64(h & np.uint64(mask))
-    while slots[slot] >= 0:
-        t = slots[slot]
-        begin = offsets[t]
-        if hashes[t] == h and offsets[t + 1] - begin == size:
+    while tables.token_slots[slot] >= 0:
+        t = tables.token_slots[slot]
+        begin = tables.offsets[t]
+        if tables.token_hash[t] == h and tables.offsets[t + 1] - begin == size:
             same = True
             for i in range(size):
-                if text[begin + i] != word[i]:
+                if tables.text[begin + i] != word[i]:
                     same = False
                     break
             if same:
@@ -123,36 +119,36 @@ def token_at(slots, hashes, offsets, text, used, word, size, h, grow):
         slot = (slot + 1) & mask
     if not grow:
         return np.int64(-1)
-    t = used[TOKENS]
-    begin = used[TEXT]
+    t = tables.used[TOKENS]
+    begin = tables.used[TEXT]
     for i in range(size):
-        text[begin + i] = word[i]
-    offsets[t] = begin
-    offsets[t + 1] = begin + size
-    hashes[t] = h
-    slots[slot] = t
-    used[TOKENS] = t + 1
-    used[TEXT] = begin + size
+        tables.text[begin + i] = word[i]
+    tables.offsets[t] = begin
+    tables.offsets[t + 1] = begin + size
+    tables.token_hash[t] = h
+    tables.token_slots[slot] = t
+    tables.used[TOKENS] = t + 1
+    tables.used[TEXT] = begin + size
     return t
 
 
 @njit(cache=True, nogil=True)
-def entry_at(slots, parents, tokens, used, parent, token, grow):
+def entry_at(tables, parent, token, grow):
     """Entry of "parent, then token"; new ones get the next number, or -1."""
-    mask = len(slots) - 1
+    mask = len(tables.entry_slots) - 1
     slot = np.int64(mix(parent + 1, token) & np.uint64(mask))
-    while slots[slot] >= 0:
-        e = slots[slot]
-        if parents[e] == parent and tokens[e] == token:
+    while tables.entry_slots[slot] >= 0:
+        e = tables.entry_slots[slot]
+        if tables.parent[e] == parent and tables.token[e] == token:
             return np.int64(e)
         slot = (slot + 1) & mask
     if not grow:
         return np.int64(-1)
-    e = used[ENTRIES]
-    parents[e] = parent
-    tokens[e] = token
-    slots[slot] = e
-    used[ENTRIES] = e + 1
+    e = tables.used[ENTRIES]
+    tables.parent[e] = parent
+    tables.token[e] = token
+    tables.entry_slots[slot] = e
+    tables.used[ENTRIES] = e + 1
     return e
 
 
