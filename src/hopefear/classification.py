@@ -45,7 +45,7 @@ def train(
     epochs: int = 5,
     seed: int = 1,
     shuffle: bool = True,
-    intercept: float = 1.0,
+    intercept: float | str = "auto",
     values: str = "counts",
     norm: str = "none",
     dev: SparseDataset | None = None,
@@ -66,8 +66,10 @@ def train(
         Name of a recipe and the parameters to replace.
     epochs, seed, shuffle
         Passes over the data, and their order.
-    intercept : float
-        Value of a constant feature; 0 for none. It is regularised like the others.
+    intercept : float or "auto"
+        Value of a constant feature; 0 for none. ``"auto"`` takes the typical (root mean square) value
+        of a feature, so that the intercept learns neither faster nor slower than the others; it is
+        regularised like them.
     values, norm : str
         What is done to each row, now and whenever the model is used: ``counts``, ``presence`` or
         ``log``; ``none`` or ``l2``.
@@ -88,7 +90,8 @@ def train(
     """
     check_labels(dataset)
     data = weighted(dataset, class_weight).transformed(values=values, norm=norm)
-    structure = structure_for(data, intercept)
+    bias = typical_value(data) if intercept == "auto" else float(intercept)
+    structure = structure_for(data, bias)
     made = recipe(learner).build(scale_of(data, structure), **(params or {}))
     held_out = None if dev is None else dev.transformed(values=values, norm=norm)
     signature = made.signature(epochs=epochs, seed=seed)
@@ -96,7 +99,7 @@ def train(
         structure, made, Passes(data, seed, shuffle), epochs=epochs,
         evaluate=None if held_out is None else evaluator(structure, held_out), stopping=stopping,
         on_event=on_event, trace=trace, checkpoints=checkpoints, resume=resume,
-        identity={"signature": signature, "data": dataset.digest, "intercept": intercept,
+        identity={"signature": signature, "data": dataset.digest, "intercept": bias,
                   "values": values, "norm": norm, "shuffle": shuffle,
                   "class_weight": class_weight and str(class_weight)})
     model = Model(structure, result.predictor, data.classes, data.features,
@@ -105,11 +108,18 @@ def train(
     return Trained(model, made, result)
 
 
-def structure_for(data: SparseDataset, intercept: float) -> Any:
+def structure_for(data: SparseDataset, bias: float) -> Any:
     """Binary for two classes, Multiclass for more."""
     if len(data.classes) == 2:
-        return Binary(data.n_features, intercept)
-    return Multiclass(data.n_features, len(data.classes), intercept)
+        return Binary(data.n_features, bias)
+    return Multiclass(data.n_features, len(data.classes), bias)
+
+
+def typical_value(data: SparseDataset) -> float:
+    """Root mean square of the stored feature values, in float32; 1 when there are none."""
+    values = data.rows.values
+    square = sum_of_squares(values) / max(1, values.size)
+    return float(np.float32(np.sqrt(square))) if square > 0.0 else 1.0
 
 
 def scale_of(data: SparseDataset, structure: Any) -> Scale:
