@@ -1,0 +1,91 @@
+"""Settings of every loss, rule and readout, small enough to run the whole matrix."""
+
+from __future__ import annotations
+
+import math
+
+from hopefear.losses.exponential import Exponential
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.linear import Linear
+from hopefear.losses.logistic import Logistic
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.squared_hinge import SquaredHinge
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last
+from hopefear.readouts.observed import Observed
+from hopefear.readouts.voted import Voted
+from hopefear.rules.adagrad import AdaGrad
+from hopefear.rules.adagrad_rda import AdaGradRDA
+from hopefear.rules.arow import AROW
+from hopefear.rules.confidence import ConfidenceWeighted
+from hopefear.rules.fobos import FOBOS
+from hopefear.rules.ftrl import FTRL
+from hopefear.rules.passive_aggressive import PassiveAggressive
+from hopefear.rules.rda import RDA
+from hopefear.rules.sgd import SGD
+from hopefear.rules.truncated import TruncatedGradient
+from hopefear.structures.binary import Binary
+from hopefear.structures.multiclass import Multiclass
+
+LOSSES = [
+    Perceptron(),
+    Hinge(),
+    SquaredHinge(),
+    Logistic(),
+    Logistic(base=2),
+    Exponential(limit=2),
+    Linear(),
+]
+
+RULES = {
+    "sgd": SGD(rate=0.3),
+    "sgd-sqrt": SGD(rate=0.5, power=0.5),
+    "sgd-exponential": SGD(rate=0.5, decay=0.7, period=20),
+    "sgd-l2": SGD(rate=0.3, l2=0.2),
+    "sgd-l1": SGD(rate=0.3, l1=0.0217),
+    "sgd-l1-l2": SGD(rate=0.5, power=0.5, l1=0.0217, l2=0.1),
+    "pa": PassiveAggressive(variant=0),
+    "pa-1": PassiveAggressive(C=0.2, variant=1),
+    "pa-2": PassiveAggressive(C=0.5, variant=2),
+    "adagrad": AdaGrad(rate=0.3),
+    "adagrad-l1": AdaGrad(rate=0.3, l1=0.0217),
+    "adagrad-rda": AdaGradRDA(rate=0.5),
+    "adagrad-rda-l1": AdaGradRDA(rate=0.5, l1=0.0217),
+    "rda": RDA(rate=0.5),
+    "rda-l1": RDA(rate=0.5, l1=0.0217),
+    "rda-l2": RDA(rate=0.5, l2=0.1),
+    "rda-elastic": RDA(rate=0.5, l1=0.0217, l2=0.1),
+    "rda-strongly-convex": RDA(rate=math.inf, l1=0.01, l2=0.5),
+    "tg": TruncatedGradient(rate=0.3, gravity=0.0217, every=1, power=0.1),
+    "tg-every-4": TruncatedGradient(rate=0.5, gravity=0.0217, every=4, power=0.5),
+    "tg-threshold": TruncatedGradient(rate=0.3, gravity=0.0513, every=3, threshold=0.25, power=0.1),
+    "fobos": FOBOS(rate=0.5),
+    "fobos-l1": FOBOS(rate=0.3, power=0.1, l1=0.0217),
+    "fobos-l2": FOBOS(rate=0.5, l2=0.2),
+    "fobos-elastic": FOBOS(rate=0.5, l1=0.0217, l2=0.1),
+    "ftrl": FTRL(rate=0.5),
+    "ftrl-elastic": FTRL(rate=0.5, beta=0.5, l1=0.1, l2=0.1),
+    "cw": ConfidenceWeighted(phi=0.7),
+    "arow": AROW(r=0.5),
+}
+
+READOUTS = [Last(), Averaged(), Averaged(on_last_support=True), Voted(), Observed(Averaged())]
+
+# Odd numbers: weights then never meet a penalty or each other exactly, where rounding would decide.
+STRUCTURES = [Binary(12, bias=0.6180339887), Multiclass(12, 3)]
+
+
+def hole(loss, rule, on) -> str | None:
+    """Why these cannot work together, as a pattern of the message; None when they can."""
+    name, force = type(rule).__name__, type(loss).__name__
+    if name == "ConfidenceWeighted" and force not in ("Linear", "Hinge", "Perceptron"):
+        return f"ConfidenceWeighted .* loss of force one, which {force} is not; use .* AROW"
+    if force == "Linear" and on == "every" and name != "ConfidenceWeighted":
+        return f"Linear has no minimum, so {name} would move for ever; use Hinge, or on='mistakes'"
+    return None
+
+
+def natural_loss(rule):
+    """The loss a rule was published with."""
+    names = {"ConfidenceWeighted": Linear(), "PassiveAggressive": Hinge(), "AROW": Hinge()}
+    return names.get(type(rule).__name__, Logistic())

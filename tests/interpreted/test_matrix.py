@@ -1,0 +1,105 @@
+"""Every loss x rule x readout x structure x occasion against dense oracles; each hole says why."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+from interpreted.catalogue import LOSSES, READOUTS, RULES, STRUCTURES, hole
+from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
+
+from hopefear.errors import CombinationError
+from hopefear.learner import Learner, describe
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last
+from hopefear.training.online import OnlineTrainer
+
+ON = ("every", "mistakes")
+GRID = list(itertools.product(LOSSES, RULES, STRUCTURES, ON))
+NAMES = [f"{describe(a)}-{b}-{describe(c)}-{d}" for a, b, c, d in GRID]
+
+
+@functools.cache
+def problem(structure):
+    return random_problem(3, n=45, d=12, classes=structure.n_labels())
+
+
+@functools.cache
+def unseen(structure):
+    return random_problem(4, n=6, d=12, classes=structure.n_labels())
+
+
+def trained(structure, learner, times=1):
+    trainer = OnlineTrainer(structure, learner, np.float64)
+    trainer.learn(problem(structure).rows, np.tile(np.arange(45), times))
+    return trainer
+
+
+@pytest.mark.parametrize(("loss", "name", "structure", "on"), GRID, ids=NAMES)
+def test_a_combination_equals_its_oracle_or_says_why_not(loss, name, structure, on):
+    rule = RULES[name]
+    reason = hole(loss, rule, on)
+    if reason is not None:
+        with pytest.raises(CombinationError, match=reason):
+            Learner(loss, rule, Last(), on)
+        return
+    trace = replay(structure, Learner(loss, rule, Last(), on), problem(structure), np.arange(45))
+    last, average, sparse, voted, observed = (
+        trained(structure, Learner(loss, rule, readout, on)) for readout in READOUTS
+    )
+    weights = exact_weights(last)
+    assert np.isfinite(weights).all()
+    slow = OnlineTrainer(structure, last.learner, np.float64)
+    copies = stepwise(slow, problem(structure).rows, np.arange(45))
+    close(copies, trace.snapshots, 1e-9)
+    np.testing.assert_array_equal(copies[-1], weights)
+    for other in (average, sparse, voted, observed):  # what is kept changes nothing that is learnt
+        np.testing.assert_array_equal(exact_weights(other), weights)
+        assert other.tally.counts.tolist() == last.tally.counts.tolist()
+    assert (last.mistakes, last.updates, last.ticks) == trace[3:6]
+    assert last.loss == pytest.approx(trace.loss, rel=1e-9, abs=1e-9)
+    assert last.support()[0] == np.count_nonzero(weights)
+    assert last.support()[1] == pytest.approx(np.abs(weights).sum())
+
+    close(average.average(), trace.average, 1e-9)
+    close(observed.average(), trace.average, 1e-9)
+    kept = np.where(weights.astype(np.float32) != 0, trace.average, 0.0)
+    np.testing.assert_allclose(sparse.predictor().weights, kept, rtol=1e-6, atol=1e-6)
+    check_observation(observed, trace)
+
+    test = unseen(structure)
+    wanted = np.array([brute_votes(structure, copies, x) for x in test.X])
+    labels, shares = voted.predictor().decide(structure, test.rows)
+    shown = wanted[:, 1:] - wanted[:, :1] if structure.n_parts() == 1 else wanted
+    np.testing.assert_array_equal(np.rint(shares * 45), shown)
+    np.testing.assert_array_equal(labels, wanted.argmax(axis=1))
+
+
+def check_observation(trainer, trace):
+    """Plain sums over the predictors that ticks ended, and the longest direction."""
+    trainer.settle()
+    seen = trainer.memory
+    close(seen.account.total, trace.ended.sum(axis=0), 1e-9)
+    size = np.abs(trace.ended).sum()
+    assert seen.absolute[0] == pytest.approx(size, rel=1e-9, abs=1e-9)
+    assert np.sqrt(seen.squares[1]) == pytest.approx(trace.longest, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_training_twice_gives_the_same_bits(name):
+    structure, loss = STRUCTURES[1], LOSSES[1]
+    first, second = (
+        trained(structure, Learner(loss, RULES[name], Averaged()), times=2).arrays()
+        for _ in range(2)
+    )
+    assert first.keys() == second.keys()
+    for key in first:
+        np.testing.assert_array_equal(first[key], second[key])
+
+
+@pytest.mark.parametrize("on", ["never", "", "mistake"])
+def test_an_unknown_occasion_is_refused(on):
+    with pytest.raises(CombinationError, match="'every' or on 'mistakes'"):
+        Learner(LOSSES[1], RULES["sgd"], Last(), on)
