@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hopefear.component import kernel
+from hopefear.data.cache import blocks
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import HopefearError
 from hopefear.learner import Learner
@@ -24,6 +25,9 @@ from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.stopping import Stopping
+
+if TYPE_CHECKING:
+    from hopefear.training.watched import Watched
 
 DEFAULT_LEARNER = "adagrad-rda"
 
@@ -55,6 +59,10 @@ def train(
     trace: bool = False,
     checkpoints: Checkpoints | None = None,
     resume: bool = False,
+    pieces: int = 1,
+    prepared: bool = False,
+    bounds: bool = False,
+    comparator: np.ndarray | None = None,
 ) -> Trained:
     """Train a classifier.
 
@@ -79,6 +87,13 @@ def train(
         Weight of the examples of each class.
     on_event, trace, checkpoints, resume
         As in :func:`hopefear.training.fit.fit`.
+    pieces : int
+        Fewest pieces of a pass, hence events with ``trace``; the model does not depend on it.
+    prepared : bool
+        ``values`` and ``norm`` have been applied to the data already, as in a cache.
+    bounds, comparator
+        Put the mistake bounds of voted RDA into every event, for the weights ``comparator`` or for
+        the average so far. The data must be in memory.
 
     Examples
     --------
@@ -89,23 +104,39 @@ def train(
     (('-1', '1'), 500)
     """
     check_labels(dataset)
-    data = weighted(dataset, class_weight).transformed(values=values, norm=norm)
+    data = weighted(dataset, class_weight)
+    if not prepared:
+        data = data.transformed(values=values, norm=norm)
     bias = typical_value(data) if intercept == "auto" else float(intercept)
     structure = structure_for(data, bias)
     made = recipe(learner).build(scale_of(data, structure), **(params or {}))
     held_out = None if dev is None else dev.transformed(values=values, norm=norm)
     signature = made.signature(epochs=epochs, seed=seed)
+    trainer = watched(data, structure, made, comparator) if bounds else None
     result = fit(
-        structure, made, Passes(data, seed, shuffle), epochs=epochs,
+        structure, made, Passes(data, seed, shuffle, pieces), epochs=epochs, trainer=trainer,
         evaluate=None if held_out is None else evaluator(structure, held_out), stopping=stopping,
-        on_event=on_event, trace=trace, checkpoints=checkpoints, resume=resume,
+        on_event=on_event if trainer is None else (trainer.annotate, *on_event),
+        trace=trace, checkpoints=checkpoints, resume=resume,
         identity={"signature": signature, "data": dataset.digest, "intercept": bias,
                   "values": values, "norm": norm, "shuffle": shuffle,
+                  "pieces": pieces, "bounds": bounds,
                   "class_weight": class_weight and str(class_weight)})
     model = Model(structure, result.predictor, data.classes, data.features,
                   {"values": values, "norm": norm}, signature,
                   about(dataset, learner, made, result, epochs, seed))
     return Trained(model, made, result)
+
+
+def watched(data: SparseDataset, structure: Any, learner: Learner,
+            comparator: np.ndarray | None) -> Watched:
+    """A trainer that reports the bounds; needs all rows at hand."""
+    from hopefear.training.watched import Watched
+
+    if data.mapping is not None:
+        raise HopefearError(f"{data.source}: bounds look at old mistakes again and need the data "
+                            "in memory; train without a cache, or without bounds")
+    return Watched(structure, learner, data.rows, comparator)
 
 
 def structure_for(data: SparseDataset, bias: float) -> Any:
@@ -117,15 +148,14 @@ def structure_for(data: SparseDataset, bias: float) -> Any:
 
 def typical_value(data: SparseDataset) -> float:
     """Root mean square of the stored feature values, in float32; 1 when there are none."""
-    values = data.rows.values
-    square = sum_of_squares(values) / max(1, values.size)
+    square = total_square(data) / max(1, data.rows.values.size)
     return float(np.float32(np.sqrt(square))) if square > 0.0 else 1.0
 
 
 def scale_of(data: SparseDataset, structure: Any) -> Scale:
     """What automatic rates need to know about the data."""
     n = len(data)
-    square = sum_of_squares(data.rows.values) / max(1, n) + structure.bias**2
+    square = total_square(data) / max(1, n) + structure.bias**2
     return Scale(square if square > 0.0 else 1.0, n)
 
 
@@ -199,9 +229,16 @@ def about(dataset: SparseDataset, name: str, learner: Learner, result: Fit, epoc
     }
 
 
-@kernel
-def sum_of_squares(values):
+def total_square(data: SparseDataset) -> float:
+    """Sum of all squared values; of mapped data block by block, so that pages can go."""
     total = 0.0
+    for block in blocks(data, max(1, len(data) // 64 if data.mapping is not None else len(data))):
+        total = sum_of_squares(block.values, total)
+    return total
+
+
+@kernel
+def sum_of_squares(values, total):
     for p in range(values.size):
         total += values[p] * values[p]
     return total

@@ -47,6 +47,16 @@ class Checkpoints:
         """Whether it is time for another one."""
         return time.monotonic() - self._last >= self.every
 
+    def exist(self) -> bool:
+        """Whether the folder holds any."""
+        return any((self.folder / name).exists() for name in _NAMES)
+
+    def clear(self) -> None:
+        """Remove them, once the model they led to is safe."""
+        for name in _NAMES:
+            with contextlib.suppress(OSError):
+                (self.folder / name).unlink()
+
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Write one over the older of the two."""
         try:

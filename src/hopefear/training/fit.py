@@ -76,7 +76,8 @@ def fit(
     stopping : Stopping, optional
         Stop early on those scores and return the best predictor, not the last.
     on_event : sequence of callables
-        Each gets every event (a dict) as it happens.
+        Each gets every event (a dict) as it happens. ``seconds`` of a pass is the time spent
+        learning, without reading, evaluating and saving.
     trace : bool
         Also make an event after each piece of a pass, with the number of non-zero weights.
     checkpoints, resume
@@ -109,9 +110,11 @@ def fit(
     emit = _Emitter(on_event)
     with interruptible() as interruption:
         while progress.epoch < epochs:
-            started = time.perf_counter()
+            seconds = 0.0
             for rows, order in passes.pieces(progress.epoch, skip=progress.piece):
+                started = time.perf_counter()
                 trainer.learn(rows, order)
+                seconds += time.perf_counter() - started
                 progress.piece += 1
                 last_piece = progress.piece == passes.n_pieces
                 emit({"epoch": progress.epoch + progress.piece / passes.n_pieces,
@@ -122,7 +125,7 @@ def fit(
                 if checkpoints is not None and not last_piece and checkpoints.due():
                     _save(checkpoints, identity, progress, trainer, stopping, best)
             event, predictor = _end_of_pass(progress, trainer, evaluate, passes.n)
-            emit({**event, "seconds": round(time.perf_counter() - started, 4)})
+            emit({**event, "seconds": round(seconds, 6)})
             progress.epoch, progress.piece = progress.epoch + 1, 0
             if stopping is not None and evaluate is not None:
                 if stopping.see(progress.epoch, event["dev"]):

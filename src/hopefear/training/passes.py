@@ -30,6 +30,9 @@ class Passes:
         Fixes every order.
     shuffle : bool
         False keeps the order of the data in every pass.
+    at_least : int
+        Fewest pieces of a pass over data in memory; more give finer curves and prompter interrupts.
+        The model does not depend on it.
 
     Examples
     --------
@@ -38,12 +41,15 @@ class Passes:
     [[0, 1, 2]]
     """
 
-    def __init__(self, dataset: SparseDataset, seed: int = 1, shuffle: bool = True) -> None:
+    def __init__(self, dataset: SparseDataset, seed: int = 1, shuffle: bool = True,
+                 at_least: int = 1) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
         self.n = len(dataset)
         values_per_row = max(1, dataset.rows.indices.size // max(1, self.n))
         self._streamed = dataset.mapping is not None
         self._rows = max(1, (_BLOCK if self._streamed else _PIECE) // values_per_row)
+        if not self._streamed:  # blocks of a mapped dataset are shuffled each on its own
+            self._rows = min(self._rows, max(1, -(-self.n // at_least)))
 
     @property
     def n_pieces(self) -> int:
