@@ -121,6 +121,8 @@ def _let_go(mapping: mmap.mmap, array: np.ndarray, first: int, last: int) -> Non
     if not hasattr(mmap, "MADV_DONTNEED") or last <= first:
         return
     base = np.frombuffer(mapping, np.uint8).ctypes.data
+    if not base <= array.ctypes.data < base + len(mapping):
+        return  # weights changed in memory do not lie in the map
     start = array.ctypes.data - base + first * array.itemsize
     stop = array.ctypes.data - base + last * array.itemsize
     # The page that the next block begins in stays.
