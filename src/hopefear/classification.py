@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefear.component import kernel
-from hopefear.data.cache import blocks
-from hopefear.data.sparse import SparseDataset
+from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.learner import Learner
 from hopefear.metrics import classification_scores
@@ -63,6 +62,7 @@ def train(
     prepared: bool = False,
     bounds: bool = False,
     comparator: np.ndarray | None = None,
+    by_content: bool = False,
 ) -> Trained:
     """Train a classifier.
 
@@ -94,6 +94,9 @@ def train(
     bounds, comparator
         Put the mistake bounds of voted RDA into every event, for the weights ``comparator`` or for
         the average so far. The data must be in memory.
+    by_content : bool
+        Make the weights independent of the order of the rows; see
+        :class:`hopefear.training.passes.Passes`.
 
     Examples
     --------
@@ -107,20 +110,19 @@ def train(
     data = weighted(dataset, class_weight)
     if not prepared:
         data = data.transformed(values=values, norm=norm)
-    bias = typical_value(data) if intercept == "auto" else float(intercept)
-    structure = structure_for(data, bias)
-    made = recipe(learner).build(scale_of(data, structure), **(params or {}))
+    passes = Passes(data, seed, shuffle, pieces, by_content)
+    structure, made = composed(passes, learner, params, intercept)
     held_out = None if dev is None else dev.transformed(values=values, norm=norm)
     signature = made.signature(epochs=epochs, seed=seed)
-    trainer = watched(data, structure, made, comparator) if bounds else None
+    trainer = watched(passes, structure, made, comparator) if bounds else None
     result = fit(
-        structure, made, Passes(data, seed, shuffle, pieces), epochs=epochs, trainer=trainer,
+        structure, made, passes, epochs=epochs, trainer=trainer,
         evaluate=None if held_out is None else evaluator(structure, held_out), stopping=stopping,
         on_event=on_event if trainer is None else (trainer.annotate, *on_event),
         trace=trace, checkpoints=checkpoints, resume=resume,
-        identity={"signature": signature, "data": dataset.digest, "intercept": bias,
+        identity={"signature": signature, "data": dataset.digest, "intercept": structure.bias,
                   "values": values, "norm": norm, "shuffle": shuffle,
-                  "pieces": pieces, "bounds": bounds,
+                  "pieces": pieces, "bounds": bounds, "by_content": by_content,
                   "class_weight": class_weight and str(class_weight)})
     model = Model(structure, result.predictor, data.classes, data.features,
                   {"values": values, "norm": norm}, signature,
@@ -128,15 +130,15 @@ def train(
     return Trained(model, made, result)
 
 
-def watched(data: SparseDataset, structure: Any, learner: Learner,
+def watched(passes: Passes, structure: Any, learner: Learner,
             comparator: np.ndarray | None) -> Watched:
     """A trainer that reports the bounds; needs all rows at hand."""
     from hopefear.training.watched import Watched
 
-    if data.mapping is not None:
-        raise HopefearError(f"{data.source}: bounds look at old mistakes again and need the data "
-                            "in memory; train without a cache, or without bounds")
-    return Watched(structure, learner, data.rows, comparator)
+    if passes.dataset.mapping is not None:
+        raise HopefearError(f"{passes.dataset.source}: bounds look at old mistakes again and need "
+                            "the data in memory; train without a cache, or without bounds")
+    return Watched(structure, learner, passes.rows, comparator)
 
 
 def structure_for(data: SparseDataset, bias: float) -> Any:
@@ -146,17 +148,22 @@ def structure_for(data: SparseDataset, bias: float) -> Any:
     return Multiclass(data.n_features, len(data.classes), bias)
 
 
-def typical_value(data: SparseDataset) -> float:
-    """Root mean square of the stored feature values, in float32; 1 when there are none."""
-    square = total_square(data) / max(1, data.rows.values.size)
-    return float(np.float32(np.sqrt(square))) if square > 0.0 else 1.0
+def composed(passes: Passes, learner: str, params: Mapping[str, Any] | None,
+             intercept: float | str) -> tuple[Any, Learner]:
+    """Structure and learner for this data: what is ``"auto"`` is measured on it."""
+    square, count = (float(mean) for mean in passes.means(sizes))
+    bias = typical_value(square, count) if intercept == "auto" else float(intercept)
+    scale = Scale(square + bias**2 or 1.0, passes.n)
+    return structure_for(passes.dataset, bias), recipe(learner).build(scale, **(params or {}))
 
 
-def scale_of(data: SparseDataset, structure: Any) -> Scale:
-    """What automatic rates need to know about the data."""
-    n = len(data)
-    square = total_square(data) / max(1, n) + structure.bias**2
-    return Scale(square if square > 0.0 else 1.0, n)
+def typical_value(square: float, count: float) -> float:
+    """Root mean square of a feature value, in float32, from the means of a row; 1 without any.
+
+    >>> typical_value(square=8.0, count=2.0)
+    2.0
+    """
+    return float(np.float32(np.sqrt(square / count))) if square > 0.0 else 1.0
 
 
 def evaluator(structure: Any, data: SparseDataset) -> Callable[[Predictor], dict[str, float]]:
@@ -183,8 +190,9 @@ def check_labels(dataset: SparseDataset) -> None:
     if labels.min() < 0:
         raise HopefearError(f"{dataset.source}: example {int(np.argmin(labels)) + 1} has no label; "
                             "every training example needs one")
-    if len(dataset.classes) < 2:
-        only = dataset.classes[0] if dataset.classes else "none"
+    present = np.bincount(labels[dataset.rows.weights > 0.0], minlength=len(dataset.classes)) > 0
+    if present.sum() < 2:
+        only = dataset.classes[int(np.argmax(present))] if present.any() else "none"
         raise HopefearError(f"{dataset.source}: expected at least two classes, found one class "
                             f"only ({only!r}); there is nothing to tell apart")
 
@@ -229,16 +237,19 @@ def about(dataset: SparseDataset, name: str, learner: Learner, result: Fit, epoc
     }
 
 
-def total_square(data: SparseDataset) -> float:
-    """Sum of all squared values; of mapped data block by block, so that pages can go."""
-    total = 0.0
-    for block in blocks(data, max(1, len(data) // 64 if data.mapping is not None else len(data))):
-        total = sum_of_squares(block.values, total)
-    return total
+def sizes(rows: SparseRows) -> np.ndarray:
+    """Squared length and number of non-zero values of every row."""
+    out = np.empty((rows.labels.size, 2))
+    row_sizes(rows.indptr, rows.values, out)
+    return out
 
 
 @kernel
-def sum_of_squares(values, total):
-    for p in range(values.size):
-        total += values[p] * values[p]
-    return total
+def row_sizes(indptr, values, out):
+    for i in range(out.shape[0]):
+        square, count = 0.0, 0
+        for p in range(indptr[i], indptr[i + 1]):
+            v = np.float64(values[p])
+            square += v * v
+            count += v != 0.0
+        out[i, 0], out[i, 1] = square, count

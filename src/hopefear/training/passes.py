@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from hopefear.component import kernel
 from hopefear.data.cache import blocks
-from hopefear.data.sparse import SparseDataset
+from hopefear.data.sparse import SparseDataset, SparseRows
 
-# Values per piece: some tens of milliseconds, so that progress, interrupts and checkpoints are prompt.
+# Values per piece: some tens of milliseconds, so that progress and interrupts are prompt.
 _PIECE = 4_000_000
 # Values per block of a mapped dataset: what is in memory at a time.
 _BLOCK = 2_000_000
+# Visits an example gets on average, at most: weights of any size must not make a pass endless.
+_VISITS = 10.0
 
 
 class Passes:
     """Passes over a dataset, the same for the same seed however often they are broken off.
 
-    A dataset in memory is shuffled as a whole. A memory-mapped one is read block after block, shuffled
-    inside each block, and pages that were read are given back.
+    A dataset in memory is shuffled as a whole. A memory-mapped one is read block after block,
+    shuffled inside each block, and pages that were read are given back.
+
+    An example of weight w comes ``ceil(w)`` times in a pass, each time with an equal share of w.
+    So a whole weight is the same as so many copies, and weight 0 the same as absence, for every
+    learner, also those whose steps do not grow with the weight. Where the average weight is above
+    10, examples come ``ceil(10 w / average)`` times.
 
     Parameters
     ----------
@@ -33,41 +41,135 @@ class Passes:
     at_least : int
         Fewest pieces of a pass over data in memory; more give finer curves and prompter interrupts.
         The model does not depend on it.
+    by_content : bool
+        Sort the examples by a hash of what they hold before they are shuffled, so that the same
+        examples in another order give the same passes. Not for memory-mapped data.
 
     Examples
     --------
-    >>> data = SparseDataset.from_csr([[1.0], [2.0], [3.0]], [0, 1, 0])
+    >>> data = SparseDataset.from_csr([[1.0], [2.0], [3.0]], [0, 1, 0], sample_weight=[1, 0, 2])
     >>> [order.tolist() for _, order in Passes(data, shuffle=False).pieces(0)]
-    [[0, 1, 2]]
+    [[0, 2, 2]]
     """
 
     def __init__(self, dataset: SparseDataset, seed: int = 1, shuffle: bool = True,
-                 at_least: int = 1) -> None:
+                 at_least: int = 1, by_content: bool = False) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
-        self.n = len(dataset)
-        values_per_row = max(1, dataset.rows.indices.size // max(1, self.n))
+        values_per_row = max(1, dataset.rows.indices.size // max(1, len(dataset)))
         self._streamed = dataset.mapping is not None
         self._rows = max(1, (_BLOCK if self._streamed else _PIECE) // values_per_row)
-        if not self._streamed:  # blocks of a mapped dataset are shuffled each on its own
-            self._rows = min(self._rows, max(1, -(-self.n // at_least)))
+        self._unit = max(1.0, float(np.mean(dataset.rows.weights, dtype=np.float64)) / _VISITS
+                         if len(dataset) else 1.0)
+        self._visits: np.ndarray | None = None
+        if self._streamed:
+            self.rows = dataset.rows
+            self.n = sum(visits.size for _, visits in self._blocks())
+            return
+        self.rows, times = share_out(dataset.rows, self._unit)
+        order = content_order(self.rows) if by_content and shuffle else np.arange(len(dataset))
+        self._visits = order if times is None else np.repeat(order, times[order])
+        self.n = self._visits.size
+        # Blocks of a mapped dataset are shuffled each on its own, so only these may be cut anew.
+        self._rows = min(self._rows, max(1, -(-self.n // at_least)))
 
     @property
     def n_pieces(self) -> int:
         """Pieces in one pass."""
-        return max(1, -(-self.n // self._rows))
+        return max(1, -(-(len(self.dataset) if self._streamed else self.n) // self._rows))
 
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of every piece of a pass but the first ``skip``."""
-        if self._streamed:
-            for number, rows in enumerate(blocks(self.dataset, self._rows)):
+        for number, (rows, visits) in enumerate(self._blocks()):
+            if self._streamed:
                 if number >= skip:
-                    yield rows, self._order(rows.labels.size, epoch, number)
-        else:
-            order = self._order(self.n, epoch, 0)
-            for start in range(skip * self._rows, self.n, self._rows):
-                yield self.dataset.rows, order[start:start + self._rows]
+                    yield rows, self._shuffled(visits, epoch, number)
+            else:
+                order = self._shuffled(visits, epoch, 0)
+                for start in range(skip * self._rows, self.n, self._rows):
+                    yield rows, order[start:start + self._rows]
 
-    def _order(self, n: int, epoch: int, block: int) -> np.ndarray:
+    def means(self, measure: Callable[[SparseRows], np.ndarray]) -> np.ndarray:
+        """Means over the examples, by weight, of the columns ``measure`` gives for each row.
+
+        Added up in the order of the visits, so that the same passes give the same bits.
+        """
+        total, mass = np.zeros(1), 0.0
+        for rows, visits in self._blocks():
+            weights = rows.weights[visits].astype(np.float64)
+            total = total + (weights[:, None] * measure(rows)[visits]).sum(axis=0)
+            mass += weights.sum()
+        return total / mass if mass > 0.0 else total
+
+    def _blocks(self) -> Iterator[tuple[SparseRows, np.ndarray]]:
+        """Rows that are in memory together, and their visits before they are shuffled."""
+        if self._visits is not None:
+            yield self.rows, self._visits
+            return
+        for block in blocks(self.dataset, self._rows):
+            rows, times = share_out(block, self._unit)
+            visits = np.arange(rows.labels.size)
+            yield rows, visits if times is None else np.repeat(visits, times)
+
+    def _shuffled(self, visits: np.ndarray, epoch: int, block: int) -> np.ndarray:
         if not self.shuffle:
-            return np.arange(n)
-        return np.random.default_rng([self.seed, epoch, block]).permutation(n)
+            return visits
+        rng = np.random.default_rng([self.seed, epoch, block])
+        return visits[rng.permutation(visits.size)]
+
+
+def share_out(rows: SparseRows, unit: float = 1.0) -> tuple[SparseRows, np.ndarray | None]:
+    """(rows with the weight of one visit, number of visits of each row), None for one visit each.
+
+    Examples
+    --------
+    >>> data = SparseDataset.from_csr([[1.0], [1.0], [1.0]], sample_weight=[0.5, 2.5, 4.0])
+    >>> rows, times = share_out(data.rows)
+    >>> rows.weights.round(3).tolist(), times.tolist()
+    ([0.5, 0.8330000042915344, 1.0], [1, 3, 4])
+    """
+    weights = rows.weights
+    if np.all(weights == 1.0):
+        return rows, None
+    # A weight a rounding error above a whole number is that number.
+    times = np.ceil(weights.astype(np.float64) / unit * (1.0 - 1e-6)).astype(np.int64)
+    shares = np.divide(weights, times, out=np.zeros(weights.size), where=times > 0)
+    shares = shares.astype(np.float32)
+    shares.flags.writeable = False
+    return rows._replace(weights=shares), times
+
+
+def content_order(rows: SparseRows) -> np.ndarray:
+    """Rows sorted by a hash of their features, label and weight.
+
+    Examples
+    --------
+    >>> one = SparseDataset.from_csr([[1.0, 0.0], [2.0, 3.0], [0.0, 5.0]], [0, 1, 1])
+    >>> two = one.take([2, 0, 1])
+    >>> [two.take(content_order(two.rows)).digest == one.take(content_order(one.rows)).digest]
+    [True]
+    """
+    hashes = row_hashes(rows.indptr, rows.indices, rows.values.view(np.uint32),
+                        rows.labels, rows.weights.view(np.uint32))
+    return np.argsort(hashes)
+
+
+@kernel
+def row_hashes(indptr, indices, values, labels, weights):
+    """A 64-bit hash of every row; the order of its columns and stored zeros do not matter."""
+    out = np.empty(labels.size, np.uint64)
+    for i in range(labels.size):
+        total = np.uint64(0)
+        for p in range(indptr[i], indptr[i + 1]):
+            bits = np.uint64(values[p])
+            if bits & np.uint64(0x7FFFFFFF):
+                total += mixed(np.uint64(indices[p]) << np.uint64(32) | bits)
+        out[i] = mixed(total ^ mixed(np.uint64(labels[i]) << np.uint64(32) | np.uint64(weights[i])))
+    return out
+
+
+@kernel
+def mixed(z):
+    """Spread every bit over the word (multiply and fold, twice)."""
+    z = (z ^ (z >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    z = (z ^ (z >> np.uint64(29))) * np.uint64(0xA0761D6478BD642F)
+    return z ^ (z >> np.uint64(32))
