@@ -14,6 +14,8 @@ from hopefear.errors import CombinationError
 from hopefear.learner import Learner, describe
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
+from hopefear.readouts.voted import Voted
+from hopefear.structures.multiclass import Multiclass
 from hopefear.training.online import OnlineTrainer
 
 ON = ("every", "mistakes")
@@ -103,3 +105,15 @@ def test_training_twice_gives_the_same_bits(name):
 def test_an_unknown_occasion_is_refused(on):
     with pytest.raises(CombinationError, match="'every' or on 'mistakes'"):
         Learner(LOSSES[1], RULES["sgd"], Last(), on)
+
+
+@pytest.mark.xfail(reason="votes for two labels are taken to come from a single part")
+def test_the_vote_of_two_classes_written_as_several():
+    """Two classes in two parts are not the binary structure with its single part."""
+    structure = Multiclass(12, 2)
+    data = random_problem(22)
+    trainer = OnlineTrainer(structure, Learner(LOSSES[1], RULES["rda-l1"], Voted()), np.float64)
+    copies = stepwise(trainer, data.rows, np.arange(60))
+    wanted = np.array([brute_votes(structure, copies, x) for x in data.X])
+    _, shares = trainer.predictor().decide(structure, data.rows)
+    np.testing.assert_array_equal(np.rint(shares * 60), wanted)

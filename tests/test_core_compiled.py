@@ -1,0 +1,157 @@
+"""Compiled learners: equal to dense oracles and to the same code run as plain Python.
+
+Every combination costs seconds to compile, so this is a spread; the full matrix is interpreted.
+Run as a program, this file writes what the spread learns to the .npz file it is given.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from interpreted.catalogue import RULES
+from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
+
+from hopefear.errors import HopefearError
+from hopefear.learner import Learner
+from hopefear.losses.exponential import Exponential
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.linear import Linear
+from hopefear.losses.logistic import Logistic
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.squared_hinge import SquaredHinge
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last
+from hopefear.readouts.observed import Observed
+from hopefear.readouts.voted import Voted
+from hopefear.rules.sgd import SGD
+from hopefear.structures.binary import Binary
+from hopefear.structures.multiclass import Multiclass
+from hopefear.training import online
+from hopefear.training.online import DivergedError, OnlineTrainer
+
+TWO, FOUR = Binary(12, bias=0.6180339887), Multiclass(12, 4)
+# Every rule, loss, readout and structure at least once.
+SPREAD = {
+    "sgd": (TWO, Perceptron(), Averaged(), "mistakes"),
+    "sgd-l1-l2": (FOUR, Logistic(), Observed(Averaged()), "every"),
+    "pa-1": (FOUR, Hinge(), Averaged(), "every"),
+    "adagrad-l1": (TWO, Logistic(base=2), Averaged(), "every"),
+    "adagrad-rda-l1": (FOUR, SquaredHinge(), Voted(), "every"),
+    "rda-l1": (TWO, Hinge(), Voted(), "mistakes"),
+    "rda-elastic": (TWO, Logistic(), Averaged(), "every"),
+    "tg-threshold": (TWO, Exponential(limit=2), Averaged(), "every"),
+    "fobos-elastic": (FOUR, Logistic(), Averaged(), "mistakes"),
+    "ftrl-elastic": (TWO, Logistic(), Last(), "every"),
+    "cw": (TWO, Linear(), Averaged(), "every"),
+    "arow": (FOUR, Hinge(), Last(), "every"),
+}
+ORDER = np.tile(np.arange(60), 2)
+WINDOW = 32  # small, so that the books are settled several times
+
+
+def setting(name):
+    structure, loss, readout, on = SPREAD[name]
+    return structure, Learner(loss, RULES[name], readout, on)
+
+
+def problem(structure, **more):
+    return random_problem(21, classes=structure.n_labels(), **more)
+
+
+def learnt(name):
+    """Everything a learner leaves behind after two passes."""
+    structure, learner = setting(name)
+    trainer = OnlineTrainer(structure, learner, np.float64)
+    rows = problem(structure).rows
+    trainer.learn(rows, ORDER)
+    labels, shown = trainer.predictor().decide(structure, rows)
+    found = {"weights": exact_weights(trainer), "labels": labels, "scores": shown}
+    if isinstance(learner.readout, Averaged | Observed):
+        found["average"] = trainer.average()
+    return found | trainer.arrays()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_window():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(online, "_WINDOW", WINDOW)
+        yield
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory):
+    """The whole spread, learnt by plain Python in another process."""
+    if numba.config.DISABLE_JIT:
+        pytest.skip("NUMBA_DISABLE_JIT is set, so nothing is compiled")
+    path = tmp_path_factory.mktemp("interpreted") / "spread.npz"
+    here = Path(__file__).parent
+    source = Path(online.__file__).parents[2]
+    env = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{here}", "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, __file__, str(path)], env=env, check=True, timeout=120)
+    with np.load(path) as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_compiled_equals_interpreted(name, interpreted):
+    found = learnt(name)
+    wanted = {key.split("/")[1]: v for key, v in interpreted.items() if key.startswith(f"{name}/")}
+    assert found.keys() == wanted.keys()
+    for key, array in found.items():
+        # Predictors hold float32 weights; plain Python multiplies them by a bias in float32.
+        tolerance = 1e-6 if key == "scores" else 1e-12
+        np.testing.assert_allclose(array, wanted[key], tolerance, tolerance, err_msg=key)
+        assert array.dtype == wanted[key].dtype
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_compiled_equals_the_dense_oracle(name):
+    structure, learner = setting(name)
+    data = problem(structure)
+    trace = replay(structure, learner, data, ORDER)
+    trainer = OnlineTrainer(structure, learner, np.float64)
+    copies = stepwise(trainer, data.rows, ORDER)
+    close(copies, trace.snapshots, 1e-9)
+    assert (trainer.mistakes, trainer.updates, trainer.ticks) == trace[3:6]
+    if isinstance(learner.readout, Averaged | Observed):
+        close(trainer.average(), trace.average, 1e-9)
+    if isinstance(learner.readout, Voted):
+        labels, shares = trainer.predictor().decide(structure, data.rows)
+        wanted = np.array([brute_votes(structure, copies, x) for x in data.X])
+        shown = wanted[:, 1:] - wanted[:, :1] if structure.n_parts() == 1 else wanted
+        np.testing.assert_array_equal(np.rint(shares * ORDER.size), shown)
+        np.testing.assert_array_equal(labels, wanted.argmax(axis=1))
+
+
+@pytest.mark.parametrize("name", ["sgd-l1-l2", "adagrad-rda-l1", "rda-elastic", "arow"])
+def test_float32_stays_near_float64(name):
+    structure, learner = setting(name)
+    learner = Learner(learner.loss, learner.rule, Averaged())
+    data = problem(structure, dtype=np.float32)
+    trainer = OnlineTrainer(structure, learner)
+    trainer.learn(data.rows, ORDER)
+    trace = replay(structure, learner, data, ORDER)
+    assert trainer.weights().dtype == np.float32
+    np.testing.assert_allclose(trainer.weights(), trace.snapshots[-1], rtol=1e-4, atol=2e-5)
+    np.testing.assert_allclose(trainer.average(), trace.average, rtol=1e-4, atol=2e-5)
+
+
+def test_steps_that_are_too_long_are_an_error_and_not_a_model():
+    data = problem(TWO, dtype=np.float32)
+    trainer = OnlineTrainer(TWO, Learner(SquaredHinge(), SGD(rate=500), Last()))
+    with pytest.raises(DivergedError, match=r"overflowed after \d+ examples .*rate=500.*smaller"):
+        trainer.learn(data.rows, np.tile(ORDER, 20))
+    assert issubclass(DivergedError, HopefearError)
+    assert trainer.examples < 1200
+
+
+if __name__ == "__main__":
+    online._WINDOW = WINDOW
+    everything = {f"{name}/{k}": v for name in SPREAD for k, v in learnt(name).items()}
+    np.savez(sys.argv[1], allow_pickle=False, **everything)
