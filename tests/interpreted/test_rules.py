@@ -78,6 +78,14 @@ def test_truncation_at_every_step_without_threshold_is_forward_backward(power):
     close(found, weights_after(FOBOS(0.3, power, 0.0217), Logistic(), Binary(12), problem), 1e-12)
 
 
+def test_the_threshold_itself_is_still_truncated():
+    """Powers of two, so that nothing is rounded: T1 holds on |v| <= theta, its ends included."""
+    problem = sparse_problem([[0.25, -0.25, 0.5, 0.03125]], [1])
+    rule = TruncatedGradient(rate=1, gravity=0.0625, every=1, threshold=0.25)
+    found = weights_after(rule, Hinge(), Binary(4), problem, order=np.zeros(1, np.int64))
+    np.testing.assert_array_equal(found, [[0.1875, -0.1875, 0.5, 0.0]])
+
+
 def test_unregularised_ftrl_is_adagrad():
     problem = random_problem(9)
     found = weights_after(FTRL(rate=0.3, beta=0.7), Logistic(), Binary(12), problem)
