@@ -54,48 +54,59 @@ def close_tick(account, clock, lived):
 
 
 @register_jitable(forceinline=True)
-def earned(account, m, r, f):
-    """What a line has earned over the closed ticks."""
-    if m == 0.0:
-        return 0.0
-    size = abs(float(m))
-    e = account.closed[0]
-    if e > 0 and f * account.drop[e - 1] >= size:
-        low, e = 0, e - 1
-        while low < e:
-            middle = (low + e) // 2
-            if f * account.drop[middle] < size:
-                low = middle + 1
-            else:
-                e = middle
-    return math.copysign(r * (size * account.a[e] - f * account.b[e]), m)
-
-
-@register_jitable(forceinline=True)
-def alive(account, m, f):
-    """Whether the line was non-zero under the drop of the last closed tick."""
+def totals_now(account):
+    """(A, B, drop) of the last closed tick: all that lines which are still alive need."""
     k = account.closed[0]
-    return m != 0.0 and (k == 0 or abs(m) > f * account.drop[k - 1])
+    return account.a[k], account.b[k], account.drop[k - 1] if k > 0 else 0.0
 
 
 @register_jitable(forceinline=True)
-def change_line(account, j, m0, r0, f0, m1, r1, f1):
+def earned(account, now, m, r, f):
+    """What a line has earned over the closed ticks; ``now`` is ``totals_now(account)``."""
+    size = abs(m)
+    if size > f * now[2]:
+        return math.copysign(r * (size * now[0] - f * now[1]), m)
+    return earned_before_death(account, m, r, f)
+
+
+@register_jitable
+def earned_before_death(account, m, r, f):
+    """What a line earned until the drop reached it."""
+    size = abs(float(m))
+    low, high = 0, account.closed[0]
+    while low < high:
+        middle = (low + high) // 2
+        if f * account.drop[middle] < size:
+            low = middle + 1
+        else:
+            high = middle
+    return math.copysign(r * (size * account.a[low] - f * account.b[low]), m)
+
+
+@register_jitable(forceinline=True)
+def alive(now, m, f):
+    """Whether a line is non-zero under the drop of the last closed tick."""
+    return abs(m) > f * now[2]
+
+
+@register_jitable(forceinline=True)
+def change_line(account, now, j, m0, r0, f0, m1, r1, f1):
     """Coordinate ``j`` leaves line 0 for line 1."""
     if account.open[j]:
-        account.total[j] += earned(account, m0, r0, f0)
-    if alive(account, m1, f1):
-        account.total[j] -= earned(account, m1, r1, f1)
+        account.total[j] += earned(account, now, m0, r0, f0)
+    if alive(now, m1, f1):
+        account.total[j] -= earned(account, now, m1, r1, f1)
         account.open[j] = 1
     else:
         account.open[j] = 0
 
 
 @register_jitable(forceinline=True)
-def settle_line(account, j, m, r, f):
+def settle_line(account, now, j, m, r, f):
     """Credit coordinate ``j`` with everything the books hold."""
     if account.open[j]:
-        account.total[j] += earned(account, m, r, f)
-        account.open[j] = alive(account, m, f)
+        account.total[j] += earned(account, now, m, r, f)
+        account.open[j] = alive(now, m, f)
 
 
 def start_afresh(account: Account) -> None:

@@ -57,17 +57,18 @@ class Shrunk(NamedTuple):
 
 @component(Weights)
 class Stretched(NamedTuple):
-    """``r[j] * shrink(m, drop)``: coordinates with rates of their own, stored as (m, r, ...) rows."""
+    """``rate / (eps + root) * shrink(m, drop)``: coordinates kept as (m, root) cells."""
 
     cells: np.ndarray
     drop: np.floating
+    rate: np.floating
+    eps: np.floating
 
     def at(self, j):
+        # Without a branch: which weights are alive is anything but predictable.
         m = self.cells[j, 0]
-        rest = abs(m) - self.drop
-        if rest <= 0:
-            return m - m
-        return self.cells[j, 1] * math.copysign(rest, m)
+        rest = max(abs(m) - self.drop, m - m)
+        return math.copysign(rest, m) * self.rate / (self.eps + self.cells[j, 1])
 
 
 @component(Weights)

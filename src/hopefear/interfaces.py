@@ -79,8 +79,11 @@ class Structure:
     def entries(self, data, order):
         """At most how many coordinates the directions of these examples can touch, in all."""
 
+    def announce(self, x):
+        """Ask for what says where an example lies; it comes up later."""
+
     def fetch(self, x):
-        """Ask for the memory of an example that will come up soon."""
+        """Ask for the example itself; it comes up soon."""
 
     @required
     def score(self, x, weights, theta):
@@ -184,7 +187,11 @@ class Readout:
     def close(self, memory, clock):
         """The predictor now ending gets its account closed, before coordinates move."""
 
-    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
+    def now(self, memory):
+        """Three numbers that hold for the whole of an update, so that touches need not look them up."""
+        return 0.0, 0.0, 0.0
+
+    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         """Coordinate ``j`` went from line 0 to line 1."""
 
     def survive(self, memory):
@@ -194,5 +201,5 @@ class Readout:
         """Whether no further tick fits before the books are settled."""
         return False
 
-    def settle(self, memory, j, m, r, f):
+    def settle(self, memory, now, j, m, r, f):
         """Credit coordinate ``j`` with all closed ticks, so that the books can start afresh."""

@@ -185,7 +185,8 @@ def _number(key: str, value: Any, like: Any) -> Any:
 def _check(part: Any) -> None:
     """Refuse values no formula makes sense for."""
     for key, value in part._asdict().items():
-        positive = key in ("rate", "C", "r", "phi", "every", "period", "threshold", "force", "beta")
+        positive = key in ("rate", "C", "r", "phi", "every", "period", "threshold", "force", "beta",
+                            "eps")
         if isinstance(value, float) and (value != value or value < 0.0):
             raise HopefearError(f"{key} must not be negative or NaN, but is {value!r}")
         if positive and value <= 0:

@@ -31,11 +31,9 @@ class Logistic(NamedTuple):
     base: float = math.e
 
     def value(self, z):
-        # log1p of a small number on either side: exact for margins of hundreds
-        loss = math.log1p(math.exp(-z)) if z > 0.0 else math.log1p(math.exp(z)) - z
-        return loss / math.log(self.base)
+        # Both branches of log(1 + exp(-z)) through one small exponential: exact for any margin.
+        return (math.log1p(math.exp(-abs(z))) + max(-z, 0.0)) / math.log(self.base)
 
     def slope(self, z):
         small = math.exp(-abs(z))
-        force = small / (1.0 + small) if z > 0.0 else 1.0 / (1.0 + small)
-        return force / math.log(self.base)
+        return (small if z > 0.0 else 1.0) / ((1.0 + small) * math.log(self.base))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hopefear.accounts import change_line, close_tick, new_account, settle_line
+from hopefear.accounts import change_line, close_tick, new_account, settle_line, totals_now
 from hopefear.component import component
 from hopefear.interfaces import Readout
 
@@ -38,8 +38,11 @@ class Averaged(NamedTuple):
         close_tick(memory, clock, memory.lived[0])
         memory.lived[0] = 0.0
 
-    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
-        change_line(memory, j, m0, r0, f0, m1, r1, f1)
+    def now(self, memory):
+        return totals_now(memory)
+
+    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+        change_line(memory, now, j, m0, r0, f0, m1, r1, f1)
 
     def survive(self, memory):
         memory.lived[0] += 1.0
@@ -47,5 +50,5 @@ class Averaged(NamedTuple):
     def full(self, memory):
         return memory.closed[0] == memory.drop.size
 
-    def settle(self, memory, j, m, r, f):
-        settle_line(memory, j, m, r, f)
+    def settle(self, memory, now, j, m, r, f):
+        settle_line(memory, now, j, m, r, f)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import Account, alive, close_tick, earned, new_account
+from hopefear.accounts import Account, alive, close_tick, earned, new_account, totals_now
 from hopefear.component import component
 from hopefear.interfaces import Readout
 
@@ -47,18 +47,22 @@ class Observed(NamedTuple):
         close_tick(memory.account, clock, 1.0)
         memory.squares[0] = 0.0
 
-    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
-        self.readout.touch(memory.kept, j, g, m0, r0, f0, m1, r1, f1)
+    def now(self, memory):
+        return totals_now(memory.account)
+
+    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+        kept_now = self.readout.now(memory.kept)
+        self.readout.touch(memory.kept, kept_now, j, g, m0, r0, f0, m1, r1, f1)
         memory.squares[0] += g * g
         memory.squares[1] = max(memory.squares[0], memory.squares[1])
         account = memory.account
         if account.open[j]:
-            sum_before = earned(account, m0, r0, f0)
+            sum_before = earned(account, now, m0, r0, f0)
             account.total[j] += sum_before
             memory.absolute[0] += abs(sum_before)
-        account.open[j] = alive(account, m1, f1)
+        account.open[j] = alive(now, m1, f1)
         if account.open[j]:
-            sum_after = earned(account, m1, r1, f1)
+            sum_after = earned(account, now, m1, r1, f1)
             account.total[j] -= sum_after
             memory.absolute[0] -= abs(sum_after)
 
@@ -68,11 +72,11 @@ class Observed(NamedTuple):
     def full(self, memory):
         return memory.account.closed[0] == memory.account.drop.size
 
-    def settle(self, memory, j, m, r, f):
-        self.readout.settle(memory.kept, j, m, r, f)
+    def settle(self, memory, now, j, m, r, f):
+        self.readout.settle(memory.kept, self.readout.now(memory.kept), j, m, r, f)
         account = memory.account
         if account.open[j]:
-            sum_before = earned(account, m, r, f)
+            sum_before = earned(account, now, m, r, f)
             account.total[j] += sum_before
             memory.absolute[0] += abs(sum_before)
-            account.open[j] = alive(account, m, f)
+            account.open[j] = alive(now, m, f)

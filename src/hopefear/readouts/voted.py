@@ -58,7 +58,7 @@ class Voted(NamedTuple):
         memory.counts[0] = k + 1
         memory.lived[0] = 0.0
 
-    def touch(self, memory, j, g, m0, r0, f0, m1, r1, f1):
+    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         entry = memory.counts[1]
         memory.coordinates[entry] = j
         memory.lines[entry, 0] = m1

@@ -13,7 +13,7 @@ from hopefear.interfaces import DROP, Rule
 
 
 class AdaGradState(NamedTuple):
-    cells: np.ndarray  # [n, 4]: line m, its own rate, sum of squares, unused (alignment)
+    cells: np.ndarray  # [n, 2]: line m, root of the sum of squared directions
     clock: np.ndarray
 
 
@@ -32,11 +32,11 @@ class AdaGrad(NamedTuple):
     l1 : float
         Larger gives fewer non-zero weights; sparser models come from ``AdaGradRDA``.
     eps : float
-        Keeps the first division finite; larger calms rare features.
+        Keeps divisions finite, so it must be above zero; larger calms rare features.
 
     Examples
     --------
-    >>> rule = AdaGrad(rate=0.5, eps=0.0)
+    >>> rule = AdaGrad(rate=0.5, eps=1e-12)
     >>> state = rule.init(2, np.float64)
     >>> for t in (1, 2):
     ...     rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, t)
@@ -49,23 +49,23 @@ class AdaGrad(NamedTuple):
     eps: float = 1e-6
 
     def init(self, n, dtype):
-        return AdaGradState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
+        return AdaGradState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 
     def reading(self, state):
-        return Stretched(state.cells, state.cells.dtype.type(state.clock[DROP]))
+        real = state.cells.dtype.type
+        return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
 
     def line(self, state, j):
-        return state.cells[j, 0], state.cells[j, 1], 1.0
+        return state.cells[j, 0], self.rate / (self.eps + state.cells[j, 1]), 1.0
 
     def move(self, state, j, g, a, b):
         cells, drop = state.cells, state.clock[DROP]
-        w = cells[j, 1] * shrink(cells[j, 0], drop)
-        squares = cells[j, 2] + g * g
-        r = self.rate / (self.eps + math.sqrt(squares))
-        m = w / r + g
+        before = cells[j, 1]
+        root = math.sqrt(before * before + g * g)
+        # w / r in units of the new rate, plus the step
+        m = shrink(cells[j, 0], drop) * (self.eps + root) / (self.eps + before) + g
         cells[j, 0] = m + math.copysign(drop, m) if m != 0.0 else 0.0
-        cells[j, 1] = r
-        cells[j, 2] = squares
+        cells[j, 1] = root
 
     def tick(self, state, t):
         state.clock[DROP] = self.l1 * t

@@ -13,7 +13,7 @@ from hopefear.interfaces import DROP, Rule
 
 
 class AdaGradRDAState(NamedTuple):
-    cells: np.ndarray  # [n, 4]: sum of directions, its own rate, sum of squares, unused (alignment)
+    cells: np.ndarray  # [n, 2]: sum of directions, root of the sum of their squares
     clock: np.ndarray
 
 
@@ -30,14 +30,14 @@ class AdaGradRDA(NamedTuple):
     l1 : float
         Larger gives fewer non-zero weights.
     eps : float
-        Keeps the first division finite; larger calms rare features.
+        Keeps divisions finite, so it must be above zero; larger calms rare features.
 
     Examples
     --------
-    >>> rule = AdaGradRDA(rate=1.0, l1=0.1, eps=0.0)
+    >>> rule = AdaGradRDA(rate=1.0, l1=0.1, eps=1e-12)
     >>> state = rule.init(1, np.float64)
     >>> rule.move(state, 0, 2.0, 1.0, 0.0); rule.tick(state, 1)
-    >>> float(rule.reading(state).at(0))
+    >>> round(float(rule.reading(state).at(0)), 6)
     0.95
     """
 
@@ -46,20 +46,19 @@ class AdaGradRDA(NamedTuple):
     eps: float = 1e-6
 
     def init(self, n, dtype):
-        return AdaGradRDAState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
+        return AdaGradRDAState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 
     def reading(self, state):
-        return Stretched(state.cells, state.cells.dtype.type(state.clock[DROP]))
+        real = state.cells.dtype.type
+        return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
 
     def line(self, state, j):
-        return state.cells[j, 0], state.cells[j, 1], 1.0
+        return state.cells[j, 0], self.rate / (self.eps + state.cells[j, 1]), 1.0
 
     def move(self, state, j, g, a, b):
-        cells = state.cells
-        squares = cells[j, 2] + g * g
-        cells[j, 0] += g
-        cells[j, 1] = self.rate / (self.eps + math.sqrt(squares))
-        cells[j, 2] = squares
+        root = state.cells[j, 1]
+        state.cells[j, 0] += g
+        state.cells[j, 1] = math.sqrt(root * root + g * g)
 
     def tick(self, state, t):
         state.clock[DROP] = self.l1 * t

@@ -12,7 +12,7 @@ from hopefear.interfaces import Rule, Weights
 
 
 class FTRLState(NamedTuple):
-    cells: np.ndarray  # [n, 4]: weight, z, n (sum of squares), unused (alignment)
+    cells: np.ndarray  # [n, 4]: weight, z, root of n (sum of squares), unused
     clock: np.ndarray
 
 
@@ -69,13 +69,12 @@ class FTRL(NamedTuple):
 
     def move(self, state, j, g, a, b):
         cells = state.cells
-        before = math.sqrt(cells[j, 2])
-        squares = cells[j, 2] + g * g
-        after = math.sqrt(squares)
+        before = cells[j, 2]
+        after = math.sqrt(before * before + g * g)
         z = cells[j, 1] - g - (after - before) / self.rate * cells[j, 0]
         rest = abs(z) - self.l1
         cells[j, 0] = 0.0
         if rest > 0.0:
             cells[j, 0] = -math.copysign(rest, z) / ((self.beta + after) / self.rate + self.l2)
         cells[j, 1] = z
-        cells[j, 2] = squares
+        cells[j, 2] = after

@@ -42,19 +42,33 @@ class Binary(NamedTuple):
         sizes = data.indptr[order + 1] - data.indptr[order] + 1
         return int(sizes.sum())
 
+    def announce(self, x):
+        prefetch(x.data.indptr, x.i)
+        prefetch(x.data.labels, x.i)
+        prefetch(x.data.weights, x.i)
+
     def fetch(self, x):
         start = x.data.indptr[x.i]
-        stop = min(x.data.indptr[x.i + 1], start + 128)  # beyond that the processor sees the pattern
+        stop = min(x.data.indptr[x.i + 1], start + 64)  # beyond that the processor sees the pattern
         for p in range(start, stop, 16):
             prefetch(x.data.indices, p)
             prefetch(x.data.values, p)
 
     def score(self, x, weights, theta):
         indices, values = x.data.indices, x.data.values
-        total = np.float32(0.0)
-        for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
-            total += values[p] * weights.at(np.uint64(indices[p]))
-        theta[0] = total
+        p, stop = x.data.indptr[x.i], x.data.indptr[x.i + 1]
+        # Four sums, because one would have to wait for every addition.
+        sum0 = sum1 = sum2 = sum3 = np.float32(0.0)
+        while p + 4 <= stop:
+            sum0 += values[p] * weights.at(np.uint64(indices[p]))
+            sum1 += values[p + 1] * weights.at(np.uint64(indices[p + 1]))
+            sum2 += values[p + 2] * weights.at(np.uint64(indices[p + 2]))
+            sum3 += values[p + 3] * weights.at(np.uint64(indices[p + 3]))
+            p += 4
+        while p < stop:
+            sum0 += values[p] * weights.at(np.uint64(indices[p]))
+            p += 1
+        theta[0] = (sum0 + sum1) + (sum2 + sum3)
         if self.bias != 0.0:
             theta[0] += self.bias * weights.at(np.uint64(self.n_features))
 

@@ -43,9 +43,14 @@ class Multiclass(NamedTuple):
         sizes = data.indptr[order + 1] - data.indptr[order] + 1
         return 2 * int(sizes.sum())
 
+    def announce(self, x):
+        prefetch(x.data.indptr, x.i)
+        prefetch(x.data.labels, x.i)
+        prefetch(x.data.weights, x.i)
+
     def fetch(self, x):
         start = x.data.indptr[x.i]
-        stop = min(x.data.indptr[x.i + 1], start + 128)  # beyond that the processor sees the pattern
+        stop = min(x.data.indptr[x.i + 1], start + 64)  # beyond that the processor sees the pattern
         for p in range(start, stop, 16):
             prefetch(x.data.indices, p)
             prefetch(x.data.values, p)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import earned
+from hopefear.accounts import earned, totals_now
 from hopefear.component import kernel
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.example import Example, Ones, Plain
@@ -456,10 +456,11 @@ def _largest(a: float, right: Any) -> float:
 def _open_sizes(rule, state, account, n):
     """What the lines that are still open have added to the sum of absolute weights."""
     total = 0.0
+    now = totals_now(account)
     for j in range(n):
         if account.open[j]:
             m, r, f = rule.line(state, j)
-            total += abs(earned(account, m, r, f))
+            total += abs(earned(account, now, m, r, f))
     return total
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import earned
+from hopefear.accounts import earned, totals_now
 from hopefear.component import component, kernel
 from hopefear.example import Example
 from hopefear.interfaces import Row
@@ -19,8 +19,10 @@ from hopefear.interfaces import Row
 EXAMPLES, TICKS, UPDATES, MISTAKES, BROKEN = 0, 1, 2, 3, 4
 # Bits of an example's outcome.
 MISTAKEN, UPDATED = 1, 2
-# Examples come in random order, so their rows are never in the cache; two ahead measured best.
-AHEAD = 2
+# Examples come in random order, so their rows are never in the cache: ask for them ahead of time, in
+# two stages, since a row cannot be asked for before its place is known. Distances measured
+# (docs/design.md).
+FAR, NEAR = 12, 6
 
 
 class Tally(NamedTuple):
@@ -38,6 +40,7 @@ class Mover(NamedTuple):
     state: Any
     readout: Any
     memory: Any
+    books: tuple  # readout.now
     a: float
     b: float
 
@@ -45,7 +48,7 @@ class Mover(NamedTuple):
         m0, r0, f0 = self.rule.line(self.state, j)
         self.rule.move(self.state, j, g, self.a, self.b)
         m1, r1, f1 = self.rule.line(self.state, j)
-        self.readout.touch(self.memory, j, g, m0, r0, f0, m1, r1, f1)
+        self.readout.touch(self.memory, self.books, j, g, m0, r0, f0, m1, r1, f1)
 
 
 @kernel
@@ -58,8 +61,10 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
     counts = tally.counts
     for n in range(order.size):
         x = Example(data, order[n])
-        if n + AHEAD < order.size:
-            structure.fetch(Example(data, order[n + AHEAD]))
+        if n + FAR < order.size:
+            structure.announce(Example(data, order[n + FAR]))
+        if n + NEAR < order.size:
+            structure.fetch(Example(data, order[n + NEAR]))
         structure.score(x, rule.reading(state), work.theta)
         forced = loss.subgradient(structure, x, work) > 0
         if not math.isfinite(work.gap[0]):
@@ -74,7 +79,8 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
             readout.close(memory, state.clock)
             if forced:
                 a, b = rule.stride(structure, x, work.mu, state, work.loss[0], work.gap[0])
-                structure.scatter(x, work.mu, Mover(rule, state, readout, memory, a, b))
+                books = readout.now(memory)
+                structure.scatter(x, work.mu, Mover(rule, state, readout, memory, books, a, b))
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
             counts[TICKS] += 1
@@ -89,9 +95,10 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
 def settle(rule, readout, state, memory, n):
     """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
     worn = rule.worn(state)
+    now = readout.now(memory)
     for j in range(n):
         m, r, f = rule.line(state, j)
-        readout.settle(memory, j, m, r, f)
+        readout.settle(memory, now, j, m, r, f)
         if worn:
             rule.rebase(state, j)
     if worn:
@@ -110,11 +117,12 @@ def read_last(rule, state, out):
 def read_sum(rule, state, account, lived, out):
     """Sum of weights over all closed ticks, plus ``lived`` times the present weights."""
     weights = rule.reading(state)
+    now = totals_now(account)
     for j in range(out.size):
         total = account.total[j]
         if account.open[j]:
             m, r, f = rule.line(state, j)
-            total += earned(account, m, r, f)
+            total += earned(account, now, m, r, f)
         if lived != 0.0:
             total += lived * weights.at(j)
         out[j] = total
