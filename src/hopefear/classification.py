@@ -12,6 +12,7 @@ import numpy as np
 from hopefear.component import kernel
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
+from hopefear.features import IdentityFeatures
 from hopefear.learner import Learner
 from hopefear.metrics import classification_scores
 from hopefear.model import Model, probabilities
@@ -19,7 +20,7 @@ from hopefear.recipes import Scale, recipe
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.fit import Event, Fit, fit
+from hopefear.training.fit import Event, Fit, counts, fit
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
@@ -225,9 +226,7 @@ def about(dataset: SparseDataset, name: str, learner: Learner, result: Fit, epoc
     """What goes into the model file about its making; nothing that changes from run to run."""
     trainer: OnlineTrainer = result.trainer
     return {
-        "learner": name,
-        "parameters": {part: getattr(learner, part)._asdict() for part in ("loss", "rule", "readout")},
-        "on": learner.on, "epochs": epochs, "seed": seed,
+        **origin(name, learner), "epochs": epochs, "seed": seed,
         "data": {"source": os.path.basename(dataset.source), "digest": dataset.digest,
                  "examples": len(dataset), "features": dataset.n_features},
         "training": {"examples": trainer.examples, "updates": trainer.updates,
@@ -235,6 +234,24 @@ def about(dataset: SparseDataset, name: str, learner: Learner, result: Fit, epoc
                      "best_epoch": result.best_epoch, "last_nnz": trainer.support()[0],
                      "history": result.history},
     }
+
+
+def origin(name: str, learner: Learner) -> dict[str, Any]:
+    """The learner's name and all its parameters."""
+    parts = ("loss", "rule", "readout")
+    return {"learner": name, "on": learner.on,
+            "parameters": {part: getattr(learner, part)._asdict() for part in parts}}
+
+
+def model_of(trainer: OnlineTrainer, name: str, classes: tuple[str, ...],
+             transform: Mapping[str, str]) -> Model:
+    """The model of a trainer that was fed by hand, on columns without names."""
+    structure, learner = trainer.structure, trainer.learner
+    features = IdentityFeatures(structure.n_features)
+    data = {"source": "stream", "examples": trainer.examples, "features": features.size}
+    return Model(structure, trainer.predictor(), classes, features, transform,
+                 learner.signature(),
+                 {**origin(name, learner), "data": data, "training": counts(trainer)})
 
 
 def sizes(rows: SparseRows) -> np.ndarray:

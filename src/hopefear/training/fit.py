@@ -118,7 +118,7 @@ def fit(
                 progress.piece += 1
                 last_piece = progress.piece == passes.n_pieces
                 emit({"epoch": progress.epoch + progress.piece / passes.n_pieces,
-                      **_counts(trainer), **(_support(trainer) if trace else {})},
+                      **counts(trainer), **(_support(trainer) if trace else {})},
                      final=last_piece)
                 if interruption:
                     _stop(checkpoints, identity, progress, trainer, stopping, best, interruption)
@@ -151,7 +151,8 @@ class _Emitter:
                 listener(event)
 
 
-def _counts(trainer: OnlineTrainer) -> Event:
+def counts(trainer: OnlineTrainer) -> Event:
+    """What has happened so far, as events say it."""
     return {"samples": trainer.examples, "updates": trainer.updates, "mistakes": trainer.mistakes,
             "loss_sum": trainer.loss}
 
@@ -164,7 +165,7 @@ def _support(trainer: OnlineTrainer) -> Event:
 def _end_of_pass(progress: Progress, trainer: OnlineTrainer, evaluate: Any, n: int):
     """The event of a finished pass, and the predictor if it had to be made for it."""
     before = progress.before
-    event = {"epoch": progress.epoch + 1, **_counts(trainer), **_support(trainer),
+    event = {"epoch": progress.epoch + 1, **counts(trainer), **_support(trainer),
              "loss": (trainer.loss - before["loss"]) / n,
              "pass_mistakes": trainer.mistakes - before["mistakes"],
              "pass_updates": trainer.updates - before["updates"]}
