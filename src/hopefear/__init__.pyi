@@ -1,0 +1,24 @@
+import os
+
+from hopefear.data.sparse import SparseDataset as SparseDataset
+from hopefear.errors import HopefearError as HopefearError
+from hopefear.estimators import Classifier as Classifier
+from hopefear.learner import Learner as Learner
+from hopefear.model import Model as Model
+from hopefear.recipes import RECIPES as RECIPES
+from hopefear.recipes import recipe as recipe
+
+__version__: str
+__all__ = [
+    "RECIPES",
+    "Classifier",
+    "HopefearError",
+    "Learner",
+    "Model",
+    "SparseDataset",
+    "__version__",
+    "load",
+    "recipe",
+]
+
+def load(path: str | os.PathLike[str]) -> Model: ...
