@@ -42,15 +42,26 @@ class Watched(OnlineTrainer):
     True
     """
 
-    def __init__(self, structure: Any, learner: Learner, rows: Any,
-                 comparator: np.ndarray | None = None, dtype: Any = np.float32) -> None:
+    def __init__(
+        self,
+        structure: Any,
+        learner: Learner,
+        rows: Any,
+        comparator: np.ndarray | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
         super().__init__(structure, replace(learner, readout=Observed(learner.readout)), dtype)
         self.rows, self.comparator = rows, comparator
         self.mistaken = np.zeros(0, np.int64)
         self.R = radius(structure, rows)
         # Says at once what cannot work, rather than after a pass.
-        bound_report(self, rows, self.mistaken,
-                     np.zeros(self.n) if comparator is None else comparator, self.R)
+        bound_report(
+            self,
+            rows,
+            self.mistaken,
+            np.zeros(self.n) if comparator is None else comparator,
+            self.R,
+        )
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
         outcome = np.empty(order.size, np.uint8) if outcome is None else outcome

@@ -1,0 +1,90 @@
+"""What people read, on standard error, and the one JSON object, on standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hopefear.errors import HopefearError
+
+
+class Console:
+    """Standard error, unless quiet."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.terminal = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def say(self, text: str = "") -> None:
+        """One or more lines."""
+        if not self.quiet:
+            with contextlib.suppress(OSError, ValueError):
+                print(text, file=sys.stderr, flush=True)
+
+    def pairs(self, values: Mapping[str, object]) -> None:
+        """Names and values, one pair a line; None is left out."""
+        shown = {k: v for k, v in values.items() if v is not None}
+        width = max(map(len, shown), default=0)
+        for name, value in shown.items():
+            self.say(f"  {name:<{width}}  {value}")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """A table; numbers stand right."""
+        self.say(text_table(columns, rows))
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Lines of a table: text left, everything that begins with a digit or a sign right.
+
+    >>> print(text_table(["learner", "error"], [["rda", "12.30"], ["vrda", "9.10"]]))
+    learner  error
+    rda      12.30
+    vrda      9.10
+    """
+    cells = [list(map(str, columns)), *([_cell(c) for c in row] for row in rows)]
+    widths = [max(len(row[j]) for row in cells) for j in range(len(columns))]
+    right = [j > 0 and all(_numeric(row[j]) for row in cells[1:]) for j in range(len(columns))]
+    return "\n".join(
+        "  ".join(
+            f"{text:>{w}}" if r else f"{text:<{w}}"
+            for text, w, r in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in cells
+    )
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on standard output, without NaN or infinity, which JSON lacks."""
+    from hopefear.training.events import plain
+
+    print(json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+
+
+def check_output(path: str) -> None:
+    """Find out before the work begins that its result cannot be written."""
+    if path == "-":
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise HopefearError(f"cannot write {path}: it is a folder; give the name of a file")
+    if not os.path.isdir(folder):
+        raise HopefearError(f"cannot write {path}: there is no folder {folder}")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise HopefearError(f"cannot write {path}: permission denied")
+
+
+def percent(value: float | None) -> str | None:
+    """A share as people read it."""
+    return None if value is None else f"{value:.2f} %"
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _numeric(text: str) -> bool:
+    return not text or text[0].isdigit() or (text[0] in "-+<>~" and text[1:2].isdigit())

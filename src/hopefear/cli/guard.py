@@ -1,0 +1,111 @@
+"""From exceptions to exit statuses: one line for a person, never a traceback unless asked for.
+
+0 success, 1 a user's error, 2 wrong usage, 130 interrupted, 143 terminated, 141 nobody reads on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hopefear.errors import HopefearError
+
+
+class Terminated(BaseException):
+    """SIGTERM, as an exception: what is half written is cleaned up on the way out."""
+
+
+def guarded(action: Callable[[], int], debug: bool = False) -> int:
+    """Run ``action`` and turn whatever it raises into a message and a status."""
+    with _warnings_in_a_line(), _terminable():
+        try:
+            status = action()
+            sys.stdout.flush()
+            return status
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+        except BrokenPipeError:
+            _forget_output()
+            return 128 + signal.SIGPIPE
+        except BaseException as error:
+            if debug:
+                traceback.print_exc()
+            status, message = explained(error)
+            complain(message)
+            if isinstance(error, OSError):
+                _forget_output()
+            return status
+
+
+def explained(error: BaseException) -> tuple[int, str]:
+    """Exit status and message of an exception.
+
+    >>> explained(HopefearError("a.svm:3: expected a label"))
+    (1, 'a.svm:3: expected a label')
+    >>> explained(KeyboardInterrupt())
+    (130, 'interrupted')
+    """
+    if isinstance(error, HopefearError):
+        return 128 + error.signum if hasattr(error, "signum") else 1, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT, "interrupted"
+    if isinstance(error, Terminated):
+        return 128 + signal.SIGTERM, "terminated"
+    if isinstance(error, MemoryError):
+        detail = f" ({error})" if str(error) else ""
+        return 1, (
+            f"not enough memory{detail}; for large data give --cache FILE, for many "
+            "features --hash-bits N or --min-count N"
+        )
+    if isinstance(error, OSError):
+        place = error.filename if error.filename is not None else "standard output"
+        return 1, f"{place}: {error.strerror or error}"
+    return 1, (
+        f"internal error, please report it: {type(error).__name__}: {error} (--debug shows where)"
+    )
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"hopefear: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def _forget_output() -> None:
+    # Otherwise the interpreter flushes at its end, fails again and says so.
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        complain(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: Any) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,104 @@
+"""Training as people watch it: a bar on a terminal, and a line for every finished pass."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hopefear.cli.console import Console
+
+
+class Watcher:
+    """A listener of training events.
+
+    Parameters
+    ----------
+    console : Console
+        Where lines go.
+    epochs : int
+        Passes at most.
+    examples : int
+        Examples of a pass.
+    metric : str
+        Score on held-out data to show.
+    """
+
+    def __init__(self, console: Console, epochs: int, examples: int, metric: str = "error") -> None:
+        self.console, self.epochs, self.examples, self.metric = console, epochs, examples, metric
+        self._bar: Any = None
+        self._shown = {"nnz": "", "dev": ""}
+        self._before = (time.perf_counter(), 0)
+
+    def __enter__(self) -> Watcher:
+        if self.console.terminal:
+            from rich.console import Console as Terminal
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("pass {task.fields[number]}"),
+                BarColumn(),
+                TimeRemainingColumn(),
+                TextColumn(
+                    "{task.fields[speed]}mistakes {task.fields[mistakes]}"
+                    "{task.fields[nnz]}{task.fields[dev]}"
+                ),
+                console=Terminal(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(
+                "",
+                total=self.epochs * self.examples,
+                number="1",
+                speed="",
+                mistakes="–",
+                nnz="",
+                dev="",
+            )
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        ended = "pass_mistakes" in event
+        if "nnz" in event:
+            self._shown["nnz"] = f", {event['nnz']:,} non-zeros"
+        if "dev" in event:
+            self._shown["dev"] = f", dev {self.metric} {event['dev'][self.metric]:.2f}"
+        if self._bar is not None:
+            self._bar.update(
+                self._task,
+                completed=event["samples"],
+                speed=self._speed(event),
+                number=f"{int(-(-event['epoch'] // 1))}/{self.epochs}",
+                mistakes=f"{100.0 * event['mistakes'] / event['samples']:.2f} %",
+                **self._shown,
+            )
+        if ended:
+            self._line(event)
+
+    def _line(self, event: dict[str, Any]) -> None:
+        text = (
+            f"pass {event['epoch']}: mistakes {100 * event['pass_mistakes'] / self.examples:.2f} %"
+            f"{self._shown['nnz']}{self._shown['dev']}{_bound(event)}, "
+            f"{event['seconds']:.2f} s"
+        )
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+        else:
+            self.console.say(text)
+
+    def _speed(self, event: dict[str, Any]) -> str:
+        now, (then, samples) = time.perf_counter(), self._before
+        self._before = (now, event["samples"])
+        return f"{(event['samples'] - samples) / max(now - then, 1e-9):,.0f} examples/s, "
+
+
+def _bound(event: dict[str, Any]) -> str:
+    bound = event.get("bound")
+    if not bound:
+        return ""
+    limit = "none (vacuous)" if bound["theorem1"] is None else f"{bound['theorem1']:,.0f}"
+    return f", {bound['mistakes']:,} mistakes so far, bound {limit}"

@@ -1,0 +1,371 @@
+"""``hopefear train``: from a file to a model."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from hopefear.cli import options
+from hopefear.cli.console import Console, check_output, percent, print_json
+from hopefear.cli.verbs import task_argument
+from hopefear.errors import HopefearError
+
+if TYPE_CHECKING:
+    from hopefear.classification import Trained
+    from hopefear.cli.compiling import Compilation
+    from hopefear.data.sparse import SparseDataset
+
+USAGE = "TASK --train FILE [--dev FILE] [--learner NAME] [-p KEY=VALUE]... [OPTIONS] --model PATH"
+DESCRIPTION = """
+Train a model on a file of labelled lines and write it as one file. With held-out data (--dev)
+every pass is scored on it, training stops when that no longer improves, and the best model is
+kept. The same data, options and seed give the same model, byte for byte, also when the run was
+killed and resumed.
+"""
+EXAMPLES = """
+examples:
+  hopefear train classify --train train.svm --dev dev.svm --model news.model
+  hopefear train classify --train reviews.tsv.gz --ngrams 2 --learner vrda -p l1=1e-5 \\
+      --epochs 10 --checkpoint state/ --resume --run runs/vrda --model reviews.model
+"""
+# Events, progress and interrupts come this often in a pass; the model does not depend on it.
+_PIECES = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    task_argument(parser)
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--train",
+        required=True,
+        metavar="FILE",
+        help="labelled lines; .gz, .xz, .bz2, .zst and - (standard input) work too",
+    )
+    data.add_argument("--dev", metavar="FILE", help="held-out data to score every pass on")
+    options.reading(data)
+    data.add_argument(
+        "--cache",
+        metavar="FILE",
+        help="for data larger than memory: a binary copy of --train, built when "
+        "missing or stale, and mapped instead of read",
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--model", required=True, metavar="PATH", help="model file to write")
+    output.add_argument(
+        "--run",
+        metavar="DIR",
+        help="folder for run.json and events.jsonl, which `hopefear report` reads",
+    )
+    options.json_option(output)
+    learning = options.learning(parser)
+    learning.add_argument(
+        "--learner", metavar="NAME", help="see `hopefear learners` (default: adagrad-rda)"
+    )
+    learning.add_argument(
+        "-p",
+        "--param",
+        type=options.parameter,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter or part of the learner, such as "
+        "l1=1e-5, loss=logistic or readout=voted; may be repeated",
+    )
+    learning.add_argument(
+        "--patience",
+        type=options.at_least(0),
+        metavar="N",
+        help="stop after N passes without a better score on --dev; 0 never stops "
+        "early; either way the best model is kept (default: 3)",
+    )
+    learning.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="score on --dev that counts: accuracy, f1, precision, recall, "
+        "log_loss, … (default: accuracy)",
+    )
+    options.features(parser)
+    safety = parser.add_argument_group("long runs")
+    safety.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="save everything there after each pass and every --checkpoint-every",
+    )
+    safety.add_argument(
+        "--checkpoint-every",
+        type=options.number,
+        default=30.0,
+        metavar="SECONDS",
+        help="time between checkpoints inside a pass (default: 30)",
+    )
+    safety.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint, if there is one"
+    )
+    theory = parser.add_argument_group("theory (vrda)")
+    theory.add_argument(
+        "--bounds",
+        action="store_true",
+        help="show the mistakes beside the bounds of the voted RDA paper, live and "
+        "in --run, for the average so far as comparator",
+    )
+    theory.add_argument(
+        "--comparator", metavar="MODEL", help="take the weights of this model as comparator instead"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    _check(args)
+    from hopefear.cli.compiling import announced
+    from hopefear.cli.reading import held_out, training_data
+
+    console, started = Console(args.quiet), time.perf_counter()
+    with announced(console, "this data and learner") as compiling:
+        data, prepared, skipped = training_data(args, console)
+        dev = held_out(args.dev, data, args, console) if args.dev else None
+        read = time.perf_counter() - started
+        console.say(
+            f"{args.train}: {len(data):,} examples, {data.n_features:,} features, "
+            f"{len(data.classes)} classes, {data.rows.values.size:,} values, read in "
+            f"{read:.1f} s"
+        )
+        trained, bound = _train(args, console, data, dev, prepared)
+    _save(args, trained)
+    result = _result(args, data, trained, time.perf_counter() - started, skipped, bound)
+    _summary(console, args, result, trained, compiling)
+    if args.json:
+        print_json(result)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.dev is None and (args.patience is not None or args.metric is not None):
+        args.usage_error("--patience and --metric need held-out data: give --dev FILE")
+    if args.resume and not args.checkpoint:
+        args.usage_error("--resume needs --checkpoint DIR: where the run was saved")
+    if args.comparator and not args.bounds:
+        args.usage_error("--comparator belongs to --bounds")
+    if args.train == "-" and args.dev == "-":
+        args.usage_error("--train and --dev cannot both be standard input")
+    if args.model == "-" and args.json:
+        args.usage_error("--model - and --json would share standard output")
+    check_output(args.model)
+    if args.cache:
+        check_output(args.cache)
+
+
+def _train(
+    args: argparse.Namespace,
+    console: Console,
+    data: SparseDataset,
+    dev: SparseDataset | None,
+    prepared: bool,
+) -> tuple[Trained, Any]:
+    from hopefear.classification import DEFAULT_LEARNER, train
+    from hopefear.cli.progress import Watcher
+    from hopefear.training.stopping import Stopping
+
+    learner = args.learner or DEFAULT_LEARNER
+    metric = args.metric or "accuracy"
+    stopping = None
+    if dev is not None:
+        stopping = Stopping(metric, 3 if args.patience is None else args.patience)
+    comparator = _comparator(args.comparator) if args.comparator else None
+    bound: dict[str, Any] = {}
+    listeners: list[Any] = []
+    with contextlib.ExitStack() as scope:
+        checkpoints = _checkpoints(args, console)
+        log = None
+        if args.run:
+            from hopefear.training.events import EventLog
+
+            log = scope.enter_context(EventLog(args.run, args.resume))
+            log.describe(_settings(args, learner, data))
+            listeners.append(log)
+        if args.bounds:
+            listeners.append(lambda event: bound.update(event.get("bound") or {}))
+        listeners.append(
+            scope.enter_context(Watcher(console, args.epochs, len(data), args.metric or "error"))
+        )
+        trained = train(
+            data,
+            learner,
+            dict(args.param),
+            epochs=args.epochs,
+            seed=args.seed,
+            shuffle=not args.no_shuffle,
+            intercept=args.intercept,
+            values=args.values,
+            norm=args.norm,
+            dev=dev,
+            stopping=stopping,
+            class_weight=args.class_weight,
+            on_event=listeners,
+            trace=log is not None,
+            checkpoints=checkpoints,
+            resume=args.resume,
+            pieces=_PIECES,
+            prepared=prepared,
+            bounds=args.bounds,
+            comparator=comparator,
+        )
+        if log is not None:
+            log.describe(
+                {
+                    **_settings(args, learner, data),
+                    "signature": trained.model.signature,
+                    "parameters": trained.model.about["parameters"],
+                }
+            )
+    return trained, bound or None
+
+
+def _checkpoints(args: argparse.Namespace, console: Console) -> Any:
+    if not args.checkpoint:
+        return None
+    from hopefear.training.checkpoints import Checkpoints
+
+    checkpoints = Checkpoints(args.checkpoint, args.checkpoint_every)
+    if checkpoints.exist() and not args.resume:
+        raise HopefearError(
+            f"{args.checkpoint} holds a checkpoint of an earlier run; give --resume "
+            "to go on with it, another folder, or remove it"
+        )
+    if args.resume:
+        console.say(
+            f"going on from {args.checkpoint}"
+            if checkpoints.exist()
+            else f"no checkpoint in {args.checkpoint} yet: starting from the beginning"
+        )
+    return checkpoints
+
+
+def _comparator(path: str) -> Any:
+    from hopefear.cli.reading import load_model
+    from hopefear.training.predictors import LinearPredictor
+
+    predictor = load_model(path).predictor
+    if not isinstance(predictor, LinearPredictor):
+        raise HopefearError(
+            f"--comparator {path}: a voted model has no single weights; give one "
+            "trained with readout=averaged or last"
+        )
+    return predictor.weights
+
+
+def _save(args: argparse.Namespace, trained: Trained) -> None:
+    if args.model == "-":
+        sys.stdout.buffer.write(trained.model.to_bytes())
+        sys.stdout.buffer.flush()
+    else:
+        trained.model.save(args.model)
+    if args.checkpoint:
+        from hopefear.training.checkpoints import Checkpoints
+
+        Checkpoints(args.checkpoint).clear()
+
+
+def _settings(args: argparse.Namespace, learner: str, data: SparseDataset) -> dict[str, Any]:
+    """What ``run.json`` says."""
+    import numba
+    import numpy
+
+    from hopefear import __version__
+
+    return {
+        "task": args.task,
+        "learner": learner,
+        "parameters": dict(args.param),
+        "seed": args.seed,
+        "epochs": args.epochs,
+        "values": args.values,
+        "norm": args.norm,
+        "intercept": args.intercept,
+        "data": {
+            "path": os.path.basename(args.train),
+            "digest": data.digest,
+            "examples": len(data),
+            "features": data.n_features,
+            "classes": len(data.classes),
+        },
+        "versions": {
+            "hopefear": __version__,
+            "numpy": numpy.__version__,
+            "numba": numba.__version__,
+            "python": sys.version.split()[0],
+        },
+    }
+
+
+def _result(
+    args: argparse.Namespace,
+    data: SparseDataset,
+    trained: Trained,
+    seconds: float,
+    skipped: int,
+    bound: Any,
+) -> dict[str, Any]:
+    trainer, history = trained.fit.trainer, trained.fit.history
+    best = trained.fit.best_epoch
+    dev = next((e["dev"] for e in history if e["epoch"] == best), None)
+    return {
+        "task": args.task,
+        "model": args.model,
+        "learner": trained.model.about["learner"],
+        "signature": trained.model.signature,
+        "examples": len(data),
+        "skipped": skipped,
+        "features": data.n_features,
+        "classes": len(data.classes),
+        "epochs": len(history),
+        "best_epoch": best,
+        "nnz": trained.model.nnz,
+        "last_nnz": trainer.support()[0],
+        "updates": trainer.updates,
+        "mistakes": trainer.mistakes,
+        "online_error": 100.0 * history[-1]["pass_mistakes"] / len(data),
+        "loss": history[-1]["loss"],
+        "dev": dev,
+        "bound": bound,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _summary(
+    console: Console,
+    args: argparse.Namespace,
+    result: dict[str, Any],
+    trained: Trained,
+    compiling: Compilation,
+) -> None:
+    dev, bound = result["dev"], result["bound"]
+    kept = f"{result['nnz']:,} non-zeros"
+    if result["last_nnz"] != result["nnz"]:
+        kept += f" (the last weights have {result['last_nnz']:,})"
+    time_text = f"{result['seconds']:.1f} s"
+    if compiling.seconds > 0.1:
+        time_text += f", {compiling.seconds:.1f} s of them compiling, once"
+    console.say()
+    console.pairs(
+        {
+            "dev error": dev
+            and f"{dev['error']:.2f} % (pass {result['best_epoch']} of {result['epochs']})",
+            "dev F1": dev and percent(dev["f1"]),
+            "error while learning": f"{result['online_error']:.2f} % in the last pass",
+            "kept": kept,
+            "updates": f"{result['updates']:,} on {trained.fit.trainer.examples:,} examples",
+            "bound": bound and _bound_text(bound),
+            "time": time_text,
+            "model": args.model,
+            "signature": result["signature"],
+        }
+    )
+
+
+def _bound_text(bound: dict[str, Any]) -> str:
+    limit = bound["theorem1"]
+    text = "no bound (vacuous)" if limit is None else f"at most {limit:,.0f} by Theorem 1"
+    return f"{bound['mistakes']:,} mistakes, {text} (regime: {bound['regime']})"

@@ -1,0 +1,122 @@
+"""The table of verbs; a verb's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from hopefear import __version__
+
+VERBS = {
+    "demo": "train several learners on built-in data and write report.html",
+    "learners": "list every learner, its parts, parameters and defaults",
+    "train": "train a model on a file",
+    "predict": "label the lines of a file",
+    "evaluate": "score a model on labelled data",
+    "compare": "train several learners on the same data and test them",
+    "inspect": "show what a model is, what it weighs and where it came from",
+    "report": "turn run folders into one HTML page",
+    "reproduce": "run a paper's experiments, next to the paper's numbers",
+}
+TASKS = {"classify": "one label a line, out of two or more classes"}
+
+_DESCRIPTION = (
+    "Fast linear structured prediction: any learner on any structure. Results go to standard "
+    "output, everything else to standard error."
+)
+_EXAMPLES = """
+examples:
+  hopefear demo
+  hopefear train classify --train train.svm --dev dev.svm --model news.model
+  hopefear evaluate --model news.model --data test.svm --json
+
+`hopefear VERB --help` explains a verb.
+"""
+
+
+class Help(argparse.HelpFormatter):
+    """Paragraphs are filled, examples and tables stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part.rstrip()
+            if part.startswith(("examples:", "  ", "verbs:"))
+            else textwrap.fill(
+                " ".join(part.split()), width, initial_indent=indent, subsequent_indent=indent
+            )
+            for part in text.strip("\n").split("\n\n")
+        )
+
+
+def dispatch(argv: Sequence[str]) -> int:
+    """Parse and run; SystemExit on wrong usage, as argparse does it."""
+    top = _top()
+    if not argv:
+        top.error("a verb is needed; `hopefear --help` lists them, `hopefear demo` is a start")
+    if argv[0].startswith("-"):
+        top.parse_args(argv[:1])
+        top.error(f"options come after the verb: hopefear VERB {argv[0]}")
+    verb = argv[0]
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(VERBS)}"
+        top.error(f"there is no verb {verb!r}; {hint}")
+    module = importlib.import_module(f"hopefear.cli.{verb}")
+    parser = parser_of(verb, module)
+    args = parser.parse_args(argv[1:])
+    args.usage_error = parser.error
+    return module.run(args)
+
+
+def parser_of(verb: str, module: Any) -> argparse.ArgumentParser:
+    """The parser of one verb, with the options that all share."""
+    parser = argparse.ArgumentParser(
+        f"hopefear {verb}",
+        usage=f"hopefear {verb} {module.USAGE}",
+        epilog=module.EXAMPLES,
+        description=module.DESCRIPTION,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    module.configure(parser)
+    shared = parser.add_argument_group("messages")
+    shared.add_argument("--quiet", action="store_true", help="say nothing but errors and warnings")
+    shared.add_argument("--debug", action="store_true", help="show where an error came from")
+    return parser
+
+
+def task_argument(parser: argparse.ArgumentParser) -> None:
+    """The positional TASK."""
+    parser.add_argument(
+        "task",
+        metavar="TASK",
+        type=_task,
+        help="; ".join(f"{name}: {what}" for name, what in TASKS.items()),
+    )
+
+
+def _task(name: str) -> str:
+    if name not in TASKS:
+        raise argparse.ArgumentTypeError(f"there is no task {name!r}; there is {', '.join(TASKS)}")
+    return name
+
+
+def _top() -> argparse.ArgumentParser:
+    verbs = "\n".join(f"  {verb:<10} {what}" for verb, what in VERBS.items())
+    parser = argparse.ArgumentParser(
+        "hopefear",
+        usage="hopefear VERB [OPTIONS]",
+        formatter_class=Help,
+        allow_abbrev=False,
+        description=f"{_DESCRIPTION}\n\nverbs:\n{verbs}",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--version", action="version", version=f"hopefear {__version__}")
+    return parser
