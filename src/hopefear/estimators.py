@@ -451,7 +451,7 @@ def _dataset(
         sample_weight = np.asarray(sample_weight, np.float64)
     data = SparseDataset.from_csr(X, y, sample_weight, names)
     if data.rows.labels.min(initial=0) < 0:
-        label = y[int(np.argmin(data.rows.labels))]
+        label = class_name(y[int(np.argmin(data.rows.labels))])
         raise HopefearError(
             f"the label {label!r} is not one of the classes {names[:20]}: a model cannot take on "
             "new labels; give all of them at the beginning, or fit again"
