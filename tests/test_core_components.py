@@ -70,6 +70,8 @@ def test_defaults_come_from_the_interface_and_own_methods_stay():
     class Step(NamedTuple):
         rate: float = 1.0
 
+        def init(self, n, dtype): ...
+
         def reading(self, state): ...
 
         def line(self, state, j): ...
@@ -80,7 +82,8 @@ def test_defaults_come_from_the_interface_and_own_methods_stay():
             return True
 
     rule = component(Rule)(Step)()
-    assert rule.stride(None, None, None, None, 0.0, 0.0) == (1.0, 0.0)
+    assert type(rule._replace(rate=2).rate) is float
+    assert rule.stride(None, None, None, None, 0.0, 0.0, 1.0) == (1.0, 0.0)
     assert rule.worn(None) is True
     assert rule.tick(None, 1) is None
 

@@ -49,6 +49,8 @@ def interface(cls: T) -> T:
     Method bodies in the interface are defaults. One method name has one signature, library-wide.
     """
     for name, method in _methods(cls).items():
+        if getattr(method, "__python_only__", False):
+            continue
         parameters = tuple(inspect.signature(method).parameters)
         if _SIGNATURES.setdefault(name, parameters) != parameters:
             raise TypeError(f"{cls.__name__}.{name}{parameters} differs from {_SIGNATURES[name]}")
@@ -70,8 +72,9 @@ def component(*interfaces: type) -> Callable[[T], T]:
                 raise TypeError(f"{cls.__name__} lacks {name}")
             if own is None:
                 setattr(cls, name, method)
-            elif tuple(inspect.signature(own).parameters) != _SIGNATURES[name]:
-                raise TypeError(f"{cls.__name__}.{name} must take {_SIGNATURES[name]}")
+            elif (tuple(inspect.signature(own).parameters)
+                  != (wanted := tuple(inspect.signature(method).parameters))):
+                raise TypeError(f"{cls.__name__}.{name} must take {wanted}")
         clash = set(cls._fields) & set(_SIGNATURES)  # type: ignore[attr-defined]
         if clash:  # numba finds methods by name on every named tuple, fields included
             raise TypeError(f"{cls.__name__}: fields {sorted(clash)} bear the names of methods")
@@ -125,8 +128,7 @@ def cache_folder() -> Path:
 
 def _methods(cls: type) -> dict[str, Callable]:
     return {name: value for name, value in vars(cls).items()
-            if inspect.isfunction(value) and not name.startswith("_")
-            and not getattr(value, "__python_only__", False)}
+            if inspect.isfunction(value) and not name.startswith("_")}
 
 
 def python_only(method: Callable) -> Callable:
@@ -160,6 +162,7 @@ def _coerce_fields(cls: type) -> None:
                                   for f, v in zip(klass._fields, values, strict=True)))
 
     cls.__new__ = coercing_new  # type: ignore[method-assign,assignment]
+    cls._make = classmethod(lambda klass, values: klass(*values))  # type: ignore[attr-defined]
 
 
 def _annotations(cls: type) -> dict[str, str]:

@@ -38,6 +38,8 @@ from hopefear.component import interface, python_only, required
 
 # What the entries of every ``state.clock`` are.
 SCALE, DROP, RATE = 0, 1, 2
+# A clock whose scale has fallen below this starts again: sums over ticks would lose later digits.
+WORN = 1e-6
 
 
 @interface
@@ -64,18 +66,22 @@ class Structure:
     """An output space: two linear maps, an encoder and the searches it offers."""
 
     @python_only
+    @required
     def n_coordinates(self):
         """Length of the weight vector."""
 
     @python_only
+    @required
     def n_parts(self):
         """Length of ``theta``."""
 
     @python_only
+    @required
     def n_labels(self):
         """Number of outputs that can be voted for."""
 
     @python_only
+    @required
     def entries(self, data, order):
         """At most how many coordinates the directions of these examples can touch, in all."""
 
@@ -118,6 +124,11 @@ class Loss:
     against its best rival. Others write ``subgradient``.
     """
 
+    @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
     @required
     def value(self, z):
         """Loss at margin ``z``."""
@@ -128,7 +139,7 @@ class Loss:
 
     def subgradient(self, structure, x, work):
         z = structure.margin(x, work.theta, work.y)
-        importance = x.data.weights[x.i]
+        importance = float(x.data.weights[x.i])
         slope = importance * self.slope(z)
         work.gap[0] = z
         work.loss[0] = importance * self.value(z)
@@ -143,6 +154,12 @@ class Rule:
     """How far along a direction, and what each coordinate remembers."""
 
     @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
+    @python_only
+    @required
     def init(self, n, dtype):
         """State for ``n`` coordinates: a NamedTuple of arrays with a float64 ``clock`` of 3 entries."""
 
@@ -154,8 +171,11 @@ class Rule:
     def line(self, state, j):
         """(m, r, f) of coordinate ``j``."""
 
-    def stride(self, structure, x, mu, state, value, margin):
-        """(a, b): chosen once for the whole direction, given the loss and the margin."""
+    def stride(self, structure, x, mu, state, value, margin, importance):
+        """(a, b): chosen once for the whole direction, given the loss and the margin.
+
+        ``value`` and ``mu`` carry the importance of the example already, ``margin`` does not.
+        """
         return 1.0, 0.0
 
     @required
@@ -181,6 +201,12 @@ class Readout:
     """What is remembered of all the weights there were."""
 
     @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
+    @python_only
+    @required
     def init_memory(self, n, window):
         """Memory for ``n`` coordinates; ``window`` ticks fit between two settlings."""
 

@@ -11,6 +11,8 @@ from hopefear.errors import CombinationError
 
 # Losses whose force is one or nothing, as confidence-weighted learning assumes.
 _UNIT_FORCE = ("Linear", "Hinge", "Perceptron")
+# Rules whose step is a multiple of the loss.
+_STEP_BY_LOSS = ("PassiveAggressive", "AROW")
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,18 @@ class Learner:
     def __post_init__(self) -> None:
         if self.on not in ("every", "mistakes"):
             raise CombinationError(f"on={self.on!r}: updates happen on 'every' or on 'mistakes'")
+        for part in (self.loss, self.rule, self.readout):
+            check_part(part)
         loss, rule = type(self.loss).__name__, type(self.rule).__name__
-        if rule == "ConfidenceWeighted" and loss not in _UNIT_FORCE:
+        force = getattr(self.loss, "force", 1.0)
+        if rule == "ConfidenceWeighted" and (loss not in _UNIT_FORCE or force != 1.0):
             raise CombinationError(
                 f"ConfidenceWeighted solves for the margin itself and needs a loss of force one, "
                 f"which {loss} is not; use Linear, Hinge or Perceptron, or the rule AROW")
+        if rule in _STEP_BY_LOSS and loss in ("Perceptron", "Linear"):
+            raise CombinationError(
+                f"{rule} takes steps in proportion to the loss, and at a tie {loss} has none, so "
+                f"weights would never leave zero; use Hinge")
         if loss == "Linear" and self.on == "every" and rule != "ConfidenceWeighted":
             raise CombinationError(
                 f"Linear has no minimum, so {rule} would move for ever; use Hinge, or on='mistakes'")
@@ -56,6 +65,22 @@ class Learner:
         parts = {"loss": describe(self.loss), "rule": describe(self.rule), "on": self.on,
                  "readout": describe(self.readout, defaults=False), **more, "v": __version__}
         return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def check_part(part: Any) -> None:
+    """Refuse parameters that no formula makes sense for.
+
+    >>> from hopefear.rules.rda import RDA
+    >>> check_part(RDA(l1=-1.0))
+    Traceback (most recent call last):
+    hopefear.errors.CombinationError: RDA: l1 must not be negative or NaN, but is -1.0
+    """
+    name = type(part).__name__
+    for key, value in part._asdict().items():
+        if isinstance(value, float) and not value >= 0.0:
+            raise CombinationError(f"{name}: {key} must not be negative or NaN, but is {value!r}")
+    if fault := part.fault():
+        raise CombinationError(f"{name}: {fault}")
 
 
 def describe(part: Any, defaults: bool = True) -> str:

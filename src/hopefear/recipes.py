@@ -108,8 +108,6 @@ class Recipe:
             values["rate"] = self.auto(scale)
         parts = [cls(**{k: _number(k, v, part[k]) for k, v in values.items() if k in part})
                  for cls, part in zip((loss, self.rule, readout), known, strict=True)]
-        for part in parts:
-            _check(part)
         return Learner(*parts, on=on)
 
 
@@ -180,21 +178,3 @@ def _number(key: str, value: Any, like: Any) -> Any:
     except (KeyError, ValueError, TypeError) as error:
         kind = {bool: "true or false", int: "a whole number"}.get(type(like), "a number")
         raise HopefearError(f"{key} must be {kind}, not {value!r}") from error
-
-
-def _check(part: Any) -> None:
-    """Refuse values no formula makes sense for."""
-    for key, value in part._asdict().items():
-        positive = key in ("rate", "C", "r", "phi", "every", "period", "threshold", "force", "beta",
-                            "eps")
-        if isinstance(value, float) and (value != value or value < 0.0):
-            raise HopefearError(f"{key} must not be negative or NaN, but is {value!r}")
-        if positive and value <= 0:
-            raise HopefearError(f"{key} must be above zero, but is {value!r}")
-    if isinstance(part, PassiveAggressive) and part.variant not in (0, 1, 2):
-        raise HopefearError(f"variant must be 0, 1 or 2, not {part.variant}")
-    if isinstance(part, Logistic) and part.base <= 1.0:
-        raise HopefearError(f"base must be above one, but is {part.base:g}")
-    if isinstance(part, RDA) and part.rate == float("inf") and part.l2 == 0.0:
-        raise HopefearError("an infinite rate needs l2 > 0: only a strongly convex regulariser "
-                            "can do without the auxiliary term")

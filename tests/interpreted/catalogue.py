@@ -80,6 +80,8 @@ def hole(loss, rule, on) -> str | None:
     name, force = type(rule).__name__, type(loss).__name__
     if name == "ConfidenceWeighted" and force not in ("Linear", "Hinge", "Perceptron"):
         return f"ConfidenceWeighted .* loss of force one, which {force} is not; use .* AROW"
+    if name in ("PassiveAggressive", "AROW") and force in ("Perceptron", "Linear"):
+        return f"{name} takes steps in proportion to the loss, and at a tie {force} has none"
     if force == "Linear" and on == "every" and name != "ConfidenceWeighted":
         return f"Linear has no minimum, so {name} would move for ever; use Hinge, or on='mistakes'"
     return None

@@ -89,10 +89,7 @@ def test_rebasing_a_worn_clock_changes_nothing(name, structure, monkeypatch):
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "multiclass"])
 @pytest.mark.parametrize("name", FORGETFUL)
-def test_averages_survive_a_worn_clock(name, structure, request):
-    if name == "fobos":
-        reason = "over a decay of 1e-30 the running sums hold nothing of the late ticks"
-        request.applymarker(pytest.mark.xfail(reason=reason))
+def test_averages_survive_a_worn_clock(name, structure):
     trainer = trainer_of(FORGETFUL[name], Observed(Averaged()), structure)
     trainer.learn(problem(structure).rows, ORDER)
     trace = replay(structure, trainer.learner, problem(structure), ORDER)
@@ -125,7 +122,6 @@ def test_pieces_equal_the_whole_bit_for_bit(name, readout, monkeypatch):
     assert np.count_nonzero(outcome[0] & 2) == whole.updates
 
 
-@pytest.mark.xfail(reason="a clock worn by the last example of a piece is rebased one example late")
 @pytest.mark.parametrize("name", FORGETFUL)
 def test_pieces_equal_the_whole_when_clocks_wear_out(name):
     rows = problem(STRUCTURES[1]).rows

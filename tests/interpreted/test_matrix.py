@@ -107,7 +107,6 @@ def test_an_unknown_occasion_is_refused(on):
         Learner(LOSSES[1], RULES["sgd"], Last(), on)
 
 
-@pytest.mark.xfail(reason="votes for two labels are taken to come from a single part")
 def test_the_vote_of_two_classes_written_as_several():
     """Two classes in two parts are not the binary structure with its single part."""
     structure = Multiclass(12, 2)

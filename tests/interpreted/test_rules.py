@@ -70,6 +70,18 @@ def test_a_weight_multiplies_the_aggressiveness_of_pa_1():
     close(found, wanted, 1e-12)
 
 
+def test_a_weight_multiplies_the_aggressiveness_of_pa_2_and_divides_r_of_arow():
+    problem = random_problem(6)
+    heavy = problem._replace(rows=problem.rows._replace(weights=np.full(60, 4.0)))
+    pairs = [
+        (PassiveAggressive(C=0.4, variant=2), PassiveAggressive(C=0.1, variant=2)),
+        (AROW(r=0.5), AROW(r=2.0)),
+    ]
+    for plain, weighted in pairs:
+        wanted = weights_after(plain, Hinge(), Binary(12), problem)
+        close(weights_after(weighted, Hinge(), Binary(12), heavy), wanted, 1e-9)
+
+
 @pytest.mark.parametrize("power", [0.0, 0.5])
 def test_truncation_at_every_step_without_threshold_is_forward_backward(power):
     problem = random_problem(8)
@@ -142,9 +154,6 @@ def test_an_empty_row_changes_nothing_but_the_clock():
         assert trainer.ticks == 3
 
 
-@pytest.mark.xfail(
-    reason="a tie has loss zero, so a step in proportion to the loss has length zero"
-)
 @pytest.mark.parametrize("loss", [Perceptron(), Linear()])
 @pytest.mark.parametrize("rule", [PassiveAggressive(), AROW()])
 def test_a_combination_that_can_never_move_is_refused(loss, rule):

@@ -30,6 +30,9 @@ class Linear(NamedTuple):
 
     force: float = 1.0
 
+    def fault(self):
+        return "" if self.force > 0.0 else "force must be above zero"
+
     def value(self, z):
         return -self.force * z
 

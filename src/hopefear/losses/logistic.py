@@ -30,6 +30,9 @@ class Logistic(NamedTuple):
 
     base: float = math.e
 
+    def fault(self):
+        return "" if self.base > 1.0 else f"base must be above one, not {self.base:g}"
+
     def value(self, z):
         # Both branches of log(1 + exp(-z)) through one small exponential: exact for any margin.
         return (math.log1p(math.exp(-abs(z))) + max(-z, 0.0)) / math.log(self.base)

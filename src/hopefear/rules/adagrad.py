@@ -48,6 +48,9 @@ class AdaGrad(NamedTuple):
     l1: float = 0.0
     eps: float = 1e-6
 
+    def fault(self):
+        return "" if self.rate > 0.0 and self.eps > 0.0 else "rate and eps must be above zero"
+
     def init(self, n, dtype):
         return AdaGradState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 

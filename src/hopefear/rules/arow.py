@@ -40,6 +40,9 @@ class AROW(NamedTuple):
 
     r: float = 1.0
 
+    def fault(self):
+        return "" if self.r > 0.0 else "r must be above zero"
+
     def init(self, n, dtype):
         return AROWState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
 
@@ -49,8 +52,8 @@ class AROW(NamedTuple):
     def line(self, state, j):
         return state.w[j], 1.0, 0.0
 
-    def stride(self, structure, x, mu, state, value, margin):
-        b = 1.0 / (structure.norm(x, mu, Plain(state.variance)) + self.r)
+    def stride(self, structure, x, mu, state, value, margin, importance):
+        b = 1.0 / (structure.norm(x, mu, Plain(state.variance)) + self.r * importance)
         return value * b, b
 
     def move(self, state, j, g, a, b):

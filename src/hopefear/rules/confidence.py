@@ -47,6 +47,9 @@ class ConfidenceWeighted(NamedTuple):
 
     phi: float = 1.2816
 
+    def fault(self):
+        return "" if self.phi > 0.0 else "phi must be above zero"
+
     def init(self, n, dtype):
         return ConfidenceState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
 
@@ -56,12 +59,13 @@ class ConfidenceWeighted(NamedTuple):
     def line(self, state, j):
         return state.w[j], 1.0, 0.0
 
-    def stride(self, structure, x, mu, state, value, margin):
+    def stride(self, structure, x, mu, state, value, margin, importance):
         v = structure.norm(x, mu, Plain(state.variance))
         if v <= 0.0:
             return 0.0, 0.0
-        half = 1.0 + 2.0 * self.phi * margin
-        root = half * half - 8.0 * self.phi * (margin - self.phi * v)
+        z = importance * margin  # the example counts as if it were that much longer
+        half = 1.0 + 2.0 * self.phi * z
+        root = half * half - 8.0 * self.phi * (z - self.phi * v)
         a = max(0.0, (math.sqrt(max(root, 0.0)) - half) / (4.0 * self.phi * v))
         return a, 2.0 * a * self.phi
 

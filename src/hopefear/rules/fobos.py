@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.component import component
 from hopefear.example import Shrunk, scheduled, shrink
-from hopefear.interfaces import DROP, RATE, SCALE, Rule
+from hopefear.interfaces import DROP, RATE, SCALE, WORN, Rule
 
 
 class FobosState(NamedTuple):
@@ -48,6 +48,9 @@ class FOBOS(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
+    def fault(self):
+        return "" if self.rate > 0.0 else "rate must be above zero"
+
     def init(self, n, dtype):
         return FobosState(np.zeros(n), np.array([1.0, 0.0, self.rate]))
 
@@ -69,7 +72,7 @@ class FOBOS(NamedTuple):
         state.clock[RATE] = scheduled(self.rate, self.power, 1.0, 1.0, t)
 
     def worn(self, state):
-        return state.clock[SCALE] < 1e-30
+        return state.clock[SCALE] < WORN
 
     def rebase(self, state, j):
         state.m[j] *= state.clock[SCALE]

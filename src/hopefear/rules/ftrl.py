@@ -58,6 +58,9 @@ class FTRL(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
+    def fault(self):
+        return "" if self.rate > 0.0 and self.beta > 0.0 else "rate and beta must be above zero"
+
     def init(self, n, dtype):
         return FTRLState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
 

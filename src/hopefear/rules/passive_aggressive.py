@@ -45,6 +45,11 @@ class PassiveAggressive(NamedTuple):
     C: float = 1.0
     variant: int = 1
 
+    def fault(self):
+        if self.variant not in (0, 1, 2):
+            return f"variant must be 0, 1 or 2, not {self.variant}"
+        return "" if self.C > 0.0 else "C must be above zero"
+
     def init(self, n, dtype):
         return PAState(np.zeros(n, dtype), np.array([1.0, 0.0, 1.0]))
 
@@ -54,12 +59,12 @@ class PassiveAggressive(NamedTuple):
     def line(self, state, j):
         return state.w[j], 1.0, 0.0
 
-    def stride(self, structure, x, mu, state, value, margin):
+    def stride(self, structure, x, mu, state, value, margin, importance):
         norm = structure.norm(x, mu, Ones(1.0))
         if norm <= 0.0:
             return 0.0, 0.0
         if self.variant == 2:
-            return value / (norm + 0.5 / self.C), 0.0
+            return value / (norm + 0.5 * importance / self.C), 0.0
         if self.variant == 1:
             return min(self.C, value / norm), 0.0
         return value / norm, 0.0

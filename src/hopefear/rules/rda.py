@@ -46,6 +46,12 @@ class RDA(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
+    def fault(self):
+        if self.rate == math.inf and self.l2 == 0.0:
+            return "an infinite rate needs l2 > 0: only a strongly convex regulariser can do " \
+                   "without the auxiliary term"
+        return "" if self.rate > 0.0 else "rate must be above zero"
+
     def init(self, n, dtype):
         return RDAState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.component import component
 from hopefear.example import Shrunk, scheduled
-from hopefear.interfaces import DROP, RATE, SCALE, Rule
+from hopefear.interfaces import DROP, RATE, SCALE, WORN, Rule
 
 
 class SGDState(NamedTuple):
@@ -58,6 +58,14 @@ class SGD(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
+    def fault(self):
+        if self.rate <= 0.0 or self.period <= 0.0 or self.decay <= 0.0:
+            return "rate, period and decay must be above zero"
+        if self.rate * self.l2 >= 1.0:
+            return f"rate * l2 must be below one, or a step turns weights around; it is " \
+                   f"{self.rate * self.l2:g}"
+        return ""
+
     def init(self, n, dtype):
         return SGDState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
 
@@ -80,7 +88,7 @@ class SGD(NamedTuple):
         state.clock[RATE] = scheduled(self.rate, self.power, self.decay, self.period, t)
 
     def worn(self, state):
-        return state.clock[SCALE] < 1e-9
+        return state.clock[SCALE] < WORN
 
     def rebase(self, state, j):
         state.m[j] *= state.clock[SCALE]

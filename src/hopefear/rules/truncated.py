@@ -71,6 +71,11 @@ class TruncatedGradient(NamedTuple):
     threshold: float = math.inf
     power: float = 0.0
 
+    def fault(self):
+        if self.rate <= 0.0 or self.threshold <= 0.0:
+            return "rate and threshold must be above zero"
+        return "" if self.every >= 1 else f"every must be at least 1, not {self.every}"
+
     def init(self, n, dtype):
         return TruncatedState(np.zeros(n), np.zeros(n, np.uint8), np.array([1.0, 0.0, self.rate]))
 

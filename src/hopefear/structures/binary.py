@@ -70,7 +70,7 @@ class Binary(NamedTuple):
             p += 1
         theta[0] = (sum0 + sum1) + (sum2 + sum3)
         if self.bias != 0.0:
-            theta[0] += self.bias * weights.at(np.uint64(self.n_features))
+            theta[0] += self.bias * float(weights.at(np.uint64(self.n_features)))
 
     def margin(self, x, theta, y):
         gold = x.data.labels[x.i]

@@ -60,7 +60,7 @@ class Multiclass(NamedTuple):
         for c in range(n):
             theta[c] = 0.0
             if self.bias != 0.0:
-                theta[c] = self.bias * weights.at(np.uint64(self.n_features * n + c))
+                theta[c] = self.bias * float(weights.at(np.uint64(self.n_features * n + c)))
         for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
             base, value = indices[p] * n, values[p]
             for c in range(n):

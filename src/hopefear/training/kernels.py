@@ -78,7 +78,8 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
         if always or (mistaken and forced):
             readout.close(memory, state.clock)
             if forced:
-                a, b = rule.stride(structure, x, work.mu, state, work.loss[0], work.gap[0])
+                a, b = rule.stride(structure, x, work.mu, state, work.loss[0], work.gap[0],
+                                   float(data.weights[order[n]]))
                 books = readout.now(memory)
                 structure.scatter(x, work.mu, Mover(rule, state, readout, memory, books, a, b))
                 counts[UPDATES] += 1

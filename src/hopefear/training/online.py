@@ -90,7 +90,7 @@ class OnlineTrainer:
                 raise DivergedError(
                     f"scores overflowed after {self.examples:,} examples with "
                     f"{learner.signature()}; use a smaller rate, or scale the feature values")
-            if done < order.size or learner.readout.full(self.memory):
+            if learner.readout.full(self.memory) or learner.rule.worn(self.state):
                 self.settle()
 
     def settle(self) -> None:

@@ -73,7 +73,7 @@ class VotedPredictor:
         longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
         width = structure.entries(data, longest) * structure.n_parts()
         room = Found(np.zeros(width, np.int64), np.zeros(width), np.zeros(1, np.int64))
-        count_votes(structure, data, self.coordinates, self.starts, self.first, self.lines,
+        count_votes(structure, structure.n_parts(), data, self.coordinates, self.starts, self.first, self.lines,
                     self.drops, self.survived, room, votes)
         votes /= max(1.0, float(self.survived[-1]))
         labels = votes.argmax(axis=1)
@@ -155,9 +155,9 @@ class Collector(NamedTuple):
 
 
 @kernel
-def count_votes(structure, data, coordinates, starts, first, lines, drops, survived, room, votes):
+def count_votes(structure, parts, data, coordinates, starts, first, lines, drops, survived, room,
+                votes):
     """Add up, for every row, how often each output would have been predicted."""
-    parts = 1 if votes.shape[1] == 2 else votes.shape[1]
     for i in range(votes.shape[0]):
         x = Example(data, i)
         events = gather_events(structure, x, parts, coordinates, starts, first, lines, drops, room)
