@@ -1,0 +1,74 @@
+"""Experiments of the papers, run again: one page beside the paper's own numbers.
+
+An experiment is a module of this package with ``run(data, out, progress, quick)``; its name on the
+command line has dashes where the module has underscores.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+from hopefear.errors import HopefearError
+
+Progress = Callable[[str], None]
+
+EXPERIMENTS: dict[str, str] = {
+    "vrda-classification": "voted RDA against perceptron, truncated gradient and RDA: Table 1 and "
+                           "Figures 1 to 5 of Xu, Gao, Xiao and Regan",
+}
+
+
+def silent(text: str) -> None:
+    """A progress report that nobody sees."""
+
+
+def run_experiment(
+    name: str,
+    data: Path | None,
+    out: Path,
+    *,
+    quick: bool = False,
+    progress: Progress = silent,
+) -> Path:
+    """Run an experiment and return its page; ``results.json`` with every number lies beside it.
+
+    Parameters
+    ----------
+    name : str
+        One of ``EXPERIMENTS``.
+    data : path, optional
+        Folder that holds the corpora, a folder each. Without it the environment variable
+        HOPEFEAR_DATA is asked, then ``../shared/data``; with none of them only generated data is
+        used, and the page says so.
+    out : path
+        Folder for the results; made when missing, older results are replaced.
+    quick : bool
+        A small version on generated data, for a look at the page: seconds, not minutes.
+    progress : callable
+        Told, in a line each, how far the work is and what comes next.
+
+    Examples
+    --------
+    >>> sorted(EXPERIMENTS)
+    ['vrda-classification']
+    >>> run_experiment("swvp", None, Path("out"))
+    Traceback (most recent call last):
+        ...
+    hopefear.errors.HopefearError: there is no experiment 'swvp'; there are vrda-classification
+    """
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, 1, cutoff=0.3)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(EXPERIMENTS)}"
+        raise HopefearError(f"there is no experiment {name!r}; {hint}")
+    module = importlib.import_module(f"hopefear.experiments.{name.replace('-', '_')}")
+    out = Path(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HopefearError(f"{out}: cannot be made a folder ({error.strerror}); "
+                            "give another --out") from error
+    page: Path = module.run(None if data is None else Path(data), out, progress, quick=quick)
+    return page

@@ -1,0 +1,258 @@
+"""Each claim of the paper, judged by what was measured.
+
+A difference of accuracy counts only when a paired bootstrap over test examples gives p < 0.05, and
+"as good" means that the 95 % interval of the difference stays above minus half a point. Claims on
+numbers of weights are judged at the sparsest settings that are about as good, others at the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.experiments.vrda_classification.bound import BoundCurve
+from hopefear.experiments.vrda_classification.measuring import Measured
+from hopefear.experiments.vrda_classification.paper import TIME_RATIO
+from hopefear.experiments.vrda_classification.plan import LOSSES, MARGIN, Plan
+from hopefear.experiments.vrda_classification.runs import Trail, compare
+from hopefear.metrics import Comparison
+
+AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
+ALPHA = 0.05
+
+
+class Verdict(NamedTuple):
+    """What one problem says about one claim."""
+
+    claim: str
+    problem: str
+    verdict: str
+    evidence: str
+
+
+def better(found: Comparison) -> str:
+    """Is the first one better, beyond chance?
+
+    >>> better(Comparison(90.0, 88.0, 2.0, 0.001, 1.0, 3.0, ""))
+    'agrees'
+    >>> better(Comparison(88.0, 88.1, -0.1, 0.7, -0.4, 0.2, ""))
+    'not shown'
+    """
+    if found.p_value >= ALPHA:
+        return OPEN
+    return AGREES if found.difference > 0.0 else DISAGREES
+
+
+def as_good(found: Comparison) -> str:
+    """Is the first one better, or no more than half a point worse?
+
+    >>> as_good(Comparison(88.0, 88.1, -0.1, 0.7, -0.4, 0.2, ""))
+    'agrees'
+    >>> as_good(Comparison(80.0, 88.0, -8.0, 0.001, -9.0, -7.0, ""))
+    'disagrees'
+    """
+    if found.low > -MARGIN:
+        return AGREES
+    return DISAGREES if found.high < 0.0 else OPEN
+
+
+def both(*verdicts: str) -> str:
+    """Agreement of all; disagreement of any.
+
+    >>> both("agrees", "not shown"), both("agrees", "disagrees")
+    ('not shown', 'disagrees')
+    """
+    if DISAGREES in verdicts:
+        return DISAGREES
+    return AGREES if set(verdicts) == {AGREES} else OPEN
+
+
+def order_of(strengths: Iterable[float], counts: Iterable[float]) -> float:
+    """Spearman's rank correlation (no ties expected among the strengths)."""
+    a, b = (np.argsort(np.argsort(np.asarray(list(v)))) for v in (strengths, counts))
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def exponent(trail: Trail, n: int) -> float:
+    """b of ``mistakes ~ samples^b``, least squares over the first pass in logarithms.
+
+    >>> samples = np.array([0, 100, 1000, 10000])
+    >>> round(exponent(Trail(0.0, samples, samples, np.array([0, 10, 100, 1000])), 10000), 6)
+    1.0
+    """
+    use = (trail.samples >= 50) & (trail.samples <= n) & (trail.mistakes > 0)
+    if use.sum() < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(trail.samples[use]), np.log(trail.mistakes[use]), 1)[0])
+
+
+def judge(made: Measured, plan: Plan) -> list[Verdict]:
+    """All claims on one problem."""
+    checks = TABLE_CHECKS if made.problem.table_only else TABLE_CHECKS + FIGURE_CHECKS
+    return [Verdict(claim, made.name, *check(made, plan)) for claim, check in checks]
+
+
+def judge_bound(curves: list[BoundCurve]) -> Verdict:
+    """Theorem 1 on generated data."""
+    reports = [r for curve in curves for r in curve.reports]
+    worst = max(r.mistakes / r.theorem1 for r in reports)
+    ends = "; ".join(f"{c.noise:.0%} noise, {c.label}: {c.reports[-1].mistakes:,} mistakes, bound "
+                     f"{c.reports[-1].theorem1:,.0f}" for c in curves)
+    holds = all(r.holds and r.mistakes <= r.theorem1 for r in reports)
+    return Verdict("Theorem 1 bounds the mistakes", "generated for the bound",
+                   AGREES if holds else DISAGREES, f"{len(reports)} places checked, mistakes at "
+                   f"most {worst:.0%} of the bound; {ends}")
+
+
+def _points(found: Comparison) -> str:
+    return (f"{found.first:.2f} against {found.second:.2f} % "
+            f"({found.difference:+.2f}, p {_p(found.p_value)})")
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def _as_perceptron(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
+    def check(made: Measured, plan: Plan) -> tuple[str, str]:
+        ours, theirs = made.sparse[f"vrda-{loss}"], made.best["perceptron"]
+        found = compare(ours.averaged.right, theirs.averaged.right)
+        kept = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
+        last = ours.last.nnz.mean() / theirs.last.nnz.mean()
+        fewer = AGREES if kept < 1.0 and last < 1.0 else DISAGREES if last >= 1.0 else OPEN
+        return both(as_good(found), fewer), (
+            f"accuracy {_points(found)}; {kept:.0%} of the perceptron's averaged weights, "
+            f"{last:.0%} of its last")
+    return check
+
+
+def _beats_tg(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
+    def check(made: Measured, plan: Plan) -> tuple[str, str]:
+        ours, theirs = made.sparse[f"vrda-{loss}"], made.sparse[f"tg-{loss}"]
+        found = compare(ours.averaged.right, theirs.averaged.right)
+        kept = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
+        return (both(better(found), AGREES if kept < 1.0 else DISAGREES),
+                f"accuracy {_points(found)}; {kept:.0%} of TG's averaged weights")
+    return check
+
+
+def _log_is_sparser(made: Measured, plan: Plan) -> tuple[str, str]:
+    log, hinge = made.sparse["vrda-log"], made.sparse["vrda-hinge"]
+    counts = [(log.averaged.nnz.mean(), hinge.averaged.nnz.mean()),
+              (log.last.nnz.mean(), hinge.last.nnz.mean())]
+    fewer = [a < b for a, b in counts]
+    word = AGREES if all(fewer) else OPEN if any(fewer) else DISAGREES
+    return word, "; ".join(f"{name}: log {a:,.0f}, hinge {b:,.0f}"
+                           for name, (a, b) in zip(("averaged", "last"), counts, strict=True))
+
+
+def _unregularised(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
+    def check(made: Measured, plan: Plan) -> tuple[str, str]:
+        free = next(t for t in made.trails[loss] if t.strength == 0.0)
+        ours, theirs = int(free.mistakes[-1]), int(made.trails["perceptron"][0].mistakes[-1])
+        change = ours / max(1, theirs) - 1.0
+        word = AGREES if change < -0.01 else DISAGREES if change > 0.01 else OPEN
+        evidence = f"{ours:,} mistakes, perceptron {theirs:,} ({change:+.1%})"
+        if loss == "hinge" and abs(change) < 1e-3:
+            word = DISAGREES
+            evidence += ("; they are the same learner: with λ = 0 equation (4) is a positive "
+                         "multiple of the perceptron's weights")
+        return word, evidence
+    return check
+
+
+def _more_mistakes(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
+    def check(made: Measured, plan: Plan) -> tuple[str, str]:
+        trails = made.trails[loss]
+        counts = [int(t.mistakes[-1]) for t in trails]
+        rho = order_of([t.strength for t in trails], counts)
+        word = AGREES if rho >= 0.9 else DISAGREES if rho <= 0.0 else OPEN
+        return word, ", ".join(f"λ = {t.strength:g}: {c:,}"
+                               for t, c in zip(trails, counts, strict=True))
+    return check
+
+
+def _sublinear(made: Measured, plan: Plan) -> tuple[str, str]:
+    n, words, parts = len(made.problem.train), [], []
+    for loss in LOSSES:
+        trail = made.trails[loss][0]
+        b = exponent(trail, n)
+        per_pass = np.diff(trail.mistakes[np.searchsorted(trail.samples,
+                                                          n * np.arange(plan.passes + 1))])
+        words.append(AGREES if b < 0.95 and per_pass[-1] < per_pass[0]
+                     else DISAGREES if b >= 1.0 else OPEN)
+        parts.append(f"{loss}: mistakes grow like samples^{b:.2f} in the first pass, "
+                     f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {plan.passes}")
+    return both(*words), "; ".join(parts)
+
+
+def _average_helps(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
+    def check(made: Measured, plan: Plan) -> tuple[str, str]:
+        done, late = made.best[f"vrda-{loss}"], plan.settled
+        found = compare(done.averaged.right[late], done.last.right[late])
+        calm, wild = (s.series("accuracy")[late].std() for s in (done.averaged, done.last))
+        steadier = AGREES if calm < wild else DISAGREES
+        return (both(better(found), steadier),
+                f"accuracy {_points(found)}; deviation over passes {calm:.2f} against {wild:.2f}")
+    return check
+
+
+def _log_swings(made: Measured, plan: Plan) -> tuple[str, str]:
+    log, hinge = (made.best[f"vrda-{loss}"].last.series("accuracy")[plan.settled].std()
+                  for loss in ("log", "hinge"))
+    return (AGREES if log > hinge else DISAGREES,
+            f"deviation of the last weights' accuracy: log {log:.2f}, hinge {hinge:.2f}")
+
+
+def _conservative(loss: str, first: str, second: str) -> Callable[[Measured, Plan],
+                                                                  tuple[str, str]]:
+    def check(made: Measured, plan: Plan) -> tuple[str, str]:
+        found = compare(made.best[f"{first}-{loss}"].averaged.right,
+                        made.best[f"{second}-{loss}"].averaged.right)
+        return better(found), f"accuracy {_points(found)}"
+    return check
+
+
+def _saves_time(made: Measured, plan: Plan) -> tuple[str, str]:
+    words, parts = [], []
+    for loss in LOSSES:
+        kept, bare = made.ratio(loss, "averaged"), made.ratio(loss, "last")
+        words.append(AGREES if kept < 0.95 else DISAGREES if kept > 1.05 else OPEN)
+        parts.append(f"{loss}: {kept:.0%} of RDA's CPU time with averages, {bare:.0%} without "
+                     f"(paper {TIME_RATIO[loss]:.1%})")
+    return both(*words), "; ".join(parts)
+
+
+def _votes(made: Measured, plan: Plan) -> tuple[str, str]:
+    words, parts = [], []
+    for loss, votes in made.votes.items():
+        found = compare(votes.averaged, votes.voted)
+        words.append(as_good(found))
+        parts.append(f"{loss}: averaged {_points(found)} voted, on {len(votes.voted):,} examples")
+    return both(*words), "; ".join(parts)
+
+
+_Check = tuple[str, Callable[[Measured, Plan], tuple[str, str]]]
+TABLE_CHECKS: list[_Check] = [
+    ("vRDA (hinge) is as good as the perceptron, with fewer weights", _as_perceptron("hinge")),
+    ("vRDA (log) is as good as the perceptron, with fewer weights", _as_perceptron("log")),
+    ("vRDA (hinge) is better and sparser than TG", _beats_tg("hinge")),
+    ("vRDA (log) is better and sparser than TG", _beats_tg("log")),
+    ("log loss needs fewer weights than hinge", _log_is_sparser),
+]
+FIGURE_CHECKS: list[_Check] = [
+    ("λ = 0 makes fewer training mistakes than the perceptron (hinge)", _unregularised("hinge")),
+    ("λ = 0 makes fewer training mistakes than the perceptron (log)", _unregularised("log")),
+    ("more λ, more training mistakes (hinge)", _more_mistakes("hinge")),
+    ("more λ, more training mistakes (log)", _more_mistakes("log")),
+    ("mistakes grow more slowly than samples", _sublinear),
+    ("the average is better and steadier than the last weights (hinge)", _average_helps("hinge")),
+    ("the average is better and steadier than the last weights (log)", _average_helps("log")),
+    ("the last weights swing most under log loss", _log_swings),
+    ("hinge: vRDA is better than RDA", _conservative("hinge", "vrda", "rda")),
+    ("log: RDA is better than vRDA", _conservative("log", "rda", "vrda")),
+    ("vRDA trains faster than RDA", _saves_time),
+    ("averaging does as well as voting", _votes),
+]
