@@ -37,8 +37,12 @@ GOALS = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", nargs="+", default=["imdb"], metavar="FILE")
-    parser.add_argument("--rivals", nargs="+", default=["sklearn", "vw", "limits"],
-                        choices=["sklearn", "vw", "limits"])
+    parser.add_argument(
+        "--rivals",
+        nargs="+",
+        default=["sklearn", "vw", "limits"],
+        choices=["sklearn", "vw", "limits"],
+    )
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--passes", type=int, default=6)
     chosen = parser.parse_args()
@@ -59,19 +63,33 @@ def main() -> None:
     least = common.best(times)
     ratios = [
         {"what": what, "ratio": seconds[rival] / seconds[f"ours {mine}"], "goal": goal}
-        for what, mine, rival, goal in GOALS if rival in seconds
+        for what, mine, rival, goal in GOALS
+        if rival in seconds
     ]
     if "limits" in chosen.rivals:
         bound = limits.summary(problem, least)
         for kind in ("gather+scatter", "rows"):
-            ratios.append({"what": f"RDA as a fraction of the {kind} limit", "goal": 0.7,
-                           "ratio": bound[kind]["seconds_pass"] / seconds["ours rda"]})
+            ratios.append(
+                {
+                    "what": f"RDA as a fraction of the {kind} limit",
+                    "goal": 0.7,
+                    "ratio": bound[kind]["seconds_pass"] / seconds["ours rda"],
+                }
+            )
     for row in ratios:
         mark = "ok  " if row["ratio"] >= row["goal"] else "MISS"
-        print(f"{mark} {row['what']:48s} {row['ratio']:6.2f}  (goal {row['goal']})",
-              file=sys.stderr)
-    common.report("all", "hopefear", problem, {"seconds_pass": seconds}, ratios=ratios,
-                  repeats=chosen.repeats, passes=chosen.passes)
+        print(
+            f"{mark} {row['what']:48s} {row['ratio']:6.2f}  (goal {row['goal']})", file=sys.stderr
+        )
+    common.report(
+        "all",
+        "hopefear",
+        problem,
+        {"seconds_pass": seconds},
+        ratios=ratios,
+        repeats=chosen.repeats,
+        passes=chosen.passes,
+    )
     print(json.dumps({k: round(v, 5) for k, v in least.items()}), file=sys.stderr)
 
 

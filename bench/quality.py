@@ -4,9 +4,9 @@
     python bench/quality.py --data news20 --passes 1 5
 
 For each learner and number of passes: the setting with the lowest held-out error, then trained on
-all of train with three seeds; test error (mean), non-zero weights, seconds per pass. Rivals run at
-their defaults (Vowpal Wabbit, scikit-learn) or over a grid of C (LIBLINEAR). ``--at-most`` chooses, by
-held-out error, among the settings that keep at most so many weights.
+all of train with three seeds; test error (mean), non-zero weights, seconds per pass. Rivals run
+at their defaults (Vowpal Wabbit, scikit-learn) or over a grid of C (LIBLINEAR). ``--at-most``
+chooses, by held-out error, among the settings that keep at most so many weights.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "pa": {"C": [0.1, 0.3, 1.0]},
     "sgd": {"rate": [16.0, 50.0, 150.0], "l2": [1e-6, 1e-5]},
     "adagrad": {"rate": [0.3, 0.6, 1.0, 1.5]},
-    "adagrad-rda": {"rate": [0.3, 0.6, 1.0, 1.5, 2.5],
-                    "l1": [0.0, 1e-7, 1e-6, 3e-6, 6e-6, 1e-5, 1.5e-5, 2e-5, 3e-5]},
+    "adagrad-rda": {
+        "rate": [0.3, 0.6, 1.0, 1.5, 2.5],
+        "l1": [0.0, 1e-7, 1e-6, 3e-6, 6e-6, 1e-5, 1.5e-5, 2e-5, 3e-5],
+    },
     "rda": {"rate": [30.0, 100.0, 300.0], "l1": [1e-7, 1e-6, 1e-5, 3e-5]},
     "vrda": {"rate": [1.0], "l1": [0.0, 1e-6, 1e-5, 1e-4]},
     "tg": {"rate": [16.0, 50.0, 150.0], "gravity": [1e-7, 1e-6, 1e-5]},
@@ -75,34 +77,54 @@ def choose(train_part, held_out, name: str, passes: int, at_most: int) -> dict[s
 
 def row(data, test, name: str, passes: int, params: dict[str, Any]) -> dict[str, Any]:
     runs = [train(data, name, params, passes, seed) for seed in (1, 2, 3)]
-    seconds = min(common.cpu_seconds(lambda: train(data, name, params, passes, 1))
-                  for _ in range(5))
+    seconds = min(
+        common.cpu_seconds(lambda: train(data, name, params, passes, 1)) for _ in range(5)
+    )
     errors = [error(run, test) for run in runs]
-    return {"learner": name, "passes": passes, "params": params,
-            "error": float(np.mean(errors)), "spread": float(np.std(errors)),
-            "nnz": int(np.mean([run.predictor.nnz for run in runs])),
-            "last_nnz": int(np.mean([run.trainer.support()[0] for run in runs])),
-            "seconds_pass": seconds / passes}
+    return {
+        "learner": name,
+        "passes": passes,
+        "params": params,
+        "error": float(np.mean(errors)),
+        "spread": float(np.std(errors)),
+        "nnz": int(np.mean([run.predictor.nnz for run in runs])),
+        "last_nnz": int(np.mean([run.trainer.support()[0] for run in runs])),
+        "seconds_pass": seconds / passes,
+    }
 
 
 def rivals(problem: common.Problem, passes: int) -> list[dict[str, Any]]:
-    rows = [{"learner": f"sklearn {name}", "passes": passes,
-             **sklearn_sgd.quality(problem, name, passes)}
-            for name in ("log-l1", "log-l2", "hinge-average", "perceptron-average")]
+    rows = [
+        {
+            "learner": f"sklearn {name}",
+            "passes": passes,
+            **sklearn_sgd.quality(problem, name, passes),
+        }
+        for name in ("log-l1", "log-l2", "hinge-average", "perceptron-average")
+    ]
     with tempfile.TemporaryDirectory() as folder:
         files = vowpal.prepare(problem, Path(folder))
-        rows += [{"learner": f"vw {name}", "passes": passes,
-                  **vowpal.quality(problem, files, name, passes)}
-                 for name in ("logistic", "hinge", "logistic-l1")]
+        rows += [
+            {
+                "learner": f"vw {name}",
+                "passes": passes,
+                **vowpal.quality(problem, files, name, passes),
+            }
+            for name in ("logistic", "hinge", "logistic-l1")
+        ]
     return rows
 
 
 def show(rows: list[dict[str, Any]]) -> None:
     for r in rows:
-        print(f"{r['learner']:28s} passes {r.get('passes', '-')}  error {r['error']:6.2f} "
-              f"± {r.get('spread', 0.0):.2f}  nnz {r['nnz']:>9,}  last {r.get('last_nnz', r['nnz']):>9,}  "
-              f"ms/pass {1e3 * r.get('seconds_pass', 0.0):7.1f}  {r.get('params', '')}",
-              file=sys.stderr)
+        last = r.get("last_nnz", r["nnz"])
+        milliseconds = 1e3 * r.get("seconds_pass", 0.0)
+        print(
+            f"{r['learner']:28s} passes {r.get('passes', '-')}  error {r['error']:6.2f} "
+            f"± {r.get('spread', 0.0):.2f}  nnz {r['nnz']:>9,}  last {last:>9,}  "
+            f"ms/pass {milliseconds:7.1f}  {r.get('params', '')}",
+            file=sys.stderr,
+        )
 
 
 def main() -> None:
@@ -115,8 +137,9 @@ def main() -> None:
     chosen = parser.parse_args()
     problem = common.load(chosen.data)
     data = ours.dataset(problem)
-    test = SparseDataset.from_csr(problem.X_test, problem.y_test.astype(np.int64), None,
-                                  data.classes)
+    test = SparseDataset.from_csr(
+        problem.X_test, problem.y_test.astype(np.int64), None, data.classes
+    )
     train_part, held_out = data.split(0.2, seed=1)
     rows: list[dict[str, Any]] = []
     for passes in chosen.passes:
@@ -134,8 +157,10 @@ def main() -> None:
             if params is not None:
                 sparse.append(row(data, test, name, 5, params))
         if not chosen.no_rivals:
-            sparse += [{"learner": f"liblinear C={C:g}", **liblinear.fit(problem, C)._asdict()}
-                       for C in (1.0, 3.0, 10.0, 20.0)]
+            sparse += [
+                {"learner": f"liblinear C={C:g}", **liblinear.fit(problem, C)._asdict()}
+                for C in (1.0, 3.0, 10.0, 20.0)
+            ]
     show(rows)
     print(f"at most {chosen.at_most:,} weights:", file=sys.stderr)
     show(sparse)

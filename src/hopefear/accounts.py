@@ -5,10 +5,11 @@ Between two touches a coordinate follows ``w(k) = r * scale_k * shrink(m, f * dr
 
     earned(m, r, f) = sign(m) * r * (|m| * A[e] - f * B[e])
 
-with running sums A of ``c * scale`` and B of ``c * scale * drop``, and e the number of ticks before the
-drop reached |m| / f. A touch at tick n adds what the old line has earned since the books were opened
-and takes off what the new line would have earned: the difference is right from then on, whatever n the
-books are read at. Only a line that died since its last touch needs a look into the past.
+with running sums A of ``c * scale`` and B of ``c * scale * drop``, and e the number of ticks
+before the drop reached |m| / f. A touch at tick n adds what the old line has earned since the
+books were opened and takes off what the new line would have earned: the difference is right from
+then on, whatever n the books are read at. Only a line that died since its last touch needs a look
+into the past.
 
 The books hold a window of ticks; when it is full every coordinate is settled and they start afresh.
 That bounds their memory and keeps the sums short, hence precise.
@@ -37,8 +38,15 @@ class Account(NamedTuple):
 
 def new_account(n: int, window: int) -> Account:
     """Empty books for ``n`` coordinates."""
-    return Account(np.zeros(n), np.zeros(n, np.uint8), np.zeros(window + 1), np.zeros(window + 1),
-                   np.zeros(window), np.zeros(1, np.int64), np.zeros(2))
+    return Account(
+        np.zeros(n),
+        np.zeros(n, np.uint8),
+        np.zeros(window + 1),
+        np.zeros(window + 1),
+        np.zeros(window),
+        np.zeros(1, np.int64),
+        np.zeros(2),
+    )
 
 
 @register_jitable(forceinline=True)

@@ -76,9 +76,9 @@ def train(
     epochs, seed, shuffle
         Passes over the data, and their order.
     intercept : float or "auto"
-        Value of a constant feature; 0 for none. ``"auto"`` takes the typical (root mean square) value
-        of a feature, so that the intercept learns neither faster nor slower than the others; it is
-        regularised like them.
+        Value of a constant feature; 0 for none. ``"auto"`` takes the typical (root mean square)
+        value of a feature, so that the intercept learns neither faster nor slower than the
+        others; it is regularised like them.
     values, norm : str
         What is done to each row, now and whenever the model is used: ``counts``, ``presence`` or
         ``log``; ``none`` or ``l2``.

@@ -1,10 +1,10 @@
 """Parts that compile: named tuples whose methods work inside and outside kernels.
 
-Numba recompiles closures, function arguments and jitclasses in every process; named tuples it caches
-on disk. So a loss, a rule or a structure here is a ``typing.NamedTuple`` with ordinary methods. Each
-method *name* is registered once, by its interface, on numba's two named-tuple types; numba then finds
-the method body through the class of the value it is called on. With ``NUMBA_DISABLE_JIT=1`` the very
-same methods run as plain Python.
+Numba recompiles closures, function arguments and jitclasses in every process; named tuples it
+caches on disk. So a loss, a rule or a structure here is a ``typing.NamedTuple`` with ordinary
+methods. Each method *name* is registered once, by its interface, on numba's two named-tuple
+types; numba then finds the method body through the class of the value it is called on. With
+``NUMBA_DISABLE_JIT=1`` the very same methods run as plain Python.
 """
 
 from __future__ import annotations
@@ -24,17 +24,31 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload, overload_method
 
+# Typed loosely, because numba's own annotations leave these uses out.
+_overload_method: Any = overload_method
+_settings: Any = numba.config
+
 T = TypeVar("T", bound=type)
 
 _SIGNATURES: dict[str, tuple[str, ...]] = {}
 _NUMBERS = {"float": float, "int": int, "bool": bool}
-# No fastmath: reordered sums become gather instructions, which measured slower (docs/design.md), and
-# strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a call with
-# named tuples of arrays costs more than the work most methods do.
-_JIT_OPTIONS = {"error_model": "numpy"}
-# A cached kernel does not notice edits in the parts it calls, so its cache is named by their sources.
-_KERNEL_SOURCES = ("*.py", "structures/*.py", "losses/*.py", "rules/*.py", "readouts/*.py",
-                   "training/*.py")
+# No fastmath: reordered sums become gather instructions, which measured slower (docs/design.md),
+# and strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a
+# call with named tuples of arrays costs more than the work most methods do.
+_JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+# A cached kernel does not notice edits in the parts it calls, so its cache is named by their
+# sources.
+_KERNEL_SOURCES = (
+    "component.py",
+    "interfaces.py",
+    "example.py",
+    "accounts.py",
+    "structures/*.py",
+    "losses/*.py",
+    "rules/*.py",
+    "readouts/*.py",
+    "training/*.py",
+)
 
 
 def required(method: Callable) -> Callable:
@@ -66,14 +80,18 @@ def component(*interfaces: type) -> Callable[[T], T]:
     """
 
     def decorate(cls: T) -> T:
-        for name, method in functools.reduce(lambda a, b: {**a, **_methods(b)}, interfaces, {}).items():
+        wanted_methods: dict[str, Callable] = {}
+        for part in interfaces:
+            wanted_methods |= _methods(part)
+        for name, method in wanted_methods.items():
             own = cls.__dict__.get(name)
             if own is None and getattr(method, "__required__", False):
                 raise TypeError(f"{cls.__name__} lacks {name}")
             if own is None:
                 setattr(cls, name, method)
-            elif (tuple(inspect.signature(own).parameters)
-                  != (wanted := tuple(inspect.signature(method).parameters))):
+            elif tuple(inspect.signature(own).parameters) != (
+                wanted := tuple(inspect.signature(method).parameters)
+            ):
                 raise TypeError(f"{cls.__name__}.{name} must take {wanted}")
         clash = set(cls._fields) & set(_SIGNATURES)  # type: ignore[attr-defined]
         if clash:  # numba finds methods by name on every named tuple, fields included
@@ -106,8 +124,10 @@ def _prefetch_line(typing_context, array, p):
         address = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
         number = ir.IntType(32)
         hint = builder.module.declare_intrinsic(
-            "llvm.prefetch", [address.type],
-            ir.FunctionType(ir.VoidType(), [address.type, number, number, number]))
+            "llvm.prefetch",
+            [address.type],
+            ir.FunctionType(ir.VoidType(), [address.type, number, number, number]),
+        )
         builder.call(hint, [address, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
@@ -117,7 +137,8 @@ def _prefetch_line(typing_context, array, p):
 def cache_folder() -> Path:
     """Folder of compiled kernels for exactly these sources (``HOPEFEAR_CACHE`` moves its root)."""
     root = os.environ.get("HOPEFEAR_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hopefear")
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hopefear"
+    )
     folder = Path(root) / "kernels" / _source_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -127,8 +148,11 @@ def cache_folder() -> Path:
 
 
 def _methods(cls: type) -> dict[str, Callable]:
-    return {name: value for name, value in vars(cls).items()
-            if inspect.isfunction(value) and not name.startswith("_")}
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if inspect.isfunction(value) and not name.startswith("_")
+    }
 
 
 def python_only(method: Callable) -> Callable:
@@ -144,9 +168,12 @@ def _register(name: str, parameters: tuple[str, ...]) -> None:
 
     choose.__name__ = f"choose_{name}"
     choose.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters])
+        [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
+    )
     for named_tuple in (types.NamedTuple, types.NamedUniTuple):
-        overload_method(named_tuple, name, jit_options={**_JIT_OPTIONS, "forceinline": True})(choose)
+        _overload_method(named_tuple, name, jit_options={**_JIT_OPTIONS, "forceinline": True})(
+            choose
+        )
 
 
 def _coerce_fields(cls: type) -> None:
@@ -158,17 +185,22 @@ def _coerce_fields(cls: type) -> None:
     @functools.wraps(plain_new)
     def coercing_new(klass, *args, **kwargs):
         values = plain_new(klass, *args, **kwargs)
-        return plain_new(klass, *(kinds[f](v) if f in kinds else v
-                                  for f, v in zip(klass._fields, values, strict=True)))
+        return plain_new(
+            klass,
+            *(kinds[f](v) if f in kinds else v for f, v in zip(klass._fields, values, strict=True)),
+        )
 
     cls.__new__ = coercing_new  # type: ignore[method-assign,assignment]
     cls._make = classmethod(lambda klass, values: klass(*values))  # type: ignore[attr-defined]
 
 
 def _annotations(cls: type) -> dict[str, str]:
-    return {name: kind if isinstance(kind, str) else getattr(kind, "__forward_arg__",
-                                                             getattr(kind, "__name__", ""))
-            for name, kind in cls.__annotations__.items()}
+    return {
+        name: kind
+        if isinstance(kind, str)
+        else getattr(kind, "__forward_arg__", getattr(kind, "__name__", ""))
+        for name, kind in cls.__annotations__.items()
+    }
 
 
 @functools.cache
@@ -189,9 +221,9 @@ def _private_folder() -> Path:
 @contextlib.contextmanager
 def _cache_folder() -> Iterator[None]:
     # Numba reads this setting when a function is decorated; other people's kernels keep theirs.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
+    before = _settings.CACHE_DIR
+    _settings.CACHE_DIR = str(cache_folder())
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        _settings.CACHE_DIR = before

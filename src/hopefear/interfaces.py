@@ -1,6 +1,7 @@
 """The one page of theory: what the parts of a learner are and where they meet.
 
-Outputs decompose into *parts*; for example ``x`` the features form a sparse matrix F, parts x features.
+Outputs decompose into *parts*; for example ``x`` the features form a sparse matrix F, parts x
+features.
 
     theta = F w        scores of the parts                      Structure.score
     mu                 signed weights on parts: hope minus fear  Loss.subgradient
@@ -14,12 +15,12 @@ coordinate j at tick k is
     w_j(k) = r_j * scale_k * shrink(m_j, f_j * drop_k),    shrink(m, d) = sign(m) max(0, |m| - d)
 
 with constants (m_j, r_j, f_j) that change only when j is touched, and two sequences shared by all
-coordinates: ``scale_k`` and a non-decreasing ``drop_k``. Additive rules have scale 1 and drop 0; dual
-averaging has scale 1/(l2 k + sqrt(k)/rate) and drop l1 k; a lazily truncated or shrunk rule stores
-m = w + drop when it is touched. So reading a weight costs one coordinate, never a pass over all, and
-the sum of a coordinate over any stretch of ticks is  r_j (m_j A - sign(m_j) f_j B)  with the prefix sums
-A of scale and B of scale * drop, cut where drop reaches |m_j|/f_j: averages are exact for every rule
-(see ``accounts.py``).
+coordinates: ``scale_k`` and a non-decreasing ``drop_k``. Additive rules have scale 1 and drop 0;
+dual averaging has scale 1/(l2 k + sqrt(k)/rate) and drop l1 k; a lazily truncated or shrunk rule
+stores m = w + drop when it is touched. So reading a weight costs one coordinate, never a pass
+over all, and the sum of a coordinate over any stretch of ticks is  r_j (m_j A - sign(m_j) f_j B)
+with the prefix sums A of scale and B of scale * drop, cut where drop reaches |m_j|/f_j: averages
+are exact for every rule (see ``accounts.py``).
 
 | symbol | meaning |
 |---|---|
@@ -161,7 +162,7 @@ class Rule:
     @python_only
     @required
     def init(self, n, dtype):
-        """State for ``n`` coordinates: a NamedTuple of arrays with a float64 ``clock`` of 3 entries."""
+        """State for ``n`` coordinates: arrays in a NamedTuple, with a float64 ``clock`` of 3."""
 
     @required
     def reading(self, state):
@@ -214,7 +215,7 @@ class Readout:
         """The predictor now ending gets its account closed, before coordinates move."""
 
     def now(self, memory):
-        """Three numbers that hold for the whole of an update, so that touches need not look them up."""
+        """Three numbers that hold for a whole update, so that touches need not look them up."""
         return 0.0, 0.0, 0.0
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):

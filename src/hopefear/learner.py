@@ -51,19 +51,28 @@ class Learner:
         if rule == "ConfidenceWeighted" and (loss not in _UNIT_FORCE or force != 1.0):
             raise CombinationError(
                 f"ConfidenceWeighted solves for the margin itself and needs a loss of force one, "
-                f"which {loss} is not; use Linear, Hinge or Perceptron, or the rule AROW")
+                f"which {loss} is not; use Linear, Hinge or Perceptron, or the rule AROW"
+            )
         if rule in _STEP_BY_LOSS and loss in ("Perceptron", "Linear"):
             raise CombinationError(
                 f"{rule} takes steps in proportion to the loss, and at a tie {loss} has none, so "
-                f"weights would never leave zero; use Hinge")
+                f"weights would never leave zero; use Hinge"
+            )
         if loss == "Linear" and self.on == "every" and rule != "ConfidenceWeighted":
             raise CombinationError(
-                f"Linear has no minimum, so {rule} would move for ever; use Hinge, or on='mistakes'")
+                f"Linear has no minimum, so {rule} would move for ever; use Hinge, or on='mistakes'"
+            )
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this learner is; goes into models and reports."""
-        parts = {"loss": describe(self.loss), "rule": describe(self.rule), "on": self.on,
-                 "readout": describe(self.readout, defaults=False), **more, "v": __version__}
+        parts = {
+            "loss": describe(self.loss),
+            "rule": describe(self.rule),
+            "on": self.on,
+            "readout": describe(self.readout, defaults=False),
+            **more,
+            "v": __version__,
+        }
         return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
@@ -86,8 +95,11 @@ def check_part(part: Any) -> None:
 def describe(part: Any, defaults: bool = True) -> str:
     """``name(field=value, ...)`` of a component, as signatures write it."""
     plain = type(part)._field_defaults
-    fields = [f"{name}={_short(value)}" for name, value in part._asdict().items()
-              if defaults or value != plain.get(name)]
+    fields = [
+        f"{name}={_short(value)}"
+        for name, value in part._asdict().items()
+        if defaults or value != plain.get(name)
+    ]
     return part_name(type(part)) + (f"({','.join(fields)})" if fields else "")
 
 

@@ -73,20 +73,26 @@ class Model:
         if dataset.n_features != self.features.size:
             raise HopefearError(
                 f"{dataset.source} has {dataset.n_features} features, the model "
-                f"{self.features.size}; read the data with the model's feature map")
+                f"{self.features.size}; read the data with the model's feature map"
+            )
         return dataset.transformed(**self.transform).rows
 
     def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
         """The heaviest features of every class, heaviest first.
 
-        For two classes the weights of the second one are shown with their sign, and of the first one
-        with the opposite sign.
+        For two classes the weights of the second one are shown with their sign, and of the first
+        one with the opposite sign.
         """
         weights = self._weights().reshape(-1, self.structure.n_parts())
         columns = [-weights[:, 0], weights[:, 0]] if weights.shape[1] == 1 else list(weights.T)
-        return {name: [(self.feature_name(j), float(column[j]))
-                       for j in np.argsort(-column, kind="stable")[:n] if column[j] > 0.0]
-                for name, column in zip(self.classes, columns, strict=True)}
+        return {
+            name: [
+                (self.feature_name(j), float(column[j]))
+                for j in np.argsort(-column, kind="stable")[:n]
+                if column[j] > 0.0
+            ]
+            for name, column in zip(self.classes, columns, strict=True)
+        }
 
     def feature_name(self, column: int) -> str:
         """Name of a column; the one behind the last is the intercept."""
@@ -134,20 +140,29 @@ class Model:
 
     def _weights(self) -> np.ndarray:
         if isinstance(self.predictor, VotedPredictor):
-            raise HopefearError("a voted model has no single weight for a feature; "
-                                "train with readout=averaged to inspect weights")
+            raise HopefearError(
+                "a voted model has no single weight for a feature; "
+                "train with readout=averaged to inspect weights"
+            )
         return self.predictor.weights
 
     def _header(self) -> dict[str, Any]:
         kind = next(k for k, c in _STRUCTURES.items() if isinstance(self.structure, c))
-        return {"task": "classify", "structure": {"kind": kind, **self.structure._asdict()},
-                "classes": list(self.classes), "features": self.features.to_header(),
-                "transform": dict(self.transform), "signature": self.signature,
-                "about": dict(self.about)}
+        return {
+            "task": "classify",
+            "structure": {"kind": kind, **self.structure._asdict()},
+            "classes": list(self.classes),
+            "features": self.features.to_header(),
+            "transform": dict(self.transform),
+            "signature": self.signature,
+            "about": dict(self.about),
+        }
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {**self.predictor.arrays(),
-                **{f"features.{k}": v for k, v in self.features.arrays().items()}}
+        return {
+            **self.predictor.arrays(),
+            **{f"features.{k}": v for k, v in self.features.arrays().items()},
+        }
 
     def _finite(self) -> list[str]:
         return [name for name, array in self._arrays().items() if array.dtype.kind == "f"]
@@ -155,14 +170,20 @@ class Model:
     @classmethod
     def _from_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         if header.get("task") != "classify":
-            raise ModelError(f"expected a model for the task 'classify', found "
-                             f"{header.get('task')!r}")
+            raise ModelError(
+                f"expected a model for the task 'classify', found {header.get('task')!r}"
+            )
         try:
             shape = dict(header["structure"])
             structure = _STRUCTURES[shape.pop("kind")](**shape)
-            features = from_parts(header["features"], {
-                k.removeprefix("features."): v for k, v in arrays.items()
-                if k.startswith("features.")})
+            features = from_parts(
+                header["features"],
+                {
+                    k.removeprefix("features."): v
+                    for k, v in arrays.items()
+                    if k.startswith("features.")
+                },
+            )
             classes = tuple(str(name) for name in header["classes"])
             transform = {key: str(header["transform"][key]) for key in ("values", "norm")}
             predictor = predictor_from_arrays(arrays)
@@ -190,13 +211,22 @@ def probabilities(predictor: Predictor, scores: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
-def _check_fit(structure: Any, predictor: Predictor, classes: Sequence[str],
-               features: FeatureMap) -> None:
+def _check_fit(
+    structure: Any, predictor: Predictor, classes: Sequence[str], features: FeatureMap
+) -> None:
     n = structure.n_coordinates()
-    size = (predictor.weights.size if isinstance(predictor, LinearPredictor)
-            else int(predictor.coordinates.max(initial=-1)) + 1)
-    if structure.n_labels() != len(classes) or structure.n_features != features.size or (
-            size != n if isinstance(predictor, LinearPredictor) else size > n):
-        raise ModelError("the model's parts do not fit together: "
-                         f"{size} weights, {n} coordinates, {len(classes)} classes, "
-                         f"{features.size} features")
+    size = (
+        predictor.weights.size
+        if isinstance(predictor, LinearPredictor)
+        else int(predictor.coordinates.max(initial=-1)) + 1
+    )
+    if (
+        structure.n_labels() != len(classes)
+        or structure.n_features != features.size
+        or (size != n if isinstance(predictor, LinearPredictor) else size > n)
+    ):
+        raise ModelError(
+            "the model's parts do not fit together: "
+            f"{size} weights, {n} coordinates, {len(classes)} classes, "
+            f"{features.size} features"
+        )

@@ -30,8 +30,21 @@ from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
 
 LOSSES = {part_name(c): c for c in (Perceptron, Hinge, SquaredHinge, Logistic, Exponential, Linear)}
-RULES = {part_name(c): c for c in (SGD, PassiveAggressive, AdaGrad, AdaGradRDA, RDA,
-                                   TruncatedGradient, FOBOS, FTRL, ConfidenceWeighted, AROW)}
+RULES = {
+    part_name(c): c
+    for c in (
+        SGD,
+        PassiveAggressive,
+        AdaGrad,
+        AdaGradRDA,
+        RDA,
+        TruncatedGradient,
+        FOBOS,
+        FTRL,
+        ConfidenceWeighted,
+        AROW,
+    )
+}
 READOUTS = {part_name(c): c for c in (Last, Averaged, Voted)}
 ON = ("every", "mistakes")
 
@@ -56,8 +69,8 @@ class Scale:
 class Recipe:
     """A learner of the literature: which parts, and defaults that work.
 
-    ``rate`` may be ``"auto"``: then it is ``auto(scale)``, because the papers' rates only make sense
-    relative to the lengths of the examples.
+    ``rate`` may be ``"auto"``: then it is ``auto(scale)``, because the papers' rates only make
+    sense relative to the lengths of the examples.
     """
 
     name: str
@@ -71,8 +84,11 @@ class Recipe:
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter with its default, as ``-p`` takes them."""
-        values: dict[str, Any] = {"loss": part_name(self.loss), "readout": part_name(self.readout),
-                                  "on": self.on}
+        values: dict[str, Any] = {
+            "loss": part_name(self.loss),
+            "readout": part_name(self.readout),
+            "on": self.on,
+        }
         for part in (self.loss, self.rule, self.readout):
             values |= part._field_defaults  # type: ignore[attr-defined]
         values |= self.defaults
@@ -94,7 +110,8 @@ class Recipe:
         loss = _choose("loss", LOSSES, params.pop("loss", None), self.loss)
         readout = _choose("readout", READOUTS, params.pop("readout", None), self.readout)
         on = str(params.pop("on", self.on))
-        known = [c._field_defaults for c in (loss, self.rule, readout)]
+        rule: Any = self.rule
+        known = [c._field_defaults for c in (loss, rule, readout)]
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
         values |= params
         for key in values:
@@ -106,9 +123,11 @@ class Recipe:
             if self.auto is None:
                 raise HopefearError(f"{self.name} has no automatic rate; give a number")
             values["rate"] = self.auto(scale)
-        parts = [cls(**{k: _number(k, v, part[k]) for k, v in values.items() if k in part})
-                 for cls, part in zip((loss, self.rule, readout), known, strict=True)]
-        return Learner(*parts, on=on)
+        made = [
+            cls(**{k: _number(k, v, part[k]) for k, v in values.items() if k in part})
+            for cls, part in zip((loss, rule, readout), known, strict=True)
+        ]
+        return Learner(made[0], made[1], made[2], on)
 
 
 def _recipe(name: str, summary: str, *parts: Any, auto: Any = None, **defaults: Any) -> Recipe:
@@ -116,33 +135,124 @@ def _recipe(name: str, summary: str, *parts: Any, auto: Any = None, **defaults: 
     return Recipe(name, summary, loss, rule, readout, on, defaults, auto)
 
 
-RECIPES = {recipe.name: recipe for recipe in (
-    _recipe("perceptron", "averaged perceptron (Freund and Schapire, 1999; Collins, 2002)",
-            Perceptron, SGD, Averaged, "mistakes"),
-    _recipe("sgd", "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            Logistic, SGD, Last, "every", power=0.5, l2=1e-6, auto=lambda s: 50.0 / s.square),
-    _recipe("pa", "passive-aggressive; variant 0, 1 (PA-I) or 2 (PA-II) (Crammer et al., 2006)",
-            Hinge, PassiveAggressive, Averaged, "every"),
-    _recipe("adagrad", "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            Logistic, AdaGrad, Last, "every", rate=0.5),
-    _recipe("adagrad-rda", "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
-            Logistic, AdaGradRDA, Last, "every", rate=0.5, l1=1e-6),
-    _recipe("rda", "regularized dual averaging with L1 (Xiao, 2010)",
-            Logistic, RDA, Last, "every", l1=1e-5, auto=lambda s: 100.0 / s.square),
-    _recipe("vrda", "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
-            Hinge, RDA, Averaged, "mistakes", l1=1e-5, auto=lambda s: 1.0 / s.square),
-    _recipe("tg", "truncated gradient (Langford et al., 2009)",
-            Logistic, TruncatedGradient, Last, "every", gravity=1e-6, power=0.5,
-            auto=lambda s: 50.0 / s.square),
-    _recipe("fobos", "forward-backward splitting (Duchi and Singer, 2009)",
-            Logistic, FOBOS, Last, "every", l1=1e-6, auto=lambda s: 50.0 / s.square),
-    _recipe("ftrl", "FTRL-proximal (McMahan et al., 2013)",
-            Logistic, FTRL, Last, "every", rate=1.0, l1=0.0),
-    _recipe("cw", "confidence-weighted, variance form (Dredze et al., 2008)",
-            Linear, ConfidenceWeighted, Last, "every"),
-    _recipe("arow", "adaptive regularisation of weights (Crammer et al., 2009)",
-            Hinge, AROW, Last, "every"),
-)}
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        _recipe(
+            "perceptron",
+            "averaged perceptron (Freund and Schapire, 1999; Collins, 2002)",
+            Perceptron,
+            SGD,
+            Averaged,
+            "mistakes",
+        ),
+        _recipe(
+            "sgd",
+            "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
+            Logistic,
+            SGD,
+            Last,
+            "every",
+            power=0.5,
+            l2=1e-6,
+            auto=lambda s: 50.0 / s.square,
+        ),
+        _recipe(
+            "pa",
+            "passive-aggressive; variant 0, 1 (PA-I) or 2 (PA-II) (Crammer et al., 2006)",
+            Hinge,
+            PassiveAggressive,
+            Averaged,
+            "every",
+        ),
+        _recipe(
+            "adagrad",
+            "AdaGrad, composite mirror descent (Duchi et al., 2011)",
+            Logistic,
+            AdaGrad,
+            Last,
+            "every",
+            rate=0.5,
+        ),
+        _recipe(
+            "adagrad-rda",
+            "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
+            Logistic,
+            AdaGradRDA,
+            Last,
+            "every",
+            rate=0.5,
+            l1=1e-6,
+        ),
+        _recipe(
+            "rda",
+            "regularized dual averaging with L1 (Xiao, 2010)",
+            Logistic,
+            RDA,
+            Last,
+            "every",
+            l1=1e-5,
+            auto=lambda s: 100.0 / s.square,
+        ),
+        _recipe(
+            "vrda",
+            "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
+            Hinge,
+            RDA,
+            Averaged,
+            "mistakes",
+            l1=1e-5,
+            auto=lambda s: 1.0 / s.square,
+        ),
+        _recipe(
+            "tg",
+            "truncated gradient (Langford et al., 2009)",
+            Logistic,
+            TruncatedGradient,
+            Last,
+            "every",
+            gravity=1e-6,
+            power=0.5,
+            auto=lambda s: 50.0 / s.square,
+        ),
+        _recipe(
+            "fobos",
+            "forward-backward splitting (Duchi and Singer, 2009)",
+            Logistic,
+            FOBOS,
+            Last,
+            "every",
+            l1=1e-6,
+            auto=lambda s: 50.0 / s.square,
+        ),
+        _recipe(
+            "ftrl",
+            "FTRL-proximal (McMahan et al., 2013)",
+            Logistic,
+            FTRL,
+            Last,
+            "every",
+            rate=1.0,
+            l1=0.0,
+        ),
+        _recipe(
+            "cw",
+            "confidence-weighted, variance form (Dredze et al., 2008)",
+            Linear,
+            ConfidenceWeighted,
+            Last,
+            "every",
+        ),
+        _recipe(
+            "arow",
+            "adaptive regularisation of weights (Crammer et al., 2009)",
+            Hinge,
+            AROW,
+            Last,
+            "every",
+        ),
+    )
+}
 
 
 def recipe(name: str) -> Recipe:

@@ -5,9 +5,88 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hopefear.features.words import first_byte, load8
+
 # Powers up to 10**22 are exact in float64: there one operation rounds once, as float() does.
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])
 _POWERS.flags.writeable = False
+_WHOLE_POWERS = np.array([10**k for k in range(18)], np.uint64)
+_WHOLE_POWERS.flags.writeable = False
+
+_ZEROS = np.uint64(0x3030303030303030)  # eight times the digit 0
+_ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte above 9 this reaches the top bit
+_TOP_BITS = np.uint64(0x8080808080808080)
+_EIGHT = np.uint64(8)
+_MINUS, _POINT, _SPACE, _NEWLINE = np.uint64(45), np.uint64(46), np.uint64(32), np.uint64(10)
+_BYTE = np.uint64(255)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_digits(word):
+    """How many of the eight bytes of a word are digits before the first that is none."""
+    word ^= _ZEROS
+    return first_byte(((word + _ABOVE_NINE) | word) & _TOP_BITS)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def whole_number(word, count):
+    """The number that the first ``count`` bytes of a word spell, 1 to 8 digits."""
+    # Digits move to the end of the word, zeros before them; then pairs, fours and eights are joined.
+    word = (word ^ _ZEROS) << (np.uint64(64) - (count << np.uint64(3)))
+    word = word * np.uint64(10) + (word >> _EIGHT)
+    low = (word & np.uint64(0x000000FF000000FF)) * np.uint64(0x000F424000000064)
+    high = ((word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)) * np.uint64(0x0000271000000001)
+    return (low + high) >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def parse_plain(text, i):
+    """``(value, position behind it)`` of a number like ``3``, ``120`` or ``-0.5772`` before a blank.
+
+    The position is -1 where the text is anything else, which :func:`parse_number` then judges; the
+    values are the same. ``text`` must have 8 bytes behind the number.
+    """
+    word = load8(text, i)
+    minus = np.uint64((word & _BYTE) == _MINUS)
+    word >>= minus << np.uint64(3)
+    i += np.int64(minus)
+    digits = (word & _BYTE) - np.uint64(48)
+    if digits > np.uint64(9):
+        return 0.0, np.int64(-1)
+    after = (word >> _EIGHT) & _BYTE
+    places = np.uint64(0)
+    if after == _POINT:
+        i += 2
+        word = load8(text, i)
+        places = count_digits(word)
+        if places == 0:
+            return 0.0, np.int64(-1)
+        fraction = whole_number(word, places)
+        if places == _EIGHT:
+            word = load8(text, i + 8)
+            more = count_digits(word)
+            if more == _EIGHT:
+                return 0.0, np.int64(-1)
+            if more > 0:
+                fraction = fraction * _WHOLE_POWERS[more] + whole_number(word, more)
+            places += more
+        digits = digits * _WHOLE_POWERS[places] + fraction
+        i += np.int64(places)
+        after = np.uint64(text[np.uint64(i)])
+    elif after == _SPACE or after == _NEWLINE:
+        i += 1
+    else:
+        word = load8(text, i)
+        count = count_digits(word)
+        if count == _EIGHT:
+            return 0.0, np.int64(-1)
+        digits = whole_number(word, count)
+        i += np.int64(count)
+        after = np.uint64(text[np.uint64(i)])
+    if after != _SPACE and after != _NEWLINE:
+        return 0.0, np.int64(-1)
+    value = np.float64(digits) / _POWERS[places]
+    return (-value if minus else value), i
 
 
 @njit(cache=True, nogil=True)

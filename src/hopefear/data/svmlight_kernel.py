@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hopefear.data.numbers import parse_number
+from hopefear.data.numbers import count_digits, parse_number, parse_plain, whole_number
+from hopefear.features.words import load8
 
 DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
 
@@ -68,6 +69,9 @@ def parse_pairs(text, i, ids, values, k):
     """The pairs of one line, written from place k on; ``(code, position, next place)``."""
     last = np.int64(-1)
     while True:
+        i, k, last, ended = parse_plain_pairs(text, i, ids, values, k, last)
+        if ended:
+            return DONE, i, k
         while is_blank(text[i]):
             i += 1
         c = text[i]
@@ -96,19 +100,43 @@ def parse_pairs(text, i, ids, values, k):
             return (REPEATED if number == last else ORDER), token, k
         last = number
         i += 1
-        if 48 <= text[i] <= 57 and (text[i + 1] == _SPACE or text[i + 1] == _NEWLINE):
-            values[k] = text[i] - 48
-            i += 1
-        else:
-            value, after, ok = parse_number(text, i)
-            if not ok or not ends_token(text[after]):
-                return (NOT_FINITE if names_non_finite(text, i) else BAD_VALUE), token, k
-            values[k] = value
-            if not np.isfinite(values[k]):
-                return NOT_FINITE, token, k
-            i = after
+        value, after, ok = parse_number(text, i)
+        if not ok or not ends_token(text[after]):
+            return (NOT_FINITE if names_non_finite(text, i) else BAD_VALUE), token, k
+        values[k] = value
+        if not np.isfinite(values[k]):
+            return NOT_FINITE, token, k
+        i = after
         ids[k] = number
         k += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def parse_plain_pairs(text, i, ids, values, k, last):
+    """Pairs of short ids and plain values with one space between: nearly all there are.
+
+    ``(position, next place, last id, whether the line ended)``. Stops before whatever needs a
+    closer look; nothing is refused here.
+    """
+    while True:
+        word = load8(text, i)
+        count = count_digits(word)
+        # From 0 the difference wraps round: one test for none and for too many.
+        if count - np.uint64(1) >= np.uint64(7):
+            return i, k, last, False
+        number = np.int64(whole_number(word, count))
+        colon = (word >> (count << np.uint64(3))) & np.uint64(255)
+        if colon != np.uint64(_COLON) or number <= last:
+            return i, k, last, False
+        value, after = parse_plain(text, i + np.int64(count) + 1)
+        if after < 0:
+            return i, k, last, False
+        ids[np.uint64(k)] = last = number
+        values[np.uint64(k)] = value
+        k += 1
+        i = after + 1
+        if text[np.uint64(after)] == _NEWLINE:
+            return i, k, last, True
 
 
 @njit(cache=True, nogil=True)

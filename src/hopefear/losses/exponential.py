@@ -18,8 +18,8 @@ class Exponential(NamedTuple):
     Parameters
     ----------
     limit : float
-        Margin, in size, beyond which a mistake pulls no harder. The paper's loss has none; without one
-        a single bad example can throw all weights to infinity in an online learner.
+        Margin, in size, beyond which a mistake pulls no harder. The paper's loss has none;
+        without one a single bad example can throw all weights to infinity in an online learner.
 
     Examples
     --------

@@ -14,8 +14,8 @@ class Linear(NamedTuple):
 
     ``-force * z``
 
-    It has no minimum, so it belongs with rules that stop by themselves (confidence-weighted learning)
-    or with updates on mistakes only, where it is the perceptron.
+    It has no minimum, so it belongs with rules that stop by themselves (confidence-weighted
+    learning) or with updates on mistakes only, where it is the perceptron.
 
     Parameters
     ----------

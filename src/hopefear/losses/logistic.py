@@ -18,9 +18,9 @@ class Logistic(NamedTuple):
     Parameters
     ----------
     base : float
-        Base of the logarithm: e (default) as in the experiments of the voted RDA paper, or 2 as in its
-        section 2, where the loss must be an upper bound of the number of mistakes. Base 2 multiplies
-        value and force by 1.4427.
+        Base of the logarithm: e (default) as in the experiments of the voted RDA paper, or 2 as
+        in its section 2, where the loss must be an upper bound of the number of mistakes. Base 2
+        multiplies value and force by 1.4427.
 
     Examples
     --------

@@ -12,8 +12,8 @@ from hopefear.interfaces import Loss
 class Perceptron(NamedTuple):
     """How far the rival is ahead.
 
-    ``max(0, -z)``, with force 1 whenever z <= 0: a tie is a mistake, else all-zero weights would never
-    move.
+    ``max(0, -z)``, with force 1 whenever z <= 0: a tie is a mistake, else all-zero weights would
+    never move.
 
     Parameters
     ----------

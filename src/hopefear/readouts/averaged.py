@@ -13,7 +13,8 @@ from hopefear.interfaces import Readout
 class Averaged(NamedTuple):
     """Mean of the weights after each example: every predictor weighted by its survival count.
 
-    ``sum_k c_k w_k / sum_k c_k``, exact for every rule and true zeros for weights that were never used
+    ``sum_k c_k w_k / sum_k c_k``, exact for every rule and true zeros for weights that were never
+    used
 
     The support of an average is everything that was ever non-zero, often far more than the last
     weights have. ``on_last_support`` keeps the average only where the last weight is non-zero.

@@ -39,8 +39,9 @@ class Observed(NamedTuple):
     readout: Any
 
     def init_memory(self, n, window):
-        return Observation(self.readout.init_memory(n, window), new_account(n, window), np.zeros(1),
-                           np.zeros(2))
+        return Observation(
+            self.readout.init_memory(n, window), new_account(n, window), np.zeros(1), np.zeros(2)
+        )
 
     def close(self, memory, clock):
         self.readout.close(memory.kept, clock)

@@ -28,10 +28,10 @@ class Voted(NamedTuple):
 
     ``sign(sum_k c_k sign(w_k . x))``; a predictor that scores everything zero abstains
 
-    What is kept is the sequence of updates, not copies of w: 32 bytes per non-zero of an update and 24
-    per update. A prediction replays the updates of the coordinates it touches: O(E log E + S log M) for
-    E stored entries on those coordinates, M updates and S changes of the winner. Averaging usually does
-    as well (see ``docs/results.md``) at the cost of one dot product.
+    What is kept is the sequence of updates, not copies of w: 32 bytes per non-zero of an update
+    and 24 per update. A prediction replays the updates of the coordinates it touches: O(E log E +
+    S log M) for E stored entries on those coordinates, M updates and S changes of the winner.
+    Averaging usually does as well (see ``docs/results.md``) at the cost of one dot product.
 
     Parameters
     ----------
@@ -47,8 +47,15 @@ class Voted(NamedTuple):
     abstain: bool = True
 
     def init_memory(self, n, window):
-        return Votes(np.zeros(0), np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64),
-                     np.zeros((0, 3)), np.zeros(2, np.int64), np.zeros(1))
+        return Votes(
+            np.zeros(0),
+            np.zeros(0),
+            np.zeros(1, np.int64),
+            np.zeros(0, np.int64),
+            np.zeros((0, 3)),
+            np.zeros(2, np.int64),
+            np.zeros(1),
+        )
 
     def close(self, memory, clock):
         k = memory.counts[0]

@@ -1,4 +1,4 @@
-"""Adaptive dual averaging (Duchi, Hazan and Singer, 2011, section 5; primal-dual subgradient form)."""
+"""Adaptive dual averaging (Duchi, Hazan and Singer, 2011, section 5: primal-dual form)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class AdaGradRDAState(NamedTuple):
 class AdaGradRDA(NamedTuple):
     """Dual averaging in which every coordinate has a rate of its own.
 
-    ``w = rate * shrink(m, l1 k) / (eps + sqrt(h))``, m and h the sums of directions and their squares
+    ``w = rate * shrink(m, l1 k) / (eps + sqrt(h))``, m and h the sums of directions and their
+    squares
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ class ConfidenceWeighted(NamedTuple):
 
     Notes
     -----
-    The rule decides itself when to move, so it goes with ``Linear`` (always asked) or with losses of
-    force one. An example with z >= phi v leaves everything as it is.
+    The rule decides itself when to move, so it goes with ``Linear`` (always asked) or with losses
+    of force one. An example with z >= phi v leaves everything as it is.
 
     Examples
     --------

@@ -23,8 +23,8 @@ class PassiveAggressive(NamedTuple):
     ``w += tau g``: ``tau = loss / |g|**2`` (variant 0), ``min(C, .)`` (variant 1, PA-I),
     ``loss / (|g|**2 + 1/(2C))`` (variant 2, PA-II)
 
-    With the hinge loss this is the published algorithm; with another loss tau is the step that brings
-    the linearised loss to zero.
+    With the hinge loss this is the published algorithm; with another loss tau is the step that
+    brings the linearised loss to zero.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Regularized dual averaging (Xiao, 2010); on mistakes only it is voted RDA (Xu et al.; Gao et al.)."""
+"""Regularized dual averaging (Xiao, 2010); on mistakes only, voted RDA (Xu et al.; Gao et al.)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RDA(NamedTuple):
     Parameters
     ----------
     rate : float
-        ``1 / eta`` of the papers (beta_k = eta sqrt(k)). Larger moves faster. ``inf`` with ``l2 > 0``
-        drops the auxiliary term: the strongly convex case, whose regret grows like log k.
+        ``1 / eta`` of the papers (beta_k = eta sqrt(k)). Larger moves faster. ``inf`` with ``l2 >
+        0`` drops the auxiliary term: the strongly convex case, whose regret grows like log k.
     l1 : float
         Larger gives fewer non-zero weights; the threshold is on the *mean* direction.
     l2 : float
@@ -48,8 +48,10 @@ class RDA(NamedTuple):
 
     def fault(self):
         if self.rate == math.inf and self.l2 == 0.0:
-            return "an infinite rate needs l2 > 0: only a strongly convex regulariser can do " \
-                   "without the auxiliary term"
+            return (
+                "an infinite rate needs l2 > 0: only a strongly convex regulariser can do "
+                "without the auxiliary term"
+            )
         return "" if self.rate > 0.0 else "rate must be above zero"
 
     def init(self, n, dtype):

@@ -22,10 +22,10 @@ class SGD(NamedTuple):
 
     ``w <- (1 - rate_t l2) w + rate_t g``, then the penalty ``u_t = l1 * sum(rate_1 .. rate_t)``
 
-    The cumulative penalty of Tsuruoka et al. keeps, per weight, how much of ``u_t`` it has received.
-    Writing m for the weight less what it has received, every one of their updates is ``m += rate_t g``
-    and the weight is ``shrink(m, u_t)``: no second array is needed, and weights that were not touched
-    are penalised exactly on time.
+    The cumulative penalty of Tsuruoka et al. keeps, per weight, how much of ``u_t`` it has
+    received. Writing m for the weight less what it has received, every one of their updates is
+    ``m += rate_t g`` and the weight is ``shrink(m, u_t)``: no second array is needed, and weights
+    that were not touched are penalised exactly on time.
 
     Parameters
     ----------
@@ -62,8 +62,10 @@ class SGD(NamedTuple):
         if self.rate <= 0.0 or self.period <= 0.0 or self.decay <= 0.0:
             return "rate, period and decay must be above zero"
         if self.rate * self.l2 >= 1.0:
-            return f"rate * l2 must be below one, or a step turns weights around; it is " \
-                   f"{self.rate * self.l2:g}"
+            return (
+                f"rate * l2 must be below one, or a step turns weights around; it is "
+                f"{self.rate * self.l2:g}"
+            )
         return ""
 
     def init(self, n, dtype):
@@ -77,7 +79,8 @@ class SGD(NamedTuple):
         return state.m[j], 1.0, 1.0
 
     def move(self, state, j, g, a, b):
-        # The tick that follows multiplies the scale by (1 - rate l2), which must not shorten this step.
+        # The tick that follows multiplies the scale by (1 - rate l2), which must not shorten this
+        # step.
         rate = state.clock[RATE]
         state.m[j] += a * rate * g / (state.clock[SCALE] * (1.0 - rate * self.l2))
 

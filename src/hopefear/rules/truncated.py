@@ -52,8 +52,8 @@ class TruncatedGradient(NamedTuple):
 
     Notes
     -----
-    A weight that is not touched keeps its side of the threshold, since gravity only shrinks. So lazy
-    reading is exact for any threshold.
+    A weight that is not touched keeps its side of the threshold, since gravity only shrinks. So
+    lazy reading is exact for any threshold.
 
     Examples
     --------

@@ -14,8 +14,8 @@ from hopefear.interfaces import Structure
 class Binary(NamedTuple):
     """Labels 0 and 1, read as -1 and +1; one weight per feature.
 
-    The one part scores ``theta[0] = w.x``; label +1 has half of it, label -1 minus half, so that the
-    margin of gold over its rival is the textbook's ``y w.x``.
+    The one part scores ``theta[0] = w.x``; label +1 has half of it, label -1 minus half, so that
+    the margin of gold over its rival is the textbook's ``y w.x``.
 
     Parameters
     ----------

@@ -75,8 +75,10 @@ class BoundReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; what is not finite becomes None."""
-        return {key: None if isinstance(value, float) and not math.isfinite(value) else value
-                for key, value in asdict(self).items()}
+        return {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in asdict(self).items()
+        }
 
 
 def lemma_1(a: float, b: float, c: float) -> tuple[float, float, float]:
@@ -94,8 +96,9 @@ def lemma_1(a: float, b: float, c: float) -> tuple[float, float, float]:
     return root * root, q * q + p * p + p * q, (q + p) ** 2
 
 
-def regret_bound(M: float, norm: float, G: float, eta: float | None = None,
-                 l2: float = 0.0) -> float:
+def regret_bound(
+    M: float, norm: float, G: float, eta: float | None = None, l2: float = 0.0
+) -> float:
     """Most that RDA's regularised loss over M >= 1 updates can exceed that of u.
 
     ``(eta/2 |u|^2 + G^2/eta) sqrt(M)``, and sqrt(2) G |u| sqrt(M) with the best eta (eq. 6)
@@ -131,9 +134,17 @@ def regret_bound(M: float, norm: float, G: float, eta: float | None = None,
     return 0.5 * eta * norm * norm * math.sqrt(M) + 0.5 * G * G * steps
 
 
-def inequality(M: int, loss: float, norm: float, delta: float, lam: float, G: float,
-               eta: float | None = None, floor: float = 1.0,
-               l2: float = 0.0) -> tuple[float, float]:
+def inequality(
+    M: int,
+    loss: float,
+    norm: float,
+    delta: float,
+    lam: float,
+    G: float,
+    eta: float | None = None,
+    floor: float = 1.0,
+    l2: float = 0.0,
+) -> tuple[float, float]:
     """Both sides of inequality (11): ``floor M`` and ``L(u) + M lam Delta(u) + regret``.
 
     Examples
@@ -145,8 +156,16 @@ def inequality(M: int, loss: float, norm: float, delta: float, lam: float, G: fl
     return floor * M, loss + M * lam * delta + regret
 
 
-def mistake_bound(loss: float, norm: float, delta: float, lam: float, G: float,
-                  eta: float | None = None, floor: float = 1.0, l2: float = 0.0) -> float:
+def mistake_bound(
+    loss: float,
+    norm: float,
+    delta: float,
+    lam: float,
+    G: float,
+    eta: float | None = None,
+    floor: float = 1.0,
+    l2: float = 0.0,
+) -> float:
     """Theorem 1: the most mistakes that a run with these terms can have made.
 
     ``(sqrt(L(u) / a) + b / a)^2``, ``a = floor - lam Delta(u)``, ``b = eta/2 |u|^2 + G^2/eta``
@@ -215,8 +234,9 @@ def regime(delta: float, lam: float, floor: float = 1.0) -> str:
     return "perfect" if penalty == 0.0 else "over" if penalty > 0.0 else "under"
 
 
-def relative_strength(u: np.ndarray, observed: Observation, l1: float = 0.0,
-                      l2: float = 0.0) -> Strength:
+def relative_strength(
+    u: np.ndarray, observed: Observation, l1: float = 0.0, l2: float = 0.0
+) -> Strength:
     """Delta(u) and its relaxed form, for the penalty ``l1 |w|_1 + l2/2 |w|^2``.
 
     ``Delta(u) = N(u) - mean of N(w_k)``, relaxed ``N(u) - N(mean of w_k)``; lam N is the penalty
@@ -251,7 +271,8 @@ def observe(trainer: Any) -> Observation:
         name = type(learner.readout).__name__
         raise CombinationError(
             f"bounds need sums over all predictors, which the readout {name} does not keep; "
-            f"use Observed({name}())")
+            f"use Observed({name}())"
+        )
     memory = trainer.memory
     M = int(memory.account.lived[1])
     total = np.empty(trainer.n)
@@ -271,8 +292,9 @@ def mistaken(order: np.ndarray, outcome: np.ndarray) -> np.ndarray:
     return order[(outcome & MISTAKEN) != 0]
 
 
-def comparator_loss(structure: Any, loss: Any, rows: Any, mistakes: np.ndarray,
-                    comparator: np.ndarray) -> float:
+def comparator_loss(
+    structure: Any, loss: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray
+) -> float:
     """L(u), eq. 10: loss of u over the examples that were mistaken, against *its* best rivals.
 
     ``sum over k of importance * loss(margin of u on i(k))``
@@ -290,8 +312,9 @@ def radius(structure: Any, rows: Any) -> float:
     return math.sqrt(_largest_square(structure, rows, np.zeros(structure.n_parts())))
 
 
-def bound_report(trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray,
-                 R: float | None = None) -> BoundReport:
+def bound_report(
+    trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray, R: float | None = None
+) -> BoundReport:
     """Compare a run of voted RDA with its bounds for the comparator u.
 
     Parameters
@@ -336,8 +359,9 @@ def bound_report(trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.n
     return _Ray(trainer, rows, mistakes, comparator, R).report(1.0)
 
 
-def best_scaled(trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray,
-                R: float | None = None) -> tuple[float, BoundReport]:
+def best_scaled(
+    trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray, R: float | None = None
+) -> tuple[float, BoundReport]:
     """The scale a > 0 for which ``a u`` gives the smallest bound, and the report of that.
 
     ``inf over a > 0 of Theorem 1 for a u``: the infimum of Corollary 1 along one ray
@@ -365,27 +389,34 @@ def best_scaled(trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.nd
 class _Ray:
     """A run against all multiples of one comparator: margins scale, so rows are scored once."""
 
-    def __init__(self, trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray,
-                 R: float | None) -> None:
+    def __init__(
+        self, trainer: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray, R: float | None
+    ) -> None:
         learner, structure = trainer.learner, trainer.structure
         self.loss, self.floor = learner.loss, float(learner.loss.value(0.0))
         self.rule = learner.rule
         if not isinstance(self.rule, RDA):
-            raise CombinationError(f"the bounds are those of dual averaging, not of "
-                                   f"{describe(self.rule, defaults=False)}; use the rule RDA")
+            raise CombinationError(
+                f"the bounds are those of dual averaging, not of "
+                f"{describe(self.rule, defaults=False)}; use the rule RDA"
+            )
         if learner.on != "mistakes":
-            raise CombinationError("the bounds count mistakes, but RDA on every example updates on "
-                                   "others too; use on='mistakes' (voted RDA)")
+            raise CombinationError(
+                "the bounds count mistakes, but RDA on every example updates on "
+                "others too; use on='mistakes' (voted RDA)"
+            )
         if self.floor <= 0.0:
             raise CombinationError(
                 f"{type(self.loss).__name__} may be zero on a mistake, so its sum is no bound on "
-                f"their number; use Hinge, Logistic or Exponential")
+                f"their number; use Hinge, Logistic or Exponential"
+            )
         self.seen = observe(trainer)
         which, self.u = _checked(structure, rows, mistakes, comparator)
         if not which.size == self.seen.mistakes == trainer.mistakes:
             raise HopefearError(
                 f"{which.size} mistakes were listed and the trainer made {trainer.mistakes} "
-                f"({self.seen.mistakes} with an update); list the rows of all of them, in order")
+                f"({self.seen.mistakes} with an update); list the rows of all of them, in order"
+            )
         self.samples = trainer.examples
         self.one_pass = self.samples <= rows.labels.size
         self.R = radius(structure, rows) if R is None else R
@@ -399,9 +430,16 @@ class _Ray:
     def terms(self, scale: float) -> tuple[Strength, dict[str, float]]:
         strength = relative_strength(scale * self.u, self.seen, self.rule.l1, self.rule.l2)
         loss = float(_total_loss(self.loss, self.margins, self.importance, scale))
-        return strength, {"loss": loss, "norm": scale * self.norm, "delta": strength.delta,
-                          "lam": strength.lam, "G": self.seen.G, "eta": self.eta,
-                          "floor": self.floor, "l2": self.rule.l2}
+        return strength, {
+            "loss": loss,
+            "norm": scale * self.norm,
+            "delta": strength.delta,
+            "lam": strength.lam,
+            "G": self.seen.G,
+            "eta": self.eta,
+            "floor": self.floor,
+            "l2": self.rule.l2,
+        }
 
     def bound(self, scale: float) -> float:
         return mistake_bound(**self.terms(scale)[1])
@@ -412,30 +450,47 @@ class _Ray:
         left, right = inequality(M, **terms)
         slack = _ROUNDING * max(1.0, left, abs(right))
         return BoundReport(
-            mistakes=M, samples=self.samples, theorem1=bound,
+            mistakes=M,
+            samples=self.samples,
+            theorem1=bound,
             corollary1=corollary_1(bound, self.samples) if self.one_pass else None,
-            delta=strength.delta, delta_bar=strength.delta_bar, lam=strength.lam, R=self.R,
-            G=self.seen.G, comparator_norm=norm, comparator_loss=terms["loss"],
-            regime=regime(strength.delta, strength.lam, self.floor), separable=terms["loss"] == 0.0,
-            holds=left <= right + slack and bound * (1.0 + _ROUNDING) >= M, eta_used=self.eta,
-            eta_optimal=(math.sqrt(2.0) * self.seen.G / norm if norm > 0.0 and self.rule.l2 == 0.0
-                         else None),
-            left=left, right=right, floor=self.floor)
+            delta=strength.delta,
+            delta_bar=strength.delta_bar,
+            lam=strength.lam,
+            R=self.R,
+            G=self.seen.G,
+            comparator_norm=norm,
+            comparator_loss=terms["loss"],
+            regime=regime(strength.delta, strength.lam, self.floor),
+            separable=terms["loss"] == 0.0,
+            holds=left <= right + slack and bound * (1.0 + _ROUNDING) >= M,
+            eta_used=self.eta,
+            eta_optimal=(
+                math.sqrt(2.0) * self.seen.G / norm if norm > 0.0 and self.rule.l2 == 0.0 else None
+            ),
+            left=left,
+            right=right,
+            floor=self.floor,
+        )
 
 
-def _checked(structure: Any, rows: Any, mistakes: np.ndarray,
-             comparator: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    structure: Any, rows: Any, mistakes: np.ndarray, comparator: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     u = np.array(comparator, np.float64).ravel()
     if u.size != structure.n_coordinates():
         raise HopefearError(
             f"the comparator has {u.size} weights and the model {structure.n_coordinates()}; give "
-            f"one for each coordinate, intercepts last and the classes of a feature side by side")
+            f"one for each coordinate, intercepts last and the classes of a feature side by side"
+        )
     if not np.isfinite(u).all():
         raise HopefearError("the comparator has weights that are not finite; leave those out as 0")
     which = np.array(mistakes, np.int64)
     if which.size and not 0 <= which.min() <= which.max() < rows.labels.size:
-        raise HopefearError(f"mistakes name rows {which.min()} to {which.max()} of "
-                            f"{rows.labels.size}; give the rows that were learned from")
+        raise HopefearError(
+            f"mistakes name rows {which.min()} to {which.max()} of "
+            f"{rows.labels.size}; give the rows that were learned from"
+        )
     return which, u
 
 

@@ -81,7 +81,8 @@ class Checkpoints:
             if header["identity"].get(key) != value:
                 raise HopefearError(
                     f"{self.folder}: the checkpoint is of another run: its {key} is "
-                    f"{header['identity'].get(key)!r}, not {value!r}; use another folder")
+                    f"{header['identity'].get(key)!r}, not {value!r}; use another folder"
+                )
         self._number = header["number"]
         return header, arrays
 
@@ -106,7 +107,7 @@ def interruptible() -> Iterator[Interruption]:
 
     def raise_flag(signum: int, frame: Any) -> None:
         flag.signum = signum
-        signal.signal(signum, previous[signum])
+        signal.signal(signum, previous[signal.Signals(signum)])
 
     previous = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
     try:

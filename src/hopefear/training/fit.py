@@ -42,7 +42,9 @@ class Progress:
     epoch: int = 0
     piece: int = 0
     history: list[Event] = field(default_factory=list)
-    before: dict[str, float] = field(default_factory=lambda: {"mistakes": 0, "updates": 0, "loss": 0.0})
+    before: dict[str, float] = field(
+        default_factory=lambda: {"mistakes": 0, "updates": 0, "loss": 0.0}
+    )
 
 
 def fit(
@@ -117,9 +119,14 @@ def fit(
                 seconds += time.perf_counter() - started
                 progress.piece += 1
                 last_piece = progress.piece == passes.n_pieces
-                emit({"epoch": progress.epoch + progress.piece / passes.n_pieces,
-                      **counts(trainer), **(_support(trainer) if trace else {})},
-                     final=last_piece)
+                emit(
+                    {
+                        "epoch": progress.epoch + progress.piece / passes.n_pieces,
+                        **counts(trainer),
+                        **(_support(trainer) if trace else {}),
+                    },
+                    final=last_piece,
+                )
                 if interruption:
                     _stop(checkpoints, identity, progress, trainer, stopping, best, interruption)
                 if checkpoints is not None and not last_piece and checkpoints.due():
@@ -153,8 +160,12 @@ class _Emitter:
 
 def counts(trainer: OnlineTrainer) -> Event:
     """What has happened so far, as events say it."""
-    return {"samples": trainer.examples, "updates": trainer.updates, "mistakes": trainer.mistakes,
-            "loss_sum": trainer.loss}
+    return {
+        "samples": trainer.examples,
+        "updates": trainer.updates,
+        "mistakes": trainer.mistakes,
+        "loss_sum": trainer.loss,
+    }
 
 
 def _support(trainer: OnlineTrainer) -> Event:
@@ -165,12 +176,19 @@ def _support(trainer: OnlineTrainer) -> Event:
 def _end_of_pass(progress: Progress, trainer: OnlineTrainer, evaluate: Any, n: int):
     """The event of a finished pass, and the predictor if it had to be made for it."""
     before = progress.before
-    event = {"epoch": progress.epoch + 1, **counts(trainer), **_support(trainer),
-             "loss": (trainer.loss - before["loss"]) / n,
-             "pass_mistakes": trainer.mistakes - before["mistakes"],
-             "pass_updates": trainer.updates - before["updates"]}
-    progress.before = {"mistakes": trainer.mistakes, "updates": trainer.updates,
-                       "loss": trainer.loss}
+    event = {
+        "epoch": progress.epoch + 1,
+        **counts(trainer),
+        **_support(trainer),
+        "loss": (trainer.loss - before["loss"]) / n,
+        "pass_mistakes": trainer.mistakes - before["mistakes"],
+        "pass_updates": trainer.updates - before["updates"],
+    }
+    progress.before = {
+        "mistakes": trainer.mistakes,
+        "updates": trainer.updates,
+        "loss": trainer.loss,
+    }
     predictor = None
     if evaluate is not None:
         predictor = trainer.predictor()
@@ -187,16 +205,23 @@ def _all_zero(trainer: OnlineTrainer) -> str:
     remedy = "l1 (or gravity) is too large for this data: make it smaller"
     if hasattr(trainer.state, "m") and type(rule).__name__ == "RDA" and trainer.ticks:
         largest = float(np.abs(trainer.state.m).max()) / trainer.ticks
-        remedy = (f"l1={rule.l1:g} is above the largest mean direction, {largest:.3g}: "
-                  f"try {largest / 10:.1g} or less")
-    return (f"all weights are zero after {trainer.updates:,} updates, so every score is a tie and "
-            f"every example an update, for ever; {remedy}")
+        remedy = (
+            f"l1={rule.l1:g} is above the largest mean direction, {largest:.3g}: "
+            f"try {largest / 10:.1g} or less"
+        )
+    return (
+        f"all weights are zero after {trainer.updates:,} updates, so every score is a tie and "
+        f"every example an update, for ever; {remedy}"
+    )
 
 
 def _header(identity: Event, progress: Progress, stopping: Stopping | None, best: Any) -> Event:
-    return {"identity": identity, "progress": asdict(progress),
-            "stopping": None if stopping is None else asdict(stopping),
-            "best": None if best is None else type(best).__name__}
+    return {
+        "identity": identity,
+        "progress": asdict(progress),
+        "stopping": None if stopping is None else asdict(stopping),
+        "best": None if best is None else type(best).__name__,
+    }
 
 
 def _save(checkpoints, identity, progress, trainer, stopping, best) -> None:
@@ -213,7 +238,8 @@ def _stop(checkpoints, identity, progress, trainer, stopping, best, interruption
         saved = f"saved in {checkpoints.folder}; the same command with --resume goes on"
     raise InterruptedTrainingError(
         f"interrupted in pass {progress.epoch + 1} after {trainer.examples:,} examples; {saved}",
-        interruption.signum)
+        interruption.signum,
+    )
 
 
 def _resumed(checkpoints, identity, trainer, stopping) -> tuple[Progress, Any]:
@@ -223,11 +249,17 @@ def _resumed(checkpoints, identity, trainer, stopping) -> tuple[Progress, Any]:
     header, arrays = found
     trainer.restore(arrays)
     if stopping is not None and header["stopping"] is not None:
-        stopping.best, stopping.best_epoch = (header["stopping"]["best"],
-                                              header["stopping"]["best_epoch"])
+        stopping.best, stopping.best_epoch = (
+            header["stopping"]["best"],
+            header["stopping"]["best_epoch"],
+        )
     best = None
     if header["best"] is not None:
-        best = predictor_from_arrays({name.removeprefix("best."): array
-                                      for name, array in arrays.items()
-                                      if name.startswith("best.")})
+        best = predictor_from_arrays(
+            {
+                name.removeprefix("best."): array
+                for name, array in arrays.items()
+                if name.startswith("best.")
+            }
+        )
     return Progress(**header["progress"]), best

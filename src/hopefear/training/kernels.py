@@ -19,8 +19,8 @@ from hopefear.interfaces import Row
 EXAMPLES, TICKS, UPDATES, MISTAKES, BROKEN = 0, 1, 2, 3, 4
 # Bits of an example's outcome.
 MISTAKEN, UPDATED = 1, 2
-# Examples come in random order, so their rows are never in the cache: ask for them ahead of time, in
-# two stages, since a row cannot be asked for before its place is known. Distances measured
+# Examples come in random order, so their rows are never in the cache: ask for them ahead of time,
+# in two stages, since a row cannot be asked for before its place is known. Distances measured
 # (docs/design.md).
 FAR, NEAR = 12, 6
 
@@ -78,8 +78,15 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
         if always or (mistaken and forced):
             readout.close(memory, state.clock)
             if forced:
-                a, b = rule.stride(structure, x, work.mu, state, work.loss[0], work.gap[0],
-                                   float(data.weights[order[n]]))
+                a, b = rule.stride(
+                    structure,
+                    x,
+                    work.mu,
+                    state,
+                    work.loss[0],
+                    work.gap[0],
+                    float(data.weights[order[n]]),
+                )
                 books = readout.now(memory)
                 structure.scatter(x, work.mu, Mover(rule, state, readout, memory, books, a, b))
                 counts[UPDATES] += 1

@@ -11,7 +11,6 @@ from hopefear.accounts import Account, start_afresh
 from hopefear.errors import HopefearError
 from hopefear.example import Workspace
 from hopefear.learner import Learner, describe
-from hopefear.training.predictors import LinearPredictor, VotedPredictor
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted, Votes
@@ -28,8 +27,10 @@ from hopefear.training.kernels import (
     settle,
     support,
 )
+from hopefear.training.predictors import LinearPredictor, VotedPredictor
 
-# Ticks between two settlings: rare enough to cost nothing beside the examples, few enough to stay small.
+# Ticks between two settlings: rare enough to cost nothing beside the examples, few enough to stay
+# small.
 _WINDOW = 1 << 16
 
 
@@ -71,33 +72,51 @@ class OnlineTrainer:
         self.memory = learner.readout.init_memory(self.n, max(_WINDOW, self.n // 64))
         self.tally = Tally(np.zeros(5, np.int64), np.zeros(1))
         parts = structure.n_parts()
-        self._work = Workspace(np.zeros(parts), np.zeros(parts), np.zeros(1, np.int64), np.zeros(1),
-                               np.zeros(1))
+        self._work = Workspace(
+            np.zeros(parts), np.zeros(parts), np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
+        )
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
-        """Learn from the rows of ``data`` named by ``order``; ``outcome`` takes a byte per example."""
+        """Learn from the rows named by ``order``; ``outcome`` takes a byte per example."""
         learner = self.learner
         if outcome is None:
             outcome = np.empty(order.size, np.uint8)
         done = 0
         while done < order.size:
-            self.memory = _with_room(self.memory, order.size - done,
-                                     lambda rest=order[done:]: self.structure.entries(data, rest))
-            done += learn(self.structure, learner.loss, learner.rule, learner.readout, self.state,
-                          self.memory, data, order[done:], self._work, self.tally, outcome[done:],
-                          learner.on == "every")
+            self.memory = _with_room(
+                self.memory,
+                order.size - done,
+                lambda rest=order[done:]: self.structure.entries(data, rest),
+            )
+            done += learn(
+                self.structure,
+                learner.loss,
+                learner.rule,
+                learner.readout,
+                self.state,
+                self.memory,
+                data,
+                order[done:],
+                self._work,
+                self.tally,
+                outcome[done:],
+                learner.on == "every",
+            )
             if self.tally.counts[BROKEN]:
                 raise DivergedError(
                     f"scores overflowed after {self.examples:,} examples with "
-                    f"{learner.signature()}; use a smaller rate, or scale the feature values")
+                    f"{learner.signature()}; use a smaller rate, or scale the feature values"
+                )
             if learner.readout.full(self.memory) or learner.rule.worn(self.state):
                 self.settle()
 
     def settle(self) -> None:
         """Bring the books up to date and empty them."""
         if isinstance(self._kept(), Votes) and self.learner.rule.worn(self.state):
-            raise HopefearError(f"{describe(self.learner.rule)} forgets so fast that past predictors "
-                                f"cannot be replayed; use a smaller l2 or rate, or readout=averaged")
+            raise HopefearError(
+                f"{describe(self.learner.rule)} forgets so fast that past predictors "
+                f"cannot be replayed; use a smaller l2 or rate, or readout=averaged"
+            )
         settle(self.learner.rule, self.learner.readout, self.state, self.memory, self.n)
         for account in _accounts(self.memory):
             start_afresh(account)
@@ -156,10 +175,15 @@ class OnlineTrainer:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything needed to go on later, as named arrays."""
-        return {f"{part}.{name}": array
-                for part, value in (("state", self.state), ("memory", _trimmed(self.memory)),
-                                    ("tally", self.tally))
-                for name, array in _flatten(value)}
+        return {
+            f"{part}.{name}": array
+            for part, value in (
+                ("state", self.state),
+                ("memory", _trimmed(self.memory)),
+                ("tally", self.tally),
+            )
+            for name, array in _flatten(value)
+        }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take up what ``arrays`` gave."""
@@ -188,20 +212,27 @@ def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _rebuild(like: Any, arrays: dict[str, np.ndarray], prefix: str) -> Any:
-    return type(like)(*(
-        _rebuild(field, arrays, f"{prefix}.{name}") if isinstance(field, tuple)
-        else np.array(arrays[f"{prefix}.{name}"], dtype=field.dtype)
-        for name, field in like._asdict().items()))
+    return type(like)(
+        *(
+            _rebuild(field, arrays, f"{prefix}.{name}")
+            if isinstance(field, tuple)
+            else np.array(arrays[f"{prefix}.{name}"], dtype=field.dtype)
+            for name, field in like._asdict().items()
+        )
+    )
 
 
 def _trimmed(memory: Any) -> Any:
     """Votes without the room kept for later; other memories as they are."""
     if isinstance(memory, Votes):
         ticks, entries = memory.counts
-        return memory._replace(survived=memory.survived[:ticks], drops=memory.drops[:ticks],
-                               ends=memory.ends[:ticks + 1],
-                               coordinates=memory.coordinates[:entries],
-                               lines=memory.lines[:entries])
+        return memory._replace(
+            survived=memory.survived[:ticks],
+            drops=memory.drops[:ticks],
+            ends=memory.ends[: ticks + 1],
+            coordinates=memory.coordinates[:entries],
+            lines=memory.lines[:entries],
+        )
     if hasattr(memory, "kept"):
         return memory._replace(kept=_trimmed(memory.kept))
     return memory
@@ -216,15 +247,17 @@ def _with_room(memory: Any, ticks: int, entries: Any) -> Any:
     need_ticks = int(memory.counts[0]) + ticks
     need_entries = int(memory.counts[1]) + entries()
     return memory._replace(
-        survived=_grown(memory.survived, need_ticks), drops=_grown(memory.drops, need_ticks),
+        survived=_grown(memory.survived, need_ticks),
+        drops=_grown(memory.drops, need_ticks),
         ends=_grown(memory.ends, need_ticks + 1),
         coordinates=_grown(memory.coordinates, need_entries),
-        lines=_grown(memory.lines, need_entries))
+        lines=_grown(memory.lines, need_entries),
+    )
 
 
 def _grown(array: np.ndarray, need: int) -> np.ndarray:
     if len(array) >= need:
         return array
     bigger = np.zeros((max(need, 2 * len(array)), *array.shape[1:]), array.dtype)
-    bigger[:len(array)] = array
+    bigger[: len(array)] = array
     return bigger

@@ -52,14 +52,24 @@ class Passes:
     [[0, 2, 2]]
     """
 
-    def __init__(self, dataset: SparseDataset, seed: int = 1, shuffle: bool = True,
-                 at_least: int = 1, by_content: bool = False) -> None:
+    def __init__(
+        self,
+        dataset: SparseDataset,
+        seed: int = 1,
+        shuffle: bool = True,
+        at_least: int = 1,
+        by_content: bool = False,
+    ) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
         values_per_row = max(1, dataset.rows.indices.size // max(1, len(dataset)))
         self._streamed = dataset.mapping is not None
         self._rows = max(1, (_BLOCK if self._streamed else _PIECE) // values_per_row)
-        self._unit = max(1.0, float(np.mean(dataset.rows.weights, dtype=np.float64)) / _VISITS
-                         if len(dataset) else 1.0)
+        self._unit = max(
+            1.0,
+            float(np.mean(dataset.rows.weights, dtype=np.float64)) / _VISITS
+            if len(dataset)
+            else 1.0,
+        )
         self._visits: np.ndarray | None = None
         if self._streamed:
             self.rows = dataset.rows
@@ -86,7 +96,7 @@ class Passes:
             else:
                 order = self._shuffled(visits, epoch, 0)
                 for start in range(skip * self._rows, self.n, self._rows):
-                    yield rows, order[start:start + self._rows]
+                    yield rows, order[start : start + self._rows]
 
     def means(self, measure: Callable[[SparseRows], np.ndarray]) -> np.ndarray:
         """Means over the examples, by weight, of the columns ``measure`` gives for each row.
@@ -148,8 +158,13 @@ def content_order(rows: SparseRows) -> np.ndarray:
     >>> [two.take(content_order(two.rows)).digest == one.take(content_order(one.rows)).digest]
     [True]
     """
-    hashes = row_hashes(rows.indptr, rows.indices, rows.values.view(np.uint32),
-                        rows.labels, rows.weights.view(np.uint32))
+    hashes = row_hashes(
+        rows.indptr,
+        rows.indices,
+        rows.values.view(np.uint32),
+        rows.labels,
+        rows.weights.view(np.uint32),
+    )
     return np.argsort(hashes)
 
 

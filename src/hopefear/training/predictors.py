@@ -36,13 +36,16 @@ class LinearPredictor:
     def arrays(self) -> dict[str, np.ndarray]:
         """Only the non-zero weights, with their coordinates."""
         ids = np.flatnonzero(self.weights)
-        return {"weights.ids": ids, "weights.values": self.weights[ids],
-                "weights.size": np.array([self.weights.size])}
+        return {
+            "weights.ids": ids,
+            "weights.values": self.weights[ids],
+            "weights.size": np.array([self.weights.size]),
+        }
 
 
 @dataclass(frozen=True)
 class VotedPredictor:
-    """All predictors there were, kept as changes of lines, ordered by coordinate and then by time."""
+    """All predictors there were, kept as changes of lines, by coordinate and then by time."""
 
     coordinates: np.ndarray  # int64[touched]: sorted
     starts: np.ndarray  # int64[touched + 1]
@@ -59,9 +62,14 @@ class VotedPredictor:
         sorted_ids = votes.coordinates[by_coordinate]
         heads = np.flatnonzero(np.diff(sorted_ids, prepend=-1))
         c = np.append(votes.survived, votes.lived[0])
-        return cls(sorted_ids[heads], np.append(heads, sorted_ids.size).astype(np.int64),
-                   ticks[by_coordinate], votes.lines[by_coordinate],
-                   np.append(votes.drops, clock[1]), np.append(0.0, np.cumsum(c)))
+        return cls(
+            sorted_ids[heads],
+            np.append(heads, sorted_ids.size).astype(np.int64),
+            ticks[by_coordinate],
+            votes.lines[by_coordinate],
+            np.append(votes.drops, clock[1]),
+            np.append(0.0, np.cumsum(c)),
+        )
 
     def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """(outputs with most votes, shares of the votes) of every row.
@@ -73,8 +81,19 @@ class VotedPredictor:
         longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
         width = structure.entries(data, longest) * structure.n_parts()
         room = Found(np.zeros(width, np.int64), np.zeros(width), np.zeros(1, np.int64))
-        count_votes(structure, structure.n_parts(), data, self.coordinates, self.starts, self.first, self.lines,
-                    self.drops, self.survived, room, votes)
+        count_votes(
+            structure,
+            structure.n_parts(),
+            data,
+            self.coordinates,
+            self.starts,
+            self.first,
+            self.lines,
+            self.drops,
+            self.survived,
+            room,
+            votes,
+        )
         votes /= max(1.0, float(self.survived[-1]))
         labels = votes.argmax(axis=1)
         scores = votes[:, 1:] - votes[:, :1] if structure.n_parts() == 1 else votes
@@ -87,8 +106,10 @@ class VotedPredictor:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything, by name."""
-        return {f"votes.{name}": getattr(self, name) for name in
-                ("coordinates", "starts", "first", "lines", "drops", "survived")}
+        return {
+            f"votes.{name}": getattr(self, name)
+            for name in ("coordinates", "starts", "first", "lines", "drops", "survived")
+        }
 
 
 Predictor = LinearPredictor | VotedPredictor
@@ -123,13 +144,18 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
         raise ModelError(f"the votes lack {error}") from error
     entries, predictors = votes.first.size, votes.drops.size
     sound = (
-        votes.starts.shape == (votes.coordinates.size + 1,) and votes.starts[0] == 0
-        and votes.starts[-1] == entries and votes.lines.shape == (entries, 3)
-        and predictors > 0 and votes.survived.shape == (predictors + 1,)
-        and bool(np.all(np.diff(votes.starts) >= 0)) and bool(np.all(np.diff(votes.drops) >= 0))
+        votes.starts.shape == (votes.coordinates.size + 1,)
+        and votes.starts[0] == 0
+        and votes.starts[-1] == entries
+        and votes.lines.shape == (entries, 3)
+        and predictors > 0
+        and votes.survived.shape == (predictors + 1,)
+        and bool(np.all(np.diff(votes.starts) >= 0))
+        and bool(np.all(np.diff(votes.drops) >= 0))
         and bool(np.all(np.diff(votes.coordinates) > 0))
-        and (entries == 0 or (0 <= votes.first.min() and votes.first.max() <= predictors))
-        and all(bool(np.all(np.isfinite(a))) for a in (votes.lines, votes.drops, votes.survived)))
+        and (entries == 0 or (votes.first.min() >= 0 and votes.first.max() <= predictors))
+        and all(bool(np.all(np.isfinite(a))) for a in (votes.lines, votes.drops, votes.survived))
+    )
     if not sound:
         raise ModelError("the votes contradict themselves")
     return votes
@@ -138,7 +164,7 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
 class Found(NamedTuple):
     ids: np.ndarray
     amounts: np.ndarray
-    count: np.ndarray
+    used: np.ndarray
 
 
 @component(Row)
@@ -148,15 +174,16 @@ class Collector(NamedTuple):
     found: Found
 
     def put(self, j, g):
-        n = self.found.count[0]
+        n = self.found.used[0]
         self.found.ids[n] = j
         self.found.amounts[n] = g
-        self.found.count[0] = n + 1
+        self.found.used[0] = n + 1
 
 
 @kernel
-def count_votes(structure, parts, data, coordinates, starts, first, lines, drops, survived, room,
-                votes):
+def count_votes(
+    structure, parts, data, coordinates, starts, first, lines, drops, survived, room, votes
+):
     """Add up, for every row, how often each output would have been predicted."""
     for i in range(votes.shape[0]):
         x = Example(data, i)
@@ -169,20 +196,20 @@ def count_votes(structure, parts, data, coordinates, starts, first, lines, drops
 def gather_events(structure, x, parts, coordinates, starts, first, lines, drops, room):
     """Births and deaths of all lines that score ``x``: (when, part, level, slope, +1 or -1).
 
-    While alive, a line adds ``level - slope * drop`` to the score of its part (up to the scale, which
-    is positive and common to all, so it changes no vote).
+    While alive, a line adds ``level - slope * drop`` to the score of its part (up to the scale,
+    which is positive and common to all, so it changes no vote).
     """
     mu = np.zeros(parts)
     total = 0
     owner = np.zeros(parts + 1, np.int64)
-    room.count[0] = 0
+    room.used[0] = 0
     for c in range(parts):
         mu[:] = 0.0
         mu[c] = 1.0
         structure.scatter(x, mu, Collector(room))
-        owner[c + 1] = room.count[0]
-    place = np.searchsorted(coordinates, room.ids[:room.count[0]])
-    for n in range(room.count[0]):
+        owner[c + 1] = room.used[0]
+    place = np.searchsorted(coordinates, room.ids[: room.used[0]])
+    for n in range(room.used[0]):
         if place[n] < coordinates.size and coordinates[place[n]] == room.ids[n]:
             total += starts[place[n] + 1] - starts[place[n]]
     when, part = np.empty(2 * total, np.int64), np.empty(2 * total, np.int64)

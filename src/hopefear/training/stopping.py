@@ -19,7 +19,8 @@ class Stopping:
     metric : str
         Name of the score, as evaluation reports it. Losses count as better when lower.
     patience : int
-        Passes without improvement before training stops. 0 never stops early, but still keeps the best.
+        Passes without improvement before training stops. 0 never stops early, but still keeps the
+        best.
 
     Examples
     --------
@@ -38,8 +39,9 @@ class Stopping:
     def see(self, epoch: int, scores: dict[str, float]) -> bool:
         """Take note of a pass; True when it is the best so far."""
         if self.metric not in scores:
-            raise HopefearError(f"no score {self.metric!r} to stop on; there are "
-                                f"{', '.join(sorted(scores))}")
+            raise HopefearError(
+                f"no score {self.metric!r} to stop on; there are {', '.join(sorted(scores))}"
+            )
         value = scores[self.metric]
         sign = -1.0 if self.metric in _LOSSES else 1.0
         if self.best is None or sign * value > sign * self.best:
