@@ -26,20 +26,22 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
 from hopefear.training import online
+from hopefear.training.bound_formulas import (
+    corollary_1,
+    inequality,
+    lemma_1,
+    mistake_bound,
+    regime,
+    regret_bound,
+)
 from hopefear.training.bounds import (
     Observation,
     best_scaled,
     bound_report,
     comparator_loss,
-    corollary_1,
-    inequality,
-    lemma_1,
-    mistake_bound,
     mistaken,
     observe,
     radius,
-    regime,
-    regret_bound,
     relative_strength,
 )
 
