@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -240,7 +241,9 @@ def origin(name: str, learner: Learner) -> dict[str, Any]:
     """The learner's name and all its parameters."""
     parts = ("loss", "rule", "readout")
     return {"learner": name, "on": learner.on,
-            "parameters": {part: getattr(learner, part)._asdict() for part in parts}}
+            "parameters": {part: {key: value if math.isfinite(value) else str(value)  # no JSON
+                                  for key, value in getattr(learner, part)._asdict().items()}
+                           for part in parts}}
 
 
 def model_of(trainer: OnlineTrainer, name: str, classes: tuple[str, ...],
