@@ -16,7 +16,7 @@ from hopefear.report.tables import Best, value_text
 
 _LOWER_IS_BETTER = ("error", "loss", "perplexity", "mistakes", "cost", "risk", "nnz")
 _BOUND_COLUMNS = {
-    "mistakes": "mistakes", "theorem1": "Theorem 1", "corollary1": "Corollary 1",
+    "mistakes": "mistakes", "theorem1": "Theorem 1", "corollary1": "error, Corollary 1",
     "delta": "Δ(u)", "delta_bar": "Δ̄(u)", "R": "R", "G": "G",
     "comparator_norm": "‖u‖", "comparator_loss": "loss of u", "regime": "regime",
 }
@@ -98,12 +98,12 @@ def _bounds(page: Page, runs: Sequence[Run]) -> None:
     if not bounded:
         return
     page.section("Mistakes against the bounds")
-    page.text("The bounds limit the mistakes of a run in terms of a comparator u, whatever the "
-              "order of the data. A curve of mistakes stays below its bounds wherever their "
-              "assumptions hold.")
+    page.text("Theorem 1 limits the mistakes of a run in terms of a comparator u, whatever the "
+              "order of the data; Corollary 1 turns that into a probability of error on new data. "
+              "A curve of mistakes stays below its bound unless the regime is vacuous.")
     plots = []
     for run in bounded:
-        curves = {key: run.curve("bound", key) for key in ("mistakes", "theorem1", "corollary1")}
+        curves = {key: run.curve("bound", key) for key in ("mistakes", "theorem1")}
         if not curves["mistakes"][1]:
             curves["mistakes"] = run.curve("mistakes")
         tops = [max(y) for _, y in curves.values() if y]
