@@ -29,7 +29,7 @@ def announced(console: Console, what: str = "this learner") -> Iterator[Compilat
 
         def on_start(self, _: Any) -> None:
             if not self.told:
-                console.say(f"compiling kernels for {what}, once: ~10 s")
+                console.say(f"compiling kernels for {what}, once: ~5 s")
             self.told, self.depth = True, self.depth + 1
             if self.depth == 1:
                 self.begun = time.perf_counter()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hopefear.cli.guard import write_out
 from hopefear.errors import HopefearError
 
 
@@ -61,7 +62,7 @@ def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on standard output, without NaN or infinity, which JSON lacks."""
     from hopefear.training.events import plain
 
-    print(json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+    write_out(json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def check_output(path: str) -> None:

@@ -22,16 +22,35 @@ class Terminated(BaseException):
     """SIGTERM, as an exception: what is half written is cleaned up on the way out."""
 
 
+class OutputError(HopefearError):
+    """Standard output does not take what it is given."""
+
+
+def write_out(content: str | bytes) -> None:
+    """Put text or bytes on standard output, now; a full disk is told as one."""
+    try:
+        if isinstance(content, bytes):
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(content)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"cannot write standard output: {reason}") from error
+
+
 def guarded(action: Callable[[], int], debug: bool = False) -> int:
     """Run ``action`` and turn whatever it raises into a message and a status."""
     with _warnings_in_a_line(), _terminable():
         try:
             status = action()
-            sys.stdout.flush()
+            write_out("")
             return status
         except SystemExit as stop:
             return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
-        except BrokenPipeError:
+        except BrokenPipeError:  # before OSError, of which it is one
             _forget_output()
             return 128 + signal.SIGPIPE
         except BaseException as error:
@@ -39,7 +58,7 @@ def guarded(action: Callable[[], int], debug: bool = False) -> int:
                 traceback.print_exc()
             status, message = explained(error)
             complain(message)
-            if isinstance(error, OSError):
+            if isinstance(error, OutputError):
                 _forget_output()
             return status
 
@@ -65,8 +84,8 @@ def explained(error: BaseException) -> tuple[int, str]:
             "features --hash-bits N or --min-count N"
         )
     if isinstance(error, OSError):
-        place = error.filename if error.filename is not None else "standard output"
-        return 1, f"{place}: {error.strerror or error}"
+        place = "" if error.filename is None else f"{error.filename}: "
+        return 1, f"{place}{error.strerror or error}"
     return 1, (
         f"internal error, please report it: {type(error).__name__}: {error} (--debug shows where)"
     )

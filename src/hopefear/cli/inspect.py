@@ -90,6 +90,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     collisions = facts.get("hash_collisions")
     names = ", ".join(facts["classes"][:8]) + (", …" if len(facts["classes"]) > 8 else "")
     last = training.get("last_nnz")
+    kept = "" if last is None else f"; the last weights had {last:,}"
     console.pairs(
         {
             "model": facts["model"] + (f"  ({size:,} bytes)" if size else ""),
@@ -97,23 +98,15 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
             "features": f"{facts['features']:,} ({facts['feature_kind']})",
             "hash collisions": None if collisions is None else f"{collisions:.2f} %",
             "non-zeros": f"{facts['nnz']:,} of {facts['coordinates']:,} weights "
-            f"({facts['density']:.3g} %)"
-            + (f"; the last weights had {last:,}" if last is not None else ""),
+            f"({facts['density']:.3g} %){kept}",
             "votes": votes
             and f"{votes['predictors']:,} predictors, kept as "
             f"{votes['entries']:,} changes of weights; they saw {votes['examples']:,.0f} examples",
             "intercept": f"{facts['intercept']:.6g}",
             "rows": f"values {facts['transform']['values']}, norm {facts['transform']['norm']}",
             "learner": about.get("learner"),
-            "data": None
-            if not data
-            else f"{data['source']}: {data['examples']:,} examples, "
-            f"{data['features']:,} features, sha256 {data['digest'][:16]}…",
-            "training": None
-            if not training
-            else f"{training['examples']:,} examples, "
-            f"{training['updates']:,} updates, "
-            f"{training['mistakes']:,} mistakes",
+            "data": _listed(data, "source", "examples", "features", "digest"),
+            "training": _listed(training, "examples", "updates", "mistakes"),
             "best pass": training.get("best_epoch"),
             "signature": facts["signature"],
         }
@@ -127,3 +120,9 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         if features:
             console.say(f"\n{name}")
             console.table(["  feature", "weight"], [[f"  {f}", f"{w:.4f}"] for f, w in features])
+
+
+def _listed(values: Any, *keys: str) -> str | None:
+    """What is there of some keys, in words; models made elsewhere may lack any."""
+    found = [(key, values[key]) for key in keys if values.get(key) is not None]
+    return ", ".join(f"{key} {f'{v:,}' if isinstance(v, int) else v}" for key, v in found) or None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
+from hopefear.cli.guard import write_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,8 +72,7 @@ def run(args: argparse.Namespace) -> int:
         lines = _lines(model, args, report)
         if args.output == "-":
             for text in lines:
-                sys.stdout.write(text)
-            sys.stdout.flush()
+                write_out(text)
         else:
             write_atomically(args.output, (text.encode() for text in lines))
     tell_skipped(report, console)

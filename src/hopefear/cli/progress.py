@@ -17,14 +17,12 @@ class Watcher:
         Where lines go.
     epochs : int
         Passes at most.
-    examples : int
-        Examples of a pass.
     metric : str
         Score on held-out data to show.
     """
 
-    def __init__(self, console: Console, epochs: int, examples: int, metric: str = "error") -> None:
-        self.console, self.epochs, self.examples, self.metric = console, epochs, examples, metric
+    def __init__(self, console: Console, epochs: int, metric: str = "error") -> None:
+        self.console, self.epochs, self.metric = console, epochs, metric
         self._bar: Any = None
         self._shown = {"nnz": "", "dev": ""}
         self._before = (time.perf_counter(), 0)
@@ -48,7 +46,7 @@ class Watcher:
             self._bar.start()
             self._task = self._bar.add_task(
                 "",
-                total=self.epochs * self.examples,
+                total=self.epochs,
                 number="1",
                 speed="",
                 mistakes="–",
@@ -70,7 +68,7 @@ class Watcher:
         if self._bar is not None:
             self._bar.update(
                 self._task,
-                completed=event["samples"],
+                completed=event["epoch"],
                 speed=self._speed(event),
                 number=f"{int(-(-event['epoch'] // 1))}/{self.epochs}",
                 mistakes=f"{100.0 * event['mistakes'] / event['samples']:.2f} %",
@@ -81,7 +79,7 @@ class Watcher:
 
     def _line(self, event: dict[str, Any]) -> None:
         text = (
-            f"pass {event['epoch']}: mistakes {100 * event['pass_mistakes'] / self.examples:.2f} %"
+            f"pass {event['epoch']}: mistakes {online_error(event):.2f} %"
             f"{self._shown['nnz']}{self._shown['dev']}{_bound(event)}, "
             f"{event['seconds']:.2f} s"
         )
@@ -94,6 +92,11 @@ class Watcher:
         now, (then, samples) = time.perf_counter(), self._before
         self._before = (now, event["samples"])
         return f"{(event['samples'] - samples) / max(now - then, 1e-9):,.0f} examples/s, "
+
+
+def online_error(event: dict[str, Any]) -> float:
+    """Mistakes of a pass in percent; examples of weight above one come more than once."""
+    return 100.0 * event["pass_mistakes"] * event["epoch"] / event["samples"]
 
 
 def _bound(event: dict[str, Any]) -> str:

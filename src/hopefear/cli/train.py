@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output, percent, print_json
+from hopefear.cli.guard import write_out
 from hopefear.cli.verbs import task_argument
 from hopefear.errors import HopefearError
 
@@ -164,11 +165,15 @@ def _train(
     dev: SparseDataset | None,
     prepared: bool,
 ) -> tuple[Trained, Any]:
-    from hopefear.classification import DEFAULT_LEARNER, train
+    from hopefear.classification import DEFAULT_LEARNER, check_labels, train
     from hopefear.cli.progress import Watcher
+    from hopefear.recipes import recipe
     from hopefear.training.stopping import Stopping
 
     learner = args.learner or DEFAULT_LEARNER
+    # What cannot work is told before anything is written.
+    check_labels(data)
+    recipe(learner).build(**dict(args.param))
     metric = args.metric or "accuracy"
     stopping = None
     if dev is not None:
@@ -187,9 +192,7 @@ def _train(
             listeners.append(log)
         if args.bounds:
             listeners.append(lambda event: bound.update(event.get("bound") or {}))
-        listeners.append(
-            scope.enter_context(Watcher(console, args.epochs, len(data), args.metric or "error"))
-        )
+        listeners.append(scope.enter_context(Watcher(console, args.epochs, args.metric or "error")))
         trained = train(
             data,
             learner,
@@ -258,8 +261,7 @@ def _comparator(path: str) -> Any:
 
 def _save(args: argparse.Namespace, trained: Trained) -> None:
     if args.model == "-":
-        sys.stdout.buffer.write(trained.model.to_bytes())
-        sys.stdout.buffer.flush()
+        write_out(trained.model.to_bytes())
     else:
         trained.model.save(args.model)
     if args.checkpoint:
@@ -308,6 +310,8 @@ def _result(
     skipped: int,
     bound: Any,
 ) -> dict[str, Any]:
+    from hopefear.cli.progress import online_error
+
     trainer, history = trained.fit.trainer, trained.fit.history
     best = trained.fit.best_epoch
     dev = next((e["dev"] for e in history if e["epoch"] == best), None)
@@ -326,7 +330,7 @@ def _result(
         "last_nnz": trainer.support()[0],
         "updates": trainer.updates,
         "mistakes": trainer.mistakes,
-        "online_error": 100.0 * history[-1]["pass_mistakes"] / len(data),
+        "online_error": online_error(history[-1]),
         "loss": history[-1]["loss"],
         "dev": dev,
         "bound": bound,

@@ -1,0 +1,198 @@
+"""Bad input by way of the command: one line, its place, status 1, nothing half written."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from hopefear import storage
+from hopefear.cli import main
+from hopefear.data.generators import sparse_linear
+from hopefear.data.write_svmlight import write_svmlight
+
+GOOD = b"1 1:1 2:0.5\n-1 2:1\n"
+BAD_LINES = {
+    "ragged": (b"1 1:2 3\n", "id:value"),
+    "no number": (b"1 1:x\n", "number"),
+    "no label": (b"one 1:2\n", "label"),
+    "nan": (b"1 1:nan\n", "finite"),
+    "inf": (b"1 1:1e999\n", "finite"),
+    "negative id": (b"1 -1:2\n", "feature id"),
+    "huge id": (b"1 9223372036854775808:1\n", "2**63"),
+    "duplicate id": (b"1 1:1 1:2\n", "once"),
+    "unsorted ids": (b"1 3:1 2:1\n", "rising"),
+    "binary": (b"\x00\x01\x02\xff\xfe\n", "label"),
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    data = sparse_linear(200, 30, per_row=(3, 8), true_weights=10, seed=2).dataset()
+    write_svmlight(folder / "train.svm", data)
+    path = folder / "good.model"
+    assert main(["train", "classify", "--quiet", "--train", str(folder / "train.svm"), "--model",
+                 str(path)]) == 0  # fmt: skip
+    return path
+
+
+@pytest.fixture
+def refused(tmp_path, capsys, monkeypatch, model):
+    """Each verb must refuse a file with one line that says all of ``told``."""
+    monkeypatch.chdir(tmp_path)
+
+    def check(name, *told, verbs=("train", "predict", "evaluate")):
+        commands = {
+            "train": ["train", "classify", "--train", name, "--model", "out.model", "--quiet",
+                      "--run", "run", "--checkpoint", "state"],
+            "predict": ["predict", "--model", str(model), "--input", name, "--output", "out.txt"],
+            "evaluate": ["evaluate", "--model", str(model), "--data", name, "--json"],
+        }  # fmt: skip
+        before = set(tmp_path.iterdir())
+        for verb in verbs:
+            capsys.readouterr()
+            assert main(commands[verb]) == 1, verb
+            out, err = capsys.readouterr()
+            assert out == "", verb
+            assert err.startswith("hopefear: "), err
+            assert err.count("\n") == 1, err
+            for word in told:
+                assert word in err, (verb, err)
+            assert set(tmp_path.iterdir()) == before, verb
+
+    return check
+
+
+@pytest.mark.parametrize("kind", BAD_LINES)
+def test_bad_lines_are_told_with_their_place(refused, tmp_path, kind):
+    line, told = BAD_LINES[kind]
+    (tmp_path / "bad.svm").write_bytes(GOOD + line + GOOD)
+    refused("bad.svm", "bad.svm:3: ", told)
+
+
+@pytest.mark.parametrize("kind", BAD_LINES)
+def test_bad_lines_can_be_skipped_counted_and_listed(tmp_path, capsys, monkeypatch, model, kind):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.svm").write_bytes(GOOD + BAD_LINES[kind][0] + GOOD)
+    argv = ["evaluate", "--model", str(model), "--data", "bad.svm", "--on-error", "skip"]
+    assert main(argv) == 0
+    err = capsys.readouterr().err
+    assert "1 bad lines skipped" in err and "bad.svm:3: " in err
+
+
+def test_files_that_are_empty_absent_or_cut_short(refused, tmp_path):
+    (tmp_path / "empty.svm").touch()
+    refused("empty.svm", "empty.svm", "at least one row")
+    refused("absent.svm", "absent.svm", "No such file")
+    refused(".", "cannot be read")
+    (tmp_path / "cut.svm.gz").write_bytes(gzip.compress(GOOD * 5000)[:-20])
+    refused("cut.svm.gz", "cut.svm.gz", "cut short")
+    (tmp_path / "plain.gz").write_bytes(GOOD)
+    refused("plain.gz", "plain.gz", "gzip")
+
+
+def test_one_class_only(refused, tmp_path):
+    (tmp_path / "one.svm").write_bytes(b"1 1:1\n1 2:1\n")
+    refused("one.svm", "one.svm", "two classes", verbs=["train"])
+
+
+def test_a_label_that_training_never_saw(refused, tmp_path, model, capsys):
+    (tmp_path / "new.svm").write_bytes(GOOD + b"3 1:1\n")
+    refused("new.svm", "new.svm:3: ", "'3'", verbs=["evaluate"])
+    assert main(["predict", "--model", str(model), "--input", "new.svm"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    train = ["train", "classify", "--train", str(model.parent / "train.svm"), "--dev", "new.svm",
+             "--model", "x.model"]  # fmt: skip
+    assert main(train) == 1
+    assert "new.svm:3: " in capsys.readouterr().err
+
+
+def test_text_has_its_own_mistakes(refused, tmp_path):
+    (tmp_path / "ragged.tsv").write_bytes(b"pos\tgood\nneg bad\n")
+    refused("ragged.tsv", "ragged.tsv:2: ", "<TAB>", verbs=["train"])
+    (tmp_path / "latin.tsv").write_bytes(b"pos\tgood\nneg\tcaf\xe9\n")
+    refused("latin.tsv", "latin.tsv:2: ", "UTF-8", verbs=["train"])
+
+
+def test_models_of_another_kind_task_version_or_none(tmp_path, capsys, model):
+    data = model.read_bytes()
+    newer = bytearray(data)
+    newer[8] += 1
+    cases = {
+        "junk": (b"\x93junk" * 100, "model"),
+        "empty": (b"", "empty"),
+        "cut": (data[:-10], "truncated"),
+        "changed": (data[:300] + bytes([data[300] ^ 1]) + data[301:], ""),
+        "newer": (bytes(newer), ""),
+        "other task": (storage.pack({"task": "tag"}, {}, kind="model"), "'tag'"),
+        "checkpoint": (storage.pack({}, {}, kind="checkpoint"), "checkpoint"),
+    }
+    (tmp_path / "good.svm").write_bytes(GOOD)
+    for name, (content, told) in cases.items():
+        path = tmp_path / f"{name}.model"
+        path.write_bytes(content)
+        for argv in (
+            ["predict", "--model", path, "--input", tmp_path / "good.svm"],
+            ["evaluate", "--model", path, "--data", tmp_path / "good.svm"],
+            ["inspect", "--model", path],
+        ):
+            assert main(list(map(str, argv))) == 1, name
+            out, err = capsys.readouterr()
+            assert out == "" and err.count("\n") == 1 and told in err, (name, err)
+
+
+def test_unwritable_outputs_are_told_before_the_work(tmp_path, capsys, model):
+    train = str(model.parent / "train.svm")
+    for argv, told in (
+        (["train", "classify", "--train", train, "--model", str(tmp_path)], "folder"),
+        (["train", "classify", "--train", train, "--model", f"{tmp_path}/no/m"], "no folder"),
+        (["predict", "--model", str(model), "--input", train, "--output", f"{tmp_path}/no/x"],
+         "no folder"),
+        (["compare", "classify", "--train", train, "--test", train, "--learners", "rda",
+          "--report", f"{tmp_path}/no/x.html"], "no folder"),
+        (["report", "absent", "--out", f"{tmp_path}/r.html"], "run.json"),
+        (["report", "absent", "--out", f"{tmp_path}/no/r.html"], "no folder"),
+    ):  # fmt: skip
+        assert main(argv) == 1
+        out, err = capsys.readouterr()
+        assert out == "" and err.count("\n") == 1 and told in err, err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--learner", "vdra"], "did you mean 'vrda'"),
+        (["-p", "l11=1"], "did you mean 'l1'"),
+        (["-p", "l1=-1"], "negative"),
+        (["-p", "l1=x"], "a number"),
+        (["-p", "readout=mean"], "readout"),
+        (["--dev", "train.svm", "--metric", "bleu"], "'bleu'"),
+        (["--learner", "cw", "-p", "loss=logistic"], "ConfidenceWeighted"),
+        (["--learner", "vrda", "--bounds", "--cache", "c.cache"], "in memory"),
+    ],
+)
+def test_impossible_wishes(capsys, model, monkeypatch, extra, told):
+    monkeypatch.chdir(model.parent)
+    assert main(["train", "classify", "--quiet", "--train", "train.svm", "--model", "x.model",
+                 *extra]) == 1  # fmt: skip
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and told in err
+    assert not (model.parent / "x.model").exists()
+
+
+def test_a_strangling_penalty_warns_in_one_line(capsys, model, monkeypatch):
+    monkeypatch.chdir(model.parent)
+    assert main(["train", "classify", "--quiet", "--train", "train.svm", "--model", "zero.model",
+                 "--learner", "vrda", "-p", "l1=10"]) == 0  # fmt: skip
+    err = capsys.readouterr().err
+    assert err.startswith("hopefear: warning: all weights are zero") and err.count("\n") == 1
+
+
+def test_debug_shows_where(capsys, tmp_path):
+    argv = ["train", "classify", "--train", str(tmp_path / "no"), "--model", str(tmp_path / "m")]
+    assert main([*argv, "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+    assert main(argv) == 1
+    assert "Traceback" not in capsys.readouterr().err

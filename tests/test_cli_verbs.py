@@ -1,0 +1,365 @@
+"""Every verb as a user types it, in one process."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import sys
+
+import numpy as np
+import pytest
+
+from hopefear.cli import main
+from hopefear.data.generators import sparse_linear
+from hopefear.data.write_svmlight import write_svmlight
+from hopefear.model import Model
+
+TEXTS = ["good fun and good cheer", "a bad film", "not bad at all", "dull and bad", "great fun",
+         "boring dull plot"]  # fmt: skip
+LABELS = ["pos", "neg", "pos", "neg", "pos", "neg"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("cli")
+    for classes in (2, 4):
+        first, rest = sparse_linear(
+            700, 120, per_row=(4, 12), true_weights=40, classes=classes, seed=5
+        ).split(500)
+        write_svmlight(place / f"train{classes}.svm", first.dataset())
+        write_svmlight(place / f"test{classes}.svm", rest.dataset())
+    lines = [f"{label}\t{text}" for label, text in zip(LABELS, TEXTS, strict=True)] * 5
+    (place / "train.tsv").write_text("\n".join(lines) + "\n")
+    for argv in (
+        ["--train", place / "train2.svm", "--model", place / "two.model"],
+        ["--train", place / "train4.svm", "--model", place / "four.model"],
+        ["--train", place / "train.tsv", "--ngrams", "2", "--model", place / "text.model"],
+    ):
+        assert main(["train", "classify", "--quiet", *map(str, argv)]) == 0
+    return place
+
+
+@pytest.fixture
+def run(folder, capsys, monkeypatch):
+    """Call the command in the folder: (status, standard output, standard error)."""
+    monkeypatch.chdir(folder)
+
+    def call(*argv, stdin=b""):
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        status = main([str(word) for word in argv])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_train_says_what_it_made(run):
+    status, out, err = run("train", "classify", "--train", "train2.svm", "--dev", "test2.svm",
+                           "--epochs", 4, "--model", "a.model")  # fmt: skip
+    assert (status, out) == (0, "")
+    for word in ("500 examples", "pass 1:", "dev error", "non-zeros", "updates", "a.model",
+                 "signature", "rule:"):  # fmt: skip
+        assert word in err
+    assert "Traceback" not in err
+
+
+def test_train_json_is_one_object_and_quiet_is_quiet(run):
+    status, out, err = run("train", "classify", "--train", "train2.svm", "--dev", "test2.svm",
+                           "--model", "a.model", "--json", "--quiet")  # fmt: skip
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert found["nnz"] == Model.load("a.model").nnz
+    assert found["best_epoch"] == max(range(1, 6), key=lambda e: (_dev(e), -e))
+    assert 50 < found["dev"]["accuracy"] <= 100
+
+
+def _lines(run):
+    return (run / "events.jsonl").read_text().splitlines()
+
+
+def _dev(epoch):
+    history = Model.load("a.model").about["training"]["history"]
+    return next(e["dev"]["accuracy"] for e in history if e["epoch"] == epoch)
+
+
+def test_early_stopping_keeps_the_best_model(run):
+    _, out, _ = run("train", "classify", "--train", "train2.svm", "--dev", "test2.svm", "--epochs",
+                    30, "--patience", 2, "--model", "early.model", "--json")  # fmt: skip
+    stopped = json.loads(out)
+    assert stopped["epochs"] < 30
+    _, out, _ = run("evaluate", "--model", "early.model", "--data", "test2.svm", "--json")
+    assert json.loads(out)["accuracy"] == pytest.approx(stopped["dev"]["accuracy"])
+
+
+def test_same_command_same_bytes_and_the_run_folder_changes_nothing(run, folder):
+    plain = ["train", "classify", "--train", "train4.svm", "--learner", "vrda", "--epochs", 2]
+    run(*plain, "--model", "one.model")
+    run(*plain, "--model", "two-again.model", "--run", "runs/again", "--checkpoint", "state")
+    assert (folder / "one.model").read_bytes() == (folder / "two-again.model").read_bytes()
+    assert not list((folder / "state").glob("checkpoint.*")), "left behind after success"
+
+
+def test_parameters_and_parts_reach_the_learner(run):
+    run("train", "classify", "--train", "train2.svm", "--learner", "vrda", "-p", "l1=0.001", "-p",
+        "loss=logistic", "-p", "readout=last", "--model", "p.model")  # fmt: skip
+    signature = Model.load("p.model").signature
+    assert "loss:logistic" in signature and "l1=0.001" in signature and "readout:last" in signature
+
+
+def test_transforms_intercept_and_class_weights(run):
+    run("train", "classify", "--train", "train2.svm", "--values", "log", "--norm", "none",
+        "--intercept", "0.5", "--class-weight", "1=2,-1=0.5", "--model", "t.model")  # fmt: skip
+    model = Model.load("t.model")
+    assert dict(model.transform) == {"values": "log", "norm": "none"}
+    assert model.structure.bias == 0.5
+    assert main(["train", "classify", "--train", "train2.svm", "--class-weight", "7=2", "--model",
+                 "x.model"]) == 1  # fmt: skip
+
+
+def test_norm_is_l2_by_default(folder):
+    assert Model.load(folder / "two.model").transform["norm"] == "l2"
+
+
+def test_names_come_back(run, folder):
+    (folder / "names.txt").write_text("".join(f"word{i}\n" for i in range(1, 200)))
+    run("train", "classify", "--train", "train2.svm", "--names", "names.txt", "--model", "n.model")
+    status, _, err = run("inspect", "--model", "n.model", "--top", 3)
+    assert status == 0 and "word" in err
+
+
+def test_cache_is_built_used_again_and_refreshed(run, folder):
+    argv = ["train", "classify", "--train", "cached.svm", "--cache", "c.cache", "--learner",
+            "perceptron", "--model", "c.model"]  # fmt: skip
+    (folder / "cached.svm").write_bytes((folder / "train2.svm").read_bytes())
+    _, _, err = run(*argv)
+    assert "building the cache" in err
+    first = (folder / "c.model").read_bytes()
+    _, _, err = run(*argv, "--class-weight", "balanced")
+    assert "used again" in err
+    _, _, err = run(*argv)
+    assert (folder / "c.model").read_bytes() == first
+    with open(folder / "cached.svm", "a") as file:
+        file.write("1 1:1\n")
+    _, _, err = run(*argv)
+    assert "again" in err and "501 examples" in err
+    status, _, err = run(*argv[:5], "cached.svm", *argv[6:])
+    assert status == 1 and "is no cache" in err
+    assert (folder / "cached.svm").read_text().endswith("1 1:1\n"), "a user's file was overwritten"
+
+
+def test_bounds_are_shown_and_hold(run, folder):
+    status, out, err = run("train", "classify", "--train", "train2.svm", "--learner", "vrda",
+                           "--bounds", "--run", "runs/bounds", "--model", "b.model",
+                           "--json", "--epochs", 2)  # fmt: skip
+    assert status == 0 and "Theorem 1" in err
+    bound = json.loads(out)["bound"]
+    assert bound["holds"] and bound["mistakes"] <= bound["theorem1"]
+    events = [json.loads(line) for line in _lines(folder / "runs/bounds")]
+    assert len(events) == 40 and all(e["bound"]["holds"] for e in events)
+    run("train", "classify", "--train", "train2.svm", "--learner", "vrda", "--model", "nb.model",
+        "--epochs", 2)  # fmt: skip
+    assert (folder / "b.model").read_bytes() == (folder / "nb.model").read_bytes()
+    status, out, _ = run("train", "classify", "--train", "train2.svm", "--learner", "vrda",
+                         "--bounds", "--comparator", "nb.model", "--model", "b2.model",
+                         "--json")  # fmt: skip
+    assert status == 0 and json.loads(out)["bound"]["holds"]
+    status, _, err = run("train", "classify", "--train", "train2.svm", "--bounds", "--model", "x")
+    assert status == 1 and "RDA" in err
+
+
+def test_report_of_runs(run, folder):
+    run("train", "classify", "--train", "train2.svm", "--run", "runs/r1", "--model", "r.model")
+    status, out, _ = run("report", "runs/r1", "--out", "runs.html")
+    assert (status, out) == (0, "")
+    assert "adagrad-rda" in (folder / "runs.html").read_text()
+    settings = json.loads((folder / "runs/r1/run.json").read_text())
+    assert settings["signature"] == Model.load("r.model").signature
+    samples = [json.loads(line)["samples"] for line in _lines(folder / "runs/r1")]
+    assert samples == sorted(samples) and samples[-1] == 5 * 500
+
+
+@pytest.mark.parametrize("which", ["2", "4"])
+def test_predict_gives_a_label_a_line_however_the_file_is_packed(run, folder, which):
+    model = {"2": "two.model", "4": "four.model"}[which]
+    text = (folder / f"test{which}.svm").read_bytes()
+    status, out, err = run("predict", "--model", model, "--input", f"test{which}.svm", "--quiet")
+    assert (status, err) == (0, "")
+    assert len(out.splitlines()) == 200
+    assert set(out.split()) <= set(Model.load(model).classes)
+    (folder / "packed").write_bytes(gzip.compress(text))
+    (folder / "packed.xz").write_bytes(lzma.compress(text))
+    bare = b"\n".join(line.split(b" ", 1)[1] for line in text.splitlines())
+    for name, stdin in (("packed", b""), ("packed.xz", b""), ("-", text), ("-", bare)):
+        assert run("predict", "--model", model, "--input", name, stdin=stdin)[1] == out
+    run("predict", "--model", model, "--input", f"test{which}.svm", "--output", "labels.txt")
+    assert (folder / "labels.txt").read_text() == out
+
+
+def test_probabilities_and_nbest_agree_with_the_model(run):
+    _, labels, _ = run("predict", "--model", "four.model", "--input", "test4.svm")
+    _, out, _ = run("predict", "--model", "four.model", "--input", "test4.svm", "--proba")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[0] for row in rows] == labels.split()
+    shares = np.array([[float(cell.rpartition(":")[2]) for cell in row[1:]] for row in rows])
+    assert shares.shape == (200, 4)
+    assert np.allclose(shares.sum(axis=1), 1.0, atol=1e-4)
+    _, out, _ = run("predict", "--model", "four.model", "--input", "test4.svm", "--nbest", 2)
+    best = [[cell.rpartition(":") for cell in line.split("\t")] for line in out.splitlines()]
+    assert [row[0][0] for row in best] == labels.split()
+    assert all(len(row) == 2 and float(row[0][2]) >= float(row[1][2]) for row in best)
+    _, out, _ = run("predict", "--model", "two.model", "--input", "test2.svm", "--nbest", 9,
+                    "--proba")  # fmt: skip
+    first = out.splitlines()[0].split("\t")
+    assert sum(float(cell.rpartition(":")[2]) for cell in first) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_text_models_read_text(run):
+    _, out, err = run("predict", "--model", "text.model", "--input", "-",
+                      stdin=b"good fun\nbad dull thing\n")  # fmt: skip
+    assert out == "pos\nneg\n"
+    assert "never seen" in err
+    _, out, _ = run("evaluate", "--model", "text.model", "--data", "train.tsv", "--json")
+    assert json.loads(out)["accuracy"] == 100.0
+    _, _, err = run("inspect", "--model", "text.model", "--top", 2)
+    assert "good" in err or "fun" in err
+
+
+def test_hashed_text(run):
+    run("train", "classify", "--train", "train.tsv", "--hash-bits", 8, "--model", "h.model")
+    _, out, _ = run("inspect", "--model", "h.model", "--json")
+    found = json.loads(out)
+    assert found["features"] == 256 and 0 <= found["hash_collisions"] <= 100
+
+
+def test_evaluate_json_has_the_usual_names(run):
+    status, out, err = run("evaluate", "--model", "two.model", "--data", "test2.svm", "--json",
+                           "--quiet")  # fmt: skip
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    for name in ("accuracy", "error", "f1", "precision", "recall", "log_loss", "nnz", "examples",
+                 "signature"):  # fmt: skip
+        assert name in found
+    assert found["accuracy"] + found["error"] == pytest.approx(100)
+    low, high = found["accuracy_interval"]
+    assert low < found["accuracy"] < high
+    _, labels, _ = run("predict", "--model", "two.model", "--input", "test2.svm")
+    with open("test2.svm") as file:
+        gold = [line.split()[0].lstrip("+") for line in file]
+    right = sum(a == b for a, b in zip(gold, labels.split(), strict=True))
+    assert found["accuracy"] == pytest.approx(100 * right / 200)
+
+
+def test_evaluate_shows_a_row_for_every_class(run):
+    status, out, err = run("evaluate", "--model", "four.model", "--data", "test4.svm")
+    assert (status, out) == (0, "")
+    rows = [line.split()[0] for line in err.split("class  ")[1].splitlines()[1:5]]
+    assert rows == ["0", "1", "2", "3"]
+    assert "95 %" in err and "metric:" in err
+
+
+def test_voted_models_can_be_inspected_and_used(run):
+    run("train", "classify", "--train", "train2.svm", "--learner", "perceptron", "-p",
+        "readout=voted", "--model", "voted.model", "--epochs", 2)  # fmt: skip
+    status, _, err = run("inspect", "--model", "voted.model")
+    assert status == 0 and "predictors" in err and "no single weight" in err
+    _, out, _ = run("inspect", "--model", "voted.model", "--json")
+    assert json.loads(out)["votes"]["examples"] == 1000
+    assert run("evaluate", "--model", "voted.model", "--data", "test2.svm")[0] == 0
+
+
+def test_inspect_json(run):
+    status, out, err = run("inspect", "--model", "four.model", "--top", 2, "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert found["classes"] == ["0", "1", "2", "3"] and len(found["top"]["0"]) <= 2
+    assert found["about"]["data"]["examples"] == 500
+
+
+def test_model_through_standard_streams(folder, monkeypatch, run):
+    class Output(io.TextIOWrapper):
+        pass
+
+    stream = Output(io.BytesIO(), write_through=True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.chdir(folder)
+    assert main(["train", "classify", "--train", "train2.svm", "--model", "-"]) == 0
+    data = stream.buffer.getvalue()
+    assert data == (folder / "two.model").read_bytes()
+
+
+def test_compare(run, folder):
+    status, out, err = run("compare", "classify", "--train", "train2.svm", "--test", "test2.svm",
+                           "--learners", "perceptron,vrda:l1=1e-4,adagrad-rda", "--epochs", 2,
+                           "--report", "compare.html", "--json")  # fmt: skip
+    assert status == 0
+    found = json.loads(out)["learners"]
+    assert [r["learner"] for r in found] == ["perceptron", "vrda:l1=1e-4", "adagrad-rda"]
+    best = min(found, key=lambda r: r["error"])
+    assert best["p_value"] is None
+    assert all(0 < r["p_value"] <= 1 for r in found if r is not best)
+    page = (folder / "compare.html").read_text()
+    assert page.count("<svg") == 4 and "vrda:l1=1e-4" in page
+    assert "perceptron" in err
+    status, _, err = run("compare", "classify", "--train", "train2.svm", "--test", "test2.svm",
+                         "--learners", "perceptron,vdra", "--report", "x.html")  # fmt: skip
+    assert status == 1 and "did you mean 'vrda'" in err
+
+
+def test_learners_lists_all_with_effects(run):
+    from hopefear.recipes import RECIPES
+
+    status, out, err = run("learners")
+    assert (status, err) == (0, "")
+    assert all(f"\n{name}: " in out for name in RECIPES)
+    _, out, _ = run("learners", "--json")
+    found = json.loads(out)
+    assert set(found["learners"]) == set(RECIPES) and "voted" in found["readouts"]
+    for facts in found["learners"].values():
+        assert all(p["effect"] for p in facts["parameters"].values()), facts["name"]
+    _, out, _ = run("learners", "tg")
+    assert "gravity=1e-06" in out and "fewer non-zero weights" in out
+    status, _, err = run("learners", "tgg")
+    assert status == 1 and "did you mean 'tg'" in err
+
+
+def test_reproduce_names_its_experiments(run):
+    status, _, err = run("reproduce", "nothing", "--out", "o")
+    assert status == 2 and "vrda-classification" in err
+    status, _, err = run("reproduce", "vrda-classification", "--data", "nowhere", "--out", "o")
+    assert status == 1 and "nowhere" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([], "a verb is needed"),
+        (["trian"], "did you mean 'train'"),
+        (["tune"], "there is no verb"),
+        (["--quiet", "demo"], "usage"),
+        (["train", "tag", "--train", "a", "--model", "b"], "there is classify"),
+        (["train", "classify", "--train", "a"], "--model"),
+        (["train", "classify", "--train", "a", "--model", "b", "-p", "l1"], "KEY=VALUE"),
+        (["train", "classify", "--train", "a", "--model", "b", "--epochs", "0"], "at least 1"),
+        (["train", "classify", "--train", "a", "--model", "b", "--patience", "2"], "--dev"),
+        (["train", "classify", "--train", "a", "--model", "b", "--resume"], "--checkpoint"),
+        (["train", "classify", "--train", "a", "--model", "b", "--class-weight", "x"], "LABEL"),
+        (["train", "classify", "--train", "a", "--model", "b", "--norm", "l1"], "l2"),
+        (["predict", "--model", "-", "--input", "-"], "standard input"),
+    ],
+)
+def test_wrong_usage_is_status_two(run, argv, told):
+    status, out, err = run(*argv)
+    assert (status, out) == (2, "")
+    assert told in err
+
+
+@pytest.mark.parametrize("verb", ["demo", "learners", "train", "predict", "evaluate", "compare",
+                                  "inspect", "report", "reproduce"])  # fmt: skip
+def test_help_teaches(run, verb):
+    status, out, err = run(verb, "--help")
+    assert (status, err) == (0, "")
+    assert out.count(f"  hopefear {verb}") + out.count(f"| hopefear {verb}") >= 2, "two examples"
+    assert verb in run("--help")[1]
