@@ -194,6 +194,56 @@ def test_numbers_equal_float(numbers: list[str]) -> None:
         assert np.float32(got) == np.float32(float(text))
 
 
+PLAIN = st.one_of(
+    NUMBERS,
+    st.integers(-(10**9), 10**9).map(str),
+    st.decimals(-10, 10, places=7).map(str),
+    st.text("0123456789.-+e", min_size=1, max_size=20),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PLAIN, min_size=1, max_size=20), st.sampled_from([" ", "\n", "x", "\t"]))
+def test_plain_numbers_equal_the_exact_reader(numbers: list[str], behind: str) -> None:
+    from hopefear.data.numbers import parse_number, parse_plain
+
+    for text in numbers:
+        padded = np.frombuffer((text + behind).encode() + b"\n" * 16, np.uint8)
+        value, end = parse_plain(padded, 0)
+        if end >= 0:
+            exact, exact_end, ok = parse_number(padded, 0)
+            assert ok
+            assert (value, end) == (exact, exact_end)
+            assert text[end:] + behind in (" ", "\n")
+
+
+def test_plain_numbers_take_the_quick_way() -> None:
+    from hopefear.data.numbers import parse_plain
+
+    for text in ("1", "0.110432", "-0.5", "12", "1234567", "3.123456789012345", "0.00000001"):
+        value, end = parse_plain(np.frombuffer(text.encode() + b" " * 16, np.uint8), 0)
+        assert (value, end) == (float(text), len(text))
+    for text in (".5", "+1", "1e3", "1.", "12345678", "nan", "", "--1", "12.5"):
+        assert parse_plain(np.frombuffer(text.encode() + b" " * 16, np.uint8), 0)[1] == -1
+
+
+def test_what_separates_pairs_does_not_matter(tmp_path: Path) -> None:
+    rng = random.Random(2)
+    pairs = [
+        f"{i}:{v}"
+        for i, v in zip(
+            [*sorted(rng.sample(range(10**6), 50)), 10**7, 10**8, 10**14, 10**15, 2**63 - 1],
+            rng.choices(["1", "-2", "0.25", "12.5", "1e-3", "3.14159265358979", "77", ".5"], k=55),
+            strict=True,
+        )
+    ]
+    want = read_svmlight(saved(tmp_path, "1 " + " ".join(pairs)))
+    assert [np.float32(p.split(":")[1]) for p in pairs] == want.rows.values.tolist()
+    for between in ("  ", "\t", " \t ", "\x0b"):
+        text = f"1{between}" + between.join(pairs) + f"{between}\r\n"
+        assert same_rows(want, read_svmlight(saved(tmp_path, text)))
+
+
 FLOAT32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 ROW = st.tuples(
     st.sampled_from([-1, 1, 2.5]),

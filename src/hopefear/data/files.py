@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import stat
 import sys
 import tempfile
 import zlib
@@ -203,6 +204,15 @@ def fill_blocks(
             line += count_lines(buffer[:end])
             kept = len(tail)
             buffer[:kept] = np.frombuffer(tail, np.uint8)
+
+
+def file_size(path: str | os.PathLike[str]) -> int:
+    """Bytes in a file as it lies on disk, 0 where they cannot be known before reading."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
 def count_lines(text: np.ndarray) -> int:

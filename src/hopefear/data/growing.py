@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Growing:
-    """A vector one appends arrays to, doubled when full.
+    """A vector one appends arrays to; it grows to the size it will need, or doubles.
 
     Examples
     --------
@@ -24,11 +24,13 @@ class Growing:
     def dtype(self) -> np.dtype:
         return self._array.dtype
 
-    def append(self, more: np.ndarray) -> None:
+    def append(self, more: np.ndarray, share: float = 0.0) -> None:
+        """Add an array; ``share`` says how much of everything has then come, if known."""
         end = self.size + len(more)
         if end > len(self._array):
-            # The unused half of an empty array takes addresses, not memory.
-            larger = np.empty(max(end, 2 * len(self._array)), self.dtype)
+            # The unused end of an empty array takes addresses, not memory.
+            room = int(1.05 * end / share) if 0.0 < share <= 1.0 else 2 * len(self._array)
+            larger = np.empty(max(end, room), self.dtype)
             larger[: self.size] = self._array[: self.size]
             self._array = larger
         self._array[self.size : end] = more

@@ -10,8 +10,8 @@ from hopefear.features.words import first_byte, load8
 # Powers up to 10**22 are exact in float64: there one operation rounds once, as float() does.
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])
 _POWERS.flags.writeable = False
-_WHOLE_POWERS = np.array([10**k for k in range(18)], np.uint64)
-_WHOLE_POWERS.flags.writeable = False
+WHOLE_POWERS = np.array([10**k for k in range(18)], np.uint64)
+WHOLE_POWERS.flags.writeable = False
 
 _ZEROS = np.uint64(0x3030303030303030)  # eight times the digit 0
 _ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte above 9 this reaches the top bit
@@ -21,17 +21,17 @@ _MINUS, _POINT, _SPACE, _NEWLINE = np.uint64(45), np.uint64(46), np.uint64(32), 
 _BYTE = np.uint64(255)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def count_digits(word):
     """How many of the eight bytes of a word are digits before the first that is none."""
     word ^= _ZEROS
     return first_byte(((word + _ABOVE_NINE) | word) & _TOP_BITS)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def whole_number(word, count):
     """The number that the first ``count`` bytes of a word spell, 1 to 8 digits."""
-    # Digits move to the end of the word, zeros before them; then pairs, fours and eights are joined.
+    # Digits move to the end of the word, behind zeros; then pairs, fours and eights are joined.
     word = (word ^ _ZEROS) << (np.uint64(64) - (count << np.uint64(3)))
     word = word * np.uint64(10) + (word >> _EIGHT)
     low = (word & np.uint64(0x000000FF000000FF)) * np.uint64(0x000F424000000064)
@@ -39,9 +39,9 @@ def whole_number(word, count):
     return (low + high) >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def parse_plain(text, i):
-    """``(value, position behind it)`` of a number like ``3``, ``120`` or ``-0.5772`` before a blank.
+    """``(value, position behind it)`` of a number like ``3``, ``120``, ``-0.5772`` before a space.
 
     The position is -1 where the text is anything else, which :func:`parse_number` then judges; the
     values are the same. ``text`` must have 8 bytes behind the number.
@@ -68,12 +68,12 @@ def parse_plain(text, i):
             if more == _EIGHT:
                 return 0.0, np.int64(-1)
             if more > 0:
-                fraction = fraction * _WHOLE_POWERS[more] + whole_number(word, more)
+                fraction = fraction * WHOLE_POWERS[more] + whole_number(word, more)
             places += more
-        digits = digits * _WHOLE_POWERS[places] + fraction
+        digits = digits * WHOLE_POWERS[places] + fraction
         i += np.int64(places)
         after = np.uint64(text[np.uint64(i)])
-    elif after == _SPACE or after == _NEWLINE:
+    elif after in (_SPACE, _NEWLINE):
         i += 1
     else:
         word = load8(text, i)

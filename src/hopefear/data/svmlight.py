@@ -84,10 +84,10 @@ def read_svmlight(
         if top > MAX_COLUMNS and ids.dtype == np.int32:
             ids = ids.widened(np.int64)
         largest = max(largest, top)
-        ids.append(raw.ids)
-        values.append(raw.values)
-        labels.append(raw.labels)
-        lengths.append(np.diff(raw.indptr))
+        ids.append(raw.ids, raw.share)
+        values.append(raw.values, raw.share)
+        labels.append(raw.labels, raw.share)
+        lengths.append(np.diff(raw.indptr), raw.share)
     require_rows(path, labels.size, report)
     report.rows += labels.size
     numbers = labels.take()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.files import BLOCK_BYTES, fill_blocks, line_of
+from hopefear.data.files import BLOCK_BYTES, file_size, fill_blocks, line_of
 from hopefear.data.report import ReadReport
 from hopefear.data.svmlight_kernel import DONE, EXPECTED, behind_line, parse_rows
 from hopefear.errors import HopefearError, InputError
@@ -22,6 +22,7 @@ class RawRows(NamedTuple):
     values: np.ndarray  # float32[nnz]
     labels: np.ndarray  # float64[n], nan where a line has none
     line: Callable[[int], int]  # line number of a row
+    share: float  # of the file, read by the end of this block; 0 where it is not known
 
 
 def raw_blocks(
@@ -53,11 +54,13 @@ def raw_blocks(
     check_on_error(on_error)
     name = os.fspath(path)
     scratch = _Scratch(0)
+    size, done = file_size(path), 0
     for buffer, length, first_line in fill_blocks(path, block_bytes):
         if watch is not None:
             watch(buffer[:length].data)
         if scratch.room < length:
             scratch = _Scratch(length)
+        done += length
         rows, i, line, counted = 0, 0, first_line, 0
         while True:
             with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
@@ -74,7 +77,7 @@ def raw_blocks(
             report.skip(str(error))
             i = behind_line(buffer, i)
         if rows:
-            yield scratch.rows(rows, buffer, first_line)
+            yield scratch.rows(rows, buffer, first_line, done / size if size else 0.0)
 
 
 class _Scratch:
@@ -90,7 +93,7 @@ class _Scratch:
             np.empty(length // 2 + 2, np.int64),
         )
 
-    def rows(self, count: int, buffer: np.ndarray, first_line: int) -> RawRows:
+    def rows(self, count: int, buffer: np.ndarray, first_line: int, share: float) -> RawRows:
         ids, values, indptr, labels, starts = self.arrays
         nnz = int(indptr[count])
         return RawRows(
@@ -99,6 +102,7 @@ class _Scratch:
             values[:nnz],
             labels[:count],
             lambda row: line_of(buffer, int(starts[row]), first_line),
+            share,
         )
 
 

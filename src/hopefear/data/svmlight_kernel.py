@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hopefear.data.numbers import count_digits, parse_number, parse_plain, whole_number
+from hopefear.data.numbers import (
+    WHOLE_POWERS,
+    count_digits,
+    parse_number,
+    parse_plain,
+    whole_number,
+)
 from hopefear.features.words import load8
 
 DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
@@ -69,11 +75,13 @@ def parse_pairs(text, i, ids, values, k):
     """The pairs of one line, written from place k on; ``(code, position, next place)``."""
     last = np.int64(-1)
     while True:
+        while is_blank(text[i]):
+            i += 1
         i, k, last, ended = parse_plain_pairs(text, i, ids, values, k, last)
         if ended:
             return DONE, i, k
-        while is_blank(text[i]):
-            i += 1
+        if is_blank(text[i]):
+            continue
         c = text[i]
         if c == _NEWLINE:
             return DONE, i + 1, k
@@ -113,7 +121,7 @@ def parse_pairs(text, i, ids, values, k):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def parse_plain_pairs(text, i, ids, values, k, last):
-    """Pairs of short ids and plain values with one space between: nearly all there are.
+    """Pairs of ids below 10**15 and plain values with one space between: nearly all there are.
 
     ``(position, next place, last id, whether the line ended)``. Stops before whatever needs a
     closer look; nothing is refused here.
@@ -121,14 +129,23 @@ def parse_plain_pairs(text, i, ids, values, k, last):
     while True:
         word = load8(text, i)
         count = count_digits(word)
-        # From 0 the difference wraps round: one test for none and for too many.
-        if count - np.uint64(1) >= np.uint64(7):
+        if count == 0:
             return i, k, last, False
         number = np.int64(whole_number(word, count))
-        colon = (word >> (count << np.uint64(3))) & np.uint64(255)
-        if colon != np.uint64(_COLON) or number <= last:
+        colon = i + np.int64(count)
+        if count == 8:
+            word = load8(text, colon)
+            count = count_digits(word)
+            if count == 8:
+                return i, k, last, False
+            if count > 0:
+                more = np.int64(whole_number(word, count))
+                number = number * np.int64(WHOLE_POWERS[count]) + more
+            colon += np.int64(count)
+        behind = (word >> (count << np.uint64(3))) & np.uint64(255)
+        if behind != np.uint64(_COLON) or number <= last:
             return i, k, last, False
-        value, after = parse_plain(text, i + np.int64(count) + 1)
+        value, after = parse_plain(text, colon + 1)
         if after < 0:
             return i, k, last, False
         ids[np.uint64(k)] = last = number
