@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopefear.data.generators import sparse_linear
-from hopefear.experiments.vrda_classification.plan import SEED, Plan
+from hopefear.experiments.vrda_classification.plan import SEED, Plan, short
 from hopefear.experiments.vrda_classification.runs import first_marks
 from hopefear.learner import Learner
 from hopefear.losses.hinge import Hinge
@@ -33,7 +33,7 @@ class BoundCurve:
 
     @property
     def label(self) -> str:
-        return f"λ = {self.strength:g}"
+        return f"λ = {short(self.strength)}"
 
 
 def bound_curves(plan: Plan) -> list[BoundCurve]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from hopefear.experiments.vrda_classification.bound import BoundCurve
 from hopefear.experiments.vrda_classification.measuring import Measured
-from hopefear.experiments.vrda_classification.plan import LOSSES, Plan
+from hopefear.experiments.vrda_classification.plan import LOSSES, Plan, short
 from hopefear.report.plot import Plot
 
 
@@ -17,7 +17,7 @@ def figure_1(made: Measured) -> list[Plot]:
         plot = Plot(f"{made.name}, {loss}", "samples", "non-zero weights", y_scale="log")
         for look, trail in enumerate(made.trails[loss]):
             use = trail.nnz > 0
-            plot.line(trail.samples[use], trail.nnz[use], f"λ = {trail.strength:g}", look=look)
+            plot.line(trail.samples[use], trail.nnz[use], f"λ = {short(trail.strength)}", look=look)
         plots.append(plot)
     return plots
 
@@ -43,7 +43,8 @@ def figure_3(made: Measured) -> list[Plot]:
     for loss in LOSSES:
         plot = Plot(f"{made.name}, {loss}", "samples", "mistakes")
         for look, trail in enumerate(made.trails[loss]):
-            plot.line(trail.samples, trail.mistakes, f"vRDA, λ = {trail.strength:g}", look=look)
+            label = f"vRDA, λ = {short(trail.strength)}"
+            plot.line(trail.samples, trail.mistakes, label, look=look)
         perceptron = made.trails["perceptron"][0]
         plot.line(perceptron.samples, perceptron.mistakes, "(voted) perceptron", True,
                   look=len(made.trails[loss]))

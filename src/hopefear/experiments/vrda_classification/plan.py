@@ -10,6 +10,16 @@ SEED = 1
 HELD_OUT = 0.2  # share of the training rows on which parameters are chosen
 MARGIN = 0.5  # points of accuracy within which two predictors count as equally good
 LOSSES = {"hinge": "hinge", "log": "logistic"}
+SWING = 1.5  # deviations over passes count as different from this ratio on
+
+
+def short(value: float) -> str:
+    """A strength in few letters.
+
+    >>> short(3e-4), short(0.0)
+    ('3e-4', '0')
+    """
+    return f"{value:.0e}".replace("e-0", "e-") if value else "0"
 
 
 @dataclass(frozen=True)
@@ -53,18 +63,19 @@ class Plan:
 
 _VRDA = (0.0, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
 _EVERY = (0.0, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)
+_GRAVITY = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4)
 
 
 Values = tuple[float, ...]
 
 
-def _specs(vrda: Values, every: Values, log: Values, rda: Values, tg: Values,
+def _specs(vrda: Values, every: Values, gravity: Values, log: Values, rda: Values, tg: Values,
            ada: Values) -> tuple[Spec, ...]:
     kept = {"readout": "averaged"}
     made = [Spec("perceptron", "Perceptron", "perceptron")]
     for name, loss in LOSSES.items():
         made.append(Spec(f"tg-{name}", f"TG ({name})", "tg", {"loss": loss, **kept}, "gravity",
-                         every, tg))
+                         gravity, tg))
     for name, loss in LOSSES.items():
         made.append(Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **kept}, "l1",
                          every, rda))
@@ -76,11 +87,12 @@ def _specs(vrda: Values, every: Values, log: Values, rda: Values, tg: Values,
     return tuple(made)
 
 
-FULL = Plan(_specs(_VRDA, _EVERY, (1.0, 10.0, 100.0, 1000.0), (10.0, 100.0, 1000.0, 10000.0),
-                   (10.0, 100.0, 1000.0, 10000.0), (0.1, 0.5, 2.0)),
-            passes=20, tuning_passes=5, paths=(0.0, 1e-6, 1e-5, 1e-4, 3e-4), vote_rows=1000,
+FULL = Plan(_specs(_VRDA, _EVERY, _GRAVITY, (1.0, 10.0, 100.0), (10.0, 100.0, 1000.0),
+                   (5.0, 30.0, 200.0), (0.2, 1.0, 5.0)),
+            passes=20, tuning_passes=10, paths=(0.0, 1e-6, 1e-5, 1e-4, 3e-4), vote_rows=2000,
             repeats=7, timed_passes=3, bound_rows=20_000)
 
-QUICK = Plan(_specs((0.0, 1e-4, 1e-3), (0.0, 1e-4), (1.0, 100.0), (10.0, 100.0), (100.0,), (0.5,)),
+QUICK = Plan(_specs((0.0, 1e-4, 1e-3), (0.0, 1e-4), (0.0, 1e-4), (1.0, 100.0), (10.0, 100.0),
+                    (100.0,), (0.5,)),
              passes=6, tuning_passes=2, paths=(0.0, 1e-4, 1e-3), vote_rows=500,
              repeats=3, timed_passes=1, bound_rows=1000)
