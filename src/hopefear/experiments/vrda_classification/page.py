@@ -101,9 +101,9 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> N
         "and the one with the highest held-out accuracy (of the average, mean over the passes) "
         f"was then trained on all training rows for {plan.passes} passes and scored on the test "
         "rows after each; no setting was chosen on test rows. Passes are shuffled from a fixed "
-        "seed, the same throughout. The logarithm of the log loss is natural, λ is `l1` (TG: gravity, every "
-        "10 steps, no threshold), and the rate is 1/η. Every learner updates as its paper says: "
-        "perceptron and vRDA on mistakes, TG, RDA and AdaGrad-RDA on every example.")
+        "seed, the same throughout. The logarithm of the log loss is natural, λ is `l1` (TG: "
+        "gravity, every 10 steps, no threshold), and the rate is 1/η. Every learner updates as its "
+        "paper says: perceptron and vRDA on mistakes, TG, RDA and AdaGrad-RDA on every example.")
 
 
 def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
