@@ -36,7 +36,7 @@ def test_report_shows_runs_side_by_side(tmp_path):
         assert title in text
     assert "<strong>83.0</strong>" in text
     assert "sig|seed:1" in text
-    assert "separable" in text
+    assert ">under<" in text
     assert "did not see the same data" not in text
 
 
