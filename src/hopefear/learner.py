@@ -107,10 +107,11 @@ def part_name(cls: type) -> str:
     """Name of a component in signatures and on the command line.
 
     >>> from hopefear.losses.squared_hinge import SquaredHinge
-    >>> part_name(SquaredHinge)
-    'squared-hinge'
+    >>> from hopefear.rules.adagrad_rda import AdaGradRDA
+    >>> part_name(SquaredHinge), part_name(AdaGradRDA)
+    ('squared-hinge', 'adagrad-rda')
     """
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__.replace("AdaGrad", "Adagrad")).lower()
 
 
 def _short(value: Any) -> str:
