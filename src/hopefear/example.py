@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import component
+from hopefear.component import component, prefetch
 from hopefear.interfaces import Weights
 
 
@@ -95,3 +95,21 @@ def scheduled(rate, power, decay, period, t):
     if decay != 1.0:
         rate *= decay ** (t / period)
     return rate
+
+
+@register_jitable(forceinline=True)
+def announce_row(x):
+    """Ask for what says where a sparse row lies, its label and its weight."""
+    prefetch(x.data.indptr, x.i)
+    prefetch(x.data.labels, x.i)
+    prefetch(x.data.weights, x.i)
+
+
+@register_jitable(forceinline=True)
+def fetch_row(x):
+    """Ask for the beginning of a sparse row; the processor sees the pattern of the rest."""
+    start = x.data.indptr[x.i]
+    stop = min(x.data.indptr[x.i + 1], start + 64)
+    for p in range(start, stop, 16):
+        prefetch(x.data.indices, p)
+        prefetch(x.data.values, p)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component, prefetch
+from hopefear.component import component
+from hopefear.example import announce_row, fetch_row
 from hopefear.interfaces import Structure
 
 
@@ -44,16 +45,10 @@ class Multiclass(NamedTuple):
         return 2 * int(sizes.sum())
 
     def announce(self, x):
-        prefetch(x.data.indptr, x.i)
-        prefetch(x.data.labels, x.i)
-        prefetch(x.data.weights, x.i)
+        announce_row(x)
 
     def fetch(self, x):
-        start = x.data.indptr[x.i]
-        stop = min(x.data.indptr[x.i + 1], start + 64)  # beyond that the processor sees the pattern
-        for p in range(start, stop, 16):
-            prefetch(x.data.indices, p)
-            prefetch(x.data.values, p)
+        fetch_row(x)
 
     def score(self, x, weights, theta):
         indices, values, n = x.data.indices, x.data.values, self.n_classes
