@@ -46,11 +46,12 @@ def run(args: argparse.Namespace) -> int:
 def facts(recipe: Any) -> dict[str, Any]:
     """Everything there is to say about a recipe."""
     from hopefear.learner import part_name
+    from hopefear.recipes import LOSSES, READOUTS
 
     effects = {
-        "loss": "part: what a mistake costs",
-        "readout": "part: what is kept",
-        "on": "examples that move the weights: every or mistakes",
+        "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
+        "readout": f"Part: what is kept of all weights there were. One of {', '.join(READOUTS)}.",
+        "on": "Which examples move the weights: every, or mistakes only.",
     }
     for part in (recipe.loss, recipe.rule, recipe.readout):
         effects |= parameters_of(part)
