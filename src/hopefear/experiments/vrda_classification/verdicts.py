@@ -211,10 +211,12 @@ def _average_helps(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
 
 
 def _log_swings(made: Measured, plan: Plan) -> tuple[str, str]:
-    log, hinge = (made.best[f"vrda-{loss}"].last.series("accuracy")[plan.settled].std()
-                  for loss in ("log", "hinge"))
+    swing = {name: [made.best[f"vrda-{loss}"].last.series(name)[plan.settled].std()
+                    for loss in ("log", "hinge")] for name in ("accuracy", "f1")}
+    log, hinge = swing["accuracy"]
     return (swings_more(log, hinge),
-            f"deviation of the last weights' accuracy: log {log:.2f}, hinge {hinge:.2f}")
+            f"deviation of the last weights' accuracy: log {log:.2f}, hinge {hinge:.2f}; of their "
+            f"F: log {swing['f1'][0]:.2f}, hinge {swing['f1'][1]:.2f}")
 
 
 def _conservative(loss: str, first: str, second: str) -> Callable[[Measured, Plan],
