@@ -204,6 +204,7 @@ PLAIN = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PLAIN, min_size=1, max_size=20), st.sampled_from([" ", "\n", "x", "\t"]))
+@np.errstate(over="ignore")
 def test_plain_numbers_equal_the_exact_reader(numbers: list[str], behind: str) -> None:
     from hopefear.data.numbers import parse_number, parse_plain
 
@@ -217,6 +218,7 @@ def test_plain_numbers_equal_the_exact_reader(numbers: list[str], behind: str) -
             assert text[end:] + behind in (" ", "\n")
 
 
+@np.errstate(over="ignore")
 def test_plain_numbers_take_the_quick_way() -> None:
     from hopefear.data.numbers import parse_plain
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections import Counter
@@ -13,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopefear.data.report import ReadReport
-from hopefear.data.text import read_text
-from hopefear.errors import HopefearError, InputError
+from hopefear.data.text import iter_text, read_text
+from hopefear.data.text_blocks import TextCounter
+from hopefear.errors import HopefearError, InputError, ModelError
 from hopefear.features import HashedFeatures, from_parts
 
 TOKEN = re.compile(r"[^\W_]+(?:['_][^\W_]+)*|[!?$]", re.UNICODE)
@@ -119,8 +121,101 @@ def test_hashing_reports_collisions(tmp_path: Path) -> None:
         np.add.reduceat(large.rows.values, large.rows.indptr[:-1]),
         np.add.reduceat(exact.rows.values, exact.rows.indptr[:-1]),
     )
-    back = from_parts(large.features.to_header(), {})
+    back = from_parts(large.features.to_header(), large.features.arrays())
     assert read_text(path, features=back, classes=large.classes).digest == large.digest
+
+
+def test_hashed_columns_keep_the_names_that_came_first(tmp_path: Path) -> None:
+    path = saved(tmp_path, [("1", "Not good , not GOOD fun"), ("2", "fun")])
+    data = read_text(path, ngrams=2, hash_bits=24)
+    names = {"not": 2, "good": 2, "fun": 1, "not good": 2, "good not": 1, "good fun": 1}
+    assert counts(data, 0) == names
+    back = from_parts(data.features.to_header(), data.features.arrays())
+    assert back.names(data.rows.indices) == data.features.names(data.rows.indices)
+    assert back.name(int(np.setdiff1d(np.arange(20), data.rows.indices)[0])).startswith("#")
+    parts = data.features.arrays()
+    for bad in (
+        {**parts, "columns": parts["columns"][::-1]},
+        {**parts, "columns": parts["columns"][:-1]},
+        {**parts, "columns": parts["columns"] + (1 << 24)},
+        {},
+    ):
+        with pytest.raises(ModelError):
+            from_parts(data.features.to_header(), bad)
+
+
+def test_hashed_names_are_limited(tmp_path: Path) -> None:
+    words = [f"{i:x}" + "y" * (i % 70) for i in range(70_000)]
+    data = read_text(saved(tmp_path, [("1", " ".join(words)), ("2", "x")]), hash_bits=22)
+    shown = data.features.names(data.rows.indices)
+    known = [name for name in shown if not name.startswith("#")]
+    assert 30_000 < len(known) <= 1 << 16
+    assert set(known) <= {*words, "x"}
+    assert "0" in known
+
+
+def test_long_and_short_tokens_stay_apart(tmp_path: Path) -> None:
+    stem = "abcdefgh" * 200
+    words = [stem[:n] for n in (*range(1, 40), 1023, 1024)] + [stem[:15] + "x", stem[:16] + "x"]
+    data = read_text(saved(tmp_path, [("1", " ".join(words)), ("2", stem)]))
+    assert counts(data, 0) == dict.fromkeys(words, 1)
+    assert counts(data, 1) == {stem[:1024]: 1}
+
+
+@pytest.mark.parametrize("hash_bits", [None, 18])
+def test_blocks_of_given_columns_equal_the_whole(tmp_path: Path, hash_bits: int | None) -> None:
+    rng = random.Random(4)
+    words = ["good", "bad", "don't", "été", "x" * 30, "?", "of", "the"]
+    texts = [" ".join(rng.choices(words, k=rng.randint(0, 90))) for _ in range(300)]
+    lines = [(rng.choice("ab"), text) for text in texts]
+    path = saved(tmp_path, lines)
+    whole = read_text(path, ngrams=3, hash_bits=hash_bits)
+    report = ReadReport()
+    parts = list(
+        iter_text(
+            path, features=whole.features, classes=whole.classes, block_bytes=900, report=report
+        )
+    )
+    assert len(parts) > 20
+    assert report.rows == 300
+    for key in ("indices", "values", "labels", "weights"):
+        joined = np.concatenate([getattr(p.rows, key) for p in parts])
+        assert np.array_equal(joined, getattr(whole.rows, key))
+    path.write_text("a\tgood\nc\tbad\n")
+    with pytest.raises(InputError, match="expected a label out of a, b, found 'c'"):
+        list(iter_text(path, features=whole.features, classes=whole.classes))
+    free = iter_text(path, features=whole.features, classes=("a",), require_labels=False)
+    assert [p.rows.labels.tolist() for p in free] == [[0, -1]]
+    path.write_text("")
+    with pytest.raises(InputError, match="at least one row"):
+        list(iter_text(path, features=whole.features))
+
+
+def test_row_numbers_may_run_out(tmp_path: Path) -> None:
+    counter = TextCounter(1)
+    counter._rows = 2**31 - 20
+    rows = [("1", "good good fun")] * 40
+    blocks = counter.blocks(saved(tmp_path, rows), block_bytes=64, report=ReadReport())
+    assert all((raw.values.reshape(-1, 2) == [2, 1]).all() for raw in blocks)
+    assert counter._rows < 100
+
+
+def test_rows_of_any_length_are_sorted() -> None:
+    from hopefear.data.row_kernels import sort_count_rows
+
+    rng = np.random.default_rng(0)
+    lengths = np.array([0, 1, 5, 39, 40, 41, 300, 0, 2000])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    for largest in (1, 255, 256, 70_000, 2**31 - 1):
+        columns = rng.integers(0, largest + 1, indptr[-1]).astype(np.int32)
+        values = rng.integers(1, 2**24, len(columns)).astype(np.float32)
+        new_columns, new_values = columns.copy(), values.copy()
+        sort_count_rows(indptr, new_columns, new_values)
+        for a, b in itertools.pairwise(indptr):
+            assert (np.diff(new_columns[a:b]) >= 0).all()
+            pairs = [(columns[a:b], values[a:b]), (new_columns[a:b], new_values[a:b])]
+            old, new = (sorted(zip(c.tolist(), v.tolist(), strict=True)) for c, v in pairs)
+            assert old == new
 
 
 BAD = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+_FEW = 40  # below, sorting by comparison is quicker than by bytes
+
 
 @njit(cache=True, nogil=True)
 def transform_values(indptr, values, how, norm):
@@ -66,16 +68,46 @@ def sort_count_rows(indptr, indices, counts):
     longest = 0
     for i in range(len(indptr) - 1):
         longest = max(longest, indptr[i + 1] - indptr[i])
-    keys = np.empty(longest, np.int64)
+    keys, other = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    places = np.empty(257, np.int64)
     for i in range(len(indptr) - 1):
         begin, size = indptr[i], indptr[i + 1] - indptr[i]
         # Column and count in one integer: sorting those needs no permutation.
+        largest = np.uint64(0)
         for k in range(size):
-            keys[k] = (np.int64(indices[begin + k]) << 32) | np.int64(counts[begin + k])
-        keys[:size].sort()
+            column = np.uint64(indices[begin + k])
+            largest = max(largest, column)
+            keys[k] = (column << np.uint64(32)) | np.uint64(counts[begin + k])
+        if size < _FEW:
+            keys[:size].sort()
+        else:
+            keys, other = sort_by_bytes(keys, other, size, largest, places)
         for k in range(size):
-            indices[begin + k] = keys[k] >> 32
-            counts[begin + k] = keys[k] & 0xFFFFFFFF
+            indices[begin + k] = keys[k] >> np.uint64(32)
+            counts[begin + k] = keys[k] & np.uint64(0xFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def sort_by_bytes(keys, other, size, largest, places):
+    """Sort ``keys[:size]`` by their upper halves, byte after byte; ``(sorted, the other array)``.
+
+    ``largest`` is the largest upper half; no more bytes are looked at than it has.
+    """
+    shift = np.uint64(32)
+    while largest > 0:
+        places[:] = 0
+        for k in range(size):
+            places[((keys[k] >> shift) & np.uint64(255)) + np.uint64(1)] += 1
+        for b in range(256):
+            places[b + 1] += places[b]
+        for k in range(size):
+            byte = (keys[k] >> shift) & np.uint64(255)
+            other[np.uint64(places[byte])] = keys[k]
+            places[byte] += 1
+        keys, other = other, keys
+        shift += np.uint64(8)
+        largest >>= np.uint64(8)
+    return keys, other
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -46,8 +46,8 @@ def read_text(
     min_count : int
         Keep n-grams seen in at least so many lines; larger gives fewer columns.
     hash_bits : int, optional
-        Hash to ``2**hash_bits`` columns instead: bounded memory, but no names, and collisions,
-        whose rate is ``dataset.features.collisions``.
+        Hash to ``2**hash_bits`` columns instead: bounded memory, but only the first 65,536
+        columns have names, and n-grams collide; ``dataset.features.collisions`` is the rate.
     features : FeatureMap, optional
         Columns to use, as those of a model; other n-grams are dropped, unknown tokens counted.
     classes, require_labels, on_error, report, block_bytes
@@ -83,10 +83,10 @@ def read_text(
             raw = known_text_labels(
                 raw, counter, classes, os.fspath(path), require_labels, on_error, report
             )
-        lengths.append(np.diff(raw.indptr))
-        columns.append(raw.columns)
-        values.append(raw.values)
-        labels.append(raw.labels)
+        lengths.append(np.diff(raw.indptr), raw.share)
+        columns.append(raw.columns, raw.share)
+        values.append(raw.values, raw.share)
+        labels.append(raw.labels, raw.share)
     require_rows(path, labels.size, report)
     report.rows += labels.size
     names = counter.classes() if classes is None else tuple(classes)
@@ -102,6 +102,61 @@ def read_text(
             indptr, kept, counts = drop_unknown(indptr, kept, counts)
     rows = SparseRows(indptr, kept, counts, codes, np.ones(len(codes), np.float32))
     return SparseDataset(rows, final.size, names, final, os.fspath(path))
+
+
+def iter_text(
+    path: str | os.PathLike[str],
+    *,
+    features: FeatureMap,
+    classes: Sequence[str] | None = None,
+    require_labels: bool = True,
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[SparseDataset]:
+    """Yield the rows of a file block by block, in given columns; memory stays bounded.
+
+    Without ``classes`` a label gets its code when first seen, so ``classes`` grows at its end.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        Columns to use, as those of a model.
+    path, classes, require_labels, on_error, report, block_bytes
+        As for :func:`read_text`; larger blocks need more memory and fewer steps.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from hopefear.features import HashedFeatures
+    >>> with tempfile.NamedTemporaryFile("w") as f:
+    ...     _ = f.write("pos\\tGood, good fun!\\nneg\\tNot good.\\n")
+    ...     f.flush()
+    ...     parts = list(iter_text(f.name, features=HashedFeatures(2, 20), block_bytes=20))
+    >>> [part.rows.labels.tolist() for part in parts], parts[-1].classes
+    ([[0], [1]], ('pos', 'neg'))
+    """
+    report = ReadReport() if report is None else report
+    counter, name, count = TextCounter(features=features), os.fspath(path), 0
+    for raw in counter.blocks(
+        path,
+        block_bytes=block_bytes,
+        require_labels=require_labels,
+        on_error=on_error,
+        report=report,
+    ):
+        seen = counter.label_names()
+        if classes is not None:
+            raw = known_text_labels(raw, counter, classes, name, require_labels, on_error, report)
+        names = seen if classes is None else list(classes)
+        codes = text_codes(raw.labels, seen, names)
+        report.unknown_labels += int(np.count_nonzero(codes < 0))
+        report.rows += len(codes)
+        count += len(codes)
+        ones = np.ones(len(codes), np.float32)
+        rows = SparseRows(raw.indptr, raw.columns, raw.values, codes, ones)
+        yield SparseDataset(rows, features.size, names, features, name)
+    require_rows(path, count, report)
 
 
 def known_text_labels(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.files import BLOCK_BYTES, PADDING, fill_blocks, line_of
+from hopefear.data.files import BLOCK_BYTES, PADDING, file_size, fill_blocks, line_of
 from hopefear.data.labels import sort_classes
 from hopefear.data.report import ReadReport
 from hopefear.data.row_kernels import sort_count_rows
@@ -23,11 +23,13 @@ from hopefear.data.text_kernel import (
 )
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, HashedFeatures, NGramFeatures
+from hopefear.features.hashed import MAX_NAMES, empty_names
 from hopefear.features.ngram_tables import (
     ENTRIES,
     TOKENS,
     NGramTables,
     empty_tables,
+    fresh_marks,
     grown_tables,
 )
 from hopefear.features.ngrams import MAX_ORDER, ngrams_from_tables
@@ -45,6 +47,7 @@ class TextRows(NamedTuple):
     values: np.ndarray  # float32[nnz], counts
     labels: np.ndarray  # int32[n], number in TextCounter.label_names(); -1 where a line has none
     line: Callable[[int], int]  # line number of a row
+    share: float  # of the file, read by the end of this block; 0 where it is not known
 
 
 class TextCounter:
@@ -82,16 +85,12 @@ class TextCounter:
         elif isinstance(features, NGramFeatures):
             # Marks of the current row are this counter's own; the rest is shared.
             given = features.tables()
-            size = len(given.parent)
-            self._tables = given._replace(
-                documents=np.zeros(size, np.int32),
-                row=np.full(size, -1, np.int64),
-                place=np.zeros(size, np.int64),
-            )
+            self._tables = given._replace(seen=fresh_marks(len(given.parent)))
         else:
             self._tables = empty_tables()
         fresh = self.hashed is not None and features is None
         self._owners = np.zeros(self.hashed.size if fresh and self.hashed else 0, np.uint64)
+        self._names = empty_names(MAX_NAMES if fresh else 0)
         self._labels = empty_tables(64, 1 << 10, 1)
         self._seen = np.zeros(2, np.int64)
         self._unknown = np.zeros(1, np.int64)
@@ -113,7 +112,7 @@ class TextCounter:
             return self.features, None
         if self.hashed is not None:
             rate = float(self._seen[1] / max(1, self._seen[0]))
-            return HashedFeatures(self.order, self.hashed.bits, rate), None
+            return HashedFeatures(self.order, self.hashed.bits, rate, *self._names.sorted()), None
         return ngrams_from_tables(self._tables, self.order, min_count)
 
     def blocks(
@@ -128,14 +127,17 @@ class TextCounter:
     ) -> Iterator[TextRows]:
         """Count the lines of a file block by block; parameters as for svmlight's raw_blocks."""
         check_on_error(on_error)
-        name = os.fspath(path)
+        name, size, done = os.fspath(path), file_size(path), 0
         for buffer, length, first_line in fill_blocks(path, block_bytes, MAX_TEXT_LINE):
             if watch is not None:
                 watch(buffer[:length].data)
+            done += length
+            share = done / size if size else 0.0
             text, length = folded(buffer, length, name, first_line, on_error, report)
-            yield from self._count(
+            for rows in self._count(
                 text, length, name, first_line, not require_labels, on_error, report
-            )
+            ):
+                yield rows._replace(share=share)
 
     def _count(
         self,
@@ -148,6 +150,9 @@ class TextCounter:
         report: ReadReport,
     ) -> Iterator[TextRows]:
         most = length // 2 + 2
+        if self._rows + most >= 2**31:  # row numbers take 32 bits; forget which row came last
+            self._tables.seen[::2] = -1
+            self._rows = 0
         indptr, starts = np.zeros(most, np.int64), np.empty(most, np.int64)
         codes = np.empty(most, np.int32)
         # A token and what separates it take 2 bytes as a rule; MORE_ROOM deals with the others.
@@ -191,6 +196,7 @@ class TextCounter:
             values,
             codes[:rows],
             lambda row: line_of(text, int(starts[row]), first_line),
+            0.0,
         )
 
     def _kernel(
@@ -215,6 +221,7 @@ class TextCounter:
                 self.hashed.bits,
                 bare,
                 self._owners,
+                self._names,
                 self._labels,
                 codes,
                 starts,

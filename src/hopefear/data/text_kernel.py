@@ -3,6 +3,9 @@
 A token is a run of letters, digits and non-ASCII characters, with single ``'`` or ``_`` inside, or
 one of ``! ? $`` alone. ASCII letters are folded to lower case here. General punctuation (U+2000 to
 U+206F) and the marks of Latin-1 (U+0080 to U+00BF) separate tokens.
+
+A line is done in steps, each over all its tokens: find them, hash them, look them up, then the same
+for every length of n-gram. The memory that a step needs is asked for in the one before.
 """
 
 from __future__ import annotations
@@ -10,7 +13,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hopefear.features.ngram_tables import entry_at, mix, text_hash, token_at
+from hopefear.component import prefetch
+from hopefear.features.ngram_tables import (
+    entry_at,
+    entry_key,
+    mix,
+    slot_of,
+    text_hash,
+    token_at,
+    unigram_at,
+)
+from hopefear.features.words import load8, plain_run
 
 DONE, NO_TAB, NO_LABEL, MORE_ROOM = range(4)
 
@@ -38,16 +51,10 @@ def _kinds() -> np.ndarray:
     return kinds
 
 
-def _lower() -> np.ndarray:
-    lower = np.array([ord(chr(c).lower()) if c < 128 else c for c in range(256)], np.uint8)
-    lower.flags.writeable = False
-    return lower
+_KIND = _kinds()
 
 
-_KIND, _LOWER = _kinds(), _lower()
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def character(text, i):
     """``(kind, bytes)`` of what stands at i."""
     kind = _KIND[text[i]]
@@ -60,39 +67,59 @@ def character(text, i):
     return WORD, 1
 
 
-@njit(cache=True, nogil=True)
-def next_token(text, i, end, word):
-    """Copy the next token, folded, into word; ``(its size, position behind it)``; 0 at the end."""
-    size = 0
+@njit(cache=True, nogil=True, forceinline=True)
+def fold(text, i, end):
+    """ASCII letters of ``text[i:end]`` to lower case, in place."""
+    for k in range(i, end):
+        c = text[k]
+        text[k] = c | np.uint8(32) if np.uint8(c - np.uint8(65)) < 26 else c
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def next_token(text, i, end):
+    """``(where the next token begins, position behind it)`` in folded text; begin = end: none."""
+    begin = i
     while i < end:
-        # Most bytes are plain word bytes; the newline behind every line ends this loop.
-        while _KIND[text[i]] == WORD:
-            if size < len(word):
-                word[size] = _LOWER[text[i]]
-                size += 1
-            i += 1
-        if i >= end:
-            break
-        kind, width = character(text, i)
-        if kind == JOINS:
-            follows = i + 1 < end and character(text, i + 1)[0] == WORD
-            kind = WORD if size and follows else SEPARATES
-        if kind == WORD:
-            if size < len(word):
-                word[size] = text[i]
-                size += 1
-            i += 1
-        elif size:
-            return size, i
-        else:
-            i += width
-            if kind == ALONE:
-                word[0] = text[i - 1]
-                return 1, i
-    return size, end
+        run = np.int64(plain_run(load8(text, i)))
+        i += run
+        if run == 8:
+            continue
+        kind = _KIND[text[i]]
+        width = 1
+        if kind != SEPARATES:
+            kind, width = character(text, i)
+            if i >= end:
+                break
+            if kind == JOINS:
+                follows = i + 1 < end and character(text, i + 1)[0] == WORD
+                kind = WORD if i > begin and follows else SEPARATES
+            if kind == WORD:
+                i += 1
+                continue
+        if i > begin:
+            return begin, i
+        i += width
+        if kind == ALONE:
+            return begin, i
+        begin = i
+    return begin, end
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
+def find_tokens(text, i, end, begins, sizes):
+    """Fold ``text[i:end]`` and find its tokens; how many there are."""
+    fold(text, i, end)
+    count = 0
+    while True:
+        begin, i = next_token(text, i, end)
+        if begin >= i:
+            return count
+        begins[np.uint64(count)] = begin
+        sizes[np.uint64(count)] = min(i - begin, MAX_TOKEN)
+        count += 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def split_line(text, i):
     """``(code, tab, end of text, next line)`` of the line at i."""
     tab = -1
@@ -133,9 +160,10 @@ def count_ngrams(
     ``labels`` are tables of their own whose tokens are the label strings; ``codes`` get their
     numbers, -1 for none. MORE_ROOM means that the line at the position may not fit.
     """
-    word = np.empty(MAX_TOKEN, np.uint8)
-    before = np.empty(order + 1, np.int64)
-    chain = np.empty(order + 1, np.int64)
+    most = stop - i + 1
+    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
+    hashes, tokens = np.empty(most, np.uint64), np.empty(most, np.int64)
+    entries = np.empty(most, np.int64)
     while i < stop:
         code, tab, end, following = split_line(text, i)
         if bare and code != DONE:
@@ -147,51 +175,80 @@ def count_ngrams(
             continue
         if not has_room(tables, labels, columns, indptr[rows], following - i, order, grow):
             return MORE_ROOM, i, rows
-        codes[rows] = (
-            -1
-            if tab <= i
-            else token_at(labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True)
-        )
+        codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        place = indptr[rows]
-        row = rows_before + rows
-        before[:] = -1
-        at = tab + 1
-        while True:
-            size, at = next_token(text, at, end, word)
-            if size == 0:
-                break
-            token = token_at(tables, word, size, text_hash(word, size), grow)
-            for k in range(1, order + 1):
-                entry = np.int64(-1)
-                if token >= 0 and k == 1:
-                    entry = np.int64(tables.unigram[token])
-                    if entry < 0:
-                        entry = entry_at(tables, -1, token, grow)
-                elif token >= 0 and before[k - 1] >= 0:
-                    entry = entry_at(tables, before[k - 1], token, grow)
-                chain[k] = entry
-                if entry < 0:
-                    unknown[0] += 1 if k == 1 else 0
-                elif tables.row[entry] == row:
-                    values[tables.place[entry]] += 1
-                else:
-                    if grow and k == 1:
-                        tables.unigram[token] = entry
-                    tables.row[entry] = row
-                    tables.place[entry] = place
-                    tables.documents[entry] += 1
-                    columns[place] = entry
-                    values[place] = 1
-                    place += 1
-            before[:] = chain
+        count = find_tokens(text, tab + 1, end, begins, sizes)
+        for t in range(count):
+            hashes[t] = text_hash(text, begins[t], sizes[t])
+            prefetch(tables.token_slots, slot_of(tables.token_slots, hashes[t]))
+        for t in range(count):
+            token = token_at(tables, text, begins[t], sizes[t], hashes[t], grow)
+            entry = unigram_at(tables, token, grow) if token >= 0 else np.int64(-1)
+            tokens[t], entries[t] = token, entry
+            if entry >= 0:
+                prefetch(tables.seen, 2 * entry)
+            else:
+                unknown[0] += 1
+        place = count_entries(
+            tables.seen, rows_before + rows, entries[:count], columns, values, indptr[rows]
+        )
+        for k in range(2, min(order, count) + 1):
+            longer_entries(tables, tokens, entries, hashes, k, count, grow)
+            place = count_entries(
+                tables.seen, rows_before + rows, entries[k - 1 : count], columns, values, place
+            )
         rows += 1
         indptr[rows] = place
         i = following
     return DONE, i, rows
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
+def longer_entries(tables, tokens, entries, hashes, k, count, grow):
+    """From the entries of the (k - 1)-grams that end at each token to those of the k-grams."""
+    # From the end on, so that what stands before a token is still the shorter n-gram.
+    for t in range(count - 1, k - 2, -1):
+        parent, token = entries[t - 1], tokens[t]
+        if parent >= 0 and token >= 0:
+            hashes[t] = mix(np.uint64(0), entry_key(parent, token))
+            prefetch(tables.entry_slots, slot_of(tables.entry_slots, hashes[t]))
+            entries[t] = parent
+        else:
+            entries[t] = -1
+    for t in range(k - 1, count):
+        if entries[t] >= 0:
+            entries[t] = entry_at(tables, entries[t], tokens[t], hashes[t], grow)
+            if entries[t] >= 0:
+                prefetch(tables.seen, 2 * entries[t])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def count_entries(seen, row, entries, columns, values, place):
+    """Add the entries of a row to it, the first time with a new place; the next free place."""
+    for t in range(len(entries)):
+        if entries[t] < 0:
+            continue
+        mark = np.uint64(2 * entries[t])
+        if seen[mark] >> 32 == row:
+            values[np.uint64(seen[mark] & 0xFFFFFFFF)] += 1
+        else:
+            seen[mark] = (row << 32) | place
+            seen[mark + np.uint64(1)] += 1
+            columns[np.uint64(place)] = entries[t]
+            values[np.uint64(place)] = 1
+            place += 1
+    return place
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def label_code(labels, text, i, tab):
+    """Number of the label ``text[i:tab]``, -1 for none."""
+    if tab <= i:
+        return np.int64(-1)
+    return token_at(labels, text, i, tab - i, text_hash(text, i, tab - i), True)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def has_room(tables, labels, columns, place, length, order, grow):
     """Whether the arrays can take whatever a line of this length may hold."""
     if place + order * length > len(columns):
@@ -216,6 +273,7 @@ def hash_ngrams(
     bits,
     bare,
     owners,
+    names,
     labels,
     codes,
     starts,
@@ -228,10 +286,12 @@ def hash_ngrams(
     """Like count_ngrams, for columns that are hashes.
 
     Columns may repeat in a row. ``owners`` holds the hash that claimed each column first (empty:
-    not kept); ``seen`` counts occurrences and those on a column of another n-gram.
+    not kept), ``names`` the n-grams of the first columns that were claimed; ``seen`` counts
+    occurrences and those on a column of another n-gram.
     """
-    word = np.empty(MAX_TOKEN, np.uint8)
-    hashes = np.empty(order + 1, np.uint64)
+    most = stop - i + 1
+    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
+    tokens, hashes = np.empty(most, np.uint64), np.empty(most, np.uint64)
     shift = np.uint64(64 - bits)
     while i < stop:
         code, tab, end, following = split_line(text, i)
@@ -248,37 +308,57 @@ def hash_ngrams(
             and labels.used[1] + following - i <= len(labels.text)
         ):
             return MORE_ROOM, i, rows
-        codes[rows] = (
-            -1
-            if tab <= i
-            else token_at(labels, text[i:tab], tab - i, text_hash(text[i:tab], tab - i), True)
-        )
+        codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        at = tab + 1
-        count = 0
-        while True:
-            size, at = next_token(text, at, end, word)
-            if size == 0:
-                break
-            token = text_hash(word, size)
-            for k in range(min(order, count + 1), 0, -1):
-                h = mix(np.uint64(0), token) if k == 1 else mix(hashes[k - 1], token)
-                hashes[k] = h
-                column = np.int64(h >> shift)
-                columns[place] = column
-                values[place] = 1
+        count = find_tokens(text, tab + 1, end, begins, sizes)
+        for t in range(count):
+            tokens[t] = text_hash(text, begins[t], sizes[t])
+            hashes[t] = 0
+        for k in range(1, min(order, count) + 1):
+            for t in range(count - 1, k - 2, -1):
+                before = hashes[t - 1] if k > 1 else np.uint64(0)
+                hashes[t] = mix(before, tokens[t])
+                if len(owners):
+                    prefetch(owners, np.int64(hashes[t] >> shift))
+            for t in range(k - 1, count):
+                column = hashes[t] >> shift
+                columns[np.uint64(place)] = column
+                values[np.uint64(place)] = 1
                 place += 1
                 if len(owners):
-                    seen[0] += 1
+                    mine = hashes[t] | np.uint64(1)
                     if owners[column] == 0:
-                        owners[column] = h | np.uint64(1)
-                    elif owners[column] != h | np.uint64(1):
+                        owners[column] = mine
+                        keep_name(names, column, text, begins, sizes, t - k + 1, t + 1)
+                    elif owners[column] != mine:
                         seen[1] += 1
-            count += 1
+            seen[0] += count - k + 1
         rows += 1
         indptr[rows] = place
         i = following
     return DONE, i, rows
+
+
+@njit(cache=True, nogil=True)
+def keep_name(names, column, text, begins, sizes, first, last):
+    """Store the tokens from first to last, spaces between, as the name of a column, if it fits."""
+    n = names.used[0]
+    size = last - first - 1
+    for t in range(first, last):
+        size += sizes[t]
+    at = names.offsets[n]
+    if n == len(names.columns) or at + size > len(names.text):
+        return
+    for t in range(first, last):
+        if t > first:
+            names.text[at] = 32
+            at += 1
+        for k in range(sizes[t]):
+            names.text[at] = text[begins[t] + k]
+            at += 1
+    names.columns[n] = column
+    names.offsets[n + 1] = at
+    names.used[0] = n + 1
 
 
 @njit(cache=True, nogil=True)

@@ -150,7 +150,7 @@ def ngrams_from_tables(
     Every beginning of a kept n-gram is seen at least as often, so it is kept too.
     """
     size, count = int(tables.used[ENTRIES]), int(tables.used[TOKENS])
-    keep = tables.documents[:size] >= min_count
+    keep = tables.seen[1 : 2 * size : 2] >= min_count
     column = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     keep_token = keep[tables.unigram[:count]] if count else np.zeros(0, bool)
     number = (np.cumsum(keep_token) - 1).astype(np.int32)

@@ -26,7 +26,7 @@ def lowest_bit(word):
     return np.uint64((word & -word).bit_length() - 1 if word else 64)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def first_byte(marks):
     """Which byte has the first mark, the top bit of a byte; 8 where none has."""
     return lowest_bit(marks) >> np.uint64(3)
@@ -61,3 +61,42 @@ def _count_zeros(typing_context, word):
         return builder.cttz(args[0], ir.IntType(1)(0))
 
     return types.uint64(types.uint64), generate
+
+
+_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
+_TOP_BITS = np.uint64(0x8080808080808080)
+# Added to a byte below 128, these reach its top bit from "0", behind "9", from "a", behind "z" on.
+_FROM_0, _BEHIND_9 = np.uint64(0x5050505050505050), np.uint64(0x4646464646464646)
+_FROM_A, _BEHIND_Z = np.uint64(0x1F1F1F1F1F1F1F1F), np.uint64(0x0505050505050505)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def plain_run(word):
+    """How many bytes of a word are ``a-z0-9`` before the first that is none."""
+    low = word & _LOW_BITS
+    digits = (low + _FROM_0) & ~(low + _BEHIND_9)
+    letters = (low + _FROM_A) & ~(low + _BEHIND_Z)
+    return first_byte((~(digits | letters) | word) & _TOP_BITS)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def load_part(text, p, size):
+    """Bytes ``text[p:p + size]`` as one number, at most 8 of them; nothing else is looked at."""
+    if p + 8 <= len(text):
+        word = load8(text, p)
+        if size < 8:
+            word &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+        return word
+    word = np.uint64(0)
+    for k in range(min(size, 8)):
+        word |= np.uint64(text[p + k]) << np.uint64(8 * k)
+    return word
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def same_bytes(a, p, b, q, size):
+    """Whether ``a[p:p + size]`` equals ``b[q:q + size]``."""
+    different = 0
+    for k in range(size):
+        different += a[p + k] != b[q + k]
+    return different == 0
