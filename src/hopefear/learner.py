@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,13 @@ from hopefear.errors import CombinationError
 _UNIT_FORCE = ("Linear", "Hinge", "Perceptron")
 # Rules whose step is a multiple of the loss.
 _STEP_BY_LOSS = ("PassiveAggressive", "AROW")
+# Parameters that mean something at infinity: no auxiliary term, no limit.
+_MAY_BE_INFINITE = {
+    ("RDA", "rate"),
+    ("TruncatedGradient", "threshold"),
+    ("PassiveAggressive", "C"),
+    ("Exponential", "limit"),
+}
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,10 @@ def check_part(part: Any) -> None:
     for key, value in part._asdict().items():
         if isinstance(value, float) and not value >= 0.0:
             raise CombinationError(f"{name}: {key} must not be negative or NaN, but is {value!r}")
+        if value == math.inf and (name, key) not in _MAY_BE_INFINITE:
+            raise CombinationError(f"{name}: {key} must be finite")
+        if isinstance(value, int) and not -(2**31) <= value < 2**31:
+            raise CombinationError(f"{name}: {key} must lie within 32 bits, but is {value}")
     if fault := part.fault():
         raise CombinationError(f"{name}: {fault}")
 

@@ -1,0 +1,39 @@
+"""Parameters no formula makes sense for are refused by name."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from hopefear.errors import HopefearError
+from hopefear.learner import check_part
+from hopefear.losses.exponential import Exponential
+from hopefear.recipes import RECIPES
+from hopefear.rules.passive_aggressive import PassiveAggressive
+from hopefear.rules.rda import RDA
+from hopefear.rules.truncated import TruncatedGradient
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_infinite_parameters_are_refused_where_they_mean_nothing(name):
+    fields = RECIPES[name].rule._field_defaults
+    for key in ("l1", "l2", "gravity", "power", "eps", "r", "phi"):
+        if key in fields:
+            with pytest.raises(HopefearError, match=f"{key} must be finite"):
+                RECIPES[name].build(**{key: "inf"})
+
+
+def test_infinity_stays_where_it_means_something():
+    for part in (
+        RDA(rate=math.inf, l2=1.0),
+        TruncatedGradient(threshold=math.inf),
+        PassiveAggressive(C=math.inf),
+        Exponential(limit=math.inf),
+    ):
+        check_part(part)
+
+
+def test_a_whole_number_that_kernels_cannot_hold_is_refused():
+    with pytest.raises(HopefearError, match="every must lie within 32 bits"):
+        RECIPES["tg"].build(every=10**20)
