@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.learner import Learner
-from hopefear.metrics import classification_scores
+from hopefear.metrics import classification_scores, score_names
 from hopefear.model import Model, probabilities
 from hopefear.recipes import Scale, recipe
 from hopefear.structures.binary import Binary
@@ -114,7 +115,9 @@ def train(
         data = data.transformed(values=values, norm=norm)
     passes = Passes(data, seed, shuffle, pieces, by_content)
     structure, made = composed(passes, learner, params, intercept)
-    held_out = None if dev is None else dev.transformed(values=values, norm=norm)
+    held_out = None if dev is None else alike(dev, dataset).transformed(values=values, norm=norm)
+    if stopping is not None:
+        stopping.check(score_names(len(dataset.classes)))
     signature = made.signature(epochs=epochs, seed=seed)
     trainer = watched(passes, structure, made, comparator) if bounds else None
     result = fit(
@@ -125,6 +128,8 @@ def train(
         identity={"signature": signature, "data": dataset.digest, "intercept": structure.bias,
                   "values": values, "norm": norm, "shuffle": shuffle,
                   "pieces": pieces, "bounds": bounds, "by_content": by_content,
+                  "dev": None if dev is None else dev.digest,
+                  "stopping": None if stopping is None else [stopping.metric, stopping.patience],
                   "class_weight": class_weight and str(class_weight)})
     model = Model(structure, result.predictor, data.classes, data.features,
                   {"values": values, "norm": norm}, signature,
@@ -154,7 +159,10 @@ def composed(passes: Passes, learner: str, params: Mapping[str, Any] | None,
              intercept: float | str) -> tuple[Any, Learner]:
     """Structure and learner for this data: what is ``"auto"`` is measured on it."""
     square, count = (float(mean) for mean in passes.means(sizes))
-    bias = typical_value(square, count) if intercept == "auto" else float(intercept)
+    bias = typical_value(square, count) if intercept == "auto" else intercept
+    if not (isinstance(bias, Real) and math.isfinite(bias)):
+        raise HopefearError(f"intercept must be 'auto' or a finite number, not {intercept!r}")
+    bias = float(bias)
     scale = Scale(square + bias**2 or 1.0, passes.n)
     return structure_for(passes.dataset, bias), recipe(learner).build(scale, **(params or {}))
 
@@ -199,6 +207,16 @@ def check_labels(dataset: SparseDataset) -> None:
                             f"only ({only!r}); there is nothing to tell apart")
 
 
+def alike(dev: SparseDataset, dataset: SparseDataset) -> SparseDataset:
+    """``dev``, if its columns and label codes mean what those of ``dataset`` mean."""
+    if dev.n_features != dataset.n_features or dev.classes != dataset.classes:
+        raise HopefearError(f"{dev.source} has {dev.n_features} features and the classes "
+                            f"{list(dev.classes[:20])}, {dataset.source} has {dataset.n_features} "
+                            f"and {list(dataset.classes[:20])}; read the one with the features "
+                            "and classes of the other")
+    return dev
+
+
 def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None) -> SparseDataset:
     """The data with its example weights multiplied by those of their classes."""
     if class_weight is None:
@@ -213,6 +231,8 @@ def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None
             raise HopefearError(f"class_weight names {sorted(unknown)}, the classes are "
                                 f"{list(data.classes)}")
         factors = np.array([float(class_weight.get(name, 1.0)) for name in data.classes])
+        if not np.all((factors >= 0.0) & np.isfinite(factors)):
+            raise HopefearError(f"class_weight must be finite and not negative, not {class_weight}")
     else:
         raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {class_weight!r}")
     weights = data.rows.weights * factors[data.rows.labels].astype(np.float32)

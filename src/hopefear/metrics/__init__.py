@@ -12,6 +12,7 @@ from hopefear.metrics.classification import (
     Classification,
     Probabilities,
     classification_scores,
+    score_names,
 )
 from hopefear.metrics.significance import (
     Comparison,
@@ -31,4 +32,5 @@ __all__ = [
     "classification_scores",
     "confidence_interval",
     "paired_bootstrap",
+    "score_names",
 ]

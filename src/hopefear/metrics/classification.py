@@ -233,6 +233,18 @@ def classification_scores(
     return scores
 
 
+def score_names(n_classes: int) -> set[str]:
+    """Names of the numbers that say how good a classifier is.
+
+    Examples
+    --------
+    >>> sorted(score_names(2))
+    ['accuracy', 'brier', 'error', 'f1', 'log_loss', 'precision', 'recall']
+    """
+    hard = Classification(n_classes).value(np.zeros(n_classes**2, np.int64))
+    return {*hard, *Probabilities(n_classes).value(np.zeros(3))} - {"count"}
+
+
 def _percent(part, whole):
     """100 part / whole, and 0 where there is nothing to divide by."""
     return np.divide(100.0 * part, whole, out=np.zeros(np.shape(whole)), where=whole != 0)

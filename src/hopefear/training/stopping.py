@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hopefear.errors import HopefearError
@@ -36,12 +37,16 @@ class Stopping:
     best: float | None = None
     best_epoch: int = -1
 
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse a metric that evaluation will not report, before a pass is spent on it."""
+        if self.metric not in (known := sorted(names)):
+            raise HopefearError(
+                f"no score {self.metric!r} to stop on; there are {', '.join(known)}"
+            )
+
     def see(self, epoch: int, scores: dict[str, float]) -> bool:
         """Take note of a pass; True when it is the best so far."""
-        if self.metric not in scores:
-            raise HopefearError(
-                f"no score {self.metric!r} to stop on; there are {', '.join(sorted(scores))}"
-            )
+        self.check(scores)
         value = scores[self.metric]
         sign = -1.0 if self.metric in _LOSSES else 1.0
         if self.best is None or sign * value > sign * self.best:

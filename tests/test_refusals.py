@@ -1,0 +1,74 @@
+"""What would go wrong without a word is refused instead, before any work is done."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hopefear.classification import train
+from hopefear.data.generators import sparse_linear
+from hopefear.data.sparse import SparseDataset
+from hopefear.errors import HopefearError
+from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.stopping import Stopping
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sparse_linear(120, 20, per_row=(3, 6), true_weights=8, seed=4).dataset()
+
+
+def test_held_out_data_of_another_width_is_refused(data):
+    wider = SparseDataset.from_csr(np.ones((2, data.n_features + 1)), [-1, 1])
+    with pytest.raises(HopefearError, match=r"has 21 features .* has 20 and"):
+        train(data, dev=wider)
+
+
+def test_held_out_data_whose_codes_mean_other_classes_is_refused(data):
+    swapped = SparseDataset(data.rows, data.n_features, data.classes[::-1], data.features)
+    with pytest.raises(HopefearError, match=r"classes \['1', '-1'\]"):
+        train(data, dev=swapped)
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_a_class_weight_that_is_no_weight_is_refused(data, weight):
+    with pytest.raises(HopefearError, match="finite and not negative"):
+        train(data, class_weight={"1": weight})
+
+
+@pytest.mark.parametrize("intercept", [None, "none", math.nan])
+def test_an_intercept_that_is_no_number_is_refused(data, intercept):
+    with pytest.raises(HopefearError, match="'auto' or a finite number"):
+        train(data, intercept=intercept)
+
+
+@pytest.mark.parametrize("metric", ["bleu", "signature", "count"])
+def test_a_metric_that_cannot_be_compared_is_refused_before_the_first_pass(data, metric):
+    seen = []
+    with pytest.raises(HopefearError, match=f"no score '{metric}'.*accuracy"):
+        train(data, dev=data, stopping=Stopping(metric), on_event=[seen.append])
+    assert not seen
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"dev": slice(60, 120)},
+        {"dev": slice(0, 60), "metric": "f1"},
+        {"dev": slice(0, 60), "patience": 1},
+        {},
+    ],
+)
+def test_a_run_chosen_by_other_held_out_scores_is_another_run(data, tmp_path, other):
+    def go(dev=None, metric="accuracy", patience=0, resume=True):
+        rows = None if dev is None else data.take(np.arange(120)[dev])
+        stopping = None if dev is None else Stopping(metric, patience)
+        checkpoints = Checkpoints(tmp_path)
+        train(data, dev=rows, stopping=stopping, checkpoints=checkpoints, resume=resume)
+
+    go(slice(0, 60), resume=False)
+    go(slice(0, 60))
+    with pytest.raises(HopefearError, match="of another run"):
+        go(**other)
