@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.train == args.test == "-":
         args.usage_error("--train and --test cannot both be standard input")
-    check_output(args.report)
+    check_output(args.report, (args.train, args.test, args.names))
     from hopefear.cli.compiling import announced
     from hopefear.cli.reading import held_out, training_data
     from hopefear.cli.study import COLUMNS, page_section, study

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hopefear.cli.guard import write_out
@@ -65,11 +65,14 @@ def print_json(value: Mapping[str, Any]) -> None:
     write_out(json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def check_output(path: str) -> None:
-    """Find out before the work begins that its result cannot be written."""
+def check_output(path: str, inputs: Iterable[str | None] = ()) -> None:
+    """Find out before the work begins that its result cannot be written, or would destroy input."""
     if path == "-":
         return
     folder = os.path.dirname(os.path.realpath(path))
+    for name in inputs:
+        if name and os.path.realpath(name) == os.path.realpath(path):
+            raise HopefearError(f"cannot write {path}: it is also an input; give another name")
     if os.path.isdir(path):
         raise HopefearError(f"cannot write {path}: it is a folder; give the name of a file")
     if not os.path.isdir(folder):

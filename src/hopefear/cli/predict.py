@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.model == args.input == "-":
         args.usage_error("--model and --input cannot both be standard input")
-    check_output(args.output)
+    check_output(args.output, (args.model, args.input))
     from hopefear.cli.compiling import announced
     from hopefear.cli.reading import load_model, tell_skipped
     from hopefear.data.report import ReadReport

@@ -153,9 +153,10 @@ def _check(args: argparse.Namespace) -> None:
         args.usage_error("--train and --dev cannot both be standard input")
     if args.model == "-" and args.json:
         args.usage_error("--model - and --json would share standard output")
-    check_output(args.model)
+    inputs = (args.train, args.dev, args.names, args.comparator)
+    check_output(args.model, inputs)
     if args.cache:
-        check_output(args.cache)
+        check_output(args.cache, (*inputs, args.model))
 
 
 def _train(
@@ -167,6 +168,7 @@ def _train(
 ) -> tuple[Trained, Any]:
     from hopefear.classification import DEFAULT_LEARNER, check_labels, train
     from hopefear.cli.progress import Watcher
+    from hopefear.metrics import score_names
     from hopefear.recipes import recipe
     from hopefear.training.stopping import Stopping
 
@@ -178,6 +180,7 @@ def _train(
     stopping = None
     if dev is not None:
         stopping = Stopping(metric, 3 if args.patience is None else args.patience)
+        stopping.check(score_names(len(data.classes)))
     comparator = _comparator(args.comparator) if args.comparator else None
     bound: dict[str, Any] = {}
     listeners: list[Any] = []
