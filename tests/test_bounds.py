@@ -47,22 +47,46 @@ from hopefear.training.bounds import (
 
 MARGIN = 0.3
 N_FEATURES = 60
-KEYS = {"mistakes", "samples", "theorem1", "corollary1", "delta", "delta_bar", "lam", "R", "G",
-        "comparator_norm", "comparator_loss", "regime", "separable", "holds", "eta_used",
-        "eta_optimal"}
+KEYS = {
+    "mistakes",
+    "samples",
+    "theorem1",
+    "corollary1",
+    "delta",
+    "delta_bar",
+    "lam",
+    "R",
+    "G",
+    "comparator_norm",
+    "comparator_loss",
+    "regime",
+    "separable",
+    "holds",
+    "eta_used",
+    "eta_optimal",
+}
 positive = st.floats(1e-3, 1e3)
 
 
 def problem(noise=0.0, n=800, classes=2, seed=3):
-    return sparse_linear(n, N_FEATURES, per_row=(4, 12), true_weights=30, label_noise=noise,
-                         margin=MARGIN, classes=classes, seed=seed)
+    return sparse_linear(
+        n,
+        N_FEATURES,
+        per_row=(4, 12),
+        true_weights=30,
+        label_noise=noise,
+        margin=MARGIN,
+        classes=classes,
+        seed=seed,
+    )
 
 
 def train(rows, loss, rule, structure=None, passes=1, dtype=np.float64):
     """The trainer and the rows it mistook."""
     structure = Binary(N_FEATURES) if structure is None else structure
     trainer = online.OnlineTrainer(
-        structure, Learner(loss, rule, Observed(Last()), on="mistakes"), dtype)
+        structure, Learner(loss, rule, Observed(Last()), on="mistakes"), dtype
+    )
     order = np.tile(np.arange(rows.labels.size), passes)
     outcome = np.empty(order.size, np.uint8)
     trainer.learn(rows, order, outcome)
@@ -162,16 +186,25 @@ def test_a_bound_is_about_as_tight_as_the_perceptrons():
 @pytest.mark.parametrize("rate", [0.3, 10.0])
 @pytest.mark.parametrize("l1", [0.0, 1e-3, 1e-2])
 @pytest.mark.parametrize(
-    "loss", [Hinge(), Hinge(asked=0.5), Logistic(base=2), Logistic(), Exponential()],
-    ids=["hinge", "half", "log2", "ln", "exp"])
+    "loss",
+    [Hinge(), Hinge(asked=0.5), Logistic(base=2), Logistic(), Exponential()],
+    ids=["hinge", "half", "log2", "ln", "exp"],
+)
 def test_inseparable_data_and_any_comparator(loss, l1, rate):
     data = problem(noise=0.15)
     rows = data.dataset().rows
     trainer, mistakes = train(rows, loss, RDA(rate=rate, l1=l1))
     draw = np.random.default_rng(0)
-    comparators = [data.truth / MARGIN, 0.2 * data.truth, -data.truth, np.zeros(N_FEATURES),
-                   trainer.weights(), observe(trainer).average, draw.normal(size=N_FEATURES),
-                   draw.normal(size=N_FEATURES) * (draw.random(N_FEATURES) < 0.1)]
+    comparators = [
+        data.truth / MARGIN,
+        0.2 * data.truth,
+        -data.truth,
+        np.zeros(N_FEATURES),
+        trainer.weights(),
+        observe(trainer).average,
+        draw.normal(size=N_FEATURES),
+        draw.normal(size=N_FEATURES) * (draw.random(N_FEATURES) < 0.1),
+    ]
     for u in comparators:
         report = bound_report(trainer, rows, mistakes, u)
         assert not report.separable
@@ -179,8 +212,15 @@ def test_inseparable_data_and_any_comparator(loss, l1, rate):
         assert report.holds
         assert report.mistakes <= report.theorem1
         assert report.delta <= report.delta_bar + 1e-12
-        relaxed = mistake_bound(report.comparator_loss, report.comparator_norm, report.delta_bar,
-                                report.lam, report.G, report.eta_used, report.floor)
+        relaxed = mistake_bound(
+            report.comparator_loss,
+            report.comparator_norm,
+            report.delta_bar,
+            report.lam,
+            report.G,
+            report.eta_used,
+            report.floor,
+        )
         assert report.theorem1 <= relaxed * (1 + 1e-9)
 
 
@@ -290,8 +330,9 @@ def test_under_regularisation_lowers_the_bound():
     trainer, mistakes = train(rows, Hinge(), RDA(rate=20.0, l1=1e-3))
     report = bound_report(trainer, rows, mistakes, 0.1 * data.truth)
     assert report.regime == "under"
-    perfect = mistake_bound(report.comparator_loss, report.comparator_norm, 0.0, report.lam,
-                            report.G, report.eta_used)
+    perfect = mistake_bound(
+        report.comparator_loss, report.comparator_norm, 0.0, report.lam, report.G, report.eta_used
+    )
     assert report.theorem1 < perfect
 
 
@@ -300,8 +341,10 @@ def test_best_scaled_finds_the_least_bound_of_a_ray():
     rows = data.dataset().rows
     trainer, mistakes = train(rows, Logistic(base=2), RDA(rate=5.0, l1=1e-3))
     scale, best = best_scaled(trainer, rows, mistakes, 1e-3 * data.truth)
-    grid = [bound_report(trainer, rows, mistakes, a * data.truth).theorem1
-            for a in np.geomspace(1e-3, 1e3, 100)]
+    grid = [
+        bound_report(trainer, rows, mistakes, a * data.truth).theorem1
+        for a in np.geomspace(1e-3, 1e3, 100)
+    ]
     assert best.theorem1 <= min(grid) * (1 + 1e-6)
     assert best.comparator_norm == pytest.approx(scale * 1e-3 * np.linalg.norm(data.truth))
     assert best.holds
@@ -342,8 +385,14 @@ def test_the_best_eta_is_the_direction_over_the_comparator(norm, G, eta):
     assert regret_bound(10, norm, G, eta) >= best * (1 - 1e-9)
 
 
-@given(positive, positive, st.floats(1e-2, 10.0), st.one_of(st.just(0.0), positive),
-       st.floats(0.0, 100.0), st.floats(-5.0, 0.9))
+@given(
+    positive,
+    positive,
+    st.floats(1e-2, 10.0),
+    st.one_of(st.just(0.0), positive),
+    st.floats(0.0, 100.0),
+    st.floats(-5.0, 0.9),
+)
 def test_with_l2_the_bound_solves_the_inequality(norm, G, l2, eta, loss, delta):
     bound = mistake_bound(loss, norm, delta, 1.0, G, eta, l2=l2)
 
@@ -358,8 +407,10 @@ def test_with_l2_the_bound_solves_the_inequality(norm, G, l2, eta, loss, delta):
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.01])
-@pytest.mark.parametrize(("l2", "eta"), [(l2, eta) for l2 in (0.0, 0.003, 0.1, 2.0)
-                                         for eta in (0.0, 0.1, 3.0) if l2 or eta])
+@pytest.mark.parametrize(
+    ("l2", "eta"),
+    [(l2, eta) for l2 in (0.0, 0.003, 0.1, 2.0) for eta in (0.0, 0.1, 3.0) if l2 or eta],
+)
 def test_regret_bounds_are_those_of_dual_averaging(l2, l1, eta):
     data = problem(noise=0.15)
     x, y = dense(data)
@@ -385,8 +436,13 @@ def test_the_printed_strongly_convex_bound_fails_for_small_lam():
     u, lam = data.truth, 1e-3
     run = plain_vrda(x, y, Hinge().slope, 0.0, l2=lam)
     M, norm = len(run.w), float(np.linalg.norm(u))
-    seen = Observation(M, float(np.abs(run.w).sum(axis=1).mean()), run.w.mean(axis=0),
-                       1.0, float((run.w**2).sum(axis=1).mean()))
+    seen = Observation(
+        M,
+        float(np.abs(run.w).sum(axis=1).mean()),
+        run.w.mean(axis=0),
+        1.0,
+        float((run.w**2).sum(axis=1).mean()),
+    )
     strength = relative_strength(u, seen, l2=lam)
     assert strength.exact
     loss = np.maximum(0.0, 1.0 - y[run.mistakes] * (x[run.mistakes] @ u)).sum()
@@ -422,7 +478,12 @@ def test_relative_strength_counts_lam_once():
 
 def test_regimes_and_corollary():
     assert [regime(d, 0.5, floor=0.7) for d in (-1, 0, 1, 1.4, 2)] == [
-        "under", "perfect", "over", "vacuous", "vacuous"]
+        "under",
+        "perfect",
+        "over",
+        "vacuous",
+        "vacuous",
+    ]
     assert corollary_1(math.inf, 10) == math.inf
 
 

@@ -79,8 +79,20 @@ def test_page_shows_the_table_all_figures_and_the_papers_numbers(quick):
     page, _, told = quick
     text = page.read_text("utf-8")
     assert page.name == "report.html"
-    for part in ("Table 1", "Figure 1", "Figure 2", "Figure 3", "Figure 4", "Figure 5", "Voting",
-                 "Theorem 1", "939 K", "89.7%", "87.2%", "parse reranking"):
+    for part in (
+        "Table 1",
+        "Figure 1",
+        "Figure 2",
+        "Figure 3",
+        "Figure 4",
+        "Figure 5",
+        "Voting",
+        "Theorem 1",
+        "939 K",
+        "89.7%",
+        "87.2%",
+        "parse reranking",
+    ):
         assert part in text
     assert text.count("<svg") == 2 + 1 + 2 + 1 + 1 + 2
     assert "generated problem only" in text
@@ -172,13 +184,18 @@ def test_a_trail_ends_where_the_run_ends(problem):
 def test_learners_update_as_their_papers_say(problem):
     on = {key: build(spec, spec.settings()[0], problem.train).on for key, spec in SPECS.items()}
     assert {key for key, when in on.items() if when == "mistakes"} == {
-        "perceptron", "vrda-hinge", "vrda-log"}
+        "perceptron",
+        "vrda-hinge",
+        "vrda-log",
+    }
 
 
 def test_best_and_sparse_settings():
     spec = SPECS["vrda-log"]
-    trials = [Trial({"l1": l1, "rate": 100.0}, accuracy, accuracy, nnz, nnz // 2, accuracy)
-              for l1, accuracy, nnz in ((0.0, 90.0, 500), (1e-4, 90.0, 300), (1e-3, 89.9, 40))]
+    trials = [
+        Trial({"l1": l1, "rate": 100.0}, accuracy, accuracy, nnz, nnz // 2, accuracy)
+        for l1, accuracy, nnz in ((0.0, 90.0, 500), (1e-4, 90.0, 300), (1e-3, 89.9, 40))
+    ]
     choice = pick(spec, trials, n=1000)
     assert choice.best is trials[1]
     assert choice.sparse is trials[2]
@@ -210,9 +227,14 @@ def test_exponent_uses_the_first_pass_only():
 def test_theorem_1_holds_and_a_broken_bound_would_be_told():
     curves = bound_curves(QUICK)
     assert verdicts.judge_bound(curves).verdict == "agrees"
-    broken = [c.__class__(c.noise, c.strength,
-                          tuple(r.__class__(**{**r.__dict__, "theorem1": 1.0}) for r in c.reports))
-              for c in curves]
+    broken = [
+        c.__class__(
+            c.noise,
+            c.strength,
+            tuple(r.__class__(**{**r.__dict__, "theorem1": 1.0}) for r in c.reports),
+        )
+        for c in curves
+    ]
     assert verdicts.judge_bound(broken).verdict == "disagrees"
 
 
@@ -246,10 +268,13 @@ def test_missing_corpora(corpora, monkeypatch, tmp_path_factory):
     assert "only generated data" in data.find_problems(None, quick=False)[1]
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    ("1\ta\n", "labels.tsv:1: expected label, name"),
-    ("1\ta\t-1\n2\tb\t+1\n", "tells no side of label 3"),
-])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1\ta\n", "labels.tsv:1: expected label, name"),
+        ("1\ta\t-1\n2\tb\t+1\n", "tells no side of label 3"),
+    ],
+)
 def test_bad_groups_are_told_with_their_place(corpora, line, message):
     (corpora / "news20_bydate" / "labels.tsv").write_text(line)
     with pytest.raises(HopefearError, match=message):
@@ -258,8 +283,9 @@ def test_bad_groups_are_told_with_their_place(corpora, line, message):
 
 @pytest.mark.slow
 def test_the_real_corpora_are_what_the_page_says():
-    folder = Path(os.environ.get("HOPEFEAR_DATA",
-                                 Path(__file__).resolve().parents[2] / "shared" / "data"))
+    folder = Path(
+        os.environ.get("HOPEFEAR_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+    )
     if not (folder / "imdb").is_dir():
         pytest.skip(f"no corpora in {folder}; set HOPEFEAR_DATA")
     imdb, news, many = *data.imdb(folder / "imdb"), *data.news20(folder / "news20_bydate")

@@ -102,10 +102,17 @@ def test_hostile_text_stays_text_everywhere():
     assert page.html().encode("utf-8")
 
 
-@pytest.mark.parametrize("address", [
-    "javascript:alert(1)", "JaVaScRiPt:x", "data:text/html,x", "vbscript:x", "java\tscript:x",
-    "&#106;avascript:x",
-])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:x",
+        "data:text/html,x",
+        "vbscript:x",
+        "java\tscript:x",
+        "&#106;avascript:x",
+    ],
+)
 def test_links_that_could_run_code_stay_text(address):
     # An address is safe when a browser, after decoding, finds no scheme but the permitted ones.
     for attrs in Outline(inline(f"[x]({address})")).named("a"):
@@ -118,36 +125,60 @@ def test_harmless_links_work(address):
 
 
 def test_numbers_stand_right_and_share_decimals():
-    text = Page("t").table(["a", "b", "c", "d"], [
-        ["x", 1.5, 1234567, "93.1 ± 0.2"], ["y", 2.25, 3, "–"],
-    ]).html()
+    text = (
+        Page("t")
+        .table(
+            ["a", "b", "c", "d"],
+            [
+                ["x", 1.5, 1234567, "93.1 ± 0.2"],
+                ["y", 2.25, 3, "–"],
+            ],
+        )
+        .html()
+    )
     cells = re.findall('<td class="r">([^<]*)</td>', text)
     assert cells == ["1.50", "1,234,567", "93.1 ± 0.2", "2.25", "3", "–"]
 
 
-@pytest.mark.parametrize(("column", "expected"), [
-    ([0.5, 0.25], ["0.50", "0.25"]), ([1e-7, 2.5], ["1e-07", "2.5"]), ([12345.6, 2.0],
-    ["12,346", "2"]), ([float("nan"), -1.5], ["–", "−1.5"]), ([float("inf"), 2.0], ["∞", "2.0"]),
-    ([True, None], ["yes", "–"]), ([3.0, 4.0], ["3.0", "4.0"]),
-])
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ([0.5, 0.25], ["0.50", "0.25"]),
+        ([1e-7, 2.5], ["1e-07", "2.5"]),
+        ([12345.6, 2.0], ["12,346", "2"]),
+        ([float("nan"), -1.5], ["–", "−1.5"]),
+        ([float("inf"), 2.0], ["∞", "2.0"]),
+        ([True, None], ["yes", "–"]),
+        ([3.0, 4.0], ["3.0", "4.0"]),
+    ],
+)
 def test_cells_read_well(column, expected):
     text = Page("t").table(["n", "v"], [["r", v] for v in column]).html()
     assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == expected
 
 
 def test_best_values_stand_out_and_ties_all_do():
-    text = Page("t").table(["n", "err", "f"], [["a", 2.0, "1 ± 2"], ["b", 1.0, "3 ± 1"],
-                                               ["c", 1.0, None]],
-                           highlight={"err": "min", "f": "max"}).html()
+    text = (
+        Page("t")
+        .table(
+            ["n", "err", "f"],
+            [["a", 2.0, "1 ± 2"], ["b", 1.0, "3 ± 1"], ["c", 1.0, None]],
+            highlight={"err": "min", "f": "max"},
+        )
+        .html()
+    )
     assert re.findall("<strong>([^<]*)</strong>", text) == ["1.0", "3 ± 1", "1.0"]
 
 
-@pytest.mark.parametrize(("act", "message"), [
-    (lambda p: p.table(["a"], [[1, 2]]), "row 0 has 2 cells but the table has 1 columns"),
-    (lambda p: p.table(["a"], [[1]], align="lr"), "does not fit 1 columns"),
-    (lambda p: p.table(["a"], [[1]], highlight={"b": "max"}), "which the table lacks"),
-    (lambda p: p.figures([Plot("x")], []), "0 captions for 1 plots"),
-])
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda p: p.table(["a"], [[1, 2]]), "row 0 has 2 cells but the table has 1 columns"),
+        (lambda p: p.table(["a"], [[1]], align="lr"), "does not fit 1 columns"),
+        (lambda p: p.table(["a"], [[1]], highlight={"b": "max"}), "which the table lacks"),
+        (lambda p: p.figures([Plot("x")], []), "0 captions for 1 plots"),
+    ],
+)
 def test_misuse_is_explained(act, message):
     with pytest.raises(ValueError, match=message):
         act(Page("t"))

@@ -20,12 +20,27 @@ HOSTILE = "</svg><script>alert('x')</script> \"&\x00\ud800 ]]>"
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 EYES = {
     "normal": np.eye(3),
-    "green-blind": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                             [-0.011820, 0.042940, 0.968881]]),
-    "red-blind": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                           [-0.003882, -0.048116, 1.051998]]),
-    "blue-blind": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-                            [0.004733, 0.691367, 0.303900]]),
+    "green-blind": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "red-blind": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "blue-blind": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
 }
 
 
@@ -45,12 +60,15 @@ def curve_points(root):
     return [re.findall(r"-?[\d.]+ -?[\d.]+", d) for d in paths]
 
 
-@pytest.mark.parametrize(("lo", "hi", "expected"), [
-    (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
-    (0, 93, [0, 20, 40, 60, 80]),
-    (-3, 7, [-2, 0, 2, 4, 6]),
-    (0.0012, 0.0019, [0.0012, 0.0014, 0.0016, 0.0018]),
-])
+@pytest.mark.parametrize(
+    ("lo", "hi", "expected"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (0, 93, [0, 20, 40, 60, 80]),
+        (-3, 7, [-2, 0, 2, 4, 6]),
+        (0.0012, 0.0019, [0.0012, 0.0014, 0.0016, 0.0018]),
+    ],
+)
 def test_linear_ticks_are_round(lo, hi, expected):
     assert linear_ticks(lo, hi) == pytest.approx(expected, abs=1e-12)
 
@@ -77,15 +95,18 @@ def test_log_ticks_lie_inside(low, decades):
     assert len(ticks) == len(set(tick_labels(ticks)))
 
 
-@pytest.mark.parametrize(("values", "expected"), [
-    ([0, 500, 1000, 1500], ["0", "0.5k", "1k", "1.5k"]),
-    ([1, 10, 100, 1000, 10000], ["1", "10", "100", "1k", "10k"]),
-    ([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"]),
-    ([-0.5, 0, 0.5], ["−0.5", "0", "0.5"]),
-    ([2e6, 4e6], ["2M", "4M"]),
-    ([1e-5, 2e-5, 5e-5], ["10⁻⁵", "2·10⁻⁵", "5·10⁻⁵"]),
-    ([86.05, 86.1, 86.15], ["86.05", "86.1", "86.15"]),
-])
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0, 500, 1000, 1500], ["0", "0.5k", "1k", "1.5k"]),
+        ([1, 10, 100, 1000, 10000], ["1", "10", "100", "1k", "10k"]),
+        ([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"]),
+        ([-0.5, 0, 0.5], ["−0.5", "0", "0.5"]),
+        ([2e6, 4e6], ["2M", "4M"]),
+        ([1e-5, 2e-5, 5e-5], ["10⁻⁵", "2·10⁻⁵", "5·10⁻⁵"]),
+        ([86.05, 86.1, 86.15], ["86.05", "86.1", "86.15"]),
+    ],
+)
 def test_tick_labels_read_well(values, expected):
     assert tick_labels(values) == expected
 
@@ -112,13 +133,16 @@ def test_not_finite_values_break_the_line_and_are_counted():
     assert "inf" not in path
 
 
-@pytest.mark.parametrize("plot", [
-    Plot("nothing"),
-    Plot("empty", x_scale="log", y_scale="log").line([], [], "a"),
-    Plot("all nan").line([1, 2], [math.nan, math.nan], "a", band=([0, 0], [1, 1])),
-    Plot("bars of nothing").bars([], []),
-    Plot("only negative", y_scale="log").bars(["a"], [-1.0]),
-])
+@pytest.mark.parametrize(
+    "plot",
+    [
+        Plot("nothing"),
+        Plot("empty", x_scale="log", y_scale="log").line([], [], "a"),
+        Plot("all nan").line([1, 2], [math.nan, math.nan], "a", band=([0, 0], [1, 1])),
+        Plot("bars of nothing").bars([], []),
+        Plot("only negative", y_scale="log").bars(["a"], [-1.0]),
+    ],
+)
 def test_plots_without_values_say_so(plot):
     assert "no values to show" in words(parse(plot))
 
@@ -136,8 +160,12 @@ numbers = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.integers(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(numbers, numbers, numbers), max_size=12),
-       st.sampled_from(["linear", "log"]), st.sampled_from(["linear", "log"]), st.text(max_size=20))
+@given(
+    st.lists(st.tuples(numbers, numbers, numbers), max_size=12),
+    st.sampled_from(["linear", "log"]),
+    st.sampled_from(["linear", "log"]),
+    st.text(max_size=20),
+)
 def test_any_numbers_and_any_text_give_sound_svg(rows, x_scale, y_scale, text):
     x, y, e = (list(v) for v in zip(*rows, strict=True)) if rows else ([], [], [])
     plot = Plot(text, text, text, x_scale, y_scale).hline(e[0] if e else 0.0, text)
@@ -234,27 +262,31 @@ def test_error_bars_reach_below_a_log_axis_without_harm():
     assert "nan" not in svg
 
 
-@pytest.mark.parametrize(("act", "message"), [
-    (lambda: Plot("t", x_scale="sqrt"), "use 'linear' or 'log'"),
-    (lambda: Plot("t").line([1, 2], [1], "a"), "x has 2 entries but y has 1"),
-    (lambda: Plot("t").bars(["a"], [1, 2]), "labels has 1 entries but values has 2"),
-    (lambda: Plot("t").bars(["a"], [1]).line([1], [1], "b"), "make a second Plot"),
-    (lambda: Plot("t").line([1], [1], "b").bars(["a"], [1]), "make a second Plot"),
-    (lambda: Plot("t", y_scale="log", y_range=(0, 1)), "does not fit a log axis"),
-])
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: Plot("t", x_scale="sqrt"), "use 'linear' or 'log'"),
+        (lambda: Plot("t").line([1, 2], [1], "a"), "x has 2 entries but y has 1"),
+        (lambda: Plot("t").bars(["a"], [1, 2]), "labels has 1 entries but values has 2"),
+        (lambda: Plot("t").bars(["a"], [1]).line([1], [1], "b"), "make a second Plot"),
+        (lambda: Plot("t").line([1], [1], "b").bars(["a"], [1]), "make a second Plot"),
+        (lambda: Plot("t", y_scale="log", y_range=(0, 1)), "does not fit a log axis"),
+    ],
+)
 def test_misuse_is_explained(act, message):
     with pytest.raises(ValueError, match=message):
         act()
 
 
 def _linear(colour):
-    c = np.array([int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)])
+    c = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
 def _lab(rgb):
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722],
-                       [0.0193, 0.1192, 0.9505]])
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
     x = to_xyz @ np.clip(rgb, 0, 1) / np.array([0.9505, 1, 1.089])
     f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])

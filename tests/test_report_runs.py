@@ -7,19 +7,42 @@ import pytest
 from hopefear.errors import HopefearError, InputError
 from hopefear.report import load_run, run_report
 
-BOUND = {"mistakes": 7, "theorem1": 20.5, "corollary1": 0.33, "delta": 0.1, "delta_bar": 0.2,
-         "R": 1.0, "G": 1.0, "comparator_norm": 3.0, "comparator_loss": 2.0, "regime": "under"}
+BOUND = {
+    "mistakes": 7,
+    "theorem1": 20.5,
+    "corollary1": 0.33,
+    "delta": 0.1,
+    "delta_bar": 0.2,
+    "R": 1.0,
+    "G": 1.0,
+    "comparator_norm": 3.0,
+    "comparator_loss": 2.0,
+    "regime": "under",
+}
 
 
 def event(epoch, **more):
-    return {"epoch": epoch, "samples": 100 * epoch, "mistakes": 10 * epoch, "nnz": 50 - epoch,
-            "loss": 1 / epoch, "seconds": 0.5 * epoch, "dev": {"accuracy": 80.0 + epoch}} | more
+    return {
+        "epoch": epoch,
+        "samples": 100 * epoch,
+        "mistakes": 10 * epoch,
+        "nnz": 50 - epoch,
+        "loss": 1 / epoch,
+        "seconds": 0.5 * epoch,
+        "dev": {"accuracy": 80.0 + epoch},
+    } | more
 
 
 def make(folder, events, tail="", **settings):
     folder.mkdir(parents=True)
-    run = {"task": "classify", "learner": "vrda", "parameters": {"l1": 1e-6}, "seed": 1,
-           "signature": "sig|seed:1", "data": {"path": "a.svm", "digest": "d1", "examples": 100}}
+    run = {
+        "task": "classify",
+        "learner": "vrda",
+        "parameters": {"l1": 1e-6},
+        "seed": 1,
+        "signature": "sig|seed:1",
+        "data": {"path": "a.svm", "digest": "d1", "examples": 100},
+    }
     (folder / "run.json").write_text(json.dumps(run | settings))
     (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events) + tail)
     return folder
@@ -30,9 +53,19 @@ def test_report_shows_runs_side_by_side(tmp_path):
     b = make(tmp_path / "second", [event(e) for e in (1, 2)], learner="rda")
     run_report([a, b], tmp_path / "out.html")
     text = (tmp_path / "out.html").read_text(encoding="utf-8")
-    for title in ("Summary", "While training", "On development data", "Settings",
-                  "Mistakes against the bounds", "Training mistakes", "Sparsity",
-                  "Development accuracy", "Theorem 1", "Corollary 1", "What the runs share"):
+    for title in (
+        "Summary",
+        "While training",
+        "On development data",
+        "Settings",
+        "Mistakes against the bounds",
+        "Training mistakes",
+        "Sparsity",
+        "Development accuracy",
+        "Theorem 1",
+        "Corollary 1",
+        "What the runs share",
+    ):
         assert title in text
     assert "<strong>83.0</strong>" in text
     assert "sig|seed:1" in text
@@ -113,7 +146,10 @@ def test_equal_folder_names_are_told_apart(tmp_path):
 
 
 def test_strange_values_do_no_harm(tmp_path):
-    events = [event(1, loss=float("nan"), nnz="many", dev=None, bound=[]),
-              event(2, mistakes=10**400, dev={"f1": "x", "<b>": 3}), {"note": "no clock"}]
+    events = [
+        event(1, loss=float("nan"), nnz="many", dev=None, bound=[]),
+        event(2, mistakes=10**400, dev={"f1": "x", "<b>": 3}),
+        {"note": "no clock"},
+    ]
     page = run_report([make(tmp_path / "r", events)], tmp_path / "o.html").html()
     assert "<b>" not in page

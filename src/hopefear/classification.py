@@ -121,30 +121,55 @@ def train(
     signature = made.signature(epochs=epochs, seed=seed)
     trainer = watched(passes, structure, made, comparator) if bounds else None
     result = fit(
-        structure, made, passes, epochs=epochs, trainer=trainer,
-        evaluate=None if held_out is None else evaluator(structure, held_out), stopping=stopping,
+        structure,
+        made,
+        passes,
+        epochs=epochs,
+        trainer=trainer,
+        evaluate=None if held_out is None else evaluator(structure, held_out),
+        stopping=stopping,
         on_event=on_event if trainer is None else (trainer.annotate, *on_event),
-        trace=trace, checkpoints=checkpoints, resume=resume,
-        identity={"signature": signature, "data": dataset.digest, "intercept": structure.bias,
-                  "values": values, "norm": norm, "shuffle": shuffle,
-                  "pieces": pieces, "bounds": bounds, "by_content": by_content,
-                  "dev": None if dev is None else dev.digest,
-                  "stopping": None if stopping is None else [stopping.metric, stopping.patience],
-                  "class_weight": class_weight and str(class_weight)})
-    model = Model(structure, result.predictor, data.classes, data.features,
-                  {"values": values, "norm": norm}, signature,
-                  about(dataset, learner, made, result, epochs, seed))
+        trace=trace,
+        checkpoints=checkpoints,
+        resume=resume,
+        identity={
+            "signature": signature,
+            "data": dataset.digest,
+            "intercept": structure.bias,
+            "values": values,
+            "norm": norm,
+            "shuffle": shuffle,
+            "pieces": pieces,
+            "bounds": bounds,
+            "by_content": by_content,
+            "dev": None if dev is None else dev.digest,
+            "stopping": None if stopping is None else [stopping.metric, stopping.patience],
+            "class_weight": class_weight and str(class_weight),
+        },
+    )
+    model = Model(
+        structure,
+        result.predictor,
+        data.classes,
+        data.features,
+        {"values": values, "norm": norm},
+        signature,
+        about(dataset, learner, made, result, epochs, seed),
+    )
     return Trained(model, made, result)
 
 
-def watched(passes: Passes, structure: Any, learner: Learner,
-            comparator: np.ndarray | None) -> Watched:
+def watched(
+    passes: Passes, structure: Any, learner: Learner, comparator: np.ndarray | None
+) -> Watched:
     """A trainer that reports the bounds; needs all rows at hand."""
     from hopefear.training.watched import Watched
 
     if passes.dataset.mapping is not None:
-        raise HopefearError(f"{passes.dataset.source}: bounds look at old mistakes again and need "
-                            "the data in memory; train without a cache, or without bounds")
+        raise HopefearError(
+            f"{passes.dataset.source}: bounds look at old mistakes again and need "
+            "the data in memory; train without a cache, or without bounds"
+        )
     return Watched(structure, learner, passes.rows, comparator)
 
 
@@ -155,8 +180,9 @@ def structure_for(data: SparseDataset, bias: float) -> Any:
     return Multiclass(data.n_features, len(data.classes), bias)
 
 
-def composed(passes: Passes, learner: str, params: Mapping[str, Any] | None,
-             intercept: float | str) -> tuple[Any, Learner]:
+def composed(
+    passes: Passes, learner: str, params: Mapping[str, Any] | None, intercept: float | str
+) -> tuple[Any, Learner]:
     """Structure and learner for this data: what is ``"auto"`` is measured on it."""
     square, count = (float(mean) for mean in passes.means(sizes))
     bias = typical_value(square, count) if intercept == "auto" else intercept
@@ -188,8 +214,12 @@ def evaluator(structure: Any, data: SparseDataset) -> Callable[[Predictor], dict
 def evaluate_predictor(predictor: Predictor, structure: Any, data: SparseDataset) -> dict[str, Any]:
     """Accuracy, error, precision, recall, F1 and log loss, in percent where they are shares."""
     labels, scores = predictor.decide(structure, data.rows)
-    return classification_scores(data.rows.labels, labels, n_classes=len(data.classes),
-                                 probabilities=probabilities(predictor, scores))
+    return classification_scores(
+        data.rows.labels,
+        labels,
+        n_classes=len(data.classes),
+        probabilities=probabilities(predictor, scores),
+    )
 
 
 def check_labels(dataset: SparseDataset) -> None:
@@ -198,22 +228,28 @@ def check_labels(dataset: SparseDataset) -> None:
     if labels.size == 0:
         raise HopefearError(f"{dataset.source}: there are no examples to learn from")
     if labels.min() < 0:
-        raise HopefearError(f"{dataset.source}: example {int(np.argmin(labels)) + 1} has no label; "
-                            "every training example needs one")
+        raise HopefearError(
+            f"{dataset.source}: example {int(np.argmin(labels)) + 1} has no label; "
+            "every training example needs one"
+        )
     present = np.bincount(labels[dataset.rows.weights > 0.0], minlength=len(dataset.classes)) > 0
     if present.sum() < 2:
         only = dataset.classes[int(np.argmax(present))] if present.any() else "none"
-        raise HopefearError(f"{dataset.source}: expected at least two classes, found one class "
-                            f"only ({only!r}); there is nothing to tell apart")
+        raise HopefearError(
+            f"{dataset.source}: expected at least two classes, found one class "
+            f"only ({only!r}); there is nothing to tell apart"
+        )
 
 
 def alike(dev: SparseDataset, dataset: SparseDataset) -> SparseDataset:
     """``dev``, if its columns and label codes mean what those of ``dataset`` mean."""
     if dev.n_features != dataset.n_features or dev.classes != dataset.classes:
-        raise HopefearError(f"{dev.source} has {dev.n_features} features and the classes "
-                            f"{list(dev.classes[:20])}, {dataset.source} has {dataset.n_features} "
-                            f"and {list(dataset.classes[:20])}; read the one with the features "
-                            "and classes of the other")
+        raise HopefearError(
+            f"{dev.source} has {dev.n_features} features and the classes "
+            f"{list(dev.classes[:20])}, {dataset.source} has {dataset.n_features} "
+            f"and {list(dataset.classes[:20])}; read the one with the features "
+            "and classes of the other"
+        )
     return dev
 
 
@@ -222,59 +258,92 @@ def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None
     if class_weight is None:
         return data
     if class_weight == "balanced":
-        counts = np.bincount(data.rows.labels, weights=data.rows.weights,
-                             minlength=len(data.classes))
+        counts = np.bincount(
+            data.rows.labels, weights=data.rows.weights, minlength=len(data.classes)
+        )
         factors = counts.sum() / (len(data.classes) * np.maximum(counts, 1e-12))
     elif isinstance(class_weight, Mapping):
         unknown = set(class_weight) - set(data.classes)
         if unknown:
-            raise HopefearError(f"class_weight names {sorted(unknown)}, the classes are "
-                                f"{list(data.classes)}")
+            raise HopefearError(
+                f"class_weight names {sorted(unknown)}, the classes are {list(data.classes)}"
+            )
         factors = np.array([float(class_weight.get(name, 1.0)) for name in data.classes])
         if not np.all((factors >= 0.0) & np.isfinite(factors)):
             raise HopefearError(f"class_weight must be finite and not negative, not {class_weight}")
     else:
         raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {class_weight!r}")
     weights = data.rows.weights * factors[data.rows.labels].astype(np.float32)
-    changed = SparseDataset(data.rows._replace(weights=weights), data.n_features, data.classes,
-                            data.features, data.source)
+    changed = SparseDataset(
+        data.rows._replace(weights=weights),
+        data.n_features,
+        data.classes,
+        data.features,
+        data.source,
+    )
     changed.mapping = data.mapping
     return changed
 
 
-def about(dataset: SparseDataset, name: str, learner: Learner, result: Fit, epochs: int,
-          seed: int) -> dict[str, Any]:
+def about(
+    dataset: SparseDataset, name: str, learner: Learner, result: Fit, epochs: int, seed: int
+) -> dict[str, Any]:
     """What goes into the model file about its making; nothing that changes from run to run."""
     trainer: OnlineTrainer = result.trainer
     return {
-        **origin(name, learner), "epochs": epochs, "seed": seed,
-        "data": {"source": os.path.basename(dataset.source), "digest": dataset.digest,
-                 "examples": len(dataset), "features": dataset.n_features},
-        "training": {"examples": trainer.examples, "updates": trainer.updates,
-                     "mistakes": trainer.mistakes, "loss": trainer.loss,
-                     "best_epoch": result.best_epoch, "last_nnz": trainer.support()[0],
-                     "history": result.history},
+        **origin(name, learner),
+        "epochs": epochs,
+        "seed": seed,
+        "data": {
+            "source": os.path.basename(dataset.source),
+            "digest": dataset.digest,
+            "examples": len(dataset),
+            "features": dataset.n_features,
+        },
+        "training": {
+            "examples": trainer.examples,
+            "updates": trainer.updates,
+            "mistakes": trainer.mistakes,
+            "loss": trainer.loss,
+            "best_epoch": result.best_epoch,
+            "last_nnz": trainer.support()[0],
+            "history": result.history,
+        },
     }
 
 
 def origin(name: str, learner: Learner) -> dict[str, Any]:
     """The learner's name and all its parameters."""
     parts = ("loss", "rule", "readout")
-    return {"learner": name, "on": learner.on,
-            "parameters": {part: {key: value if math.isfinite(value) else str(value)  # no JSON
-                                  for key, value in getattr(learner, part)._asdict().items()}
-                           for part in parts}}
+    return {
+        "learner": name,
+        "on": learner.on,
+        "parameters": {
+            part: {
+                key: value if math.isfinite(value) else str(value)  # no JSON
+                for key, value in getattr(learner, part)._asdict().items()
+            }
+            for part in parts
+        },
+    }
 
 
-def model_of(trainer: OnlineTrainer, name: str, classes: tuple[str, ...],
-             transform: Mapping[str, str]) -> Model:
+def model_of(
+    trainer: OnlineTrainer, name: str, classes: tuple[str, ...], transform: Mapping[str, str]
+) -> Model:
     """The model of a trainer that was fed by hand, on columns without names."""
     structure, learner = trainer.structure, trainer.learner
     features = IdentityFeatures(structure.n_features)
     data = {"source": "stream", "examples": trainer.examples, "features": features.size}
-    return Model(structure, trainer.predictor(), classes, features, transform,
-                 learner.signature(),
-                 {**origin(name, learner), "data": data, "training": counts(trainer)})
+    return Model(
+        structure,
+        trainer.predictor(),
+        classes,
+        features,
+        transform,
+        learner.signature(),
+        {**origin(name, learner), "data": data, "training": counts(trainer)},
+    )
 
 
 def sizes(rows: SparseRows) -> np.ndarray:

@@ -75,7 +75,7 @@ def _facts(model: Model, args: argparse.Namespace) -> dict[str, Any]:
         votes = model.predictor
         facts["votes"] = {
             "predictors": int(votes.drops.size),
-            "entries": int(votes.first.size),
+            "entries": int(votes.begin.size),
             "examples": float(votes.survived[-1]),
         }
     else:

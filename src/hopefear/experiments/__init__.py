@@ -17,7 +17,7 @@ Progress = Callable[[str], None]
 
 EXPERIMENTS: dict[str, str] = {
     "vrda-classification": "voted RDA against perceptron, truncated gradient and RDA: Table 1 and "
-                           "Figures 1 to 5 of Xu, Gao, Xiao and Regan",
+    "Figures 1 to 5 of Xu, Gao, Xiao and Regan",
 }
 
 
@@ -68,7 +68,8 @@ def run_experiment(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise HopefearError(f"{out}: cannot be made a folder ({error.strerror}); "
-                            "give another --out") from error
+        raise HopefearError(
+            f"{out}: cannot be made a folder ({error.strerror}); give another --out"
+        ) from error
     page: Path = module.run(None if data is None else Path(data), out, progress, quick=quick)
     return page

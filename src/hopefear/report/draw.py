@@ -64,8 +64,9 @@ def draw(plot: Plot, width: int, height: int, prefix: str) -> str:
     below += (20 if plot.x_label else 0) + (15 * len(notes) + 6 if notes else 0)
     full = max(float(height), top + LEAST_HEIGHT + below + 4)
     bottom, right = full - below - 4, width - 14.0
-    frame = Frame(Axis(scale_x, left_x, right_x, left, right),
-                  Axis(plot.y_scale, lo, hi, bottom, top))
+    frame = Frame(
+        Axis(scale_x, left_x, right_x, left, right), Axis(plot.y_scale, lo, hi, bottom, top)
+    )
 
     out += _y_axis(frame, y_ticks, y_texts)
     out += _category_axis(frame, names, tilted) if names else _x_axis(frame)
@@ -81,13 +82,23 @@ def draw(plot: Plot, width: int, height: int, prefix: str) -> str:
     out.append("</g>")
     out += _levels(plot, frame)
     if not len(_up(plot)):
-        out.append(_text("no values to show", (left + right) / 2, (top + bottom) / 2, SMALL, MUTED,
-                         anchor="middle"))
+        out.append(
+            _text(
+                "no values to show",
+                (left + right) / 2,
+                (top + bottom) / 2,
+                SMALL,
+                MUTED,
+                anchor="middle",
+            )
+        )
     for k, note in enumerate(notes):
         out.append(_text(note, 0, full - 4 - 15 * (len(notes) - 1 - k), TICK, MUTED))
 
-    clip = (f'<clipPath id="{prefix}-c"><rect x="{left - 6:.1f}" y="{top - 7:.1f}" '
-            f'width="{right - left + 12:.1f}" height="{bottom - top + 13:.1f}"/></clipPath>')
+    clip = (
+        f'<clipPath id="{prefix}-c"><rect x="{left - 6:.1f}" y="{top - 7:.1f}" '
+        f'width="{right - left + 12:.1f}" height="{bottom - top + 13:.1f}"/></clipPath>'
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {full:.0f}" '
         f'width="{width}" height="{full:.0f}" role="img" '
@@ -197,8 +208,9 @@ def _levels(plot: Plot, frame: Frame) -> list[str]:
     out: list[str] = []
     taken: list[np.ndarray] = [trace(series, frame) for series in plot.series]
     for level in plot.levels:
-        if not (showable(np.array([level.y]), plot.y_scale)[0]
-                and frame.y.lo <= level.y <= frame.y.hi):
+        if not (
+            showable(np.array([level.y]), plot.y_scale)[0] and frame.y.lo <= level.y <= frame.y.hi
+        ):
             continue
         y = frame.y.put(level.y)
         out.append(_line(frame.x.start, y, frame.x.end, y, MUTED, ' stroke-dasharray="3 3"'))
@@ -213,15 +225,24 @@ def _free_place(
     frame: Frame, y: float, width: float, taken: list[np.ndarray]
 ) -> tuple[float, float]:
     """Where a label on a level hides the fewest points; the place is then taken too."""
-    spots = [(x, base) for x in (frame.x.end - width, frame.x.start + 6,
-                                 (frame.x.start + frame.x.end - width) / 2)
-             for base in (y - 5, y + 14) if frame.y.end - 4 <= base - 9 and base < frame.y.start]
+    spots = [
+        (x, base)
+        for x in (frame.x.end - width, frame.x.start + 6, (frame.x.start + frame.x.end - width) / 2)
+        for base in (y - 5, y + 14)
+        if frame.y.end - 4 <= base - 9 and base < frame.y.start
+    ]
     points = np.concatenate([np.zeros((0, 2)), *taken])
 
     def hidden(spot: tuple[float, float]) -> int:
         x, base = spot
-        return int(np.sum((points[:, 0] > x - 4) & (points[:, 0] < x + width + 4)
-                          & (points[:, 1] > base - 13) & (points[:, 1] < base + 5)))
+        return int(
+            np.sum(
+                (points[:, 0] > x - 4)
+                & (points[:, 0] < x + width + 4)
+                & (points[:, 1] > base - 13)
+                & (points[:, 1] < base + 5)
+            )
+        )
 
     x, base = min(spots or [(frame.x.end - width, y + 14)], key=hidden)
     along = np.linspace(x, x + width, 9)
@@ -229,16 +250,21 @@ def _free_place(
     return x, base
 
 
-def _text(text: str, x: float, y: float, size: float, fill: str, anchor: str = "start",
-          weight: int = 400) -> str:
+def _text(
+    text: str, x: float, y: float, size: float, fill: str, anchor: str = "start", weight: int = 400
+) -> str:
     if not text:
         return ""
     at = "" if anchor == "start" else f' text-anchor="{anchor}"'
     bold = "" if weight == 400 else f' font-weight="{weight}"'
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" style="fill:{fill}"{at}{bold}>'
-            f"{escape(text)}</text>")
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" style="fill:{fill}"{at}{bold}>'
+        f"{escape(text)}</text>"
+    )
 
 
 def _line(x0: float, y0: float, x1: float, y1: float, stroke: str, more: str = "") -> str:
-    return (f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" style="stroke:{stroke}" fill="none"'
-            f'{more}/>')
+    return (
+        f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" style="stroke:{stroke}" fill="none"'
+        f"{more}/>"
+    )

@@ -65,8 +65,9 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     try:
         settings = json.loads(_read(place / "run.json"))
     except ValueError as error:
-        raise InputError(str(place / "run.json"), getattr(error, "lineno", 0), "a JSON object",
-                         str(error)) from error
+        raise InputError(
+            str(place / "run.json"), getattr(error, "lineno", 0), "a JSON object", str(error)
+        ) from error
     if not isinstance(settings, dict):
         raise InputError(str(place / "run.json"), 0, "a JSON object", type(settings).__name__)
     events = _in_order(_events(place / "events.jsonl", remarks), remarks)
@@ -144,5 +145,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8", errors="replace")
     except OSError as error:
-        raise HopefearError(f"{path}: cannot be read ({error.strerror or error}); a run folder "
-                            "holds run.json and events.jsonl, as training writes them") from error
+        raise HopefearError(
+            f"{path}: cannot be read ({error.strerror or error}); a run folder "
+            "holds run.json and events.jsonl, as training writes them"
+        ) from error

@@ -48,8 +48,10 @@ def curve(series: Series, frame: Frame, order: int, total: int) -> str:
         stepped = series.kind == "step"
         path = "".join(_path(series, frame, run, stepped) for run in runs)
         dash = ' stroke-dasharray="6 4"' if series.dashed else ""
-        out.append(f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.8" '
-                   f'stroke-linejoin="round" stroke-linecap="round"{dash}/>')
+        out.append(
+            f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.8" '
+            f'stroke-linejoin="round" stroke-linecap="round"{dash}/>'
+        )
         kept = np.concatenate(runs) if runs else np.arange(0)
         out.append(_markers(series, frame, kept, order, total))
     return "".join(out) + "</g>"
@@ -64,8 +66,11 @@ def trace(series: Series, frame: Frame) -> np.ndarray:
         points = np.column_stack([frame.x.place(series.x[run]), frame.y.place(series.y[run])])
         steps = 1 if series.kind == "points" else 1 + 200 // len(points)
         between = np.arange(0, len(points) - 1 + 1e-9, 1 / steps)
-        dense.append(np.column_stack([np.interp(between, np.arange(len(points)), points[:, k])
-                                      for k in (0, 1)]))
+        dense.append(
+            np.column_stack(
+                [np.interp(between, np.arange(len(points)), points[:, k]) for k in (0, 1)]
+            )
+        )
     return np.concatenate(dense)
 
 
@@ -86,7 +91,7 @@ def columns(groups: list[Bars], names: list[str], frame: Frame, prefix: str) -> 
             half = None if bars.error is None else float(bars.error[i])
             box = f'x="{_n(x0)}" y="{_n(y)}" width="{_n(x1 - x0)}" height="{_n(h)}"'
             hover = escape(_bar_text(bars, int(i), value, half))
-            out.append(f"<g><title>{hover}</title><rect {box} fill=\"currentColor\"/>")
+            out.append(f'<g><title>{hover}</title><rect {box} fill="currentColor"/>')
             if len(groups) > 1:
                 out.append(_hatch(bars.look, box, prefix))
             out.append("</g>")
@@ -97,8 +102,10 @@ def columns(groups: list[Bars], names: list[str], frame: Frame, prefix: str) -> 
                 out.append(_error_bar(mid, *ends, "var(--hf-paper,#fff)", 3.6))
                 out.append(_error_bar(mid, *ends, "var(--hf-ink,#1c2024)"))
             elif lettered:
-                out.append(f'<text x="{_n(mid)}" y="{_n(y - 5)}" text-anchor="middle" '
-                           f'font-size="11" fill="var(--hf-muted,#5b636d)">{number(value)}</text>')
+                out.append(
+                    f'<text x="{_n(mid)}" y="{_n(y - 5)}" text-anchor="middle" '
+                    f'font-size="11" fill="var(--hf-muted,#5b636d)">{number(value)}</text>'
+                )
         out.append("</g>")
     return "".join(out)
 
@@ -109,7 +116,8 @@ def hatches(prefix: str) -> str:
     return "".join(
         f'<pattern id="{prefix}-h{k}" width="6" height="6" patternUnits="userSpaceOnUse">'
         f'<path d="{path}" {paper} fill="none"/></pattern>'
-        for k, path in enumerate(HATCHES) if path
+        for k, path in enumerate(HATCHES)
+        if path
     )
 
 
@@ -120,8 +128,11 @@ def swatch(mark: Series | Bars, x: float, y: float, prefix: str, alone: bool) ->
         hatch = "" if alone else _hatch(mark.look, box, prefix)
         return f'<rect {box} style="fill:{colour(mark.look)}"/>{hatch}'
     dash = ' stroke-dasharray="6 4"' if mark.dashed else ""
-    line = "" if mark.kind == "points" else (
-        f'<path d="M{_n(x)} {_n(y)}h24" stroke="currentColor" stroke-width="1.8"{dash}/>')
+    line = (
+        ""
+        if mark.kind == "points"
+        else (f'<path d="M{_n(x)} {_n(y)}h24" stroke="currentColor" stroke-width="1.8"{dash}/>')
+    )
     return f'<g style="color:{colour(mark.look)}">{line}{_marker(mark.look, x + 12, y)}</g>'
 
 
@@ -139,8 +150,10 @@ def _scatter(series: Series, frame: Frame, shown: np.ndarray) -> str:
             low, high = float(series.low[i]), float(series.high[i])
             if np.isfinite(low) and np.isfinite(high):
                 out.append(_error_bar(px, frame.y.put(max(low, frame.y.lo)), frame.y.put(high)))
-        out.append(f"<g><title>{escape(_point_text(series, int(i)))}</title>"
-                   f"{_hit(px, py)}{_marker(series.look, px, py)}</g>")
+        out.append(
+            f"<g><title>{escape(_point_text(series, int(i)))}</title>"
+            f"{_hit(px, py)}{_marker(series.look, px, py)}</g>"
+        )
     return "".join(out)
 
 
@@ -160,8 +173,10 @@ def _markers(series: Series, frame: Frame, kept: np.ndarray, order: int, total: 
     for k in sorted(marked | set(even(len(kept), HOVER_POINTS).tolist())):
         if low - 0.5 <= y[k] <= high + 0.5:
             shape = _marker(series.look, x[k], y[k]) if k in marked else ""
-            out.append(f"<g><title>{escape(_point_text(series, int(kept[k])))}</title>"
-                       f"{_hit(x[k], y[k])}{shape}</g>")
+            out.append(
+                f"<g><title>{escape(_point_text(series, int(kept[k])))}</title>"
+                f"{_hit(x[k], y[k])}{shape}</g>"
+            )
     return "".join(out)
 
 
@@ -172,10 +187,18 @@ def _band(series: Series, frame: Frame, run: np.ndarray) -> str:
         # A band may reach below what a log axis can show; it is drawn down to the axis.
         held = np.clip(values, frame.y.lo, frame.y.hi)
         kept = run[_thin(series.x[run], held[run], frame)]
-        edges.append([f"{_n(a)} {_n(b)}" for a, b in
-                      zip(frame.x.place(series.x[kept]), frame.y.place(held[kept]), strict=True)])
-    return (f'<path d="M{"L".join(edges[0] + edges[1][::-1])}z" fill="currentColor" '
-            'fill-opacity=".15"/>')
+        edges.append(
+            [
+                f"{_n(a)} {_n(b)}"
+                for a, b in zip(
+                    frame.x.place(series.x[kept]), frame.y.place(held[kept]), strict=True
+                )
+            ]
+        )
+    return (
+        f'<path d="M{"L".join(edges[0] + edges[1][::-1])}z" fill="currentColor" '
+        'fill-opacity=".15"/>'
+    )
 
 
 def _thin(x: np.ndarray, y: np.ndarray, frame: Frame) -> np.ndarray:
@@ -205,8 +228,10 @@ def _path(series: Series, frame: Frame, run: np.ndarray, stepped: bool) -> str:
 
 
 def _marker(look: int, x: float, y: float) -> str:
-    return (f'<path d="M{_n(x)} {_n(y)}{marker(look)}" fill="currentColor" '
-            'stroke="var(--hf-paper,#fff)" stroke-width=".8"/>')
+    return (
+        f'<path d="M{_n(x)} {_n(y)}{marker(look)}" fill="currentColor" '
+        'stroke="var(--hf-paper,#fff)" stroke-width=".8"/>'
+    )
 
 
 def _hit(x: float, y: float) -> str:
@@ -217,8 +242,10 @@ def _error_bar(
     x: float, y0: float, y1: float, stroke: str = "currentColor", width: float = 1.3
 ) -> str:
     a, b, c = _n(x - 3.5), _n(y0), _n(y1)
-    return (f'<path d="M{_n(x)} {b}V{c}M{a} {b}h7M{a} {c}h7" stroke="{stroke}" '
-            f'stroke-width="{width:g}"/>')
+    return (
+        f'<path d="M{_n(x)} {b}V{c}M{a} {b}h7M{a} {c}h7" stroke="{stroke}" '
+        f'stroke-width="{width:g}"/>'
+    )
 
 
 def _point_text(series: Series, i: int) -> str:

@@ -40,7 +40,7 @@ def inline(text: str) -> str:
     """
     out, end = [], 0
     for match in _INLINE.finditer(text):
-        out += [escape(text[end:match.start()]), _element(match)]
+        out += [escape(text[end : match.start()]), _element(match)]
         end = match.end()
     return "".join(out) + escape(text[end:])
 

@@ -57,8 +57,7 @@ class Page:
         name = f"s{len(self._sections) + 1}"
         self._sections.append((name, title))
         self._in_section = True
-        return self._put(f'<section aria-labelledby="{name}">'
-                         f'<h2 id="{name}">{escape(title)}</h2>')
+        return self._put(f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(title)}</h2>')
 
     def text(self, text: str) -> Page:
         """Add paragraphs; a blank line parts them, ```code```, ``**bold**``, links work."""
@@ -101,14 +100,17 @@ class Page:
         below = list(captions) if captions is not None else [""] * len(plots)
         if len(below) != len(plots):
             raise ValueError(f"{len(below)} captions for {len(plots)} plots; give equally many")
-        inside = "\n".join(self._figure(p, c, _SMALL_WIDTH, _SMALL_HEIGHT)
-                           for p, c in zip(plots, below, strict=True))
+        inside = "\n".join(
+            self._figure(p, c, _SMALL_WIDTH, _SMALL_HEIGHT)
+            for p, c in zip(plots, below, strict=True)
+        )
         return self._put(f'<div class="figures">\n{inside}\n</div>')
 
     def keyvalues(self, values: Mapping[str, object]) -> Page:
         """Add names and values, one pair per line."""
-        pairs = "\n".join(f"<dt>{escape(k)}</dt><dd>{escape(value_text(v))}</dd>"
-                          for k, v in values.items())
+        pairs = "\n".join(
+            f"<dt>{escape(k)}</dt><dd>{escape(value_text(v))}</dd>" for k, v in values.items()
+        )
         return self._put(f"<dl>\n{pairs}\n</dl>")
 
     @contextmanager
@@ -125,8 +127,10 @@ class Page:
         before = len(self._sections)
         yield self
         if len(self._sections) != before:
-            raise ValueError(f"a section began inside details {title!r}; begin it before or after, "
-                             "or give it level 3")
+            raise ValueError(
+                f"a section began inside details {title!r}; begin it before or after, "
+                "or give it level 3"
+            )
         self._put("</details>")
 
     def code(self, text: str) -> Page:
@@ -137,8 +141,9 @@ class Page:
         """The whole page as text."""
         subtitle = f'\n<p class="subtitle">{inline(self.subtitle)}</p>' if self.subtitle else ""
         end = "\n</section>" if self._in_section else ""
-        signature = "".join(f"<p><code>{escape(line)}</code></p>"
-                            for line in self.signature.splitlines())
+        signature = "".join(
+            f"<p><code>{escape(line)}</code></p>" for line in self.signature.splitlines()
+        )
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -169,8 +174,9 @@ class Page:
     def _contents(self) -> str:
         if len(self._sections) < 2:
             return ""
-        links = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>'
-                        for name, title in self._sections)
+        links = "".join(
+            f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title in self._sections
+        )
         return f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>\n'
 
 

@@ -54,11 +54,14 @@ class Plot:
             if scale not in SCALES:
                 raise ValueError(f"{name} is {scale!r}; use 'linear' or 'log'")
         if y_range is not None and not (
-            np.all(np.isfinite(y_range)) and y_range[0] < y_range[1]
+            np.all(np.isfinite(y_range))
+            and y_range[0] < y_range[1]
             and (y_scale == "linear" or y_range[0] > 0)
         ):
-            raise ValueError(f"y_range {y_range} does not fit a {y_scale} axis; "
-                             "give two finite ends, the smaller first, both above 0 on a log axis")
+            raise ValueError(
+                f"y_range {y_range} does not fit a {y_scale} axis; "
+                "give two finite ends, the smaller first, both above 0 on a log axis"
+            )
         self.title, self.x_label, self.y_label = title, x_label, y_label
         self.x_scale, self.y_scale, self.y_range = x_scale, y_scale, y_range
         self.series: list[Series] = []
@@ -147,8 +150,10 @@ class Plot:
             Name in the legend.
         """
         if self.series:
-            raise ValueError(f"plot {self.title!r} has curves, which bars cannot share an axis "
-                             "with; make a second Plot")
+            raise ValueError(
+                f"plot {self.title!r} has curves, which bars cannot share an axis "
+                "with; make a second Plot"
+            )
         heights = _numbers(values, "values")
         half = None if error is None else np.abs(_numbers(error, "error"))
         names = [str(label) for label in labels]
@@ -189,8 +194,10 @@ class Plot:
         dashed: bool,
     ) -> Plot:
         if self.groups:
-            raise ValueError(f"plot {self.title!r} has bars, which curves cannot share an axis "
-                             "with; make a second Plot")
+            raise ValueError(
+                f"plot {self.title!r} has bars, which curves cannot share an axis "
+                "with; make a second Plot"
+            )
         across, up = _numbers(x, "x"), _numbers(y, "y")
         _same_length("x", across, "y", up)
         ends = [None if edge is None else _numbers(edge, "band") for edge in edges]
@@ -220,5 +227,6 @@ def _numbers(values: Numbers, name: str) -> np.ndarray:
 
 def _same_length(a: str, first: Sequence | np.ndarray, b: str, second: np.ndarray) -> None:
     if len(first) != len(second):
-        raise ValueError(f"{a} has {len(first)} entries but {b} has {len(second)}; "
-                         "give equally many")
+        raise ValueError(
+            f"{a} has {len(first)} entries but {b} has {len(second)}; give equally many"
+        )

@@ -16,9 +16,16 @@ from hopefear.report.tables import Best, value_text
 
 _LOWER_IS_BETTER = ("error", "loss", "perplexity", "mistakes", "cost", "risk", "nnz")
 _BOUND_COLUMNS = {
-    "mistakes": "mistakes", "theorem1": "Theorem 1", "corollary1": "error, Corollary 1",
-    "delta": "Δ(u)", "delta_bar": "Δ̄(u)", "R": "R", "G": "G",
-    "comparator_norm": "‖u‖", "comparator_loss": "loss of u", "regime": "regime",
+    "mistakes": "mistakes",
+    "theorem1": "Theorem 1",
+    "corollary1": "error, Corollary 1",
+    "delta": "Δ(u)",
+    "delta_bar": "Δ̄(u)",
+    "R": "R",
+    "G": "G",
+    "comparator_norm": "‖u‖",
+    "comparator_loss": "loss of u",
+    "regime": "regime",
 }
 
 
@@ -41,8 +48,11 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
         raise HopefearError("a report needs at least one run folder, and none was given")
     runs = _distinct([load_run(folder) for folder in folders], folders)
     signatures = dict.fromkeys(str(run.settings.get("signature", "")) for run in runs)
-    page = Page(runs[0].name if len(runs) == 1 else f"{len(runs)} training runs",
-                _subtitle(runs), signature="\n".join(filter(None, signatures)))
+    page = Page(
+        runs[0].name if len(runs) == 1 else f"{len(runs)} training runs",
+        _subtitle(runs),
+        signature="\n".join(filter(None, signatures)),
+    )
     _summary(page, runs)
     _curves(page, runs)
     _development(page, runs)
@@ -55,22 +65,40 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
 def _summary(page: Page, runs: Sequence[Run]) -> None:
     page.section("Summary")
     measured = _metrics(runs)
-    kept = {key: title for key, title in (
-        ("epoch", "epochs"), ("samples", "samples"), ("updates", "updates"),
-        ("mistakes", "mistakes"), ("loss", "loss"), ("nnz", "non-zeros"),
-        ("mean_abs_weight", "mean |w|"), ("seconds", "seconds"),
-    ) if any(run.last(key) is not None for run in runs)}
+    kept = {
+        key: title
+        for key, title in (
+            ("epoch", "epochs"),
+            ("samples", "samples"),
+            ("updates", "updates"),
+            ("mistakes", "mistakes"),
+            ("loss", "loss"),
+            ("nnz", "non-zeros"),
+            ("mean_abs_weight", "mean |w|"),
+            ("seconds", "seconds"),
+        )
+        if any(run.last(key) is not None for run in runs)
+    }
     columns = ["run", "learner", *(f"best dev {m}" for m in measured), *kept.values()]
-    rows = [[run.name, value_text(run.settings.get("learner")),
-             *(_best(run, m) for m in measured), *(run.last(key) for key in kept)]
-            for run in runs]
+    rows = [
+        [
+            run.name,
+            value_text(run.settings.get("learner")),
+            *(_best(run, m) for m in measured),
+            *(run.last(key) for key in kept),
+        ]
+        for run in runs
+    ]
     best = {f"best dev {m}": _direction(m) for m in measured}
     notes = [f"**{run.name}**: {remark}." for run in runs for remark in run.remarks]
-    page.table(columns, rows, "Where each run stands after its last event.", highlight=best,
-               notes=notes)
+    page.table(
+        columns, rows, "Where each run stands after its last event.", highlight=best, notes=notes
+    )
     if len({str(look_up(run.settings, "data", "digest")) for run in runs}) > 1:
-        page.text("**These runs did not see the same data**: their digests differ, so their "
-                  "numbers cannot be compared directly.")
+        page.text(
+            "**These runs did not see the same data**: their digests differ, so their "
+            "numbers cannot be compared directly."
+        )
 
 
 def _curves(page: Page, runs: Sequence[Run]) -> None:
@@ -80,15 +108,19 @@ def _curves(page: Page, runs: Sequence[Run]) -> None:
         ("nnz", "Sparsity", "non-zero weights"),
         ("mean_abs_weight", "Size of the weights", "mean |w|"),
     )
-    plots = [_compare(runs, title, label, key) for key, title, label in wanted
-             if any(run.curve(key)[0] for run in runs)]
+    plots = [
+        _compare(runs, title, label, key)
+        for key, title, label in wanted
+        if any(run.curve(key)[0] for run in runs)
+    ]
     if plots:
         page.section("While training").figures(plots)
 
 
 def _development(page: Page, runs: Sequence[Run]) -> None:
-    plots = [_compare(runs, f"Development {metric}", metric, "dev", metric)
-             for metric in _metrics(runs)]
+    plots = [
+        _compare(runs, f"Development {metric}", metric, "dev", metric) for metric in _metrics(runs)
+    ]
     if plots:
         page.section("On development data").figures(plots)
 
@@ -98,9 +130,11 @@ def _bounds(page: Page, runs: Sequence[Run]) -> None:
     if not bounded:
         return
     page.section("Mistakes against the bounds")
-    page.text("Theorem 1 limits the mistakes of a run in terms of a comparator u, whatever the "
-              "order of the data; Corollary 1 turns that into a probability of error on new data. "
-              "A curve of mistakes stays below its bound unless the regime is vacuous.")
+    page.text(
+        "Theorem 1 limits the mistakes of a run in terms of a comparator u, whatever the "
+        "order of the data; Corollary 1 turns that into a probability of error on new data. "
+        "A curve of mistakes stays below its bound unless the regime is vacuous."
+    )
     plots = []
     for run in bounded:
         curves = {key: run.curve("bound", key) for key in ("mistakes", "theorem1")}
@@ -114,13 +148,15 @@ def _bounds(page: Page, runs: Sequence[Run]) -> None:
                 plot.line(x, y, _BOUND_COLUMNS[key], dashed=key != "mistakes", look=look)
         plots.append(plot)
     page.figures(plots)
-    last = [next(filter(None, (_mapping(e, "bound") for e in reversed(run.events))))
-            for run in bounded]
+    last = [
+        next(filter(None, (_mapping(e, "bound") for e in reversed(run.events)))) for run in bounded
+    ]
     shown = [key for key in _BOUND_COLUMNS if any(key in b for b in last)]
-    page.table(["run", *(_BOUND_COLUMNS[key] for key in shown)],
-               [[run.name, *(b.get(key) for key in shown)]
-                for run, b in zip(bounded, last, strict=True)],
-               "Terms of the bounds at the last event.")
+    page.table(
+        ["run", *(_BOUND_COLUMNS[key] for key in shown)],
+        [[run.name, *(b.get(key) for key in shown)] for run, b in zip(bounded, last, strict=True)],
+        "Terms of the bounds at the last event.",
+    )
 
 
 def _settings(page: Page, runs: Sequence[Run]) -> None:
@@ -132,9 +168,12 @@ def _settings(page: Page, runs: Sequence[Run]) -> None:
         return
     differ = [k for k in keys if len({value_text(f.get(k)) for f in flat}) > 1]
     if differ:
-        page.table(["setting", *(run.name for run in runs)],
-                   [[k, *(value_text(f.get(k)) for f in flat)] for k in differ],
-                   "What differs between the runs.", align="l" * (len(runs) + 1))
+        page.table(
+            ["setting", *(run.name for run in runs)],
+            [[k, *(value_text(f.get(k)) for f in flat)] for k in differ],
+            "What differs between the runs.",
+            align="l" * (len(runs) + 1),
+        )
     same = {k: flat[0].get(k) for k in keys if k not in differ}
     if same:
         with page.details("What the runs share"):
@@ -157,21 +196,27 @@ def _distinct(runs: Sequence[Run], folders: Sequence[str | os.PathLike[str]]) ->
         return list(runs)
     # Equal folder names: lengthen all by their parents; a folder given twice gets a number.
     longer = ["/".join(Path(folder).resolve().parts[-2:]) for folder in folders]
-    return [run._replace(name=name if longer.count(name) == 1 else f"{name} #{i + 1}")
-            for i, (run, name) in enumerate(zip(runs, longer, strict=True))]
+    return [
+        run._replace(name=name if longer.count(name) == 1 else f"{name} #{i + 1}")
+        for i, (run, name) in enumerate(zip(runs, longer, strict=True))
+    ]
 
 
 def _subtitle(runs: Sequence[Run]) -> str:
     tasks = list(dict.fromkeys(str(r.settings["task"]) for r in runs if "task" in r.settings))
-    learners = list(dict.fromkeys(str(r.settings["learner"]) for r in runs
-                                  if "learner" in r.settings))
+    learners = list(
+        dict.fromkeys(str(r.settings["learner"]) for r in runs if "learner" in r.settings)
+    )
     return " · ".join(part for part in (", ".join(tasks), ", ".join(learners)) if part)
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
     scores = [_mapping(event, "dev") for run in runs for event in run.events]
-    return list(dict.fromkeys(name for dev in scores for name, value in dev.items()
-                              if as_number(value) is not None))
+    return list(
+        dict.fromkeys(
+            name for dev in scores for name, value in dev.items() if as_number(value) is not None
+        )
+    )
 
 
 def _best(run: Run, metric: str) -> float | None:

@@ -28,17 +28,22 @@ def table(
     """HTML of a table; see :meth:`Page.table`."""
     for i, row in enumerate(rows):
         if len(row) != len(columns):
-            raise ValueError(f"row {i} has {len(row)} cells but the table has {len(columns)} "
-                             "columns; give one cell per column (None leaves it empty)")
+            raise ValueError(
+                f"row {i} has {len(row)} cells but the table has {len(columns)} "
+                "columns; give one cell per column (None leaves it empty)"
+            )
     if align is not None and (len(align) != len(columns) or set(align) - set(_ALIGN)):
-        raise ValueError(f"align {align!r} does not fit {len(columns)} columns; "
-                         "give one letter of 'l', 'r', 'c' per column")
+        raise ValueError(
+            f"align {align!r} does not fit {len(columns)} columns; "
+            "give one letter of 'l', 'r', 'c' per column"
+        )
     cells = [[row[j] for row in rows] for j in range(len(columns))]
     sides = align or "".join("r" if _is_numeric(column) else "l" for column in cells)
     texts = [_format(column) for column in cells]
     best = _best(columns, cells, highlight or {})
-    head = "".join(f'<th scope="col"{_ALIGN[a]}>{escape(c)}</th>'
-                   for c, a in zip(columns, sides, strict=True))
+    head = "".join(
+        f'<th scope="col"{_ALIGN[a]}>{escape(c)}</th>' for c, a in zip(columns, sides, strict=True)
+    )
     body = []
     for i in range(len(rows)):
         line = []
@@ -48,8 +53,9 @@ def table(
                 short = ' class="n"' if len(texts[j][i]) <= 40 else ""
                 line.append(f'<th scope="row"{short}>{text}</th>')
             elif i in best.get(j, ()):
-                line.append(f'<td class="{"" if side == "l" else side} best">'
-                            f"<strong>{text}</strong></td>")
+                line.append(
+                    f'<td class="{"" if side == "l" else side} best"><strong>{text}</strong></td>'
+                )
             else:
                 line.append(f"<td{_ALIGN[side]}>{text}</td>")
         body.append(f"<tr>{''.join(line)}</tr>")
@@ -59,8 +65,10 @@ def table(
     under = "".join(f"<p>{inline(line)}</p>" for line in lines)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
-        f"<table>{title}<thead><tr>{head}</tr></thead>\n<tbody>" + "\n".join(body)
-        + "</tbody></table></div>" + (f'<div class="notes">{under}</div>' if under else "")
+        f"<table>{title}<thead><tr>{head}</tr></thead>\n<tbody>"
+        + "\n".join(body)
+        + "</tbody></table></div>"
+        + (f'<div class="notes">{under}</div>' if under else "")
     )
 
 
@@ -90,8 +98,10 @@ def value_text(value: object) -> str:
 def _format(column: Sequence[Cell]) -> list[str]:
     fractions = [_fraction(value) for value in column]
     decimals = _decimals([f for f in fractions if f is not None and math.isfinite(f)])
-    return [value_text(value) if fraction is None else _number(fraction, decimals)
-            for value, fraction in zip(column, fractions, strict=True)]
+    return [
+        value_text(value) if fraction is None else _number(fraction, decimals)
+        for value, fraction in zip(column, fractions, strict=True)
+    ]
 
 
 def _decimals(values: Sequence[float]) -> int | None:
@@ -119,8 +129,10 @@ def _best(
     found = {}
     for name, kind in highlight.items():
         if name not in columns:
-            raise ValueError(f"highlight names column {name!r}, which the table lacks; "
-                             f"it has {', '.join(columns)}")
+            raise ValueError(
+                f"highlight names column {name!r}, which the table lacks; "
+                f"it has {', '.join(columns)}"
+            )
         if kind not in ("max", "min"):
             raise ValueError(f"highlight of {name!r} is {kind!r}; use 'max' or 'min'")
         j = list(columns).index(name)
@@ -135,8 +147,11 @@ def _best(
 def _as_number(value: Cell) -> float | None:
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         return None if math.isnan(float(value)) else float(value)
-    match = re.match(r"\s*[-−+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?", value) if isinstance(
-        value, str) else None
+    match = (
+        re.match(r"\s*[-−+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?", value)
+        if isinstance(value, str)
+        else None
+    )
     return float(match[0].replace(",", "").replace("−", "-")) if match else None
 
 

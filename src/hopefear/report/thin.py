@@ -37,8 +37,9 @@ def thin(x: np.ndarray, y: np.ndarray, keep: int = 400) -> np.ndarray:
     ends = np.append(starts[1:], n)
     kept = [starts, ends - 1]
     for sign in (1.0, -1.0):
-        kept.append(np.array([a + int(np.argmax(sign * y[a:b]))
-                              for a, b in zip(starts, ends, strict=True)]))
+        kept.append(
+            np.array([a + int(np.argmax(sign * y[a:b])) for a, b in zip(starts, ends, strict=True)])
+        )
     merged = np.sort(np.concatenate(kept))
     return merged[np.append(True, np.diff(merged) > 0)]
 

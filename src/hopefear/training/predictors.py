@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from hopefear.component import component, kernel
 from hopefear.errors import ModelError
 from hopefear.example import Example, Plain
-from hopefear.interfaces import Row
+from hopefear.interfaces import DROP, Row
 from hopefear.training.kernels import score_all
 
 
@@ -45,30 +45,46 @@ class LinearPredictor:
 
 @dataclass(frozen=True)
 class VotedPredictor:
-    """All predictors there were, kept as changes of lines, by coordinate and then by time."""
+    """All predictors there were, kept as lines with a beginning and an end, by coordinate.
+
+    While alive, a line adds ``level - fall * drop`` to a score, up to the scale, which is positive
+    and common to all, so it changes no vote.
+    """
 
     coordinates: np.ndarray  # int64[touched]: sorted
-    starts: np.ndarray  # int64[touched + 1]
-    first: np.ndarray  # int64[entries]: predictor from which the line holds
-    lines: np.ndarray  # float64[entries, 3]
+    starts: np.ndarray  # int64[touched + 1]: where the lines of a coordinate start
+    begin: np.ndarray  # int64[lines]: first predictor a line belongs to
+    end: np.ndarray  # int64[lines]: first one it no longer belongs to
+    level: np.ndarray  # float64[lines]
+    fall: np.ndarray  # float64[lines]
     drops: np.ndarray  # float64[predictors]
     survived: np.ndarray  # float64[predictors + 1]: running sum of c_k
 
     @classmethod
     def from_votes(cls, votes: Any, clock: np.ndarray) -> VotedPredictor:
-        """Index the updates by coordinate and add the present predictor."""
-        ticks = np.repeat(np.arange(1, votes.survived.size + 1), np.diff(votes.ends))
-        by_coordinate = np.argsort(votes.coordinates, kind="stable")
-        sorted_ids = votes.coordinates[by_coordinate]
-        heads = np.flatnonzero(np.diff(sorted_ids, prepend=-1))
-        c = np.append(votes.survived, votes.lived[0])
+        """Order the updates by coordinate, find where lines end, and add the present predictor."""
+        drops = np.append(votes.drops, clock[DROP])
+        order = np.argsort(votes.coordinates, kind="stable")
+        owner = votes.coordinates[order]
+        begin = np.repeat(np.arange(1, drops.size), np.diff(votes.ends))[order]
+        m, r, f = votes.lines[order].T
+        end = np.full(begin.size, drops.size)
+        follows = np.flatnonzero(owner[1:] == owner[:-1])
+        end[follows] = begin[follows + 1]
+        reach = np.divide(np.abs(m), f, out=np.full(m.size, np.inf), where=f > 0.0)
+        end = np.minimum(end, np.searchsorted(drops, reach))
+        lives = (m != 0.0) & (begin < end)
+        owner, begin, end = owner[lives], begin[lives], end[lives]
+        heads = np.flatnonzero(np.diff(owner, prepend=-1))
         return cls(
-            sorted_ids[heads],
-            np.append(heads, sorted_ids.size).astype(np.int64),
-            ticks[by_coordinate],
-            votes.lines[by_coordinate],
-            np.append(votes.drops, clock[1]),
-            np.append(0.0, np.cumsum(c)),
+            owner[heads],
+            np.append(heads, owner.size).astype(np.int64),
+            begin,
+            end,
+            (r * m)[lives],
+            (r * f * np.sign(m))[lives],
+            drops,
+            np.append(0.0, np.cumsum(np.append(votes.survived, votes.lived[0]))),
         )
 
     def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -76,27 +92,17 @@ class VotedPredictor:
 
         With one part (two classes) the score is the share for minus the share against.
         """
-        n = data.indptr.size - 1
+        n, parts = data.indptr.size - 1, structure.n_parts()
         votes = np.zeros((n, structure.n_labels()))
         longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
-        width = structure.entries(data, longest) * structure.n_parts()
-        room = Found(np.zeros(width, np.int64), np.zeros(width), np.zeros(1, np.int64))
-        count_votes(
-            structure,
-            structure.n_parts(),
-            data,
-            self.coordinates,
-            self.starts,
-            self.first,
-            self.lines,
-            self.drops,
-            self.survived,
-            room,
-            votes,
-        )
+        width = structure.entries(data, longest)
+        found = Found(np.zeros(width, np.int64), np.zeros(width), np.zeros(1, np.int64))
+        changes = np.zeros((self.drops.size + 1, parts, 3))
+        lines = Lines(self.coordinates, self.starts, self.begin, self.end, self.level, self.fall)
+        count_votes(structure, data, lines, self.drops, self.survived, found, changes, votes)
         votes /= max(1.0, float(self.survived[-1]))
         labels = votes.argmax(axis=1)
-        scores = votes[:, 1:] - votes[:, :1] if structure.n_parts() == 1 else votes
+        scores = votes[:, 1:] - votes[:, :1] if parts == 1 else votes
         return labels, scores
 
     @property
@@ -106,10 +112,7 @@ class VotedPredictor:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything, by name."""
-        return {
-            f"votes.{name}": getattr(self, name)
-            for name in ("coordinates", "starts", "first", "lines", "drops", "survived")
-        }
+        return {f"votes.{field.name}": getattr(self, field.name) for field in fields(self)}
 
 
 Predictor = LinearPredictor | VotedPredictor
@@ -137,24 +140,28 @@ def _dense(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
-    names = ("coordinates", "starts", "first", "lines", "drops", "survived")
     try:
-        votes = VotedPredictor(*(np.ascontiguousarray(arrays[f"votes.{name}"]) for name in names))
+        votes = VotedPredictor(
+            *(np.ascontiguousarray(arrays[f"votes.{f.name}"]) for f in fields(VotedPredictor))
+        )
     except KeyError as error:
         raise ModelError(f"the votes lack {error}") from error
-    entries, predictors = votes.first.size, votes.drops.size
+    n, predictors = votes.begin.size, votes.drops.size
+    shapes = {votes.end.shape, votes.level.shape, votes.fall.shape}
+    reals = (votes.level, votes.fall, votes.drops, votes.survived)
     sound = (
-        votes.starts.shape == (votes.coordinates.size + 1,)
-        and votes.starts[0] == 0
-        and votes.starts[-1] == entries
-        and votes.lines.shape == (entries, 3)
+        shapes == {(n,)}
+        and votes.starts.shape == (votes.coordinates.size + 1,)
+        and (votes.starts[0], votes.starts[-1]) == (0, n)
         and predictors > 0
         and votes.survived.shape == (predictors + 1,)
-        and bool(np.all(np.diff(votes.starts) >= 0))
-        and bool(np.all(np.diff(votes.drops) >= 0))
+        and all(a.dtype == np.float64 for a in reals)
+        and all(bool(np.all(np.isfinite(a))) for a in reals)
+        and all(bool(np.all(np.diff(a) >= 0)) for a in (votes.starts, votes.drops, votes.survived))
         and bool(np.all(np.diff(votes.coordinates) > 0))
-        and (entries == 0 or (votes.first.min() >= 0 and votes.first.max() <= predictors))
-        and all(bool(np.all(np.isfinite(a))) for a in (votes.lines, votes.drops, votes.survived))
+        and (n == 0 or (votes.begin.min() >= 0 and votes.end.max() <= predictors))
+        and bool(np.all(votes.begin < votes.end))
+        and votes.coordinates.min(initial=0) >= 0
     )
     if not sound:
         raise ModelError("the votes contradict themselves")
@@ -165,6 +172,17 @@ class Found(NamedTuple):
     ids: np.ndarray
     amounts: np.ndarray
     used: np.ndarray
+
+
+class Lines(NamedTuple):
+    """The arrays of a VotedPredictor, as its kernel sees them."""
+
+    coordinates: np.ndarray
+    starts: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    level: np.ndarray
+    fall: np.ndarray
 
 
 @component(Row)
@@ -181,113 +199,48 @@ class Collector(NamedTuple):
 
 
 @kernel
-def count_votes(
-    structure, parts, data, coordinates, starts, first, lines, drops, survived, room, votes
-):
+def count_votes(structure, data, lines, drops, survived, found, changes, votes):
     """Add up, for every row, how often each output would have been predicted."""
+    parts = changes.shape[1]
+    theta, y, mu = np.zeros(parts), np.zeros(1, np.int64), np.zeros(parts)
     for i in range(votes.shape[0]):
         x = Example(data, i)
-        events = gather_events(structure, x, parts, coordinates, starts, first, lines, drops, room)
-        when, part, level, slope, born = events
-        sweep(structure, x, parts, when, part, level, slope, born, drops, survived, votes[i])
+        changes[:] = 0.0
+        for c in range(parts):
+            mu[:] = 0.0
+            mu[c] = 1.0
+            found.used[0] = 0
+            structure.scatter(x, mu, Collector(found))
+            enter_changes(lines, found, c, changes)
+        now = np.zeros((parts, 3))
+        for k in range(drops.size):
+            opinion = False
+            for c in range(parts):
+                for q in range(3):
+                    now[c, q] += changes[k, c, q]
+                if now[c, 2] == 0.0:  # no line is alive: what is left is rounding
+                    now[c, 0] = 0.0
+                    now[c, 1] = 0.0
+                theta[c] = now[c, 0] - now[c, 1] * drops[k]
+                opinion = opinion or theta[c] != 0.0
+            if opinion:
+                structure.argmax(x, theta, y)
+                votes[i, y[0]] += survived[k + 1] - survived[k]
 
 
 @kernel
-def gather_events(structure, x, parts, coordinates, starts, first, lines, drops, room):
-    """Births and deaths of all lines that score ``x``: (when, part, level, slope, +1 or -1).
-
-    While alive, a line adds ``level - slope * drop`` to the score of its part (up to the scale,
-    which is positive and common to all, so it changes no vote).
-    """
-    mu = np.zeros(parts)
-    total = 0
-    owner = np.zeros(parts + 1, np.int64)
-    room.used[0] = 0
-    for c in range(parts):
-        mu[:] = 0.0
-        mu[c] = 1.0
-        structure.scatter(x, mu, Collector(room))
-        owner[c + 1] = room.used[0]
-    place = np.searchsorted(coordinates, room.ids[: room.used[0]])
-    for n in range(room.used[0]):
-        if place[n] < coordinates.size and coordinates[place[n]] == room.ids[n]:
-            total += starts[place[n] + 1] - starts[place[n]]
-    when, part = np.empty(2 * total, np.int64), np.empty(2 * total, np.int64)
-    level, slope = np.empty(2 * total), np.empty(2 * total)
-    born = np.empty(2 * total, np.int64)
-    count = 0
-    for c in range(parts):
-        for n in range(owner[c], owner[c + 1]):
-            if place[n] >= coordinates.size or coordinates[place[n]] != room.ids[n]:
-                continue
-            stop = starts[place[n] + 1]
-            for e in range(starts[place[n]], stop):
-                m, r, f = lines[e, 0], lines[e, 1], lines[e, 2]
-                begin, end = first[e], first[e + 1] if e + 1 < stop else drops.size
-                if f > 0.0:
-                    end = min(end, np.searchsorted(drops, abs(m) / f))
-                if m == 0.0 or begin >= end:
-                    continue
-                for sign in (1, -1):
-                    when[count] = begin if sign > 0 else end
-                    part[count] = c
-                    level[count] = sign * room.amounts[n] * r * m
-                    slope[count] = sign * room.amounts[n] * r * f * math_sign(m)
-                    born[count] = sign
-                    count += 1
-    order = np.argsort(when[:count], kind="mergesort")
-    return when[order], part[order], level[order], slope[order], born[order]
-
-
-@kernel
-def sweep(structure, x, parts, when, part, level, slope, born, drops, survived, votes):
-    """Walk through time and count, between events, who wins."""
-    base, fall = np.zeros(parts), np.zeros(parts)
-    living = np.zeros(parts, np.int64)
-    theta, y = np.zeros(parts), np.zeros(2, np.int64)
-    stack = np.empty((64, 2), np.int64)
-    n, start = 0, 0
-    while start < drops.size:
-        while n < when.size and when[n] <= start:
-            c = part[n]
-            base[c] += level[n]
-            fall[c] += slope[n]
-            living[c] += born[n]
-            if living[c] == 0:  # what is left is rounding
-                base[c] = 0.0
-                fall[c] = 0.0
-            n += 1
-        stop = min(when[n], drops.size) if n < when.size else drops.size
-        # Scores are linear in the drop, so an output that wins at both ends wins in between.
-        depth = 1
-        stack[0, 0], stack[0, 1] = start, stop
-        while depth > 0:
-            depth -= 1
-            low, high = stack[depth, 0], stack[depth, 1]
-            at_low = winner(structure, x, base, fall, drops[low], theta, y)
-            at_high = winner(structure, x, base, fall, drops[high - 1], theta, y)
-            if at_low == at_high:
-                if at_low >= 0:
-                    votes[at_low] += survived[high] - survived[low]
-            else:
-                middle = (low + high) // 2
-                stack[depth, 0], stack[depth, 1] = low, middle
-                stack[depth + 1, 0], stack[depth + 1, 1] = middle, high
-                depth += 2
-        start = stop
-
-
-@kernel
-def winner(structure, x, base, fall, drop, theta, y):
-    """Best output at one drop, or -1 when every part scores zero."""
-    opinion = False
-    for c in range(theta.size):
-        theta[c] = base[c] - fall[c] * drop
-        opinion = opinion or theta[c] != 0.0
-    structure.argmax(x, theta, y)
-    return y[0] if opinion else -1
-
-
-@kernel
-def math_sign(m):
-    return 1.0 if m > 0.0 else -1.0
+def enter_changes(lines, found, c, changes):
+    """Write down, by predictor, how part ``c`` changes: its level, its fall, its living lines."""
+    for n in range(found.used[0]):
+        place = np.searchsorted(lines.coordinates, found.ids[n])
+        if place == lines.coordinates.size or lines.coordinates[place] != found.ids[n]:
+            continue
+        for e in range(lines.starts[place], lines.starts[place + 1]):
+            begin, end = np.uint64(lines.begin[e]), np.uint64(lines.end[e])
+            level, fall = found.amounts[n] * lines.level[e], found.amounts[n] * lines.fall[e]
+            changes[begin, c, 0] += level
+            changes[begin, c, 1] += fall
+            changes[begin, c, 2] += 1.0
+            changes[end, c, 0] -= level
+            changes[end, c, 1] -= fall
+            changes[end, c, 2] -= 1.0

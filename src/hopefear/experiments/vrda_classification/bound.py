@@ -44,9 +44,15 @@ def bound_curves(plan: Plan) -> list[BoundCurve]:
     features = max(60, plan.bound_rows // 10)
     curves = []
     for noise in (0.0, 0.05):
-        made = sparse_linear(plan.bound_rows, features, per_row=(10, 30),
-                             true_weights=features // 10, margin=SEPARATION, label_noise=noise,
-                             seed=11)
+        made = sparse_linear(
+            plan.bound_rows,
+            features,
+            per_row=(10, 30),
+            true_weights=features // 10,
+            margin=SEPARATION,
+            label_noise=noise,
+            seed=11,
+        )
         rows, structure = made.dataset().rows, Binary(features)
         order = np.random.default_rng(SEED).permutation(plan.bound_rows)
         longest = radius(structure, rows)

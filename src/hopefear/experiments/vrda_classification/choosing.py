@@ -48,8 +48,16 @@ def choose(spec: Spec, rest: SparseDataset, held_out: SparseDataset, passes: int
     for setting in spec.settings():
         done = run(spec, setting, rest, held_out, passes)
         kept, last = done.averaged.summary(), done.last.summary()
-        trials.append(Trial(setting, kept["accuracy"], kept["f1"], int(done.averaged.nnz[-1]),
-                            int(done.last.nnz[-1]), last["f1"]))
+        trials.append(
+            Trial(
+                setting,
+                kept["accuracy"],
+                kept["f1"],
+                int(done.averaged.nnz[-1]),
+                int(done.last.nnz[-1]),
+                last["f1"],
+            )
+        )
     return pick(spec, trials, len(held_out))
 
 
@@ -68,8 +76,9 @@ def pick(spec: Spec, trials: Sequence[Trial], n: int) -> Choice:
     best = max(trials, key=lambda t: (t.accuracy, -t.nnz))
     share = best.accuracy / 100.0
     enough = best.accuracy - 100.0 * math.sqrt(share * (1.0 - share) / n)
-    sparse = min((t for t in trials if t.accuracy >= enough),
-                 key=lambda t: (t.last_nnz, -t.accuracy))
+    sparse = min(
+        (t for t in trials if t.accuracy >= enough), key=lambda t: (t.last_nnz, -t.accuracy)
+    )
     edges = []
     for name, values in ((spec.strength, spec.strengths), ("rate", spec.rates)):
         if len(values) > 1 and best.setting[name] in (values[0], values[-1]):

@@ -66,8 +66,10 @@ def measure(problem: Problem, plan: Plan, tell: Callable[[float, str], None]) ->
         made.choices[spec.key] = choice
         made.best[spec.key] = _test(spec, choice.best.setting, problem, plan)
         made.sparse[spec.key] = (
-            made.best[spec.key] if choice.sparse is choice.best
-            else _test(spec, choice.sparse.setting, problem, plan))
+            made.best[spec.key]
+            if choice.sparse is choice.best
+            else _test(spec, choice.sparse.setting, problem, plan)
+        )
     if problem.table_only:
         return made
     specs = {spec.key: spec for spec in plan.specs}
@@ -75,8 +77,9 @@ def measure(problem: Problem, plan: Plan, tell: Callable[[float, str], None]) ->
     made.trails["perceptron"] = [follow(specs["perceptron"], {}, problem.train, plan.passes)]
     for loss in LOSSES:
         spec, chosen = specs[f"vrda-{loss}"], made.choices[f"vrda-{loss}"].best.setting
-        made.trails[loss] = [follow(spec, {**chosen, "l1": l1}, problem.train, plan.passes)
-                             for l1 in plan.paths]
+        made.trails[loss] = [
+            follow(spec, {**chosen, "l1": l1}, problem.train, plan.passes) for l1 in plan.paths
+        ]
     for n, loss in enumerate(LOSSES):
         tell(0.8 + 0.07 * n, f"{problem.name}: voting ({loss})")
         key = f"vrda-{loss}"
@@ -111,13 +114,21 @@ def vote(spec: Spec, choice: Choice, problem: Problem, plan: Plan) -> Votes:
     return Votes(right[0], right[1], (cost[0], cost[1]), predictors, (size[0], size[1]))
 
 
-def time_all(specs: dict[str, Spec], choices: dict[str, Choice], problem: Problem,
-             plan: Plan) -> dict[str, float]:
+def time_all(
+    specs: dict[str, Spec], choices: dict[str, Choice], problem: Problem, plan: Plan
+) -> dict[str, float]:
     """CPU seconds a pass of RDA and voted RDA, taken in turn; the least of several."""
-    learners = {f"{rule}-{loss} {readout}":
-                build(specs[f"{rule}-{loss}"], choices[f"{rule}-{loss}"].best.setting,
-                      problem.train, readout=readout)
-                for loss in LOSSES for rule in ("rda", "vrda") for readout in ("averaged", "last")}
+    learners = {
+        f"{rule}-{loss} {readout}": build(
+            specs[f"{rule}-{loss}"],
+            choices[f"{rule}-{loss}"].best.setting,
+            problem.train,
+            readout=readout,
+        )
+        for loss in LOSSES
+        for rule in ("rda", "vrda")
+        for readout in ("averaged", "last")
+    }
     least = dict.fromkeys(learners, np.inf)
     for repeat in range(plan.repeats + 1):
         for name, learner in learners.items():

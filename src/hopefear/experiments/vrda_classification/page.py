@@ -23,13 +23,20 @@ from hopefear.report import Page
 TITLE = "Online classification with voted RDA, run again"
 
 
-def write_page(measured: Sequence[Measured], curves: list[BoundCurve],
-               verdicts: Sequence[Verdict], plan: Plan, note: str) -> Page:
+def write_page(
+    measured: Sequence[Measured],
+    curves: list[BoundCurve],
+    verdicts: Sequence[Verdict],
+    plan: Plan,
+    note: str,
+) -> Page:
     """Build the whole page."""
-    page = Page(TITLE, "Xu, Gao, Xiao and Regan, Online Classification Using a Voted RDA Method: "
-                "Table 1 and Figures 1 to 5 on text classification",
-                signature=signature(plan) + "\n" + " ".join(f"{k}:{v}"
-                                                            for k, v in versions().items()))
+    page = Page(
+        TITLE,
+        "Xu, Gao, Xiao and Regan, Online Classification Using a Voted RDA Method: "
+        "Table 1 and Figures 1 to 5 on text classification",
+        signature=signature(plan) + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items()),
+    )
     whole = [m for m in measured if not m.problem.table_only]
     _verdicts(page, measured, verdicts)
     _setup(page, measured, plan, note)
@@ -56,31 +63,46 @@ def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdi
         f"from a ratio of {SWING:g} on. Claims about numbers of weights are judged at the sparse "
         "settings of Table 1, all others at the best ones. The paper reranks parses of the Penn "
         "Treebank, these are classes of texts, so a disagreement says that a finding "
-        "does not carry over, not that it was wrong there.")
+        "does not carry over, not that it was wrong there."
+    )
     names = [m.name for m in measured]
     by = {(v.claim, v.problem): v for v in verdicts}
-    claims = [c for c in dict.fromkeys(v.claim for v in verdicts)
-              if any((c, name) in by for name in names)]
-    rows = [[claim, *(by[claim, name].verdict if (claim, name) in by else None for name in names)]
-            for claim in claims]
+    claims = [
+        c
+        for c in dict.fromkeys(v.claim for v in verdicts)
+        if any((c, name) in by for name in names)
+    ]
+    rows = [
+        [claim, *(by[claim, name].verdict if (claim, name) in by else None for name in names)]
+        for claim in claims
+    ]
     page.table(["claim of the paper", *names], rows, "Verdicts.")
     for title, text in _summary(claims, names, by):
         page.text(f"**{title}**: {text}.")
     with page.details("The numbers behind each verdict"):
-        page.table(["claim", "problem", "verdict", "evidence"], [list(v) for v in verdicts],
-                   align="llll")
+        page.table(
+            ["claim", "problem", "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
+        )
 
 
-def _summary(claims: Sequence[str], names: Sequence[str],
-             by: Mapping[tuple[str, str], Verdict]) -> list[tuple[str, str]]:
+def _summary(
+    claims: Sequence[str], names: Sequence[str], by: Mapping[tuple[str, str], Verdict]
+) -> list[tuple[str, str]]:
     """Claims sorted into those that hold on every problem, on none, and on some."""
-    piles: dict[str, list[str]] = {"Holds on all problems": [], "Contradicted on all problems": [],
-                                   "Depends on the problem, or is not shown": []}
+    piles: dict[str, list[str]] = {
+        "Holds on all problems": [],
+        "Contradicted on all problems": [],
+        "Depends on the problem, or is not shown": [],
+    }
     for claim in claims:
         words = {by[claim, name].verdict for name in names if (claim, name) in by}
-        pile = ("Holds on all problems" if words == {AGREES} else
-                "Contradicted on all problems" if words == {DISAGREES} else
-                "Depends on the problem, or is not shown")
+        pile = (
+            "Holds on all problems"
+            if words == {AGREES}
+            else "Contradicted on all problems"
+            if words == {DISAGREES}
+            else "Depends on the problem, or is not shown"
+        )
         piles[pile].append(claim)
     return [(title, "; ".join(found)) for title, found in piles.items() if found]
 
@@ -89,11 +111,21 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> N
     page.section("How it was done")
     if note:
         page.text(f"**{note}**")
-    page.table(["problem", "what", "train", "test", "features", "values a row"],
-               [[m.name, m.problem.about, len(m.problem.train), len(m.problem.test),
-                 m.problem.train.n_features,
-                 round(m.problem.train.rows.indices.size / len(m.problem.train), 1)]
-                for m in measured], "Data.")
+    page.table(
+        ["problem", "what", "train", "test", "features", "values a row"],
+        [
+            [
+                m.name,
+                m.problem.about,
+                len(m.problem.train),
+                len(m.problem.test),
+                m.problem.train.n_features,
+                round(m.problem.train.rows.indices.size / len(m.problem.train), 1),
+            ]
+            for m in measured
+        ],
+        "Data.",
+    )
     page.text(
         "Rows hold 1 for a feature that is present and are scaled to unit length; there is no "
         f"intercept. {HELD_OUT:.0%} of the training rows were held out once, every setting of the "
@@ -103,82 +135,127 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> N
         "rows after each; no setting was chosen on test rows. Passes are shuffled from a fixed "
         "seed, the same throughout. The logarithm of the log loss is natural, λ is `l1` (TG: "
         "gravity, every 10 steps, no threshold), and the rate is 1/η. Every learner updates as its "
-        "paper says: perceptron and vRDA on mistakes, TG, RDA and AdaGrad-RDA on every example.")
+        "paper says: perceptron and vRDA on mistakes, TG, RDA and AdaGrad-RDA on every example."
+    )
 
 
 def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
     page.section("Table 1: quality and non-zero weights")
-    page.table(["learner", "precision", "recall", "F", "weights"],
-               [[name, p, r, f, None if n is None else f"{n} K"]
-                for name, p, r, f, n in paper.TABLE_1],
-               "The paper's own Table 1: **parse reranking** (labelled brackets), 1.2 M features.",
-               align="lrrrr", notes=f"Their settings: {paper.SETTINGS}.")
+    page.table(
+        ["learner", "precision", "recall", "F", "weights"],
+        [[name, p, r, f, None if n is None else f"{n} K"] for name, p, r, f, n in paper.TABLE_1],
+        "The paper's own Table 1: **parse reranking** (labelled brackets), 1.2 M features.",
+        align="lrrrr",
+        notes=f"Their settings: {paper.SETTINGS}.",
+    )
     titles = {spec.key: spec.title for spec in plan.specs}
     for made in measured:
         rows = [_row(titles[key], done) for key, done in made.best.items()]
         kind = ", macro over the classes" if len(made.problem.train.classes) > 2 else ""
-        page.table(_COLUMNS, rows, f"**{made.name}**: test scores in percent{kind}, mean ± "
-                   f"deviation over {plan.passes} passes.",
-                   highlight={"F": "max", "accuracy": "max", "weights": "min",
-                              "last: accuracy": "max", "last: weights": "min"})
-    page.text("“weights” are the non-zeros of the average, which is what is kept and scored, as in "
-              "the paper; the average has every weight that was ever used. “last” is the final "
-              "weight vector of each pass, which is where the sparsity of RDA is. AdaGrad-RDA is "
-              "not in the paper; it shows what an adaptive rate gives.")
+        page.table(
+            _COLUMNS,
+            rows,
+            f"**{made.name}**: test scores in percent{kind}, mean ± "
+            f"deviation over {plan.passes} passes.",
+            highlight={
+                "F": "max",
+                "accuracy": "max",
+                "weights": "min",
+                "last: accuracy": "max",
+                "last: weights": "min",
+            },
+        )
+    page.text(
+        "“weights” are the non-zeros of the average, which is what is kept and scored, as in "
+        "the paper; the average has every weight that was ever used. “last” is the final "
+        "weight vector of each pass, which is where the sparsity of RDA is. AdaGrad-RDA is "
+        "not in the paper; it shows what an adaptive rate gives."
+    )
     page.section("The sparsest settings that are about as good", level=3)
-    page.text("Chosen on the same held-out rows: the fewest last weights within one standard error "
-              "of the best accuracy. (The best may be λ = 0, which says nothing on sparsity.)")
+    page.text(
+        "Chosen on the same held-out rows: the fewest last weights within one standard error "
+        "of the best accuracy. (The best may be λ = 0, which says nothing on sparsity.)"
+    )
     for made in measured:
         rows = [_row(titles[key], done) for key, done in made.sparse.items()]
-        page.table(_COLUMNS, rows, f"**{made.name}**, sparsest within one standard error.",
-                   highlight={"accuracy": "max", "weights": "min", "last: weights": "min"})
+        page.table(
+            _COLUMNS,
+            rows,
+            f"**{made.name}**, sparsest within one standard error.",
+            highlight={"accuracy": "max", "weights": "min", "last: weights": "min"},
+        )
 
 
-_COLUMNS = ["learner", "precision", "recall", "F", "accuracy", "weights", "last: accuracy",
-            "last: weights"]
+_COLUMNS = [
+    "learner",
+    "precision",
+    "recall",
+    "F",
+    "accuracy",
+    "weights",
+    "last: accuracy",
+    "last: weights",
+]
 
 
 def _row(title: str, done: Run) -> list[object]:
     kept, last = done.averaged.summary(), done.last.summary()
-    return [title, kept["precision"], kept["recall"], f"{kept['f1']:.2f} ± {kept['f1_std']:.2f}",
-            f"{kept['accuracy']:.2f} ± {kept['accuracy_std']:.2f}", round(kept["nnz"]),
-            f"{last['accuracy']:.2f} ± {last['accuracy_std']:.2f}", round(last["nnz"])]
+    return [
+        title,
+        kept["precision"],
+        kept["recall"],
+        f"{kept['f1']:.2f} ± {kept['f1_std']:.2f}",
+        f"{kept['accuracy']:.2f} ± {kept['accuracy_std']:.2f}",
+        round(kept["nnz"]),
+        f"{last['accuracy']:.2f} ± {last['accuracy_std']:.2f}",
+        round(last["nnz"]),
+    ]
 
 
 def _while_training(page: Page, whole: Sequence[Measured]) -> None:
     page.section("Figure 1: non-zero weights while training")
-    page.text("The paper: a larger λ settles soon at few weights, a smaller one takes many more "
-              "samples. Ours, on all training rows, at the chosen rate:")
+    page.text(
+        "The paper: a larger λ settles soon at few weights, a smaller one takes many more "
+        "samples. Ours, on all training rows, at the chosen rate:"
+    )
     page.figures([plot for made in whole for plot in figures.figure_1(made)])
     page.section("Figure 2: sparsity against quality")
-    page.text("The paper: for hinge loss a sparser model costs quality; log loss is best "
-              "(F 0.9174) with 173 K of 1.2 M features, a share of 0.14. Ours, over λ, scored on "
-              "the held-out rows, so that the test is not used to look around:")
+    page.text(
+        "The paper: for hinge loss a sparser model costs quality; log loss is best "
+        "(F 0.9174) with 173 K of 1.2 M features, a share of 0.14. Ours, over λ, scored on "
+        "the held-out rows, so that the test is not used to look around:"
+    )
     page.figures([figures.figure_2(made) for made in whole])
     page.section("Figure 3: training mistakes")
-    page.text("The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the "
-              "perceptron and λ > 0 more. With hinge loss and λ = 0, equation (4) reads "
-              "w = −s / (η √k): the perceptron's weights times a positive number. The two must "
-              "make the same mistakes, so the curves lie on each other and the paper's difference "
-              "must come from something else.")
+    page.text(
+        "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the "
+        "perceptron and λ > 0 more. With hinge loss and λ = 0, equation (4) reads "
+        "w = −s / (η √k): the perceptron's weights times a positive number. The two must "
+        "make the same mistakes, so the curves lie on each other and the paper's difference "
+        "must come from something else."
+    )
     page.figures([plot for made in whole for plot in figures.figure_3(made)])
 
 
 def _single(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
     page.section("Figure 4: single against averaged prediction")
-    page.text("The paper: the average is better and varies less, and single predictions vary most "
-              f"under log loss. Ours: mean and deviation of F over the last {_late(plan)} of "
-              f"{plan.passes} passes, so that the bars show swings and not the first gains. "
-              "**Axes do not start at 0.**")
+    page.text(
+        "The paper: the average is better and varies less, and single predictions vary most "
+        f"under log loss. Ours: mean and deviation of F over the last {_late(plan)} of "
+        f"{plan.passes} passes, so that the bars show swings and not the first gains. "
+        "**Axes do not start at 0.**"
+    )
     page.figures([figures.figure_4(made, plan) for made in whole])
 
 
 def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
     page.section("Figure 5: RDA against voted RDA")
-    page.text("The paper: updates on mistakes only are better for hinge loss, worse for log loss, "
-              f"and take {paper.TIME_RATIO['hinge']:.1%} and {paper.TIME_RATIO['log']:.1%} of the "
-              f"time. Ours: mean and deviation of F over the last {_late(plan)} passes. "
-              "**Axes do not start at 0.**")
+    page.text(
+        "The paper: updates on mistakes only are better for hinge loss, worse for log loss, "
+        f"and take {paper.TIME_RATIO['hinge']:.1%} and {paper.TIME_RATIO['log']:.1%} of the "
+        f"time. Ours: mean and deviation of F over the last {_late(plan)} passes. "
+        "**Axes do not start at 0.**"
+    )
     page.figures([figures.figure_5(made, plan) for made in whole])
     rows = []
     for made in whole:
@@ -188,47 +265,99 @@ def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
                 row += [1000.0 * made.times[f"{rule}-{loss} {readout}"] for rule in ("rda", "vrda")]
                 row.append(f"{made.ratio(loss, readout):.1%}")
             rows.append([*row, f"{paper.TIME_RATIO[loss]:.1%}"])
-    page.table(["problem", "loss", "RDA", "vRDA", "share", "RDA, last", "vRDA, last", "share, last",
-                "paper"], rows,
-               f"CPU milliseconds a pass and vRDA's share of RDA's, with the exact average and for "
-               f"the last weights only: the least of {plan.repeats} runs of {plan.timed_passes} "
-               "passes, taken in turn, each learner at its chosen setting.", align="ll" + "r" * 7)
+    page.table(
+        [
+            "problem",
+            "loss",
+            "RDA",
+            "vRDA",
+            "share",
+            "RDA, last",
+            "vRDA, last",
+            "share, last",
+            "paper",
+        ],
+        rows,
+        f"CPU milliseconds a pass and vRDA's share of RDA's, with the exact average and for "
+        f"the last weights only: the least of {plan.repeats} runs of {plan.timed_passes} "
+        "passes, taken in turn, each learner at its chosen setting.",
+        align="ll" + "r" * 7,
+    )
 
 
 def _votes(page: Page, whole: Sequence[Measured]) -> None:
     page.section("Voting against averaging")
-    page.text("The paper averages and calls the result very similar to the vote. Here Algorithm 2 "
-              "is run for real: every predictor of one pass votes, as often as it survived.")
+    page.text(
+        "The paper averages and calls the result very similar to the vote. Here Algorithm 2 "
+        "is run for real: every predictor of one pass votes, as often as it survived."
+    )
     rows = []
     for made in whole:
         for loss, votes in made.votes.items():
             found = compare(votes.averaged, votes.voted)
-            rows.append([made.name, loss, votes.predictors, found.second, found.first,
-                         f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]",
-                         f"{votes.seconds[0]:.3g} / {votes.seconds[1]:.2g}",
-                         f"{votes.megabytes[0]:.3g} / {votes.megabytes[1]:.2g}"])
-    page.table(["problem", "loss", "predictors", "voted, %", "averaged, %", "difference [95 %]",
-                "seconds", "megabytes"],
-               rows, "Test accuracy after one pass; CPU seconds for 1,000 examples and the size of "
-               "what is kept, voted / averaged.", align="ll" + "r" * 6,
-               notes="On the first " + ", ".join(f"{len(m.votes['hinge'].voted):,} ({m.name})"
-                                                 for m in whole) + " test examples.")
+            rows.append(
+                [
+                    made.name,
+                    loss,
+                    votes.predictors,
+                    found.second,
+                    found.first,
+                    f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]",
+                    f"{votes.seconds[0]:.3g} / {votes.seconds[1]:.2g}",
+                    f"{votes.megabytes[0]:.3g} / {votes.megabytes[1]:.2g}",
+                ]
+            )
+    page.table(
+        [
+            "problem",
+            "loss",
+            "predictors",
+            "voted, %",
+            "averaged, %",
+            "difference [95 %]",
+            "seconds",
+            "megabytes",
+        ],
+        rows,
+        "Test accuracy after one pass; CPU seconds for 1,000 examples and the size of "
+        "what is kept, voted / averaged.",
+        align="ll" + "r" * 6,
+        notes="On the first "
+        + ", ".join(f"{len(m.votes['hinge'].voted):,} ({m.name})" for m in whole)
+        + " test examples.",
+    )
 
 
 def _bound(page: Page, curves: list[BoundCurve]) -> None:
     page.section("The bound of Theorem 1")
-    page.text("One pass of vRDA (hinge) over generated data on which the truth is known. The "
-              "comparator u is the truth, scaled to give the lowest bound; where labels are right "
-              f"it separates the classes by {SEPARATION:g}. Dashed: the most mistakes allowed.")
-    page.figures([figures.bound_plot(curves, noise)
-                  for noise in dict.fromkeys(c.noise for c in curves)])
-    page.table(["noise", "λ", "samples", "mistakes", "Theorem 1", "Corollary 1", "λ Δ(u)",
-                "regime"],
-               [[f"{c.noise:.0%}", short(c.strength), r.samples, r.mistakes, round(r.theorem1, 1),
-                 None if r.corollary1 is None else round(r.corollary1, 3), r.lam * r.delta + 0.0,
-                 r.regime] for c in curves for r in c.reports[-1:]], "At the end of the pass.",
-               notes="Corollary 1 bounds the probability of an error on a new example; above 1 it "
-                     "says nothing.")
+    page.text(
+        "One pass of vRDA (hinge) over generated data on which the truth is known. The "
+        "comparator u is the truth, scaled to give the lowest bound; where labels are right "
+        f"it separates the classes by {SEPARATION:g}. Dashed: the most mistakes allowed."
+    )
+    page.figures(
+        [figures.bound_plot(curves, noise) for noise in dict.fromkeys(c.noise for c in curves)]
+    )
+    page.table(
+        ["noise", "λ", "samples", "mistakes", "Theorem 1", "Corollary 1", "λ Δ(u)", "regime"],
+        [
+            [
+                f"{c.noise:.0%}",
+                short(c.strength),
+                r.samples,
+                r.mistakes,
+                round(r.theorem1, 1),
+                None if r.corollary1 is None else round(r.corollary1, 3),
+                r.lam * r.delta + 0.0,
+                r.regime,
+            ]
+            for c in curves
+            for r in c.reports[-1:]
+        ],
+        "At the end of the pass.",
+        notes="Corollary 1 bounds the probability of an error on a new example; above 1 it "
+        "says nothing.",
+    )
 
 
 def _settings(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
@@ -239,15 +368,38 @@ def _settings(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         for made in measured:
             for key, choice in made.choices.items():
                 spec, best = titles[key], choice.best
-                rows.append([made.name, spec.title, _value(best.setting.get(spec.strength)),
-                             _value(best.setting.get("rate")), best.accuracy,
-                             _value(choice.sparse.setting.get(spec.strength)),
-                             " and ".join(choice.edges) or None])
-        page.table(["problem", "learner", "λ or gravity", "rate", "held-out accuracy",
-                    "λ, sparse", "at the edge of its grid"], rows, align="llrrrrl")
+                rows.append(
+                    [
+                        made.name,
+                        spec.title,
+                        _value(best.setting.get(spec.strength)),
+                        _value(best.setting.get("rate")),
+                        best.accuracy,
+                        _value(choice.sparse.setting.get(spec.strength)),
+                        " and ".join(choice.edges) or None,
+                    ]
+                )
+        page.table(
+            [
+                "problem",
+                "learner",
+                "λ or gravity",
+                "rate",
+                "held-out accuracy",
+                "λ, sparse",
+                "at the edge of its grid",
+            ],
+            rows,
+            align="llrrrrl",
+        )
     with page.details("Grids"):
-        page.keyvalues({s.title: {s.strength: s.strengths, "rate": s.rates or "fixed"}
-                        for s in plan.specs if s.strength})
+        page.keyvalues(
+            {
+                s.title: {s.strength: s.strengths, "rate": s.rates or "fixed"}
+                for s in plan.specs
+                if s.strength
+            }
+        )
     with page.details("Signatures of the runs"):
         for made in measured:
             page.text(f"**{made.name}**")

@@ -38,8 +38,11 @@ class Spec:
         """Every point of the grid, weaker regularisation first."""
         if not self.strength:
             return [{}]
-        return [{self.strength: s, **({"rate": r} if r else {})}
-                for s in self.strengths for r in self.rates or (0.0,)]
+        return [
+            {self.strength: s, **({"rate": r} if r else {})}
+            for s in self.strengths
+            for r in self.rates or (0.0,)
+        ]
 
 
 @dataclass(frozen=True)
@@ -69,30 +72,56 @@ _GRAVITY = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4)
 Values = tuple[float, ...]
 
 
-def _specs(vrda: Values, every: Values, gravity: Values, log: Values, rda: Values, tg: Values,
-           ada: Values) -> tuple[Spec, ...]:
+def _specs(
+    vrda: Values, every: Values, gravity: Values, log: Values, rda: Values, tg: Values, ada: Values
+) -> tuple[Spec, ...]:
     kept = {"readout": "averaged"}
     made = [Spec("perceptron", "Perceptron", "perceptron")]
     for name, loss in LOSSES.items():
-        made.append(Spec(f"tg-{name}", f"TG ({name})", "tg", {"loss": loss, **kept}, "gravity",
-                         gravity, tg))
+        made.append(
+            Spec(f"tg-{name}", f"TG ({name})", "tg", {"loss": loss, **kept}, "gravity", gravity, tg)
+        )
     for name, loss in LOSSES.items():
-        made.append(Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **kept}, "l1",
-                         every, rda))
+        made.append(
+            Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **kept}, "l1", every, rda)
+        )
     # On mistakes the force of the hinge is always one, so its rate changes no prediction.
-    made.append(Spec("vrda-hinge", "vRDA (hinge)", "vrda", {"loss": "hinge", "rate": 1.0}, "l1",
-                     vrda))
+    made.append(
+        Spec("vrda-hinge", "vRDA (hinge)", "vrda", {"loss": "hinge", "rate": 1.0}, "l1", vrda)
+    )
     made.append(Spec("vrda-log", "vRDA (log)", "vrda", {"loss": "logistic"}, "l1", vrda, log))
     made.append(Spec("adagrad-rda", "AdaGrad-RDA (log)", "adagrad-rda", kept, "l1", every, ada))
     return tuple(made)
 
 
-FULL = Plan(_specs(_VRDA, _EVERY, _GRAVITY, (1.0, 10.0, 100.0), (10.0, 100.0, 1000.0),
-                   (5.0, 30.0, 200.0), (0.2, 1.0, 5.0)),
-            passes=20, tuning_passes=10, paths=(0.0, 1e-6, 1e-5, 1e-4, 3e-4), vote_rows=2000,
-            repeats=7, timed_passes=3, bound_rows=20_000)
+FULL = Plan(
+    _specs(
+        _VRDA,
+        _EVERY,
+        _GRAVITY,
+        (1.0, 10.0, 100.0),
+        (10.0, 100.0, 1000.0),
+        (5.0, 30.0, 200.0),
+        (0.2, 1.0, 5.0),
+    ),
+    passes=20,
+    tuning_passes=10,
+    paths=(0.0, 1e-6, 1e-5, 1e-4, 3e-4),
+    vote_rows=2000,
+    repeats=7,
+    timed_passes=3,
+    bound_rows=20_000,
+)
 
-QUICK = Plan(_specs((0.0, 1e-4, 1e-3), (0.0, 1e-4), (0.0, 1e-4), (1.0, 100.0), (10.0, 100.0),
-                    (100.0,), (0.5,)),
-             passes=6, tuning_passes=2, paths=(0.0, 1e-4, 1e-3), vote_rows=500,
-             repeats=3, timed_passes=1, bound_rows=1000)
+QUICK = Plan(
+    _specs(
+        (0.0, 1e-4, 1e-3), (0.0, 1e-4), (0.0, 1e-4), (1.0, 100.0), (10.0, 100.0), (100.0,), (0.5,)
+    ),
+    passes=6,
+    tuning_passes=2,
+    paths=(0.0, 1e-4, 1e-3),
+    vote_rows=500,
+    repeats=3,
+    timed_passes=1,
+    bound_rows=1000,
+)

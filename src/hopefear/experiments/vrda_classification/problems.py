@@ -45,8 +45,10 @@ def find_problems(data: Path | None, quick: bool) -> tuple[list[Problem], str]:
         return [generated(1200, 800, 400)], "The quick version uses a small generated problem only."
     folder = find_data(data)
     if folder is None:
-        return [generated()], ("No corpora were found, so only generated data is used; give "
-                               "`--data DIR`, or set HOPEFEAR_DATA.")
+        return [generated()], (
+            "No corpora were found, so only generated data is used; give "
+            "`--data DIR`, or set HOPEFEAR_DATA."
+        )
     found: list[Problem] = []
     missing = []
     for name, read in (("imdb", imdb), ("news20_bydate", news20)):
@@ -55,8 +57,10 @@ def find_problems(data: Path | None, quick: bool) -> tuple[list[Problem], str]:
         else:
             missing.append(name)
     if not found:
-        raise HopefearError(f"{folder} holds neither imdb nor news20_bydate; give --data a folder "
-                            "that holds them, or run without it on generated data")
+        raise HopefearError(
+            f"{folder} holds neither imdb nor news20_bydate; give --data a folder "
+            "that holds them, or run without it on generated data"
+        )
     note = f"Not found, and so left out: {', '.join(missing)}." if missing else ""
     return [*found, generated()], note
 
@@ -64,11 +68,21 @@ def find_problems(data: Path | None, quick: bool) -> tuple[list[Problem], str]:
 def generated(n_train: int = 40_000, n_test: int = 20_000, n_features: int = 20_000) -> Problem:
     """A sparse linear problem whose best weights are known, with a twentieth of labels wrong."""
     per_row = (20, 60) if n_features >= 5000 else (5, 15)
-    made = sparse_linear(n_train + n_test, n_features, per_row=per_row,
-                         true_weights=n_features // 20, label_noise=0.05, seed=7)
+    made = sparse_linear(
+        n_train + n_test,
+        n_features,
+        per_row=per_row,
+        true_weights=n_features // 20,
+        label_noise=0.05,
+        seed=7,
+    )
     train, test = made.split(n_train)
-    return Problem("generated", "sparse_linear, 5 % of the labels wrong",
-                   _ready(train.dataset()), _ready(test.dataset()))
+    return Problem(
+        "generated",
+        "sparse_linear, 5 % of the labels wrong",
+        _ready(train.dataset()),
+        _ready(test.dataset()),
+    )
 
 
 def imdb(folder: Path) -> list[Problem]:
@@ -83,10 +97,19 @@ def news20(folder: Path) -> list[Problem]:
     sides = _groups(folder / "labels.tsv", train.classes)
     few = [_ready(_columns(part, UNIGRAMS + 1)) for part in (train, test)]
     return [
-        Problem("news20", "20 Newsgroups by date in two groups, words and bigrams",
-                _ready(_grouped(train, sides)), _ready(_grouped(test, sides))),
-        Problem("news20, 20 classes", "the same messages, all 20 groups, words only", few[0],
-                few[1], table_only=True),
+        Problem(
+            "news20",
+            "20 Newsgroups by date in two groups, words and bigrams",
+            _ready(_grouped(train, sides)),
+            _ready(_grouped(test, sides)),
+        ),
+        Problem(
+            "news20, 20 classes",
+            "the same messages, all 20 groups, words only",
+            few[0],
+            few[1],
+            table_only=True,
+        ),
     ]
 
 
@@ -99,8 +122,10 @@ def _read(folder: Path) -> tuple[SparseDataset, SparseDataset]:
 def _file(folder: Path, part: str) -> Path:
     found = sorted(folder.glob(f"{part}.libsvm*"))
     if not found:
-        raise HopefearError(f"{folder} holds no {part}.libsvm, plain or compressed; "
-                            "put it there, or leave the folder out")
+        raise HopefearError(
+            f"{folder} holds no {part}.libsvm, plain or compressed; "
+            "put it there, or leave the folder out"
+        )
     return found[0]
 
 
@@ -114,8 +139,9 @@ def _groups(path: Path, classes: tuple[str, ...]) -> np.ndarray:
     try:
         lines = path.read_text("utf-8").splitlines()
     except OSError as error:
-        raise HopefearError(f"{path}: cannot be read ({error.strerror}); it must tell the side of "
-                            "every label") from error
+        raise HopefearError(
+            f"{path}: cannot be read ({error.strerror}); it must tell the side of every label"
+        ) from error
     for number, line in enumerate(lines, 1):
         fields = line.split("\t")
         if len(fields) != 3 or fields[2] not in ("+1", "-1"):

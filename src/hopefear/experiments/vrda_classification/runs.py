@@ -69,8 +69,9 @@ def build(spec: Spec, setting: Mapping[str, float], data: SparseDataset, **more:
     return recipe(spec.recipe).build(Scale(1.0, len(data)), **{**spec.fixed, **setting, **more})
 
 
-def run(spec: Spec, setting: Mapping[str, float], train: SparseDataset, test: SparseDataset,
-        passes: int) -> Run:
+def run(
+    spec: Spec, setting: Mapping[str, float], train: SparseDataset, test: SparseDataset, passes: int
+) -> Run:
     """Train, and score the average and the last weights after every pass.
 
     >>> from hopefear.experiments.vrda_classification.plan import QUICK
@@ -88,8 +89,13 @@ def run(spec: Spec, setting: Mapping[str, float], train: SparseDataset, test: Sp
         averaged.add(trainer.predictor())
         last.add(LinearPredictor(trainer.weights()))
         mistakes.append(trainer.mistakes)
-    return Run(dict(setting), learner.signature(epochs=passes, seed=SEED), np.array(mistakes),
-               averaged.scores(), last.scores())
+    return Run(
+        dict(setting),
+        learner.signature(epochs=passes, seed=SEED),
+        np.array(mistakes),
+        averaged.scores(),
+        last.scores(),
+    )
 
 
 def follow(spec: Spec, setting: Mapping[str, float], train: SparseDataset, passes: int) -> Trail:
@@ -113,8 +119,9 @@ def seconds(learner: Learner, train: SparseDataset, passes: int) -> float:
 
 def compare(first: np.ndarray, second: np.ndarray) -> Comparison:
     """Paired bootstrap over examples of two accuracies, each a mean over passes."""
-    return paired_bootstrap(Accuracy(), _counts(first), _counts(second), "accuracy",
-                            replicates=2000, seed=SEED)
+    return paired_bootstrap(
+        Accuracy(), _counts(first), _counts(second), "accuracy", replicates=2000, seed=SEED
+    )
 
 
 def first_marks(n: int) -> np.ndarray:
@@ -128,8 +135,9 @@ def _counts(right: np.ndarray) -> np.ndarray:
     return np.stack((right.sum(axis=0), np.full(right.shape[1], len(right))), axis=1)
 
 
-def _passes(trainer: OnlineTrainer, train: SparseDataset, passes: int,
-            marks: bool = False) -> Iterator[None]:
+def _passes(
+    trainer: OnlineTrainer, train: SparseDataset, passes: int, marks: bool = False
+) -> Iterator[None]:
     """Learn; stop after every pass, or at every mark."""
     source = Passes(train, SEED)
     for epoch in range(passes):

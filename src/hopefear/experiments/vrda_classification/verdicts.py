@@ -109,17 +109,25 @@ def judge_bound(curves: list[BoundCurve]) -> Verdict:
     """Theorem 1 on generated data."""
     reports = [r for curve in curves for r in curve.reports]
     worst = max(r.mistakes / r.theorem1 for r in reports)
-    ends = "; ".join(f"{c.noise:.0%} noise, {c.label}: {c.reports[-1].mistakes:,} mistakes, bound "
-                     f"{c.reports[-1].theorem1:,.0f}" for c in curves)
+    ends = "; ".join(
+        f"{c.noise:.0%} noise, {c.label}: {c.reports[-1].mistakes:,} mistakes, bound "
+        f"{c.reports[-1].theorem1:,.0f}"
+        for c in curves
+    )
     holds = all(r.holds and r.mistakes <= r.theorem1 for r in reports)
-    return Verdict("Theorem 1 bounds the mistakes", "generated for the bound",
-                   AGREES if holds else DISAGREES, f"{len(reports)} places checked, mistakes at "
-                   f"most {worst:.0%} of the bound; {ends}")
+    return Verdict(
+        "Theorem 1 bounds the mistakes",
+        "generated for the bound",
+        AGREES if holds else DISAGREES,
+        f"{len(reports)} places checked, mistakes at most {worst:.0%} of the bound; {ends}",
+    )
 
 
 def _points(found: Comparison) -> str:
-    return (f"{found.first:.2f} against {found.second:.2f} % "
-            f"({found.difference:+.2f}, p {_p(found.p_value)})")
+    return (
+        f"{found.first:.2f} against {found.second:.2f} % "
+        f"({found.difference:+.2f}, p {_p(found.p_value)})"
+    )
 
 
 def _p(value: float) -> str:
@@ -135,7 +143,9 @@ def _as_perceptron(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         fewer = AGREES if kept < 1.0 and last < 1.0 else DISAGREES if last >= 1.0 else OPEN
         return both(as_good(found), fewer), (
             f"accuracy {_points(found)}; {kept:.0%} of the perceptron's averaged weights, "
-            f"{last:.0%} of its last")
+            f"{last:.0%} of its last"
+        )
+
     return check
 
 
@@ -144,19 +154,26 @@ def _beats_tg(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         ours, theirs = made.sparse[f"vrda-{loss}"], made.sparse[f"tg-{loss}"]
         found = compare(ours.averaged.right, theirs.averaged.right)
         kept = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
-        return (both(better(found), AGREES if kept < 1.0 else DISAGREES),
-                f"accuracy {_points(found)}; {kept:.0%} of TG's averaged weights")
+        return (
+            both(better(found), AGREES if kept < 1.0 else DISAGREES),
+            f"accuracy {_points(found)}; {kept:.0%} of TG's averaged weights",
+        )
+
     return check
 
 
 def _log_is_sparser(made: Measured, plan: Plan) -> tuple[str, str]:
     log, hinge = made.sparse["vrda-log"], made.sparse["vrda-hinge"]
-    counts = [(log.averaged.nnz.mean(), hinge.averaged.nnz.mean()),
-              (log.last.nnz.mean(), hinge.last.nnz.mean())]
+    counts = [
+        (log.averaged.nnz.mean(), hinge.averaged.nnz.mean()),
+        (log.last.nnz.mean(), hinge.last.nnz.mean()),
+    ]
     fewer = [a < b for a, b in counts]
     word = AGREES if all(fewer) else OPEN if any(fewer) else DISAGREES
-    return word, "; ".join(f"{name}: log {a:,.0f}, hinge {b:,.0f}"
-                           for name, (a, b) in zip(("averaged", "last"), counts, strict=True))
+    return word, "; ".join(
+        f"{name}: log {a:,.0f}, hinge {b:,.0f}"
+        for name, (a, b) in zip(("averaged", "last"), counts, strict=True)
+    )
 
 
 def _unregularised(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
@@ -168,9 +185,12 @@ def _unregularised(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         evidence = f"{ours:,} mistakes, perceptron {theirs:,} ({change:+.1%})"
         if loss == "hinge" and abs(change) < 1e-3:
             word = DISAGREES
-            evidence += ("; they are the same learner: with λ = 0 equation (4) is a positive "
-                         "multiple of the perceptron's weights")
+            evidence += (
+                "; they are the same learner: with λ = 0 equation (4) is a positive "
+                "multiple of the perceptron's weights"
+            )
         return word, evidence
+
     return check
 
 
@@ -180,8 +200,10 @@ def _more_mistakes(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         counts = [int(t.mistakes[-1]) for t in trails]
         rho = order_of([t.strength for t in trails], counts)
         word = AGREES if rho > 0.89 else DISAGREES if rho <= 0.0 else OPEN
-        return word, ", ".join(f"λ = {short(t.strength)}: {c:,}"
-                               for t, c in zip(trails, counts, strict=True))
+        return word, ", ".join(
+            f"λ = {short(t.strength)}: {c:,}" for t, c in zip(trails, counts, strict=True)
+        )
+
     return check
 
 
@@ -190,12 +212,16 @@ def _sublinear(made: Measured, plan: Plan) -> tuple[str, str]:
     for loss in LOSSES:
         trail = made.trails[loss][0]
         b = exponent(trail, n)
-        per_pass = np.diff(trail.mistakes[np.searchsorted(trail.samples,
-                                                          n * np.arange(plan.passes + 1))])
-        words.append(AGREES if b < 0.95 and per_pass[-1] < per_pass[0]
-                     else DISAGREES if b >= 1.0 else OPEN)
-        parts.append(f"{loss}: mistakes grow like samples^{b:.2f} in the first pass, "
-                     f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {plan.passes}")
+        per_pass = np.diff(
+            trail.mistakes[np.searchsorted(trail.samples, n * np.arange(plan.passes + 1))]
+        )
+        words.append(
+            AGREES if b < 0.95 and per_pass[-1] < per_pass[0] else DISAGREES if b >= 1.0 else OPEN
+        )
+        parts.append(
+            f"{loss}: mistakes grow like samples^{b:.2f} in the first pass, "
+            f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {plan.passes}"
+        )
     return both(*words), "; ".join(parts)
 
 
@@ -205,26 +231,40 @@ def _average_helps(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         found = compare(done.averaged.right[late], done.last.right[late])
         calm, wild = (s.series("accuracy")[late].std() for s in (done.averaged, done.last))
         steadier = swings_more(wild, calm)
-        return (both(better(found), steadier),
-                f"accuracy {_points(found)}; deviation over passes {calm:.2f} against {wild:.2f}")
+        return (
+            both(better(found), steadier),
+            f"accuracy {_points(found)}; deviation over passes {calm:.2f} against {wild:.2f}",
+        )
+
     return check
 
 
 def _log_swings(made: Measured, plan: Plan) -> tuple[str, str]:
-    swing = {name: [made.best[f"vrda-{loss}"].last.series(name)[plan.settled].std()
-                    for loss in ("log", "hinge")] for name in ("accuracy", "f1")}
+    swing = {
+        name: [
+            made.best[f"vrda-{loss}"].last.series(name)[plan.settled].std()
+            for loss in ("log", "hinge")
+        ]
+        for name in ("accuracy", "f1")
+    }
     log, hinge = swing["accuracy"]
-    return (swings_more(log, hinge),
-            f"deviation of the last weights' accuracy: log {log:.2f}, hinge {hinge:.2f}; of their "
-            f"F: log {swing['f1'][0]:.2f}, hinge {swing['f1'][1]:.2f}")
+    return (
+        swings_more(log, hinge),
+        f"deviation of the last weights' accuracy: log {log:.2f}, hinge {hinge:.2f}; of their "
+        f"F: log {swing['f1'][0]:.2f}, hinge {swing['f1'][1]:.2f}",
+    )
 
 
-def _conservative(loss: str, first: str, second: str) -> Callable[[Measured, Plan],
-                                                                  tuple[str, str]]:
+def _conservative(
+    loss: str, first: str, second: str
+) -> Callable[[Measured, Plan], tuple[str, str]]:
     def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        found = compare(made.best[f"{first}-{loss}"].averaged.right,
-                        made.best[f"{second}-{loss}"].averaged.right)
+        found = compare(
+            made.best[f"{first}-{loss}"].averaged.right,
+            made.best[f"{second}-{loss}"].averaged.right,
+        )
         return better(found), f"accuracy {_points(found)}"
+
     return check
 
 
@@ -233,8 +273,10 @@ def _saves_time(made: Measured, plan: Plan) -> tuple[str, str]:
     for loss in LOSSES:
         kept, bare = made.ratio(loss, "averaged"), made.ratio(loss, "last")
         words.append(AGREES if kept < 0.95 else DISAGREES if kept > 1.05 else OPEN)
-        parts.append(f"{loss}: {kept:.0%} of RDA's CPU time with averages, {bare:.0%} without "
-                     f"(paper {TIME_RATIO[loss]:.1%})")
+        parts.append(
+            f"{loss}: {kept:.0%} of RDA's CPU time with averages, {bare:.0%} without "
+            f"(paper {TIME_RATIO[loss]:.1%})"
+        )
     return both(*words), "; ".join(parts)
 
 
