@@ -14,7 +14,7 @@ from hopefear.data.sparse import SparseDataset, SparseRows
 # Values per piece: some tens of milliseconds, so that progress and interrupts are prompt.
 _PIECE = 4_000_000
 # Values per block of a mapped dataset: what is in memory at a time.
-_BLOCK = 2_000_000
+_BLOCK = 1_000_000
 # Visits an example gets on average, at most: weights of any size must not make a pass endless.
 _VISITS = 10.0
 
