@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from hopefear.classification import train
+from hopefear.data.cache import open_cache
+from hopefear.data.cache_build import build_cache
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
+from hopefear.data.svmlight import read_svmlight
+from hopefear.data.write_svmlight import write_svmlight
 from hopefear.errors import HopefearError
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.stopping import Stopping
@@ -72,3 +76,13 @@ def test_a_run_chosen_by_other_held_out_scores_is_another_run(data, tmp_path, ot
     go(slice(0, 60))
     with pytest.raises(HopefearError, match="of another run"):
         go(**other)
+
+
+def test_pieces_of_data_in_memory_are_not_those_of_a_cache(data, tmp_path):
+    write_svmlight(tmp_path / "a.svm", data)
+    build_cache(tmp_path / "a.svm", tmp_path / "cache", format="svmlight")
+    read, mapped = read_svmlight(tmp_path / "a.svm"), open_cache(tmp_path / "cache")
+    assert read.digest == mapped.digest
+    train(read, checkpoints=Checkpoints(tmp_path / "state"))
+    with pytest.raises(HopefearError, match="its mapped is False, not True"):
+        train(mapped, checkpoints=Checkpoints(tmp_path / "state"), resume=True)

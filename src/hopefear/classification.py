@@ -140,6 +140,7 @@ def train(
             "norm": norm,
             "shuffle": shuffle,
             "pieces": pieces,
+            "mapped": dataset.mapping is not None,
             "bounds": bounds,
             "by_content": by_content,
             "dev": None if dev is None else dev.digest,
