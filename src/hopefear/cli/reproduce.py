@@ -31,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="folder of the corpora; without it generated data takes their place",
+        help="folder of the corpora; by default $HOPEFEAR_DATA, then ../shared/data; generated "
+        "data takes their place where there is neither",
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
     parser.add_argument(
