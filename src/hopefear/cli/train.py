@@ -153,10 +153,9 @@ def _check(args: argparse.Namespace) -> None:
         args.usage_error("--train and --dev cannot both be standard input")
     if args.model == "-" and args.json:
         args.usage_error("--model - and --json would share standard output")
-    inputs = (args.train, args.dev, args.names, args.comparator)
-    check_output(args.model, inputs)
+    check_output(args.model, (args.train, args.dev, args.names, args.comparator))
     if args.cache:
-        check_output(args.cache, (*inputs, args.model))
+        check_output(args.cache, (args.model,))
 
 
 def _train(
