@@ -14,7 +14,9 @@ import functools
 import hashlib
 import inspect
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,6 +40,7 @@ _NUMBERS = {"float": float, "int": int, "bool": bool}
 _JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 # A cached kernel does not notice edits in the parts it calls, so its cache is named by their
 # sources.
+_KEPT_DAYS = 30
 _KERNEL_SOURCES = (
     "component.py",
     "interfaces.py",
@@ -48,6 +51,8 @@ _KERNEL_SOURCES = (
     "rules/*.py",
     "readouts/*.py",
     "training/*.py",
+    "data/*.py",
+    "features/*.py",
 )
 
 
@@ -108,6 +113,12 @@ def kernel(function: Callable) -> Callable:
         return numba.njit(cache=True, nogil=True, **_JIT_OPTIONS)(function)
 
 
+def inlined(function: Callable) -> Callable:
+    """A kernel that is made part of the kernels which call it."""
+    with _cache_folder():
+        return numba.njit(cache=True, nogil=True, forceinline=True, **_JIT_OPTIONS)(function)
+
+
 def prefetch(array, p):
     """Ask the processor for the cache line of ``array[p]``; changes nothing but time."""
 
@@ -136,15 +147,29 @@ def _prefetch_line(typing_context, array, p):
 
 def cache_folder() -> Path:
     """Folder of compiled kernels for exactly these sources (``HOPEFEAR_CACHE`` moves its root)."""
-    root = os.environ.get("HOPEFEAR_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hopefear"
-    )
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return _folder_under(os.environ.get("HOPEFEAR_CACHE") or os.path.join(home, "hopefear"))
+
+
+@functools.cache
+def _folder_under(root: str) -> Path:
     folder = Path(root) / "kernels" / _source_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return folder if os.access(folder, os.W_OK) else _private_folder()
+        if os.access(folder, os.W_OK):
+            os.utime(folder)
+            _forget_old_folders(folder)
+            return folder
     except OSError:
-        return _private_folder()
+        pass
+    return _private_folder()
+
+
+def _forget_old_folders(folder: Path) -> None:
+    """Delete the kernels of versions that nobody has used for a while."""
+    for other in folder.parent.iterdir():
+        if time.time() - other.stat().st_mtime > _KEPT_DAYS * 86_400:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _methods(cls: type) -> dict[str, Callable]:

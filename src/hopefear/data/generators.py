@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from hopefear.component import kernel
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ def _add_noise(rng, labels, label_noise, classes) -> None:
     labels[:] = np.where(noisy[:, 0] < label_noise, (labels + shift) % classes, labels)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _fill(row, stamp, uniforms, truth, margin, norm, indptr, indices, values, labels, stamps):
     """Draw rows until the examples or the uniform numbers run out; the next row and stamp."""
     n_features, n_columns = truth.shape
@@ -318,7 +318,7 @@ def _fill(row, stamp, uniforms, truth, margin, norm, indptr, indices, values, la
     return row, stamp
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _decide(scores, row):
     """The best class, and its lead over the next; ties go to the classes in rotation by row."""
     if len(scores) == 1:

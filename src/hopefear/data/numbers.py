@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from hopefear.component import inlined, kernel
 from hopefear.features.words import first_byte, load8
 
 # Powers up to 10**22 are exact in float64: there one operation rounds once, as float() does.
@@ -21,14 +21,14 @@ _MINUS, _POINT, _SPACE, _NEWLINE = np.uint64(45), np.uint64(46), np.uint64(32), 
 _BYTE = np.uint64(255)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def count_digits(word):
     """How many of the eight bytes of a word are digits before the first that is none."""
     word ^= _ZEROS
     return first_byte(((word + _ABOVE_NINE) | word) & _TOP_BITS)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def whole_number(word, count):
     """The number that the first ``count`` bytes of a word spell, 1 to 8 digits."""
     # Digits move to the end of the word, behind zeros; then pairs, fours and eights are joined.
@@ -39,7 +39,7 @@ def whole_number(word, count):
     return (low + high) >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def parse_plain(text, i):
     """``(value, position behind it)`` of a number like ``3``, ``120``, ``-0.5772`` before a space.
 
@@ -89,7 +89,7 @@ def parse_plain(text, i):
     return (-value if minus else value), i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_number(text, i):
     """``(value, position behind it, ok)`` of the decimal number at ``text[i]``.
 
@@ -142,7 +142,7 @@ def parse_number(text, i):
     return (-value if negative else value), i, True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scaled(digits, exponent):
     """``digits * 10**exponent`` in float64."""
     value = np.float64(digits)

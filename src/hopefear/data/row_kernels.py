@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from hopefear.component import kernel
 
 _FEW = 40  # below, sorting by comparison is quicker than by bytes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def transform_values(indptr, values, how, norm):
     """New values: 0 as they are, 1 presence, 2 signed log(1 + |v|); norm 1 is unit length."""
     new = np.empty(len(values), np.float32)
@@ -29,7 +30,7 @@ def transform_values(indptr, values, how, norm):
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_rows(indptr, indices, values, chosen):
     """``(indptr, indices, values)`` of the chosen rows."""
     new_indptr = np.zeros(len(chosen) + 1, np.int64)
@@ -45,7 +46,7 @@ def gather_rows(indptr, indices, values, chosen):
     return new_indptr, new_indices, new_values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drop_unknown(indptr, columns, values):
     """The same rows without the places whose column is -1."""
     new_indptr = np.zeros(len(indptr), np.int64)
@@ -62,7 +63,7 @@ def drop_unknown(indptr, columns, values):
     return new_indptr, new_columns[:place], new_values[:place]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_count_rows(indptr, indices, counts):
     """Order the places of each row by column, in the given arrays; counts are whole numbers."""
     longest = 0
@@ -87,7 +88,7 @@ def sort_count_rows(indptr, indices, counts):
             counts[begin + k] = keys[k] & np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_by_bytes(keys, other, size, largest, places):
     """Sort ``keys[:size]`` by their upper halves, byte after byte; ``(sorted, the other array)``.
 
@@ -110,7 +111,7 @@ def sort_by_bytes(keys, other, size, largest, places):
     return keys, other
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_non_finite(values):
     """Position of the first nan or infinity, -1 when there is none."""
     for k in range(len(values)):
@@ -119,7 +120,7 @@ def first_non_finite(values):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rows_sound(indptr, indices, labels, n_features, n_classes):
     """Whether every place a kernel would touch exists."""
     for i in range(len(indptr) - 1):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from hopefear.component import kernel
 from hopefear.data.numbers import (
     WHOLE_POWERS,
     count_digits,
@@ -31,13 +31,13 @@ _COLON, _NEWLINE, _HASH, _SPACE = 58, 10, 35, 32
 _LARGEST_TENTH = (2**63 - 1) // 10
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_blank(c):
     """Space, tab, carriage return, vertical tab or form feed."""
     return c == _SPACE or c == 9 or c == 13 or c == 11 or c == 12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, rows):
     """Parse ``text[i:end]`` from a line start; ``(code, position, rows)``.
 
@@ -70,7 +70,7 @@ def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, rows):
     return DONE, i, rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_pairs(text, i, ids, values, k):
     """The pairs of one line, written from place k on; ``(code, position, next place)``."""
     last = np.int64(-1)
@@ -119,7 +119,7 @@ def parse_pairs(text, i, ids, values, k):
         k += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def parse_plain_pairs(text, i, ids, values, k, last):
     """Pairs of ids below 10**15 and plain values with one space between: nearly all there are.
 
@@ -156,13 +156,13 @@ def parse_plain_pairs(text, i, ids, values, k, last):
             return i, k, last, True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ends_token(c):
     """Whether this byte may follow a token."""
     return is_blank(c) or c in (_NEWLINE, _HASH)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def behind_line(text, i):
     """Position behind the next newline."""
     while text[i] != _NEWLINE:
@@ -170,13 +170,13 @@ def behind_line(text, i):
     return i + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_qid(text, i):
     """Whether ``qid:`` stands at i."""
     return text[i] == 113 and text[i + 1] == 105 and text[i + 2] == 100 and text[i + 3] == _COLON
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def has_colon(text, i):
     """Whether the token at i has a colon in it."""
     while not ends_token(text[i]):
@@ -186,7 +186,7 @@ def has_colon(text, i):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def names_non_finite(text, i):
     """Whether the value at i is a spelling of nan or infinity."""
     if text[i] == 43 or text[i] == 45:

@@ -11,9 +11,8 @@ for every length of n-gram. The memory that a step needs is asked for in the one
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from hopefear.component import prefetch
+from hopefear.component import inlined, kernel, prefetch
 from hopefear.features.ngram_tables import (
     entry_at,
     entry_key,
@@ -54,7 +53,7 @@ def _kinds() -> np.ndarray:
 _KIND = _kinds()
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def character(text, i):
     """``(kind, bytes)`` of what stands at i."""
     kind = _KIND[text[i]]
@@ -67,7 +66,7 @@ def character(text, i):
     return WORD, 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def fold(text, i, end):
     """ASCII letters of ``text[i:end]`` to lower case, in place."""
     for k in range(i, end):
@@ -75,7 +74,7 @@ def fold(text, i, end):
         text[k] = c | np.uint8(32) if np.uint8(c - np.uint8(65)) < 26 else c
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def next_token(text, i, end):
     """``(where the next token begins, position behind it)`` in folded text; begin = end: none."""
     begin = i
@@ -105,7 +104,7 @@ def next_token(text, i, end):
     return begin, end
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def find_tokens(text, i, end, begins, sizes):
     """Fold ``text[i:end]`` and find its tokens; how many there are."""
     fold(text, i, end)
@@ -119,7 +118,7 @@ def find_tokens(text, i, end, begins, sizes):
         count += 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def split_line(text, i):
     """``(code, tab, end of text, next line)`` of the line at i."""
     tab = -1
@@ -136,7 +135,7 @@ def split_line(text, i):
     return (DONE if tab > i else NO_LABEL), tab, end, following
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_ngrams(
     text,
     i,
@@ -203,7 +202,7 @@ def count_ngrams(
     return DONE, i, rows
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def longer_entries(tables, tokens, entries, hashes, k, count, grow):
     """From the entries of the (k - 1)-grams that end at each token to those of the k-grams."""
     # From the end on, so that what stands before a token is still the shorter n-gram.
@@ -222,7 +221,7 @@ def longer_entries(tables, tokens, entries, hashes, k, count, grow):
                 prefetch(tables.seen, 2 * entries[t])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def count_entries(seen, row, entries, columns, values, place):
     """Add the entries of a row to it, the first time with a new place; the next free place."""
     for t in range(len(entries)):
@@ -240,7 +239,7 @@ def count_entries(seen, row, entries, columns, values, place):
     return place
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def label_code(labels, text, i, tab):
     """Number of the label ``text[i:tab]``, -1 for none."""
     if tab <= i:
@@ -248,7 +247,7 @@ def label_code(labels, text, i, tab):
     return token_at(labels, text, i, tab - i, text_hash(text, i, tab - i), True)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def has_room(tables, labels, columns, place, length, order, grow):
     """Whether the arrays can take whatever a line of this length may hold."""
     if place + order * length > len(columns):
@@ -264,7 +263,7 @@ def has_room(tables, labels, columns, place, length, order, grow):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_ngrams(
     text,
     i,
@@ -339,7 +338,7 @@ def hash_ngrams(
     return DONE, i, rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_name(names, column, text, begins, sizes, first, last):
     """Store the tokens from first to last, spaces between, as the name of a column, if it fits."""
     n = names.used[0]
@@ -361,7 +360,7 @@ def keep_name(names, column, text, begins, sizes, first, last):
     names.used[0] = n + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_repeats(indptr, columns, values):
     """Add up repeated columns of sorted rows, in the given arrays; the new indptr."""
     merged = np.zeros(len(indptr), np.int64)

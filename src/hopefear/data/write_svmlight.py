@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from typing import IO, Any
 
 import numpy as np
-from numba import njit
 
+from hopefear.component import kernel
 from hopefear.data.files import atomic_write
 from hopefear.data.labels import distinct
 from hopefear.data.sparse import SparseDataset
@@ -96,7 +96,7 @@ def _checked(name: str) -> str:
     return name
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _format(indptr, ids, which, labels, label_text, value_text, out):
     place = 0
     digits = np.empty(20, np.uint8)

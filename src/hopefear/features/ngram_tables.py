@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from hopefear.component import prefetch
+from hopefear.component import inlined, kernel, prefetch
 from hopefear.features.words import load_part, same_bytes
 
 TOKENS, TEXT, ENTRIES = 0, 1, 2  # positions in NGramTables.used
@@ -79,7 +78,7 @@ def _slots_for(entries: int) -> int:
     return 1 << max(4, (4 * entries // 3).bit_length())
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def mix(a, b):
     """A well-spread 64-bit hash of two 64-bit numbers; for a given ``a`` no two ``b`` share one."""
     h = (np.uint64(a) ^ (np.uint64(b) * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(
@@ -90,24 +89,24 @@ def mix(a, b):
     return h ^ (h >> np.uint64(29))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def slot_of(slots, h):
     """Where the search for a hash begins in an array of slots."""
     return np.int64(h & np.uint64(len(slots) // 2 - 1)) * 2
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def entry_key(parent, token):
     """What the slots of n-grams hold."""
     return (np.uint64(parent + 1) << np.uint64(32)) | np.uint64(token)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _key(tables, e):
     return entry_key(np.int64(tables.parent[e]), np.int64(tables.token[e]))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_slots(tables):
     """Put every token and every n-gram of two and more into its slot again."""
     slots = tables.token_slots
@@ -133,7 +132,7 @@ def fill_slots(tables):
             slots[slot + 1] = np.uint64(e)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def token_at(tables, text, begin, size, h, grow):
     """Number of the token ``text[begin:begin + size]``, of hash h; new ones get the next, or -1."""
     slots = tables.token_slots
@@ -162,7 +161,7 @@ def token_at(tables, text, begin, size, h, grow):
     return t
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def unigram_at(tables, token, grow):
     """Entry of a token alone; a new one gets the next number, or -1."""
     e = np.int64(tables.unigram[np.uint64(token)])
@@ -173,7 +172,7 @@ def unigram_at(tables, token, grow):
     return e
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def entry_at(tables, parent, token, h, grow):
     """Entry of "parent, then token", whose key has the hash h; a new one gets the next, or -1."""
     slots, key = tables.entry_slots, entry_key(parent, token)
@@ -190,7 +189,7 @@ def entry_at(tables, parent, token, h, grow):
     return e
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _new_entry(tables, parent, token):
     e = tables.used[ENTRIES]
     tables.parent[e] = parent
@@ -199,7 +198,7 @@ def _new_entry(tables, parent, token):
     return e
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def text_hash(text, begin, size):
     """Hash of ``text[begin:begin + size]``; up to 8 bytes, texts of one size never share one."""
     h = mix(np.uint64(0), load_part(text, begin, size))
@@ -210,7 +209,7 @@ def text_hash(text, begin, size):
     return h
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_tokens(tables):
     """Fill in the hash of every token from its bytes."""
     for t in range(tables.used[TOKENS]):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopefear.component import kernel
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.checks import column_in_range, frozen, only_these, vector, whole_number
 from hopefear.features.interface import MAX_COLUMNS
@@ -76,7 +76,7 @@ class TableFeatures:
         return cls(ids)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find(table, ids):
     found = np.empty(len(ids), np.int32)
     for i in range(len(ids)):

@@ -11,8 +11,10 @@ import sys
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
+
+from hopefear.component import inlined
 
 
 def load8(text, p):
@@ -26,7 +28,7 @@ def lowest_bit(word):
     return np.uint64((word & -word).bit_length() - 1 if word else 64)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def first_byte(marks):
     """Which byte has the first mark, the top bit of a byte; 8 where none has."""
     return lowest_bit(marks) >> np.uint64(3)
@@ -70,7 +72,7 @@ _FROM_0, _BEHIND_9 = np.uint64(0x5050505050505050), np.uint64(0x4646464646464646
 _FROM_A, _BEHIND_Z = np.uint64(0x1F1F1F1F1F1F1F1F), np.uint64(0x0505050505050505)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def plain_run(word):
     """How many bytes of a word are ``a-z0-9`` before the first that is none."""
     low = word & _LOW_BITS
@@ -79,7 +81,7 @@ def plain_run(word):
     return first_byte((~(digits | letters) | word) & _TOP_BITS)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def load_part(text, p, size):
     """Bytes ``text[p:p + size]`` as one number, at most 8 of them; nothing else is looked at."""
     if p + 8 <= len(text):
@@ -93,7 +95,7 @@ def load_part(text, p, size):
     return word
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def same_bytes(a, p, b, q, size):
     """Whether ``a[p:p + size]`` equals ``b[q:q + size]``."""
     different = 0
