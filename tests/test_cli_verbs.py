@@ -363,3 +363,42 @@ def test_help_teaches(run, verb):
     assert (status, err) == (0, "")
     assert out.count(f"  hopefear {verb}") + out.count(f"| hopefear {verb}") >= 2, "two examples"
     assert verb in run("--help")[1]
+
+
+def test_weights_from_a_file_are_visits(run, folder):
+    lines = (folder / "train2.svm").read_text().splitlines()
+    weights = [i % 3 for i in range(len(lines))]
+    repeated = [line for line, w in zip(lines, weights, strict=True) for _ in range(w)]
+    (folder / "weights").write_text("".join(f"{w}\n" for w in weights))
+    (folder / "repeated.svm").write_text("\n".join(repeated) + "\n")
+    common = ["--learner", "rda", "-p", "rate=3", "--intercept", "1", "--no-shuffle"]
+    common = ["train", "classify", *common, "--quiet", "--json", "--train"]
+    _, weighted, _ = run(*common, "train2.svm", "--weights", "weights", "--model", "w.model")
+    _, plain, _ = run(*common, "repeated.svm", "--model", "r.model")
+    keys = ("nnz", "updates", "mistakes", "loss")
+    assert [json.loads(weighted)[k] for k in keys] == [json.loads(plain)[k] for k in keys]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("1\nx\n", "weights:2: expected a weight"), ("1\n", "expected 500 weights, one a line"),
+     ("-1\n", "weights:1: expected a weight of at least zero, found '-1'")],
+)  # fmt: skip
+def test_bad_weights_are_told_by_line(run, folder, text, message):
+    (folder / "weights").write_text(text)
+    argv = ["train", "classify", "--train", "train2.svm", "--weights", "weights"]
+    status, _, err = run(*argv, "--model", "x.model")
+    assert status == 1 and message in err
+    assert not (folder / "x.model").exists()
+
+
+def test_text_options_are_refused_where_they_would_be_ignored(run):
+    argv = ["train", "classify", "--train", "train2.svm", "--model", "x.model", "--ngrams", "2"]
+    status, _, err = run(*argv)
+    assert status == 1 and "belong to tsv" in err
+
+
+def test_a_comparator_of_other_columns_is_refused(run):
+    argv = ["train", "classify", "--train", "train4.svm", "--learner", "vrda", "--bounds"]
+    status, _, err = run(*argv, "--comparator", "two.model", "--model", "x.model")
+    assert status == 1 and "other classes or features" in err

@@ -54,7 +54,7 @@ def test_unsorted_and_repeated_columns_are_put_right() -> None:
 def test_refuses_what_is_not_finite(bad: float) -> None:
     X = np.zeros((3, 4))
     X[2, 1] = bad
-    with pytest.raises(InputError, match=r"X\[2, 1\]: expected a finite"):
+    with pytest.raises(InputError, match=r"X\[2, 1\]: expected a number of at most"):
         SparseDataset.from_csr(X)
 
 

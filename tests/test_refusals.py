@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from hopefear.classification import train
 from hopefear.data.cache import open_cache
@@ -86,3 +87,39 @@ def test_pieces_of_data_in_memory_are_not_those_of_a_cache(data, tmp_path):
     train(read, checkpoints=Checkpoints(tmp_path / "state"))
     with pytest.raises(HopefearError, match="its mapped is False, not True"):
         train(mapped, checkpoints=Checkpoints(tmp_path / "state"), resume=True)
+
+
+@pytest.mark.parametrize("epochs", [0, 2.5, "3"])
+def test_passes_come_in_whole_numbers(data, epochs):
+    with pytest.raises(HopefearError, match="epochs must be a whole number"):
+        train(data, epochs=epochs)
+
+
+@pytest.mark.parametrize("patience", [-1, 1.5])
+def test_patience_comes_in_whole_numbers(data, patience):
+    with pytest.raises(HopefearError, match="patience must be a whole number"):
+        train(data, dev=data, stopping=Stopping("accuracy", patience))
+
+
+def test_columns_outside_the_matrix_are_refused():
+    matrix = csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
+    matrix.indices[1] = 7
+    with pytest.raises(HopefearError, match="columns from 0 to 1"):
+        SparseDataset.from_csr(matrix)
+
+
+@pytest.mark.parametrize("value", [1.1e15, -1e30, 1e39])
+def test_a_value_whose_squares_would_overflow_is_refused(value, tmp_path):
+    with pytest.raises(HopefearError, match=r"X\[1, 0\]: expected a number of at most 1e15"):
+        SparseDataset.from_csr([[1.0, 2.0], [value, 1.0]])
+    (tmp_path / "a.svm").write_text(f"1 1:2\n-1 1:{value}\n")
+    with pytest.raises(HopefearError, match=r"a.svm:2: expected a finite number of at most 1e15"):
+        read_svmlight(tmp_path / "a.svm")
+
+
+@pytest.mark.parametrize("learner", ["adagrad-rda", "adagrad", "ftrl"])
+def test_a_large_value_is_learned_from_and_not_lost(learner):
+    large = SparseDataset.from_csr([[1e15, 1.0], [-1e15, 1.0]] * 10, [1, -1] * 10)
+    model = train(large, learner, {"l1": 0.0}, epochs=3).model
+    assert np.isfinite(model.predictor.weights).all()
+    assert model.predict(large) == ["1", "-1"] * 10

@@ -139,7 +139,7 @@ def train(
             "values": values,
             "norm": norm,
             "shuffle": shuffle,
-            "pieces": pieces,
+            "pieces": passes.n_pieces,
             "mapped": dataset.mapping is not None,
             "bounds": bounds,
             "by_content": by_content,
@@ -185,13 +185,15 @@ def composed(
     passes: Passes, learner: str, params: Mapping[str, Any] | None, intercept: float | str
 ) -> tuple[Any, Learner]:
     """Structure and learner for this data: what is ``"auto"`` is measured on it."""
-    square, count = (float(mean) for mean in passes.means(sizes))
+    params = params or {}
+    measured = intercept == "auto" or params.get("rate", "auto") == "auto"
+    square, count = (float(m) for m in passes.means(sizes)) if measured else (1.0, 1.0)
     bias = typical_value(square, count) if intercept == "auto" else intercept
     if not (isinstance(bias, Real) and math.isfinite(bias)):
         raise HopefearError(f"intercept must be 'auto' or a finite number, not {intercept!r}")
     bias = float(bias)
     scale = Scale(square + bias**2 or 1.0, passes.n)
-    return structure_for(passes.dataset, bias), recipe(learner).build(scale, **(params or {}))
+    return structure_for(passes.dataset, bias), recipe(learner).build(scale, **params)
 
 
 def typical_value(square: float, count: float) -> float:

@@ -160,6 +160,16 @@ class Rule:
         return ""
 
     @python_only
+    def objection(self, loss, on):
+        """Why this rule cannot work with a loss, and what could; empty when it can."""
+        if on == "every" and loss.slope(1e12) > 0.0:
+            return (
+                "the loss has no minimum, so weights would move for ever; use Hinge, or "
+                "on='mistakes'"
+            )
+        return ""
+
+    @python_only
     @required
     def init(self, n, dtype):
         """State for ``n`` coordinates: arrays in a NamedTuple, with a float64 ``clock`` of 3."""

@@ -10,10 +10,6 @@ from typing import Any
 from hopefear import __version__
 from hopefear.errors import CombinationError
 
-# Losses whose force is one or nothing, as confidence-weighted learning assumes.
-_UNIT_FORCE = ("Linear", "Hinge", "Perceptron")
-# Rules whose step is a multiple of the loss.
-_STEP_BY_LOSS = ("PassiveAggressive", "AROW")
 # Parameters that mean something at infinity: no auxiliary term, no limit.
 _MAY_BE_INFINITE = {
     ("RDA", "rate"),
@@ -54,22 +50,9 @@ class Learner:
             raise CombinationError(f"on={self.on!r}: updates happen on 'every' or on 'mistakes'")
         for part in (self.loss, self.rule, self.readout):
             check_part(part)
-        loss, rule = type(self.loss).__name__, type(self.rule).__name__
-        force = getattr(self.loss, "force", 1.0)
-        if rule == "ConfidenceWeighted" and (loss not in _UNIT_FORCE or force != 1.0):
-            raise CombinationError(
-                f"ConfidenceWeighted solves for the margin itself and needs a loss of force one, "
-                f"which {loss} is not; use Linear, Hinge or Perceptron, or the rule AROW"
-            )
-        if rule in _STEP_BY_LOSS and loss in ("Perceptron", "Linear"):
-            raise CombinationError(
-                f"{rule} takes steps in proportion to the loss, and at a tie {loss} has none, so "
-                f"weights would never leave zero; use Hinge"
-            )
-        if loss == "Linear" and self.on == "every" and rule != "ConfidenceWeighted":
-            raise CombinationError(
-                f"Linear has no minimum, so {rule} would move for ever; use Hinge, or on='mistakes'"
-            )
+        if reason := self.rule.objection(self.loss, self.on):
+            loss, rule = type(self.loss).__name__, type(self.rule).__name__
+            raise CombinationError(f"{rule} and {loss}: {reason}")
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this learner is; goes into models and reports."""

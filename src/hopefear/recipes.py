@@ -201,8 +201,8 @@ RECIPES = {
             RDA,
             Averaged,
             "mistakes",
-            l1=1e-5,
-            auto=lambda s: 1.0 / s.square,
+            l1=1e-6,
+            auto=lambda s: 100.0 / s.square,
         ),
         _recipe(
             "tg",

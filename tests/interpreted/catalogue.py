@@ -79,11 +79,11 @@ def hole(loss, rule, on) -> str | None:
     """Why these cannot work together, as a pattern of the message; None when they can."""
     name, force = type(rule).__name__, type(loss).__name__
     if name == "ConfidenceWeighted" and force not in ("Linear", "Hinge", "Perceptron"):
-        return f"ConfidenceWeighted .* loss of force one, which {force} is not; use .* AROW"
+        return f"ConfidenceWeighted and {force}: .* needs a loss of force one; use .* AROW"
     if name in ("PassiveAggressive", "AROW") and force in ("Perceptron", "Linear"):
-        return f"{name} takes steps in proportion to the loss, and at a tie {force} has none"
+        return f"{name} and {force}: steps are in proportion to the loss, .*; use Hinge"
     if force == "Linear" and on == "every" and name != "ConfidenceWeighted":
-        return f"Linear has no minimum, so {name} would move for ever; use Hinge, or on='mistakes'"
+        return f"{name} and Linear: the loss has no minimum, .*; use Hinge, or on='mistakes'"
     return None
 
 

@@ -9,18 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hopefear.cli.console import Console
 from hopefear.data.cache import cache_options, open_cache
 from hopefear.data.cache_build import build_cache
 from hopefear.data.files import open_bytes
 from hopefear.data.names import read_names
 from hopefear.data.report import ReadReport
-from hopefear.data.sparse import SparseDataset, SparseRows
-from hopefear.data.svmlight import iter_svmlight, read_svmlight, require_rows
-from hopefear.data.text import known_text_labels, read_text, text_codes
-from hopefear.data.text_blocks import TextCounter
+from hopefear.data.sparse import SparseDataset
+from hopefear.data.svmlight import iter_svmlight, read_svmlight
+from hopefear.data.text import iter_text, read_text
+from hopefear.data.weights import read_weights
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.model import Model
@@ -59,6 +57,11 @@ def load_model(path: str) -> Model:
 def training_data(args: Any, console: Console) -> tuple[SparseDataset, bool, int]:
     """(data, whether values and norm have been applied, lines skipped) of ``--train``."""
     form, report = format_of(args.train, args.format), ReadReport()
+    if form == "svmlight" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
+        raise HopefearError(
+            f"{args.train} is svmlight, whose features are given: --ngrams, --min-count and "
+            "--hash-bits belong to tsv; leave them out, or say --format tsv"
+        )
     cache = getattr(args, "cache", None)
     if cache is not None:
         data = _cached(args, form, report, console)
@@ -67,6 +70,8 @@ def training_data(args: Any, console: Console) -> tuple[SparseDataset, bool, int
     tell_skipped(report, console)
     if args.names:
         data = named(data, args.names)
+    if getattr(args, "weights", None):
+        data = with_weights(data, args.weights, report.skipped)
     return data, cache is not None, report.skipped
 
 
@@ -104,6 +109,25 @@ def named(data: SparseDataset, path: str) -> SparseDataset:
     return known
 
 
+def with_weights(data: SparseDataset, path: str, skipped: int) -> SparseDataset:
+    """The data with example weights from a file."""
+    if skipped:
+        raise HopefearError(
+            f"--weights {path}: {skipped} bad lines were left out, so weights and examples no "
+            "longer pair; mend the lines"
+        )
+    weights = read_weights(path, len(data))
+    weighted = SparseDataset(
+        data.rows._replace(weights=weights),
+        data.n_features,
+        data.classes,
+        data.features,
+        data.source,
+    )
+    weighted.mapping = data.mapping
+    return weighted
+
+
 def blocks(
     path: str, model: Model, args: Any, report: ReadReport, require_labels: bool
 ) -> Iterator[SparseDataset]:
@@ -114,17 +138,14 @@ def blocks(
         if args.format == "auto"
         else format_of(path, args.format)
     )
-    if form == "text":
-        yield from _text_blocks(path, model, args.on_error, report, require_labels)
-    else:
-        yield from iter_svmlight(
-            path,
-            features=model.features,
-            classes=model.classes,
-            require_labels=require_labels,
-            on_error=args.on_error,
-            report=report,
-        )
+    yield from (iter_text if form == "text" else iter_svmlight)(
+        path,
+        features=model.features,
+        classes=model.classes,
+        require_labels=require_labels,
+        on_error=args.on_error,
+        report=report,
+    )
 
 
 def tell_skipped(report: ReadReport, console: Console) -> None:
@@ -158,7 +179,7 @@ def _cached(args: Any, form: str, report: ReadReport, console: Console) -> Spars
     if os.path.exists(args.cache):
         if _options(args.cache) == options:
             try:
-                data = open_cache(args.cache)
+                data = open_cache(args.cache, verify=True)
                 if args.train != "-" and data.source == os.path.abspath(args.train):
                     console.say(f"{args.cache}: the cache is fresh and used again")
                     return data
@@ -181,26 +202,6 @@ def _options(cache: str) -> dict[str, Any]:
                 f"{cache}: is there already and is no cache; give another name for --cache"
             ) from error
         return {}
-
-
-def _text_blocks(
-    path: str, model: Model, on_error: str, report: ReadReport, require_labels: bool
-) -> Iterator[SparseDataset]:
-    counter = TextCounter(features=model.features)
-    count = 0
-    for raw in counter.blocks(
-        path, require_labels=require_labels, on_error=on_error, report=report
-    ):
-        raw = known_text_labels(raw, counter, model.classes, path, require_labels, on_error, report)
-        codes = text_codes(raw.labels, counter.label_names(), model.classes)
-        report.unknown_labels += int(np.count_nonzero(codes < 0))
-        report.rows += len(codes)
-        count += len(codes)
-        rows = SparseRows(
-            raw.indptr, raw.columns, raw.values, codes, np.ones(len(codes), np.float32)
-        )
-        yield SparseDataset(rows, model.features.size, model.classes, model.features, path)
-    require_rows(path, count, report)
 
 
 def _head(path: str) -> bytes:

@@ -49,6 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--dev", metavar="FILE", help="held-out data to score every pass on")
     options.reading(data)
     data.add_argument(
+        "--weights", metavar="FILE", help="weights of the examples of --train, one number a line"
+    )
+    data.add_argument(
         "--cache",
         metavar="FILE",
         help="for data larger than memory: a binary copy of --train, built when "
@@ -153,7 +156,7 @@ def _check(args: argparse.Namespace) -> None:
         args.usage_error("--train and --dev cannot both be standard input")
     if args.model == "-" and args.json:
         args.usage_error("--model - and --json would share standard output")
-    check_output(args.model, (args.train, args.dev, args.names, args.comparator))
+    check_output(args.model, (args.train, args.dev, args.names, args.comparator, args.weights))
     if args.cache:
         check_output(args.cache, (args.model,))
 
@@ -180,7 +183,7 @@ def _train(
     if dev is not None:
         stopping = Stopping(metric, 3 if args.patience is None else args.patience)
         stopping.check(score_names(len(data.classes)))
-    comparator = _comparator(args.comparator) if args.comparator else None
+    comparator = _comparator(args.comparator, data) if args.comparator else None
     bound: dict[str, Any] = {}
     listeners: list[Any] = []
     with contextlib.ExitStack() as scope:
@@ -248,11 +251,17 @@ def _checkpoints(args: argparse.Namespace, console: Console) -> Any:
     return checkpoints
 
 
-def _comparator(path: str) -> Any:
+def _comparator(path: str, data: SparseDataset) -> Any:
     from hopefear.cli.reading import load_model
     from hopefear.training.predictors import LinearPredictor
 
-    predictor = load_model(path).predictor
+    model = load_model(path)
+    predictor = model.predictor
+    if model.classes != data.classes or model.features.to_header() != data.features.to_header():
+        raise HopefearError(
+            f"--comparator {path}: the model has other classes or features than {data.source}; "
+            "give one trained on the same columns"
+        )
     if not isinstance(predictor, LinearPredictor):
         raise HopefearError(
             f"--comparator {path}: a voted model has no single weights; give one "

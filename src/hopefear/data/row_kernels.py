@@ -9,6 +9,10 @@ from hopefear.component import kernel
 _FEW = 40  # below, sorting by comparison is quicker than by bytes
 
 
+# Values beyond this are refused: sums of their squares must fit float32.
+LARGEST = 1e15
+
+
 @kernel
 def transform_values(indptr, values, how, norm):
     """New values: 0 as they are, 1 presence, 2 signed log(1 + |v|); norm 1 is unit length."""
@@ -112,10 +116,10 @@ def sort_by_bytes(keys, other, size, largest, places):
 
 
 @kernel
-def first_non_finite(values):
-    """Position of the first nan or infinity, -1 when there is none."""
+def first_unusable(values):
+    """Position of the first value that is nan or beyond LARGEST in size, -1 when there is none."""
     for k in range(len(values)):
-        if not np.isfinite(values[k]):
+        if not abs(values[k]) <= LARGEST:
             return k
     return -1
 

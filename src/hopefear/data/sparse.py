@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.data.labels import class_codes, classes_of
-from hopefear.data.row_kernels import first_non_finite, gather_rows, transform_values
+from hopefear.data.row_kernels import first_unusable, gather_rows, transform_values
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, IdentityFeatures
 
@@ -112,7 +112,7 @@ class SparseDataset:
         Parameters
         ----------
         X : sparse or dense matrix
-            One row an example. NaN and infinity are refused with their place.
+            One row an example. NaN, infinity and values beyond 1e15 are refused with their place.
         y : sequence, optional
             Labels, numbers or strings; without it every label is unknown.
         sample_weight : sequence of float, optional
@@ -134,15 +134,17 @@ class SparseDataset:
             matrix.sum_duplicates()
             values = matrix.data
         n, width = matrix.shape
+        if matrix.indices.size and not 0 <= matrix.indices.min() <= matrix.indices.max() < width:
+            raise InputError("X", 0, f"columns from 0 to {width - 1}", "others")
         with np.errstate(over="ignore"):
             values = values.astype(np.float32, copy=False)
-        bad = first_non_finite(values)
+        bad = first_unusable(values)
         if bad >= 0:
             row = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1
             raise InputError(
                 f"X[{row}, {int(matrix.indices[bad])}]",
                 0,
-                "a finite float32 number",
+                "a number of at most 1e15 in size",
                 str(matrix.data[bad]),
             )
         weights = np.ones(n, np.float32) if sample_weight is None else sample_weight

@@ -12,6 +12,7 @@ from hopefear.data.numbers import (
     parse_plain,
     whole_number,
 )
+from hopefear.data.row_kernels import LARGEST
 from hopefear.features.words import load8
 
 DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
@@ -21,7 +22,7 @@ EXPECTED = {
     BAD_PAIR: "id:value",
     BAD_ID: "a feature id from 0 to 2**63 - 1 before ':'",
     BAD_VALUE: "a number after ':'",
-    NOT_FINITE: "a finite number that fits float32",
+    NOT_FINITE: "a finite number of at most 1e15 in size",
     ORDER: "feature ids in rising order",
     REPEATED: "each feature id once in a line",
     BAD_QID: "a whole number after 'qid:'",
@@ -112,7 +113,7 @@ def parse_pairs(text, i, ids, values, k):
         if not ok or not ends_token(text[after]):
             return (NOT_FINITE if names_non_finite(text, i) else BAD_VALUE), token, k
         values[k] = value
-        if not np.isfinite(values[k]):
+        if not abs(values[k]) <= LARGEST:
             return NOT_FINITE, token, k
         i = after
         ids[k] = number

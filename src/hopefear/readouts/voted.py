@@ -28,11 +28,11 @@ class Voted(NamedTuple):
 
     ``sign(sum_k c_k sign(w_k . x))``; a predictor that scores everything zero abstains
 
-    What is kept is the sequence of updates, not copies of w: 32 bytes per non-zero of an update and
-    24 per update. A prediction replays the updates of the coordinates it touches and then walks
-    over the predictors once: O(E log M + M) for E stored entries on those coordinates and M
-    updates, against one dot product for the average, which usually does as well (see
-    ``docs/results.md``).
+    What is kept is the sequence of updates, not copies of w: 32 bytes per non-zero of an update
+    and 24 per update. A prediction replays the updates of the coordinates it touches and then
+    walks over the predictors once: O(E log M + M) for E stored entries on those coordinates and M
+    updates, in 24 M bytes per part, against one dot product for the average, which usually does
+    as well (see ``docs/results.md``).
 
     Parameters
     ----------

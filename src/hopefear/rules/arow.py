@@ -43,6 +43,14 @@ class AROW(NamedTuple):
     def fault(self):
         return "" if self.r > 0.0 else "r must be above zero"
 
+    def objection(self, loss, on):
+        if loss.value(0.0) <= 0.0:
+            return (
+                "steps are in proportion to the loss, which is zero at a tie, so weights "
+                "would never leave zero; use Hinge"
+            )
+        return ""
+
     def init(self, n, dtype):
         return AROWState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
 

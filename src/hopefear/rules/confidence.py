@@ -50,6 +50,14 @@ class ConfidenceWeighted(NamedTuple):
     def fault(self):
         return "" if self.phi > 0.0 else "phi must be above zero"
 
+    def objection(self, loss, on):
+        if any(loss.slope(z) not in (0.0, 1.0) for z in (-2.0, 0.0, 0.5, 2.0)):
+            return (
+                "the rule solves for the margin itself and needs a loss of force one; use "
+                "Linear, Hinge or Perceptron, or the rule AROW"
+            )
+        return ""
+
     def init(self, n, dtype):
         return ConfidenceState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
 

@@ -50,6 +50,14 @@ class PassiveAggressive(NamedTuple):
             return f"variant must be 0, 1 or 2, not {self.variant}"
         return "" if self.C > 0.0 else "C must be above zero"
 
+    def objection(self, loss, on):
+        if loss.value(0.0) <= 0.0:
+            return (
+                "steps are in proportion to the loss, which is zero at a tie, so weights "
+                "would never leave zero; use Hinge"
+            )
+        return ""
+
     def init(self, n, dtype):
         return PAState(np.zeros(n, dtype), np.array([1.0, 0.0, 1.0]))
 

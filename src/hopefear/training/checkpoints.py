@@ -57,12 +57,15 @@ class Checkpoints:
             with contextlib.suppress(OSError):
                 (self.folder / name).unlink()
 
-    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Write one over the older of the two."""
+    def make_folder(self) -> None:
+        """Make the folder now, so that a run does not learn of trouble after its first pass."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise HopefearError(f"{self.folder}: cannot be made: {error.strerror}") from error
+
+    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Write one over the older of the two."""
         self._number += 1
         header = {**header, "number": self._number}
         storage.save(self.folder / _NAMES[self._number % 2], "checkpoint", header, arrays)

@@ -6,12 +6,14 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from hopefear.errors import HopefearError
 from hopefear.learner import Learner
+from hopefear.rules.rda import RDA
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError, interruptible
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
@@ -100,8 +102,8 @@ def fit(
     >>> [event["epoch"] for event in result.history], result.trainer.examples
     ([1, 2], 600)
     """
-    if epochs < 1:
-        raise HopefearError(f"epochs must be at least 1, not {epochs}")
+    if not isinstance(epochs, Integral) or epochs < 1:
+        raise HopefearError(f"epochs must be a whole number of at least 1, not {epochs!r}")
     if passes.n == 0:
         raise HopefearError("there are no examples to learn from")
     trainer = trainer or OnlineTrainer(structure, learner, dtype)
@@ -109,6 +111,8 @@ def fit(
     identity = {"signature": learner.signature(), **(identity or {})}
     if resume and checkpoints is not None:
         progress, best = _resumed(checkpoints, identity, trainer, stopping)
+    if checkpoints is not None:
+        checkpoints.make_folder()
     emit = _Emitter(on_event)
     with interruptible() as interruption:
         while progress.epoch < epochs:
@@ -202,8 +206,11 @@ def _end_of_pass(progress: Progress, trainer: OnlineTrainer, evaluate: Any, n: i
 
 def _all_zero(trainer: OnlineTrainer) -> str:
     rule = trainer.learner.rule
-    remedy = "l1 (or gravity) is too large for this data: make it smaller"
-    if hasattr(trainer.state, "m") and type(rule).__name__ == "RDA" and trainer.ticks:
+    remedy = "the steps are too short to be seen in float32: raise the rate, or scale the values up"
+    for key in ("l1", "gravity"):
+        if getattr(rule, key, 0.0) > 0.0:
+            remedy = f"{key}={getattr(rule, key):g} is too large for this data: make it smaller"
+    if isinstance(rule, RDA) and rule.l1 > 0.0:
         largest = float(np.abs(trainer.state.m).max()) / trainer.ticks
         remedy = (
             f"l1={rule.l1:g} is above the largest mean direction, {largest:.3g}: "

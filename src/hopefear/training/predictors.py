@@ -205,7 +205,6 @@ def count_votes(structure, data, lines, drops, survived, found, changes, votes):
     theta, y, mu = np.zeros(parts), np.zeros(1, np.int64), np.zeros(parts)
     for i in range(votes.shape[0]):
         x = Example(data, i)
-        changes[:] = 0.0
         for c in range(parts):
             mu[:] = 0.0
             mu[c] = 1.0
@@ -218,6 +217,7 @@ def count_votes(structure, data, lines, drops, survived, found, changes, votes):
             for c in range(parts):
                 for q in range(3):
                     now[c, q] += changes[k, c, q]
+                    changes[k, c, q] = 0.0  # ready for the next row
                 if now[c, 2] == 0.0:  # no line is alive: what is left is rounding
                     now[c, 0] = 0.0
                     now[c, 1] = 0.0
@@ -226,6 +226,7 @@ def count_votes(structure, data, lines, drops, survived, found, changes, votes):
             if opinion:
                 structure.argmax(x, theta, y)
                 votes[i, y[0]] += survived[k + 1] - survived[k]
+        changes[drops.size] = 0.0
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 
 from hopefear.errors import HopefearError
 
@@ -38,7 +39,11 @@ class Stopping:
     best_epoch: int = -1
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse a metric that evaluation will not report, before a pass is spent on it."""
+        """Refuse what makes no sense before a pass is spent on it."""
+        if not isinstance(self.patience, Integral) or self.patience < 0:
+            raise HopefearError(
+                f"patience must be a whole number, 0 or more, not {self.patience!r}"
+            )
         if self.metric not in (known := sorted(names)):
             raise HopefearError(
                 f"no score {self.metric!r} to stop on; there are {', '.join(known)}"

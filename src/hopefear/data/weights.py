@@ -1,0 +1,55 @@
+"""Weights of examples from a file of their own: one number a line."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from hopefear.data.files import open_bytes
+from hopefear.errors import InputError
+
+
+def read_weights(path: str | os.PathLike[str], n: int) -> np.ndarray:
+    """Weights (float32) of ``n`` examples, line i for example i.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed file of ``n`` lines, each a finite number that is not negative.
+    n : int
+        How many there must be.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w") as f:
+    ...     _ = f.write("1\\n0.5\\n")
+    ...     f.flush()
+    ...     read_weights(f.name, 2).tolist()
+    [1.0, 0.5]
+    """
+    with open_bytes(path) as stream:
+        lines = stream.read().split(b"\n")
+    if lines and not lines[-1].strip():
+        lines.pop()
+    try:
+        weights = np.array(lines, np.float64)
+    except ValueError:
+        weights = np.array([_number(line) for line in lines])
+    with np.errstate(over="ignore"):
+        weights = weights.astype(np.float32)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if bad.size:
+        found = lines[bad[0]].decode(errors="replace").strip()
+        raise InputError(os.fspath(path), int(bad[0]) + 1, "a weight of at least zero", found)
+    if weights.size != n:
+        raise InputError(os.fspath(path), 0, f"{n} weights, one a line", f"{weights.size} lines")
+    return weights
+
+
+def _number(line: bytes) -> float:
+    try:
+        return float(line)
+    except ValueError:
+        return float("nan")
