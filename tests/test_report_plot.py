@@ -303,3 +303,10 @@ def test_colours_are_told_apart_by_every_eye(palette, theme):
         seen = [_lab(eye @ _linear(colour)) for colour in palette]
         for i, j in itertools.combinations(range(len(seen)), 2):
             assert np.linalg.norm(seen[i] - seen[j]) >= (24 if j < 5 else 14)
+
+
+def test_a_value_beyond_all_pixels_stays_drawable():
+    """Found by random search: the place of 1e306 on a short axis overflowed."""
+    svg = Plot("", y_range=(0, 1)).points([0.0, 1.0], [0.0, 1.0], "", error=[0.0, 1.2e306]).to_svg()
+    assert "inf" not in svg
+    assert "nan" not in svg

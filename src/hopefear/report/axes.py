@@ -121,7 +121,9 @@ class Axis(NamedTuple):
         """Pixels of values; what lies outside the axis lands outside its pixels."""
         lo, hi = transform(np.array([self.lo, self.hi]), self.scale)
         at = transform(np.asarray(values, dtype=np.float64), self.scale)
-        return self.start + (at - lo) / (hi - lo) * (self.end - self.start)
+        with np.errstate(over="ignore"):
+            places = self.start + (at - lo) / (hi - lo) * (self.end - self.start)
+        return np.clip(places, -1e6, 1e6)
 
     def put(self, value: float) -> float:
         """Pixel of one value, held within the axis."""
