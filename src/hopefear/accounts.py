@@ -28,7 +28,7 @@ from hopefear.interfaces import DROP, SCALE
 
 class Account(NamedTuple):
     total: np.ndarray  # float64[n]: sum of c * w, less what open lines had earned when touched
-    open: np.ndarray  # uint8[n]: the line was alive at its last touch
+    open: np.ndarray  # uint8[n]: the line was alive at its last touch (if it can die: f > 0)
     a: np.ndarray  # float64[window + 1]: running sum of c * scale
     b: np.ndarray  # float64[window + 1]: running sum of c * scale * drop
     drop: np.ndarray  # float64[window]
@@ -98,23 +98,38 @@ def alive(now, m, f):
 
 
 @register_jitable(forceinline=True)
+def leave_line(account, now, j, m, r, f):
+    """What coordinate ``j`` has earned on the line it leaves."""
+    if f == 0.0:  # never dies: nothing to look up
+        return r * m * now[0]
+    return earned(account, now, m, r, f) if account.open[j] else 0.0
+
+
+@register_jitable(forceinline=True)
+def enter_line(account, now, j, m, r, f):
+    """What coordinate ``j`` would have earned by now on the line it enters."""
+    if f == 0.0:
+        return r * m * now[0]
+    account.open[j] = alive(now, m, f)
+    return earned(account, now, m, r, f) if account.open[j] else 0.0
+
+
+@register_jitable(forceinline=True)
 def change_line(account, now, j, m0, r0, f0, m1, r1, f1):
     """Coordinate ``j`` leaves line 0 for line 1."""
-    if account.open[j]:
-        account.total[j] += earned(account, now, m0, r0, f0)
-    if alive(now, m1, f1):
-        account.total[j] -= earned(account, now, m1, r1, f1)
-        account.open[j] = 1
-    else:
-        account.open[j] = 0
+    # In this order what was never alive stays at zero exactly.
+    total = account.total[j] + leave_line(account, now, j, m0, r0, f0)
+    account.total[j] = total - enter_line(account, now, j, m1, r1, f1)
 
 
 @register_jitable(forceinline=True)
 def settle_line(account, now, j, m, r, f):
-    """Credit coordinate ``j`` with everything the books hold."""
-    if account.open[j]:
-        account.total[j] += earned(account, now, m, r, f)
+    """Credit coordinate ``j`` with everything the books hold; returns the amount."""
+    amount = leave_line(account, now, j, m, r, f)
+    account.total[j] += amount
+    if f != 0.0 and account.open[j]:
         account.open[j] = alive(now, m, f)
+    return amount
 
 
 def start_afresh(account: Account) -> None:

@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import Account, alive, close_tick, earned, new_account, totals_now
+from hopefear.accounts import (
+    Account,
+    close_tick,
+    enter_line,
+    leave_line,
+    new_account,
+    settle_line,
+    totals_now,
+)
 from hopefear.component import component
 from hopefear.interfaces import Readout
 
@@ -57,15 +65,10 @@ class Observed(NamedTuple):
         memory.squares[0] += g * g
         memory.squares[1] = max(memory.squares[0], memory.squares[1])
         account = memory.account
-        if account.open[j]:
-            sum_before = earned(account, now, m0, r0, f0)
-            account.total[j] += sum_before
-            memory.absolute[0] += abs(sum_before)
-        account.open[j] = alive(now, m1, f1)
-        if account.open[j]:
-            sum_after = earned(account, now, m1, r1, f1)
-            account.total[j] -= sum_after
-            memory.absolute[0] -= abs(sum_after)
+        left = leave_line(account, now, j, m0, r0, f0)
+        entered = enter_line(account, now, j, m1, r1, f1)
+        account.total[j] = (account.total[j] + left) - entered
+        memory.absolute[0] += abs(left) - abs(entered)
 
     def survive(self, memory):
         self.readout.survive(memory.kept)
@@ -75,9 +78,4 @@ class Observed(NamedTuple):
 
     def settle(self, memory, now, j, m, r, f):
         self.readout.settle(memory.kept, self.readout.now(memory.kept), j, m, r, f)
-        account = memory.account
-        if account.open[j]:
-            sum_before = earned(account, now, m, r, f)
-            account.total[j] += sum_before
-            memory.absolute[0] += abs(sum_before)
-            account.open[j] = alive(now, m, f)
+        memory.absolute[0] += abs(settle_line(memory.account, now, j, m, r, f))

@@ -57,7 +57,8 @@ class AdaGradRDA(NamedTuple):
         return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))
 
     def line(self, state, j):
-        return state.cells[j, 0], self.rate / (self.eps + state.cells[j, 1]), 1.0
+        f = 1.0 if self.l1 > 0.0 else 0.0
+        return state.cells[j, 0], self.rate / (self.eps + state.cells[j, 1]), f
 
     def move(self, state, j, g, a, b):
         root = state.cells[j, 1]

@@ -58,7 +58,7 @@ class FOBOS(NamedTuple):
         return Shrunk(state.m, state.clock[SCALE], state.clock[DROP])
 
     def line(self, state, j):
-        return state.m[j], 1.0, 1.0
+        return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
     def move(self, state, j, g, a, b):
         drop = state.clock[DROP]

@@ -62,7 +62,7 @@ class RDA(NamedTuple):
         return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
 
     def line(self, state, j):
-        return state.m[j], 1.0, 1.0
+        return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
     def move(self, state, j, g, a, b):
         state.m[j] += g

@@ -76,7 +76,7 @@ class SGD(NamedTuple):
         return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))
 
     def line(self, state, j):
-        return state.m[j], 1.0, 1.0
+        return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
     def move(self, state, j, g, a, b):
         # The tick that follows multiplies the scale by (1 - rate l2), which must not shorten this

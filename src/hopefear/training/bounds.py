@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import earned, totals_now
+from hopefear.accounts import leave_line, totals_now
 from hopefear.component import kernel
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.example import Example, Ones, Plain
@@ -353,9 +353,8 @@ def _open_sizes(rule, state, account, n):
     total = 0.0
     now = totals_now(account)
     for j in range(n):
-        if account.open[j]:
-            m, r, f = rule.line(state, j)
-            total += abs(earned(account, now, m, r, f))
+        m, r, f = rule.line(state, j)
+        total += abs(leave_line(account, now, j, m, r, f))
     return total
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import earned, totals_now
+from hopefear.accounts import leave_line, totals_now
 from hopefear.component import component, kernel
 from hopefear.example import Example
 from hopefear.interfaces import Row
@@ -127,10 +127,8 @@ def read_sum(rule, state, account, lived, out):
     weights = rule.reading(state)
     now = totals_now(account)
     for j in range(out.size):
-        total = account.total[j]
-        if account.open[j]:
-            m, r, f = rule.line(state, j)
-            total += earned(account, now, m, r, f)
+        m, r, f = rule.line(state, j)
+        total = account.total[j] + leave_line(account, now, j, m, r, f)
         if lived != 0.0:
             total += lived * weights.at(j)
         out[j] = total
