@@ -141,9 +141,8 @@ def support(rule, state, n):
     nonzero, size = 0, 0.0
     for j in range(n):
         w = weights.at(j)
-        if w != 0.0:
-            nonzero += 1
-            size += abs(w)
+        nonzero += w != 0.0
+        size += abs(w)
     return nonzero, size
 
 

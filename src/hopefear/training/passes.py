@@ -123,8 +123,7 @@ class Passes:
     def _shuffled(self, visits: np.ndarray, epoch: int, block: int) -> np.ndarray:
         if not self.shuffle:
             return visits
-        rng = np.random.default_rng([self.seed, epoch, block])
-        return visits[rng.permutation(visits.size)]
+        return np.random.default_rng([self.seed, epoch, block]).permutation(visits)
 
 
 def share_out(rows: SparseRows, unit: float = 1.0) -> tuple[SparseRows, np.ndarray | None]:
