@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 from collections.abc import Iterator
@@ -12,11 +13,14 @@ import numpy as np
 from hopefear.data.cache_build import build_cache
 from hopefear.data.cache_format import damaged, read_header, section
 from hopefear.data.row_kernels import rows_sound
-from hopefear.data.sparse import DTYPES, SparseDataset, SparseRows, array_digest
+from hopefear.data.sparse import DTYPES, SparseDataset, SparseRows
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import from_parts
 
 __all__ = ["blocks", "build_cache", "cache_options", "open_cache"]
+
+# Numbers to hold at a time while everything is checked.
+_SLICE = 1 << 20
 
 
 def open_cache(
@@ -51,11 +55,11 @@ def open_cache(
         )
         if check_source:
             _check_source(source, name)
+        dataset.mapping = mapping
         if verify:
             _check_content(header["arrays"], arrays, dataset, name)
     except (KeyError, TypeError, AttributeError, ModelError) as error:
         raise damaged(name, f"its header is not sound ({error})") from error
-    dataset.mapping = mapping
     return dataset
 
 
@@ -159,9 +163,17 @@ def _check_source(source: dict[str, Any], name: str) -> None:
 def _check_content(
     entries: dict[str, Any], arrays: dict[str, np.ndarray], dataset: SparseDataset, name: str
 ) -> None:
+    """Read everything once, some pages at a time."""
     for key, array in arrays.items():
-        if array_digest(array) != entries[key]["sha256"]:
+        digest = hashlib.sha256()
+        flat = array.reshape(-1)
+        for first in range(0, flat.size, _SLICE):
+            last = min(first + _SLICE, flat.size)
+            digest.update(flat[first:last].view(np.uint8).data)
+            if dataset.mapping is not None:
+                _let_go(dataset.mapping, flat, first, last)
+        if digest.hexdigest() != entries[key]["sha256"]:
             raise damaged(name, f"the section {key} has changed")
-    r = dataset.rows
-    if not rows_sound(r.indptr, r.indices, r.labels, dataset.n_features, len(dataset.classes)):
-        raise damaged(name, "a row points outside the arrays")
+    for r in blocks(dataset, _SLICE // 64):
+        if not rows_sound(r.indptr, r.indices, r.labels, dataset.n_features, len(dataset.classes)):
+            raise damaged(name, "a row points outside the arrays")
