@@ -214,7 +214,10 @@ def _metrics(runs: Sequence[Run]) -> list[str]:
     scores = [_mapping(event, "dev") for run in runs for event in run.events]
     return list(
         dict.fromkeys(
-            name for dev in scores for name, value in dev.items() if as_number(value) is not None
+            name
+            for dev in scores
+            for name, value in dev.items()
+            if name != "count" and as_number(value) is not None
         )
     )
 
