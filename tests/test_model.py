@@ -131,3 +131,9 @@ def test_a_model_explains_itself(models, problems):
 def test_data_of_another_width_is_refused(models, problems):
     with pytest.raises(HopefearError, match="read the data with the model's feature map"):
         models["two", "last"].predict(problems["text"])
+
+
+def test_a_matrix_is_as_good_as_a_dataset(models, problems):
+    model, data = models["two", "averaged"], problems["two"]
+    assert model.predict(data.to_csr()) == model.predict(data)
+    assert model.predict(data.to_csr().toarray()) == model.predict(data)

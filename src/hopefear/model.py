@@ -55,21 +55,26 @@ class Model:
     signature: str
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def decide(self, dataset: SparseDataset) -> tuple[np.ndarray, np.ndarray]:
-        """(class positions, scores) of every row; scores have one column for two classes."""
+    def decide(self, dataset: SparseDataset | Any) -> tuple[np.ndarray, np.ndarray]:
+        """(class positions, scores) of every row of a dataset or a matrix.
+
+        Scores have one column for two classes, else one for each.
+        """
         return self.predictor.decide(self.structure, self.prepared(dataset))
 
-    def predict(self, dataset: SparseDataset) -> list[str]:
+    def predict(self, dataset: SparseDataset | Any) -> list[str]:
         """Class names, one a row."""
         labels, _ = self.decide(dataset)
         return [self.classes[i] for i in labels]
 
-    def probabilities(self, dataset: SparseDataset) -> np.ndarray:
+    def probabilities(self, dataset: SparseDataset | Any) -> np.ndarray:
         """One column a class: logistic or softmax of the scores; of a vote, the shares."""
         return probabilities(self.predictor, self.decide(dataset)[1])
 
-    def prepared(self, dataset: SparseDataset) -> SparseRows:
-        """The rows as this model wants them."""
+    def prepared(self, dataset: SparseDataset | Any) -> SparseRows:
+        """The rows as this model wants them; a matrix counts as a dataset without labels."""
+        if not isinstance(dataset, SparseDataset):
+            dataset = SparseDataset.from_csr(dataset)
         if dataset.n_features != self.features.size:
             raise HopefearError(
                 f"{dataset.source} has {dataset.n_features} features, the model "
