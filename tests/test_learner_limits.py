@@ -34,6 +34,13 @@ def test_infinity_stays_where_it_means_something():
         check_part(part)
 
 
+@pytest.mark.parametrize("readout", ["last", "voted"])
+def test_a_field_without_effect_is_no_parameter(readout):
+    with pytest.raises(HopefearError, match="vrda has no parameter 'unused'"):
+        RECIPES["vrda"].build(readout=readout, unused=1)
+    assert "unused" not in RECIPES["vrda"].parameters()
+
+
 def test_a_whole_number_that_kernels_cannot_hold_is_refused():
     with pytest.raises(HopefearError, match="every must lie within 32 bits"):
         RECIPES["tg"].build(every=10**20)

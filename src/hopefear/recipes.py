@@ -94,7 +94,7 @@ class Recipe:
         values |= self.defaults
         if self.auto is not None:
             values["rate"] = "auto"
-        for hidden in ("kind", "abstain", *(["period"] if "period" in values else [])):
+        for hidden in ("unused", "period"):
             values.pop(hidden, None)
         return values
 
@@ -111,7 +111,10 @@ class Recipe:
         readout = _choose("readout", READOUTS, params.pop("readout", None), self.readout)
         on = str(params.pop("on", self.on))
         rule: Any = self.rule
-        known = [c._field_defaults for c in (loss, rule, readout)]
+        known = [
+            {k: v for k, v in c._field_defaults.items() if k != "unused"}
+            for c in (loss, rule, readout)
+        ]
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
         values |= params
         for key in values:

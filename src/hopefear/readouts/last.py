@@ -24,7 +24,7 @@ class Last(NamedTuple):
     Nothing(nothing=array([], dtype=float64))
     """
 
-    kind: int = 0
+    unused: int = 0  # a compiled part needs a field
 
     def init_memory(self, n, window):
         return Nothing(np.zeros(0))

@@ -34,18 +34,13 @@ class Voted(NamedTuple):
     updates, in 24 M bytes per part, against one dot product for the average, which usually does
     as well (see ``docs/results.md``).
 
-    Parameters
-    ----------
-    abstain : bool
-        For the record; a predictor without an opinion has no vote to cast.
-
     Examples
     --------
     >>> Voted().init_memory(3, 8).counts
     array([0, 0])
     """
 
-    abstain: bool = True
+    unused: int = 0  # a compiled part needs a field
 
     def init_memory(self, n, window):
         return Votes(

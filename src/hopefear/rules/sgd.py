@@ -36,7 +36,8 @@ class SGD(NamedTuple):
     decay : float
         Factor on the rate per ``period`` steps (exponential decay); 1 is none.
     period : float
-        Steps in which ``decay`` acts once; training sets it to one pass over the data.
+        Ticks in which ``decay`` acts once; training sets it to the number of examples, which is one
+        pass on every example, and longer where only mistakes tick.
     l1 : float
         Larger gives fewer non-zero weights.
     l2 : float
