@@ -1,0 +1,217 @@
+"""Sequences of tokens: what taggers read, what they are trained on."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.errors import HopefearError
+
+
+class TokenRows(NamedTuple):
+    """The arrays a kernel sees; all read-only and contiguous.
+
+    Sequence i has the tokens ``starts[i] .. starts[i + 1] - 1``; token k has the attributes
+    ``indices[indptr[k]:indptr[k + 1]]``. Empty ``values`` mean that all of them are 1, which is the
+    usual case and costs no memory. Edge attributes fire on pairs of labels (the label of the token
+    and the one before); ``edge_indptr`` is ``[0]`` where there are none.
+    """
+
+    starts: np.ndarray  # int64[n + 1]
+    indptr: np.ndarray  # int64[tokens + 1]
+    indices: np.ndarray  # int32[nnz]
+    values: np.ndarray  # float32[nnz] or float32[0]
+    edge_indptr: np.ndarray  # int64[tokens + 1] or [0]
+    edge_indices: np.ndarray  # int32[edge nnz]
+    edge_values: np.ndarray  # float32[edge nnz] or float32[0]
+    labels: np.ndarray  # int32[tokens], position in the label names; -1 = unknown
+    weights: np.ndarray  # float32[n]
+
+
+DTYPES = tuple(np.dtype(t) for t in ("i8", "i8", "i4", "f4", "i8", "i4", "f4", "i4", "f4"))
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of text, each distinct string kept once: row k reads ``strings[ids[k]]``."""
+
+    strings: Sequence[str]
+    ids: np.ndarray  # int32[tokens]
+
+    def __getitem__(self, k: int) -> str:
+        return self.strings[self.ids[k]]
+
+    def texts(self) -> list[str]:
+        """All rows as strings."""
+        strings = self.strings
+        return [strings[i] for i in self.ids.tolist()]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Column:
+        """Encode strings; ids in order of first appearance.
+
+        >>> Column.of(["a", "b", "a"]).ids.tolist()
+        [0, 1, 0]
+        """
+        code: dict[str, int] = dict.fromkeys(texts)  # type: ignore[arg-type]
+        for i, text in enumerate(code):
+            code[text] = i
+        ids = np.fromiter(map(code.__getitem__, texts), np.int32, len(texts))
+        return cls(list(code), ids)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Tokens in sentences, as named columns of text.
+
+    Parameters
+    ----------
+    starts : int64 array
+        Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``.
+    columns : dict of str to Column
+        In the order of the file.
+    source : str
+        Where they came from, for messages.
+    lines : int64 array, optional
+        Line number of each token in that file, from 1.
+    """
+
+    starts: np.ndarray
+    columns: dict[str, Column]
+    source: str = "memory"
+    lines: np.ndarray | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.starts[-1])
+
+    def place(self, k: int) -> int:
+        """Line of token ``k``; its number, from 1, where lines are not known."""
+        return int(self.lines[k]) if self.lines is not None else k + 1
+
+
+class SequenceDataset:
+    """Sequences ready for training: arrays, and what attributes and labels mean.
+
+    Parameters
+    ----------
+    rows : TokenRows
+        The arrays; other types are converted, and all become read-only.
+    labels : sequence of str
+        Label names in the order of the label codes.
+    features : feature map
+        Meaning of the attributes; has ``size`` and ``edge_size``.
+    source : str
+        Where the data came from, for messages and model files.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> rows = TokenRows([0, 2], [0, 1, 3], [4, 0, 4], [], [0], [], [], [1, 0], [1.0])
+    >>> data = SequenceDataset(rows, ("N", "V"), SimpleNamespace(size=5, edge_size=0))
+    >>> len(data), data.n_tokens
+    (1, 2)
+    """
+
+    def __init__(
+        self, rows: TokenRows, labels: Sequence[str], features: Any, source: str = "memory"
+    ) -> None:
+        self.rows = TokenRows(*(_frozen(a, t) for a, t in zip(rows, DTYPES, strict=True)))
+        self.labels = tuple(labels)
+        self.features = features
+        self.source = source
+
+    def __len__(self) -> int:
+        return len(self.rows.weights)
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.rows.labels)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SequenceDataset {self.source}: {len(self)} sequences, {self.n_tokens} tokens, "
+            f"{self.features.size} attributes, {len(self.labels)} labels>"
+        )
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: label names, sizes and every array."""
+        h = hashlib.sha256(
+            "\x1f".join(
+                [*self.labels, str(self.features.size), str(self.features.edge_size)]
+            ).encode()
+        )
+        for array in self.rows:
+            h.update(str(array.size).encode() + array.tobytes())
+        return h.hexdigest()
+
+    def take(self, which: Sequence[int] | np.ndarray) -> SequenceDataset:
+        """The sequences of these numbers, in this order."""
+        which = np.asarray(which, np.int64)
+        rows = self.rows
+        lengths = np.diff(rows.starts)[which]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        tokens = _spans(rows.starts[which], lengths)
+        edges = rows.edge_indptr.size > 1
+        indptr, entries = _gathered(rows.indptr, tokens)
+        edge_indptr, edge_entries = (
+            _gathered(rows.edge_indptr, tokens) if edges else (rows.edge_indptr, np.empty(0, int))
+        )
+        return SequenceDataset(
+            TokenRows(
+                starts,
+                indptr,
+                rows.indices[entries],
+                rows.values[entries] if rows.values.size else rows.values,
+                edge_indptr,
+                rows.edge_indices[edge_entries],
+                rows.edge_values[edge_entries] if rows.edge_values.size else rows.edge_values,
+                rows.labels[tokens],
+                rows.weights[which],
+            ),
+            self.labels,
+            self.features,
+            self.source,
+        )
+
+    def weighted(self, weights: Any) -> SequenceDataset:
+        """The same sequences with these weights."""
+        weights = np.asarray(weights, np.float32)
+        if weights.shape != (len(self),):
+            raise HopefearError(
+                f"{len(self)} sequences need as many weights, not an array of {weights.shape}"
+            )
+        if not np.all((weights >= 0.0) & np.isfinite(weights)):
+            raise HopefearError("sequence weights must be finite and not negative")
+        return SequenceDataset(
+            self.rows._replace(weights=weights), self.labels, self.features, self.source
+        )
+
+
+def _frozen(array: Any, dtype: np.dtype) -> np.ndarray:
+    array = np.ascontiguousarray(array, dtype)
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def _spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Positions of stretches of these lengths, one after the other."""
+    total = int(lengths.sum())
+    shift = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return np.arange(total) + shift
+
+
+def _gathered(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    sizes = np.diff(indptr)[rows]
+    return np.concatenate([[0], np.cumsum(sizes)]), _spans(indptr[rows], sizes)
