@@ -1,0 +1,180 @@
+"""Products of vectors with edge tables, eight neighbouring numbers at a time.
+
+Both searches and sums over label chains spend their time in one operation,
+
+    out[o + i] = reduce over k < count of  table[e + k * stride + i] (+ or *) x[p + k * step]
+
+for neighbouring i. Left to itself the compiler vectorises such short loops badly or not at all, so
+the vector instructions are written out here, once. Interpreted, the functions below run as they
+stand, with the same results.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+LANES = 8
+
+
+def max_plus(out, o, table, e, stride, x, p, step, count, width):
+    """``out[o + i] = max_k (table[e + k * stride + i] + x[p + k * step])`` for ``i < width``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        best = np.full(width, -np.inf, out.dtype)
+        for k in range(count):
+            v = table[e + k * stride : e + k * stride + width] + x[p + k * step]
+            best = np.where(v > best, v, best)
+    out[o : o + width] = best
+
+
+def sum_product(out, o, table, e, stride, x, p, step, count, width):
+    """``out[o + i] = sum_k table[e + k * stride + i] * x[p + k * step]`` for ``i < width``."""
+    total = np.zeros(width, out.dtype)
+    for k in range(count):
+        total += table[e + k * stride : e + k * stride + width] * x[p + k * step]
+    out[o : o + width] = total
+
+
+def add_to(out, o, x, p, step, width):
+    """``out[o + i] += x[p + i * step]`` for ``i < width``; ``step`` is 0 or 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[o : o + width] += x[p : p + width] if step else x[p]
+
+
+@overload(max_plus, jit_options={"forceinline": True})
+def _max_plus(out, o, table, e, stride, x, p, step, count, width):
+    def body(out, o, table, e, stride, x, p, step, count, width):
+        return _max_plus_lanes(out, o, table, e, stride, x, p, step, count, width)
+
+    return body
+
+
+@overload(sum_product, jit_options={"forceinline": True})
+def _sum_product(out, o, table, e, stride, x, p, step, count, width):
+    def body(out, o, table, e, stride, x, p, step, count, width):
+        return _sum_product_lanes(out, o, table, e, stride, x, p, step, count, width)
+
+    return body
+
+
+@overload(add_to, jit_options={"forceinline": True})
+def _add_to(out, o, x, p, step, width):
+    return lambda out, o, x, p, step, width: _add_to_lanes(out, o, x, p, step, width)
+
+
+def _reduction(start, combine):
+    def intrinsic_of(typing_context, out, o, table, e, stride, x, p, step, count, width):
+        if not out.dtype == table.dtype == x.dtype:
+            raise TypeError(f"one type for all: {out.dtype}, {table.dtype}, {x.dtype}")
+
+        def generate(context, builder, signature, args):
+            _, o, _, e, stride, _, p, step, count, width = args
+            out, table, x = (_data(context, builder, signature, args, k) for k in (0, 2, 5))
+            number = out.type.pointee
+
+            def group(i, lanes):
+                best = cgutils.alloca_once(builder, ir.VectorType(number, lanes))
+                builder.store(_splat(builder, number(start), lanes), best)
+                with cgutils.for_range(builder, count) as loop:
+                    row = builder.add(builder.add(e, i), builder.mul(loop.index, stride))
+                    factor = builder.load(
+                        builder.gep(x, [builder.add(p, builder.mul(loop.index, step))])
+                    )
+                    value = combine(
+                        builder,
+                        builder.load(best),
+                        _load(builder, table, row, lanes),
+                        _splat(builder, factor, lanes),
+                    )
+                    builder.store(value, best)
+                _store(builder, builder.load(best), out, builder.add(o, i))
+
+            _in_groups(builder, width, group)
+            return context.get_dummy_value()
+
+        whole = types.intp
+        return (
+            types.void(out, whole, table, whole, whole, x, whole, whole, whole, whole),
+            generate,
+        )
+
+    return intrinsic(intrinsic_of)
+
+
+def _larger_sum(builder, best, row, factor):
+    value = builder.fadd(row, factor)
+    return builder.select(builder.fcmp_ordered(">", value, best), value, best)
+
+
+def _more_product(builder, total, row, factor):
+    return builder.fadd(total, builder.fmul(row, factor))
+
+
+_max_plus_lanes = _reduction(-np.inf, _larger_sum)
+_sum_product_lanes = _reduction(0.0, _more_product)
+
+
+@intrinsic
+def _add_to_lanes(typing_context, out, o, x, p, step, width):
+    def generate(context, builder, signature, args):
+        _, o, _, p, step, width = args
+        out, x = (_data(context, builder, signature, args, k) for k in (0, 2))
+
+        def group(i, lanes):
+            one = _splat(builder, builder.load(builder.gep(x, [p])), lanes)
+            more = _load(builder, x, builder.add(p, builder.mul(step, i)), lanes)
+            more = builder.select(builder.icmp_signed("==", step, step.type(0)), one, more)
+            place = builder.add(o, i)
+            _store(builder, builder.fadd(_load(builder, out, place, lanes), more), out, place)
+
+        _in_groups(builder, width, group)
+        return context.get_dummy_value()
+
+    whole = types.intp
+    return types.void(out, whole, x, whole, whole, whole), generate
+
+
+def _in_groups(builder, width, group):
+    """Emit ``group(i, lanes)`` for all of ``width``: eights, or a single four."""
+    four = builder.icmp_signed("<", width, width.type(LANES))
+    with builder.if_else(four) as (then, otherwise):
+        with then:
+            group(width.type(0), LANES // 2)
+        with (
+            otherwise,
+            cgutils.for_range_slice(
+                builder, width.type(0), width, width.type(LANES), width.type
+            ) as (i, _),
+        ):
+            group(i, LANES)
+
+
+def _data(context, builder, signature, args, k):
+    return context.make_array(signature.args[k])(context, builder, args[k]).data
+
+
+def _splat(builder, value, lanes):
+    vector = ir.VectorType(value.type, lanes)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+
+
+def _address(builder, data, place, lanes):
+    vector = ir.VectorType(data.type.pointee, lanes)
+    return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
+
+
+def _size(data):
+    return 8 if isinstance(data.type.pointee, ir.DoubleType) else 4
+
+
+def _load(builder, data, place, lanes):
+    return builder.load(_address(builder, data, place, lanes), align=_size(data))
+
+
+def _store(builder, value, data, place):
+    builder.store(value, _address(builder, data, place, value.type.count), align=_size(data))
