@@ -7,6 +7,13 @@ parts add up to the sum of the whole, so scores of shards, resamples and swaps n
 at the outputs.
 """
 
+from hopefear.metrics.calibration import (
+    Reliability,
+    Temperature,
+    best_temperature,
+    fit_temperature,
+    reliability,
+)
 from hopefear.metrics.classification import (
     Accuracy,
     Classification,
@@ -21,16 +28,47 @@ from hopefear.metrics.significance import (
     confidence_interval,
     paired_bootstrap,
 )
+from hopefear.metrics.tagging import (
+    ChunkScores,
+    Tagging,
+    chunk_scores,
+    compare_taggings,
+    tagging_counts,
+)
+from hopefear.metrics.tagging_errors import (
+    Confusion,
+    SpanErrors,
+    label_confusion,
+    span_errors,
+    unknown_word_accuracy,
+    unknown_words,
+)
 
 __all__ = [
     "Accuracy",
+    "ChunkScores",
     "Classification",
     "Comparison",
+    "Confusion",
     "Interval",
     "Probabilities",
+    "Reliability",
+    "SpanErrors",
+    "Tagging",
+    "Temperature",
     "approximate_randomisation",
+    "best_temperature",
+    "chunk_scores",
     "classification_scores",
+    "compare_taggings",
     "confidence_interval",
+    "fit_temperature",
+    "label_confusion",
     "paired_bootstrap",
+    "reliability",
     "score_names",
+    "span_errors",
+    "tagging_counts",
+    "unknown_word_accuracy",
+    "unknown_words",
 ]

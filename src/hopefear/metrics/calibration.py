@@ -1,0 +1,197 @@
+"""Do probabilities mean what they say? Reliability, and one temperature to mend them.
+
+Dividing scores by a temperature keeps every order of candidates and changes only how sure the
+model is (Guo, Pleiss, Sun and Weinberger, 2017).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopefear import __version__
+from hopefear.errors import HopefearError
+
+
+class Reliability(NamedTuple):
+    """Confidence against accuracy, bin by bin; percentages but for ``edges``.
+
+    Parameters
+    ----------
+    edges : float array [bins + 1]
+        Bin b holds probabilities above ``edges[b]``, up to ``edges[b + 1]``.
+    counts : int array [bins]
+        Predictions in each bin.
+    confidence, accuracy : float array [bins]
+        Mean probability and share of right predictions; 0 in empty bins.
+    ece, mce : float
+        Mean distance of the two, weighted by counts, and the largest.
+    signature : str
+        How they were made.
+    """
+
+    edges: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    ece: float
+    mce: float
+    signature: str
+
+
+class Temperature(NamedTuple):
+    """The temperature found, and the mean log-likelihood without and with it."""
+
+    value: float
+    before: float
+    after: float
+    at_bound: bool  # the likelihood still rises beyond the range searched
+
+
+def reliability(probabilities: ArrayLike, correct: ArrayLike, *, bins: int = 10) -> Reliability:
+    """Reliability table and expected calibration error (Naeini, Cooper and Hauskrecht, 2015).
+
+    ``ece = sum_b counts[b] |accuracy[b] - confidence[b]| / n``
+
+    Parameters
+    ----------
+    probabilities : float array
+        Probability the model gave to each of its predictions.
+    correct : bool array
+        Whether each was right.
+    bins : int
+        Bins of equal width; more show finer structure and give noisier, larger errors.
+
+    Examples
+    --------
+    >>> found = reliability([0.95, 0.95, 0.55, 0.55], [True, True, True, False])
+    >>> round(found.ece, 3), found.counts[[5, 9]].tolist()
+    (5.0, [2, 2])
+    """
+    p, right = np.asarray(probabilities, np.float64), np.asarray(correct)
+    if p.ndim != 1 or p.shape != right.shape:
+        raise HopefearError(
+            f"probabilities of shape {p.shape} and correct of shape {right.shape} do not pair "
+            "up; give one of each for every prediction"
+        )
+    if not ((p >= 0.0) & (p <= 1.0)).all():
+        bad = int(np.argmin((p >= 0.0) & (p <= 1.0)))
+        raise HopefearError(f"probability {bad} is {p[bad]:g}; give numbers between 0 and 1")
+    if bins < 1:
+        raise HopefearError(f"bins={bins}: a table needs at least 1 bin")
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    which = np.maximum(np.searchsorted(edges, p) - 1, 0)
+    counts = np.bincount(which, minlength=bins)
+    some = np.maximum(counts, 1)
+    confidence = 100.0 * np.bincount(which, p, bins) / some
+    accuracy = 100.0 * np.bincount(which, right.astype(float), bins) / some
+    gaps = np.abs(accuracy - confidence)
+    ece = float(counts @ gaps / max(len(p), 1))
+    signature = f"metric:reliability|bins:{bins}|v:{__version__}"
+    return Reliability(edges, counts, confidence, accuracy, ece, float(gaps.max()), signature)
+
+
+def best_temperature(
+    log_likelihood: Callable[[float], float], *, low: float = 0.01, high: float = 100.0
+) -> Temperature:
+    """Temperature of the highest held-out likelihood, by golden section in its logarithm.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        Mean log-likelihood at a temperature; rises to one peak, as that of any log-linear model.
+    low, high : float
+        Range searched.
+
+    Examples
+    --------
+    >>> found = best_temperature(lambda t: -(t - 2.0) ** 2)
+    >>> round(found.value, 3), found.at_bound
+    (2.0, False)
+    """
+    if not 0.0 < low < high < math.inf:
+        raise HopefearError(f"low={low:g}, high={high:g}: give 0 < low < high")
+    a, b = math.log(low), math.log(high)
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    c, d = b - ratio * (b - a), a + ratio * (b - a)
+    at_c, at_d = log_likelihood(math.exp(c)), log_likelihood(math.exp(d))
+    while b - a > 1e-6:
+        if at_c >= at_d:
+            b, d, at_d = d, c, at_c
+            c = b - ratio * (b - a)
+            at_c = log_likelihood(math.exp(c))
+        else:
+            a, c, at_c = c, d, at_d
+            d = a + ratio * (b - a)
+            at_d = log_likelihood(math.exp(d))
+    value = math.exp((a + b) / 2.0)
+    at_bound = min(value / low, high / value) < 1.0 + 1e-5
+    return Temperature(value, log_likelihood(1.0), log_likelihood(value), at_bound)
+
+
+def fit_temperature(
+    scores: ArrayLike | Sequence[ArrayLike],
+    gold: ArrayLike,
+    *,
+    low: float = 0.01,
+    high: float = 100.0,
+) -> Temperature:
+    """Temperature under which n-best lists make the right candidates most probable.
+
+    ``max_t mean_i [s_i(gold) / t - log sum_j exp(s_i(j) / t)]``
+
+    Parameters
+    ----------
+    scores : array [lists, n] or sequence of arrays
+        Scores of the candidates; minus infinity fills short rows.
+    gold : int array
+        Place of the right candidate in each list; -1 where it is not there, which leaves the
+        list out.
+    low, high : float
+        Range searched.
+
+    Notes
+    -----
+    Where every right candidate is first the likelihood has no peak, and ``at_bound`` is true.
+
+    Examples
+    --------
+    >>> found = fit_temperature([[4.0, 0.0]] * 4, [0, 0, 0, 1])
+    >>> round(found.value, 3), found.after > found.before
+    (3.641, True)
+    """
+    table = _table(scores)
+    gold = np.asarray(gold, np.int64)
+    if gold.shape != (len(table),) or (gold >= table.shape[1]).any() or (gold < -1).any():
+        raise HopefearError(
+            f"gold of shape {gold.shape} does not fit {len(table)} lists of up to "
+            f"{table.shape[1]} candidates; give a place in each list, or -1"
+        )
+    table, gold = table[gold >= 0], gold[gold >= 0]
+    if len(gold) == 0:
+        raise HopefearError("no list holds its right candidate; a temperature needs some")
+    right = table[np.arange(len(gold)), gold]
+    if not np.isfinite(right).all() or not (table < np.inf).all():
+        raise HopefearError("scores must be finite, but for minus infinity where a list is short")
+    # Only differences count; below the best, exponentials cannot overflow.
+    best = table.max(axis=1)
+    table, right = table - best[:, None], right - best
+
+    def log_likelihood(t: float) -> float:
+        return float((right / t - np.log(np.exp(table / t).sum(axis=1))).mean())
+
+    return best_temperature(log_likelihood, low=low, high=high)
+
+
+def _table(scores: Any) -> NDArray[np.float64]:
+    if isinstance(scores, np.ndarray) and scores.ndim == 2:
+        return scores.astype(np.float64)
+    lists = [np.asarray(row, np.float64).ravel() for row in scores]
+    table = np.full((len(lists), max(map(len, lists), default=0)), -np.inf)
+    for row, found in zip(table, lists, strict=True):
+        row[: len(found)] = found
+    return table

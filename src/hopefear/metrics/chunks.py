@@ -1,0 +1,156 @@
+"""Where chunks begin and end, as the CoNLL shared tasks count them.
+
+The official scorer of CoNLL-2000 to 2003, ``conlleval`` (version of 2004-01-26), decides from two
+neighbouring labels whether a chunk ends or begins between them (Tjong Kim Sang and Veenstra, 1999).
+A label is a tag, a hyphen and a type: ``B-NP``; the first hyphen counts. Between sentences stands
+one ``O``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopefear.errors import HopefearError
+from hopefear.metrics.label_codes import Coded
+
+OUT, DOT, BEGIN, INSIDE, END, SINGLE, OPEN, CLOSE, OTHER = range(9)
+READINGS = ("conlleval", "iobes")
+_CONLLEVAL = {"O": OUT, ".": DOT, "B": BEGIN, "I": INSIDE, "E": END, "[": OPEN, "]": CLOSE}
+_IOBES = _CONLLEVAL | {"S": SINGLE, "L": END, "U": SINGLE, "M": INSIDE, "W": SINGLE}
+
+
+class Reading(NamedTuple):
+    """How labels are read as chunks.
+
+    Parameters
+    ----------
+    reading : {"conlleval", "iobes"}
+        ``conlleval`` is the official script, in everything: it does not know ``S``, ``L`` and
+        ``U``, and lets ``B`` go on after ``E``. ``iobes`` reads single and last tokens of
+        IOBES, BILOU and BMES as their schemes mean them, and B, I, O as the script does.
+    raw : bool
+        Labels are bare types, each token a chunk of its own (the script's ``-r``).
+    outside : str
+        With ``raw``, the label of tokens outside chunks besides ``O`` (its ``-o``).
+    """
+
+    reading: str = "conlleval"
+    raw: bool = False
+    outside: str = "O"
+
+    def split(self, label: str) -> tuple[str, str]:
+        """Tag and type of a label.
+
+        >>> Reading().split("B-X-Y"), Reading().split("NN"), Reading(raw=True).split("NN")
+        (('B', 'X-Y'), ('NN', ''), ('B', 'NN'))
+        """
+        if self.raw:
+            label = "O" if label in ("O", self.outside) else f"B-{label}"
+        tag, _, kind = label.partition("-")
+        # The script tests types for truth, and in Perl "0" is false.
+        return tag, "" if kind == "0" and self.reading == "conlleval" else kind
+
+
+class Chunking(NamedTuple):
+    """One tagging with a place for ``O`` after each sentence, and its chunk boundaries."""
+
+    kinds: NDArray[np.intp]  # type of the label
+    starts: NDArray[np.bool_]  # a chunk begins with this label
+    ends: NDArray[np.bool_]  # a chunk ended with the label before
+
+
+class Chunked(NamedTuple):
+    """Taggings read as chunks over one list of types; ``kinds[0]`` is the empty type."""
+
+    kinds: list[str]
+    taggings: list[Chunking]
+    same: NDArray[np.intp]  # label code -> code shared by labels with the same tag and type
+    sentence: NDArray[np.int64]  # sentence of each place
+
+
+def chunked(data: Coded, how: Reading) -> Chunked:
+    """Read taggings as chunks."""
+    if how.reading not in READINGS:
+        raise HopefearError(f"no reading {how.reading!r} of chunks; choose {' or '.join(READINGS)}")
+    parts = [how.split(name) for name in [*data.names, "O"]]
+    kinds: dict[str, int] = {"": 0}
+    kind = np.array([kinds.setdefault(k, len(kinds)) for _, k in parts])
+    known = _CONLLEVAL if how.reading == "conlleval" else _IOBES
+    tag = np.array([known.get(t, OTHER) for t, _ in parts])
+    pairs: dict[tuple[str, str], int] = {}
+    same = np.array([pairs.setdefault(p, len(pairs)) for p in parts])
+    n = len(data.starts) - 1
+    lengths = np.diff(data.starts)
+    sentence = np.repeat(np.arange(n), lengths + 1)
+    tokens = np.arange(data.starts[-1]) + np.repeat(np.arange(n), lengths)
+    taggings = []
+    for codes in data.codes:
+        places = np.full(len(sentence), len(data.names))
+        places[tokens] = codes
+        taggings.append(_boundaries(tag[places], kind[places], *_TABLES[how.reading]))
+    return Chunked(list(kinds), taggings, same, sentence)
+
+
+def agreements(gold: Chunking, found: Chunking) -> NDArray[np.intp]:
+    """Places right after chunks that both taggings have.
+
+    A chunk is right when both begin it together with one type, and the first change after that is
+    the end of both. Equal to the script's single pass also where tags make chunks that never end.
+    """
+    together = gold.kinds == found.kinds
+    opened = gold.starts & found.starts & together
+    changes = np.flatnonzero(gold.ends | found.ends | ~together)
+    count = np.concatenate([[0], np.cumsum(opened)])
+    # An end is looked at before a start at the same place, so a place opens what comes after it.
+    since = np.diff(count[changes], prepend=0) > 0
+    right = changes[since & gold.ends[changes] & found.ends[changes]]
+    if len(opened) and count[-1] > (count[changes[-1]] if len(changes) else 0):
+        right = np.append(right, len(opened))  # still open when the text is over
+    return right
+
+
+def spans(chunking: Chunking) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """First place, place after the last, and type of each chunk."""
+    first = np.flatnonzero(chunking.starts)
+    stops = np.flatnonzero(chunking.starts | chunking.ends)
+    after = np.append(stops, len(chunking.starts))[np.searchsorted(stops, first, "right")]
+    return first, after, chunking.kinds[first]
+
+
+def _boundaries(tag, kind, begins, finishes) -> Chunking:
+    tag_before = np.concatenate([[OUT], tag[:-1]])
+    kind_before = np.concatenate([[0], kind[:-1]])
+    changed = kind != kind_before
+    starts = begins[tag_before, tag] | (changed & _typed[tag])
+    ends = finishes[tag_before, tag] | (changed & _typed[tag_before])
+    return Chunking(kind, starts, ends)
+
+
+def _table(pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+    table = np.zeros((9, 9), bool)
+    for before, tag in pairs:
+        table[before, tag] = True
+    return table
+
+
+def _tables() -> dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    begins = _table([(b, BEGIN) for b in (OUT, BEGIN, INSIDE)])
+    begins |= _table([(b, t) for b in (OUT, END) for t in (INSIDE, END)])
+    begins[:, [OPEN, CLOSE]] = True
+    finishes = _table([(b, t) for b in (BEGIN, INSIDE) for t in (BEGIN, OUT)])
+    finishes |= _table([(END, t) for t in (END, INSIDE, OUT)])
+    finishes[[OPEN, CLOSE]] = True
+    full_begins, full_finishes = begins.copy(), finishes.copy()
+    full_begins[:, [BEGIN, SINGLE]] = True
+    full_begins[SINGLE, [INSIDE, END]] = True
+    full_finishes[[END, SINGLE]] = True
+    full_finishes[[BEGIN, INSIDE], SINGLE] = True
+    return {"conlleval": (begins, finishes), "iobes": (full_begins, full_finishes)}
+
+
+_typed = np.array([tag not in (OUT, DOT) for tag in range(9)])
+_TABLES = _tables()
