@@ -4,6 +4,9 @@ Every function works on plain arrays laid out as ``shape.py`` says, allocates no
 called from compiled code. Higher scores come first, then the lexicographically smaller sequence.
 """
 
+from hopefear.lattice.astar import astar, rival
+from hopefear.lattice.beam import beam
+from hopefear.lattice.lists import list_viterbi
 from hopefear.lattice.shape import (
     Scores,
     Shape,
@@ -15,17 +18,24 @@ from hopefear.lattice.shape import (
     path_score,
     states,
 )
+from hopefear.lattice.space import Space, new_space
 from hopefear.lattice.viterbi import viterbi
 
 __all__ = [
     "Scores",
     "Shape",
+    "Space",
+    "astar",
+    "beam",
+    "list_viterbi",
     "n_tables",
     "new_scores",
     "new_shape",
+    "new_space",
     "offset",
     "padded_width",
     "path_score",
+    "rival",
     "states",
     "viterbi",
 ]

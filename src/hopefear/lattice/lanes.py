@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-LANES = 8
+from hopefear.lattice.vectors import data, in_groups, load, splat, store
 
 
 def max_plus(out, o, table, e, stride, x, p, step, count, width):
@@ -72,12 +72,12 @@ def _reduction(start, combine):
 
         def generate(context, builder, signature, args):
             _, o, _, e, stride, _, p, step, count, width = args
-            out, table, x = (_data(context, builder, signature, args, k) for k in (0, 2, 5))
+            out, table, x = (data(context, builder, signature, args, k) for k in (0, 2, 5))
             number = out.type.pointee
 
             def group(i, lanes):
                 best = cgutils.alloca_once(builder, ir.VectorType(number, lanes))
-                builder.store(_splat(builder, number(start), lanes), best)
+                builder.store(splat(builder, number(start), lanes), best)
                 with cgutils.for_range(builder, count) as loop:
                     row = builder.add(builder.add(e, i), builder.mul(loop.index, stride))
                     factor = builder.load(
@@ -86,13 +86,13 @@ def _reduction(start, combine):
                     value = combine(
                         builder,
                         builder.load(best),
-                        _load(builder, table, row, lanes),
-                        _splat(builder, factor, lanes),
+                        load(builder, table, row, lanes),
+                        splat(builder, factor, lanes),
                     )
                     builder.store(value, best)
-                _store(builder, builder.load(best), out, builder.add(o, i))
+                store(builder, builder.load(best), out, builder.add(o, i))
 
-            _in_groups(builder, width, group)
+            in_groups(builder, width, group)
             return context.get_dummy_value()
 
         whole = types.intp
@@ -121,60 +121,17 @@ _sum_product_lanes = _reduction(0.0, _more_product)
 def _add_to_lanes(typing_context, out, o, x, p, step, width):
     def generate(context, builder, signature, args):
         _, o, _, p, step, width = args
-        out, x = (_data(context, builder, signature, args, k) for k in (0, 2))
+        out, x = (data(context, builder, signature, args, k) for k in (0, 2))
 
         def group(i, lanes):
-            one = _splat(builder, builder.load(builder.gep(x, [p])), lanes)
-            more = _load(builder, x, builder.add(p, builder.mul(step, i)), lanes)
+            one = splat(builder, builder.load(builder.gep(x, [p])), lanes)
+            more = load(builder, x, builder.add(p, builder.mul(step, i)), lanes)
             more = builder.select(builder.icmp_signed("==", step, step.type(0)), one, more)
             place = builder.add(o, i)
-            _store(builder, builder.fadd(_load(builder, out, place, lanes), more), out, place)
+            store(builder, builder.fadd(load(builder, out, place, lanes), more), out, place)
 
-        _in_groups(builder, width, group)
+        in_groups(builder, width, group)
         return context.get_dummy_value()
 
     whole = types.intp
     return types.void(out, whole, x, whole, whole, whole), generate
-
-
-def _in_groups(builder, width, group):
-    """Emit ``group(i, lanes)`` for all of ``width``: eights, or a single four."""
-    four = builder.icmp_signed("<", width, width.type(LANES))
-    with builder.if_else(four) as (then, otherwise):
-        with then:
-            group(width.type(0), LANES // 2)
-        with (
-            otherwise,
-            cgutils.for_range_slice(
-                builder, width.type(0), width, width.type(LANES), width.type
-            ) as (i, _),
-        ):
-            group(i, LANES)
-
-
-def _data(context, builder, signature, args, k):
-    return context.make_array(signature.args[k])(context, builder, args[k]).data
-
-
-def _splat(builder, value, lanes):
-    vector = ir.VectorType(value.type, lanes)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
-
-
-def _address(builder, data, place, lanes):
-    vector = ir.VectorType(data.type.pointee, lanes)
-    return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
-
-
-def _size(data):
-    return 8 if isinstance(data.type.pointee, ir.DoubleType) else 4
-
-
-def _load(builder, data, place, lanes):
-    return builder.load(_address(builder, data, place, lanes), align=_size(data))
-
-
-def _store(builder, value, data, place):
-    builder.store(value, _address(builder, data, place, value.type.count), align=_size(data))

@@ -78,9 +78,9 @@ def best_next(shape, scores, table, t, older, oldest):
 
 
 @register_jitable
-def complete(shape, T, scores, table, y, start, t):
-    """Fill ``y[start + t:start + T]``, t >= 1, with the best labels behind those already there."""
-    for t in range(t, T):
+def complete(shape, T, scores, table, y, start, known):
+    """Put the best labels behind the first ``known`` >= 1 of ``y[start:start + T]``."""
+    for t in range(known, T):
         oldest = np.int64(y[start + t - 2]) if t > 1 else 0
         y[start + t] = best_next(shape, scores, table, t, np.int64(y[start + t - 1]), oldest)
 

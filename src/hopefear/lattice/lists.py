@@ -1,0 +1,87 @@
+"""The n best label sequences by list Viterbi (Seshadri and Sundberg, 1994).
+
+Every state keeps its n best completions. It does more work than A* and finds the same; it stands
+here to be compared with.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.lattice.shape import contexts, offset, states
+
+
+@register_jitable
+def list_viterbi(shape, T, scores, space, n, ratio):
+    """Find the ``n`` best sequences, best first; returns how many there are.
+
+    As :func:`astar`; ``space`` must be made with ``lists=True``.
+    """
+    L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
+    if n == 0:
+        return 0
+    for t in range(T - 1, -1, -1):
+        now, then = (t % 2) * S, (1 - t % 2) * S
+        for m in range(L if K > 1 else 1):
+            for i in range(L):
+                newest = m if K > 1 else i
+                s = m * W + i
+                node = scores.nodes[t * W + newest]
+                if t == T - 1:
+                    space.filled[now + s] = 1 if node > -np.inf else 0
+                    space.value[(now + s) * n] = node
+                    continue
+                size = 0
+                for c in range(L):
+                    u = c * K + m
+                    edge = scores.edges[offset(shape, t + 1) + u * W + i]
+                    size = _merge(space, edge, then + u, (now + s) * n, (t * S + s) * n, size, c, n)
+                for r in range(size):
+                    space.value[(now + s) * n + r] += node
+                space.filled[now + s] = size if node > -np.inf else 0
+    # The lists of the first labels are merged where those of odd positions lay.
+    size = 0
+    for c in range(L):
+        size = _merge(space, 0.0, c * K, S * n, T * S * n, size, c, n)
+    return _write_paths(shape, T, space, n, size, ratio)
+
+
+@register_jitable(forceinline=True)
+def _merge(space, edge, source, values, codes, size, c, n):
+    """Merge the list of state ``source``, reached by label c, into one of ``size`` entries."""
+    for r in range(space.filled[source]):
+        # At equal scores the smaller label stays in front, then the smaller rank.
+        v = edge + space.value[source * n + r]
+        if v == -np.inf or (size == n and v <= space.value[values + n - 1]):
+            break
+        j = min(size, n - 1)
+        while j > 0 and v > space.value[values + j - 1]:
+            space.value[values + j] = space.value[values + j - 1]
+            space.code[codes + j] = space.code[codes + j - 1]
+            j -= 1
+        space.value[values + j] = v
+        space.code[codes + j] = c * n + r
+        size = min(size + 1, n)
+    return size
+
+
+@register_jitable
+def _write_paths(shape, T, space, n, size, ratio):
+    K, S = contexts(shape), states(shape)
+    for k in range(size):
+        total = np.float64(space.value[S * n + k])
+        if ratio > 0.0 and total < space.totals[0] - math.log(ratio) and k > 0:
+            return k
+        space.totals[k] = total
+        code = np.int64(space.code[T * S * n + k])
+        older = 0
+        for t in range(T):
+            label, rank = code // n, code % n
+            space.paths[k * space.length + t] = label
+            s = label * K + (older if K > 1 else 0)
+            code = np.int64(space.code[(t * S + s) * n + rank])
+            older = label
+    return size

@@ -1,0 +1,55 @@
+"""Vector instructions for intrinsics: groups of eight neighbouring numbers."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba.core import cgutils
+
+LANES = 8
+
+
+def in_groups(builder, width, group):
+    """Emit ``group(i, lanes)`` for all of ``width``: eights, or a single four."""
+    four = builder.icmp_signed("<", width, width.type(LANES))
+    with builder.if_else(four) as (then, otherwise):
+        with then:
+            group(width.type(0), LANES // 2)
+        with (
+            otherwise,
+            cgutils.for_range_slice(
+                builder, width.type(0), width, width.type(LANES), width.type
+            ) as (i, _),
+        ):
+            group(i, LANES)
+
+
+def data(context, builder, signature, args, k):
+    """Address of the numbers of the array that is argument ``k``."""
+    return context.make_array(signature.args[k])(context, builder, args[k]).data
+
+
+def splat(builder, value, lanes):
+    """A vector of equal numbers."""
+    vector = ir.VectorType(value.type, lanes)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+
+
+def load(builder, array, place, lanes):
+    """``array[place:place + lanes]``, wherever it lies."""
+    return builder.load(_address(builder, array, place, lanes), align=_bytes(array))
+
+
+def store(builder, value, array, place):
+    """Put a vector at ``array[place]`` and behind."""
+    builder.store(value, _address(builder, array, place, value.type.count), align=_bytes(array))
+
+
+def _address(builder, array, place, lanes):
+    vector = ir.VectorType(array.type.pointee, lanes)
+    return builder.bitcast(builder.gep(array, [place]), vector.as_pointer())
+
+
+def _bytes(array):
+    return 8 if isinstance(array.type.pointee, ir.DoubleType) else 4
