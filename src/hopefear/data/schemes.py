@@ -1,0 +1,286 @@
+"""Labels of a corpus by their tag scheme: detect it, read spans, spell them in another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopefear.data.scheme_tables import (
+    BEGIN,
+    END,
+    INSIDE,
+    LETTERS,
+    OUT,
+    SINGLE,
+    Constraints,
+    legal,
+    scheme_name,
+    split_label,
+    table_of,
+)
+from hopefear.data.sequences import Column
+from hopefear.errors import HopefearError, InputError
+
+Place = Callable[[int], tuple[str, int]]
+
+__all__ = ["Constraints", "Spans", "convert", "detect_scheme", "legal", "spans"]
+
+
+class Spans(NamedTuple):
+    """Spans in the order of the text: tokens ``first .. after - 1`` and the type."""
+
+    first: NDArray[np.int64]
+    after: NDArray[np.int64]
+    kinds: Column
+
+
+class _Read(NamedTuple):
+    """Labels taken apart, token by token."""
+
+    role: NDArray[np.int8]
+    suffix: NDArray[np.int32]  # what follows the letter, hyphen included
+    suffixes: list[str]
+    opens: NDArray[np.bool_]  # the first token of a sentence
+    closes: NDArray[np.bool_]  # the last one
+
+
+def detect_scheme(
+    labels: Column | Sequence[str], starts: ArrayLike | None = None, *, place: Place | None = None
+) -> str | None:
+    """Name of the scheme under which all label sequences are legal.
+
+    Parameters
+    ----------
+    labels : Column or list of str
+        One for each token.
+    starts : int array, optional
+        Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``; all are one without it.
+    place : callable, optional
+        ``place(k)`` is file and line of token k, for messages.
+
+    Returns
+    -------
+    str or None
+        None where labels are not chunk tags, such as parts of speech.
+
+    Raises
+    ------
+    InputError
+        Where most labels are chunk tags and no scheme fits all of them.
+
+    Examples
+    --------
+    >>> detect_scheme(["B-X", "I-X", "O"]), detect_scheme(["I-X", "B-X"]), detect_scheme(["NN"])
+    ('bio', 'iob1', None)
+    """
+    column = _column(labels)
+    counts = np.bincount(column.ids, minlength=len(column.strings))
+    met = {s: int(c) for s, c in zip(column.strings, counts, strict=True) if c}
+    tags = {s: c for s, c in met.items() if any(split_label(s, scheme) for scheme in LETTERS)}
+    if not any(s != "O" for s in tags) or 2 * sum(tags.values()) <= len(column.ids):
+        return None
+    if len(tags) < len(met) and not any(s[1:] for s in tags):
+        return None  # single letters among other names are names too
+    last = (-1, "")
+    for scheme in LETTERS:
+        wrong = _first_wrong(column, starts, scheme)
+        if wrong is None:
+            return scheme
+        # The scheme that fits longest is the one meant.
+        last = max(last, wrong, key=lambda found: found[0])
+    raise _error(place, last[0], f"one scheme in all labels: {last[1]}", column)
+
+
+def spans(
+    labels: Column | Sequence[str],
+    starts: ArrayLike | None,
+    scheme: str,
+    *,
+    place: Place | None = None,
+    repair: bool = False,
+) -> Spans:
+    """Spans that labels spell.
+
+    Parameters
+    ----------
+    labels, starts, place
+        As in `detect_scheme`.
+    scheme : str
+        Name of the scheme.
+    repair : bool
+        Read illegal sequences too, as the ``conlleval`` script does: a span begins where one may,
+        after ``O`` and where the type changes, and ends before the next. Without it they are
+        refused.
+
+    Examples
+    --------
+    >>> found = spans(["B-X", "E-X", "O", "S-Y"], None, "iobes")
+    >>> found.first.tolist(), found.after.tolist(), found.kinds.texts()
+    ([0, 3], [2, 4], ['X', 'Y'])
+    """
+    read = _read_checked(_column(labels), starts, scheme_name(scheme), place, repair)
+    begins, ends = _bounds(read)
+    first = np.flatnonzero(begins)
+    kinds = Column([s[1:] for s in read.suffixes], read.suffix[first])
+    return Spans(first, np.flatnonzero(ends) + 1, kinds)
+
+
+@overload
+def convert(
+    labels: Column,
+    starts: ArrayLike | None,
+    source: str,
+    target: str,
+    *,
+    place: Place | None = ...,
+    repair: bool = ...,
+) -> Column: ...
+@overload
+def convert(
+    labels: Sequence[str],
+    starts: ArrayLike | None,
+    source: str,
+    target: str,
+    *,
+    place: Place | None = ...,
+    repair: bool = ...,
+) -> list[str]: ...
+def convert(
+    labels: Column | Sequence[str],
+    starts: ArrayLike | None,
+    source: str,
+    target: str,
+    *,
+    place: Place | None = None,
+    repair: bool = False,
+) -> Column | list[str]:
+    """Spell the same spans in another scheme; a Column gives a Column, a list a list.
+
+    Parameters
+    ----------
+    labels, starts, place, repair
+        As in `spans`.
+    source, target : str
+        Names of the schemes.
+
+    Examples
+    --------
+    >>> convert(["B-X", "I-X", "B-X"], None, "bio", "iobes")
+    ['B-X', 'E-X', 'S-X']
+    >>> convert(["O", "I-X"], None, "bio", "bio", repair=True)
+    ['O', 'B-X']
+    """
+    target = scheme_name(target)
+    read = _read_checked(_column(labels), starts, scheme_name(source), place, repair)
+    begins, ends = _bounds(read)
+    role = np.where(read.role == OUT, OUT, INSIDE)
+    if target == "iob1":
+        touches = ~read.opens & (_before(read.role) != OUT)
+        role[begins & touches & (_before(read.suffix) == read.suffix)] = BEGIN
+    else:
+        role[begins] = BEGIN
+    if len(LETTERS[target]) > SINGLE:
+        role[ends] = END
+        role[begins & ends] = SINGLE
+    n = len(read.suffixes)
+    names = [c if c == "O" else c + s for c in LETTERS[target] for s in read.suffixes]
+    column = _compact(names, role * n + read.suffix)
+    return column if isinstance(labels, Column) else column.texts()
+
+
+def _read(column: Column, starts: ArrayLike | None, scheme: str) -> _Read:
+    """Roles and types; role -1 where a label is outside the scheme."""
+    n = len(column.ids)
+    bounds = np.array([0, n]) if starts is None else np.asarray(starts, np.int64)
+    if bounds[0] != 0 or bounds[-1] != n or (np.diff(bounds) < 0).any():
+        raise HopefearError(f"starts must rise from 0 to the number of labels, {n}")
+    bounds = bounds[:-1][np.diff(bounds) > 0]
+    opens = np.zeros(n, bool)
+    opens[bounds] = True
+    closes = np.ones(n, bool)
+    closes[:-1] = opens[1:]
+    suffixes: dict[str, int] = {}
+    role = np.full(len(column.strings), -1, np.int8)
+    suffix = np.zeros(len(column.strings), np.int32)
+    for i, label in enumerate(column.strings):
+        part = split_label(label, scheme)
+        if part is not None:
+            role[i], suffix[i] = part[0], suffixes.setdefault(part[1], len(suffixes))
+    return _Read(role[column.ids], suffix[column.ids], list(suffixes), opens, closes)
+
+
+def _read_checked(column, starts, scheme, place, repair) -> _Read:
+    if repair:
+        read = _read(column, starts, scheme)
+        if (read.role < 0).any():
+            k = int(np.argmax(read.role < 0))
+            raise _error(place, k, f"a label of the scheme {scheme.upper()}", column)
+        return read
+    wrong = _first_wrong(column, starts, scheme)
+    if wrong is not None:
+        raise _error(place, wrong[0], wrong[1], column)
+    return _read(column, starts, scheme)
+
+
+def _first_wrong(column, starts, scheme) -> tuple[int, str] | None:
+    """The first token with a label that the scheme forbids, and what it asks for there."""
+    read = _read(column, starts, scheme)
+    table, name = table_of(scheme), scheme.upper()
+    outside = read.role < 0
+    role, before = np.maximum(read.role, OUT), np.maximum(_before(read.role), OUT)
+    same = (_before(read.suffix) == read.suffix).astype(np.int8)
+    follows = np.where(read.opens, table.start[role], table.step[same, before, role])
+    wrong = outside | ~follows | (read.closes & ~table.end[role])
+    if not wrong.any():
+        return None
+    k = int(np.argmax(wrong))
+    if outside[k]:
+        return k, f"a label of the scheme {name}"
+    if follows[k]:
+        return k, f"a label that {name} allows at the end of a sentence"
+    where = "at the start of a sentence" if read.opens[k] else f"after {column[k - 1]!r}"
+    return k, f"a label that {name} allows {where}"
+
+
+def _bounds(read: _Read) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether a span begins with a token, and whether one ends with it."""
+    inside = read.role != OUT
+    before = _before(read.role)
+    begins = inside & (
+        read.opens
+        | (read.role == BEGIN)
+        | (read.role == SINGLE)
+        | (before == OUT)
+        | (before == END)
+        | (before == SINGLE)
+        | (_before(read.suffix) != read.suffix)
+    )
+    ends = inside & read.closes
+    ends[:-1] |= inside[:-1] & (begins[1:] | ~inside[1:])
+    return begins, ends
+
+
+def _before(array):
+    """The value of the token before; of the first, its own."""
+    return np.concatenate([array[:1], array[:-1]])
+
+
+def _column(labels: Column | Sequence[str]) -> Column:
+    return labels if isinstance(labels, Column) else Column.of(labels)
+
+
+def _compact(names: list[str], ids: NDArray[np.integer]) -> Column:
+    """A column of these names without those that no row has; equal names become one."""
+    met = np.flatnonzero(np.bincount(ids, minlength=len(names)))
+    strings = list(dict.fromkeys(names[i] for i in met))
+    place = np.zeros(len(names), np.int32)
+    place[met] = [strings.index(names[i]) for i in met]
+    return Column(strings, place[ids])
+
+
+def _error(place: Place | None, k: int, expected: str, column: Column) -> InputError:
+    path, line = place(k) if place is not None else ("memory", k + 1)
+    return InputError(path, line, expected, column[k])
