@@ -32,9 +32,9 @@ from hopefear.metrics.tagging import (
     ChunkScores,
     Tagging,
     chunk_scores,
-    compare_taggings,
     tagging_counts,
 )
+from hopefear.metrics.tagging_compare import compare_taggings
 from hopefear.metrics.tagging_errors import (
     Confusion,
     SpanErrors,
