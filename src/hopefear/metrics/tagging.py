@@ -18,6 +18,14 @@ from hopefear.metrics.classification import Scores, _percent, _plain
 from hopefear.metrics.label_codes import coded
 
 CORRECT, FOUND, GOLD, RIGHT, TOKENS, WHOLE, SENTENCES = range(7)
+# Which counts a score is made of.
+READ_BY: dict[str, tuple[int, ...]] = {
+    "accuracy": (RIGHT, TOKENS),
+    "precision": (CORRECT, FOUND),
+    "recall": (CORRECT, GOLD),
+    "f1": (CORRECT, FOUND, GOLD),
+    "sentence_accuracy": (WHOLE, SENTENCES),
+}
 
 
 class Tagging(NamedTuple):

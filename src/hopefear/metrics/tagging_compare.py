@@ -11,24 +11,7 @@ from numpy.typing import ArrayLike
 from hopefear.errors import HopefearError
 from hopefear.metrics.classification import Scores
 from hopefear.metrics.significance import approximate_randomisation, paired_bootstrap
-from hopefear.metrics.tagging import (
-    CORRECT,
-    FOUND,
-    GOLD,
-    RIGHT,
-    SENTENCES,
-    TOKENS,
-    WHOLE,
-    Tagging,
-)
-
-_USED = {
-    "accuracy": (RIGHT, TOKENS),
-    "precision": (CORRECT, FOUND),
-    "recall": (CORRECT, GOLD),
-    "f1": (CORRECT, FOUND, GOLD),
-    "sentence_accuracy": (WHOLE, SENTENCES),
-}
+from hopefear.metrics.tagging import READ_BY, Tagging
 
 
 def compare_taggings(
@@ -72,10 +55,10 @@ def compare_taggings(
     >>> found["difference"], found["p_randomisation"] < 0.05
     (12.5, True)
     """
-    if metric not in _USED:
-        raise HopefearError(f"no tagging score {metric!r}; choose one of {', '.join(_USED)}")
+    if metric not in READ_BY:
+        raise HopefearError(f"no tagging score {metric!r}; choose one of {', '.join(READ_BY)}")
     scorer = Tagging(reading)
-    used = np.isin(np.arange(7), _USED[metric])
+    used = np.isin(np.arange(7), READ_BY[metric])
     # Equal counts are drawn together, so counts the score does not read are made equal.
     first, second = (scorer.rows(gold, x, starts, labels) * used for x in (a, b))
     drawn = paired_bootstrap(scorer, first, second, metric, replicates=samples, seed=seed)
