@@ -46,6 +46,10 @@ _KERNEL_SOURCES = (
     "interfaces.py",
     "example.py",
     "accounts.py",
+    "rows.py",
+    "lattice/*.py",
+    "chains/*.py",
+    "costs/*.py",
     "structures/*.py",
     "losses/*.py",
     "rules/*.py",
@@ -53,6 +57,7 @@ _KERNEL_SOURCES = (
     "training/*.py",
     "data/*.py",
     "features/*.py",
+    "features/*/*.py",
 )
 
 

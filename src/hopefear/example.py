@@ -22,11 +22,18 @@ class Example(NamedTuple):
 class Workspace(NamedTuple):
     """Scratch space of a training kernel, allocated once."""
 
-    theta: np.ndarray  # scores of parts
-    mu: np.ndarray  # signed weights on parts
+    theta: Any  # scores of parts, and what searching them needs
+    mu: Any  # signed weights on parts
     y: np.ndarray  # an output
     loss: np.ndarray  # loss of the present example
     gap: np.ndarray  # its margin
+    pad: Any  # what the loss writes on
+
+
+def class_workspace(parts: int, loss: Any) -> Workspace:
+    """A workspace for outputs that are one class."""
+    y = np.zeros(1, np.int64)
+    return Workspace(np.zeros(parts), np.zeros(parts), y, np.zeros(1), np.zeros(1), loss.notes(1))
 
 
 @component(Weights)

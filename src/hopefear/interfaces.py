@@ -61,10 +61,32 @@ class Row:
     @required
     def put(self, j, g): ...
 
+    def additive(self):
+        """Whether two puts of one coordinate may stand for one put of their sum."""
+        return True
+
+
+@interface
+class Cost:
+    """How bad it is to predict a label where another one is right."""
+
+    @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
+    @required
+    def price(self, gold, label):
+        """Cost of ``label`` at one position; 0 for the right one."""
+
 
 @interface
 class Structure:
-    """An output space: two linear maps, an encoder and the searches it offers."""
+    """An output space: two linear maps, an encoder and the searches it offers.
+
+    What ``theta``, ``mu`` and an output ``y`` look like is the structure's own affair: it makes the
+    workspace that losses and rules hand back to it.
+    """
 
     @python_only
     @required
@@ -73,13 +95,18 @@ class Structure:
 
     @python_only
     @required
-    def n_parts(self):
-        """Length of ``theta``."""
+    def n_labels(self):
+        """Number of labels outputs are made of."""
+
+    @python_only
+    def offers(self):
+        """Names of the searches beyond ``margin`` and ``argmax`` that this structure has."""
+        return ()
 
     @python_only
     @required
-    def n_labels(self):
-        """Number of outputs that can be voted for."""
+    def workspace(self, data, loss, dtype):
+        """A ``Workspace`` large enough for every example of ``data`` and what ``loss`` asks."""
 
     @python_only
     @required
@@ -100,13 +127,20 @@ class Structure:
     def margin(self, x, theta, y):
         """Score of the gold output minus that of its best rival, which is left in ``y``."""
 
+    def violation(self, x, theta, y):
+        """As ``margin``, but where gold wins any positive number will do."""
+        return self.margin(x, theta, y)
+
     @required
     def contrast(self, x, y, coef, mu):
         """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
 
     @required
     def scatter(self, x, mu, row):
-        """Put every non-zero entry of F' mu into ``row``, each coordinate once."""
+        """Put every non-zero entry of F' mu into ``row``.
+
+        A coordinate comes once, unless ``row.additive()``.
+        """
 
     @required
     def norm(self, x, mu, weights):
@@ -115,6 +149,68 @@ class Structure:
     @required
     def argmax(self, x, theta, y):
         """Leave the best output in ``y``; ties go to the lowest class."""
+
+    # Searches some structures offer (see ``offers``); a loss names those it needs.
+
+    def fear(self, x, theta, cost, y):
+        """Leave in ``y`` the output of the highest score plus cost; returns (margin, cost)."""
+        return 0.0, 0.0
+
+    def hope(self, x, theta, cost, y):
+        """Leave in ``y`` the output of the highest score minus cost; returns (margin, cost)."""
+        return 0.0, 0.0
+
+    def charge(self, x, cost, y):
+        """Cost of the output ``y``."""
+        return 0.0
+
+    def candidates(self, x, theta, n, ratio):
+        """Find the ``n`` best outputs, best first; returns how many there are.
+
+        Those over ``ratio`` times less probable than the best are left out (0: none are).
+        """
+        return 0
+
+    def candidate(self, x, theta, k):
+        """The k-th of them."""
+        return theta.y
+
+    def right(self, x, y):
+        """Whether ``y`` is the gold output."""
+        return False
+
+    def lead(self, x, theta, y):
+        """Margin of the gold output over ``y``, whatever ``y`` is."""
+        return 0.0
+
+    def pull(self, x, y, coef, mu):
+        """Add ``coef`` times (parts of gold minus parts of ``y``) to ``mu``."""
+
+    def clear(self, x, mu):
+        """Set ``mu`` to zero."""
+
+    def gram(self, x, theta, count, mu, products):
+        """Inner products of the directions from the ``count`` candidates to gold."""
+
+    def expect(self, x, theta, coef, mu):
+        """Set ``mu`` to ``coef`` (parts of gold minus their expectation); returns -log P(gold)."""
+        return 0.0
+
+    def places(self, x):
+        """Positions of the output, each with a label of its own."""
+        return 1
+
+    def wrong_at(self, x, y, t):
+        """Whether ``y`` differs from gold at position ``t``."""
+        return True
+
+    def mixed(self, x, theta, y, taken):
+        """Margin of gold over the output that has the labels of ``y`` where ``taken``, else gold's.
+        """
+        return 0.0
+
+    def pull_mixed(self, x, y, taken, coef, mu):
+        """Add ``coef`` times (gold minus that output) to ``mu``."""
 
 
 @interface
@@ -130,16 +226,39 @@ class Loss:
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
-    @required
+    @python_only
+    def needs(self):
+        """Names of the searches a structure must offer for this loss."""
+        return ()
+
+    @python_only
+    def depth(self):
+        """How many candidates it looks at."""
+        return 1
+
+    @python_only
+    def notes(self, places):
+        """Scratch space for outputs of so many positions."""
+        return 0
+
     def value(self, z):
         """Loss at margin ``z``."""
+        return max(0.0, 1.0 - z)
 
-    @required
     def slope(self, z):
         """Minus the derivative at ``z``: the force with which hope and fear are pulled apart."""
+        return 1.0 if z < 1.0 else 0.0
+
+    def content(self):
+        """Whether there is no force at any positive margin, so that rivals need not be found."""
+        return False
 
     def subgradient(self, structure, x, work):
-        z = structure.margin(x, work.theta, work.y)
+        """Fill ``work.mu``, ``work.loss`` and ``work.gap``; 0 where there is no force, else 1."""
+        if self.content():
+            z = structure.violation(x, work.theta, work.y)
+        else:
+            z = structure.margin(x, work.theta, work.y)
         importance = float(x.data.weights[x.i])
         slope = importance * self.slope(z)
         work.gap[0] = z
@@ -173,6 +292,10 @@ class Rule:
     @required
     def init(self, n, dtype):
         """State for ``n`` coordinates: arrays in a NamedTuple, with a float64 ``clock`` of 3."""
+
+    def additive(self):
+        """Whether two moves of one coordinate in one tick equal one move by their sum."""
+        return True
 
     @required
     def reading(self, state):

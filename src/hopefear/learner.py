@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from hopefear import __version__
 from hopefear.errors import CombinationError
@@ -77,9 +80,11 @@ def check_part(part: Any) -> None:
     """
     name = type(part).__name__
     for key, value in part._asdict().items():
+        if hasattr(value, "fault"):
+            check_part(value)
         if isinstance(value, float) and not value >= 0.0:
             raise CombinationError(f"{name}: {key} must not be negative or NaN, but is {value!r}")
-        if value == math.inf and (name, key) not in _MAY_BE_INFINITE:
+        if isinstance(value, float) and value == math.inf and (name, key) not in _MAY_BE_INFINITE:
             raise CombinationError(f"{name}: {key} must be finite")
         if isinstance(value, int) and not -(2**31) <= value < 2**31:
             raise CombinationError(f"{name}: {key} must lie within 32 bits, but is {value}")
@@ -91,11 +96,25 @@ def describe(part: Any, defaults: bool = True) -> str:
     """``name(field=value, ...)`` of a component, as signatures write it."""
     plain = type(part)._field_defaults
     fields = [
-        f"{name}={_short(value)}"
+        f"{name}={shown}"
         for name, value in part._asdict().items()
-        if defaults or value != plain.get(name)
+        if (defaults or value != plain.get(name))
+        and (shown := _short(named(type(part), name, value)))
     ]
     return part_name(type(part)) + (f"({','.join(fields)})" if fields else "")
+
+
+def named(cls: type, key: str, value: Any) -> Any:
+    """A parameter as people write it: choices by name, parts by theirs.
+
+    >>> from hopefear.losses.swvp import SWVP
+    >>> named(SWVP, "approach", 1)
+    'balanced'
+    """
+    choices = getattr(cls, "choices", {}).get(key)
+    if choices is not None:
+        return choices[value]
+    return part_name(type(value)) if hasattr(value, "fault") else value
 
 
 def part_name(cls: type) -> str:
@@ -106,8 +125,12 @@ def part_name(cls: type) -> str:
     >>> part_name(SquaredHinge), part_name(AdaGradRDA)
     ('squared-hinge', 'adagrad-rda')
     """
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__.replace("AdaGrad", "Adagrad")).lower()
+    name = cls.__name__.replace("AdaGrad", "Adagrad").replace("NBest", "Nbest")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, tuple):  # arrays: what they hold, in a few letters
+        content = b"".join(np.asarray(array).tobytes() for array in value)
+        return hashlib.sha256(content).hexdigest()[:8] if content else ""
     return f"{value:.10g}" if isinstance(value, float) else str(value).lower()

@@ -36,3 +36,6 @@ class Perceptron(NamedTuple):
 
     def slope(self, z):
         return self.force if z <= 0.0 else 0.0
+
+    def content(self):
+        return True

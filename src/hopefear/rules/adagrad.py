@@ -54,6 +54,9 @@ class AdaGrad(NamedTuple):
     def init(self, n, dtype):
         return AdaGradState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 
+    def additive(self):
+        return False  # squares of the direction are remembered
+
     def reading(self, state):
         real = state.cells.dtype.type
         return Stretched(state.cells, real(state.clock[DROP]), real(self.rate), real(self.eps))

@@ -54,6 +54,9 @@ class AROW(NamedTuple):
     def init(self, n, dtype):
         return AROWState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
 
+    def additive(self):
+        return False  # squares of the direction are remembered
+
     def reading(self, state):
         return Plain(state.w)
 

@@ -64,6 +64,9 @@ class FTRL(NamedTuple):
     def init(self, n, dtype):
         return FTRLState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
 
+    def additive(self):
+        return False  # squares of the direction are remembered
+
     def reading(self, state):
         return FirstOfCell(state.cells)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.component import component
-from hopefear.example import announce_row, fetch_row
+from hopefear.example import announce_row, class_workspace, fetch_row
 from hopefear.interfaces import Structure
 
 
@@ -38,6 +38,9 @@ class Binary(NamedTuple):
 
     def n_labels(self):
         return 2
+
+    def workspace(self, data, loss, dtype):
+        return class_workspace(1, loss)
 
     def entries(self, data, order):
         sizes = data.indptr[order + 1] - data.indptr[order] + 1

@@ -44,6 +44,9 @@ class Mover(NamedTuple):
     a: float
     b: float
 
+    def additive(self):
+        return self.rule.additive()
+
     def put(self, j, g):
         m0, r0, f0 = self.rule.line(self.state, j)
         self.rule.move(self.state, j, g, self.a, self.b)

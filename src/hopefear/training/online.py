@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.accounts import Account, start_afresh
-from hopefear.errors import HopefearError
+from hopefear.errors import CombinationError, HopefearError
 from hopefear.example import Workspace
 from hopefear.learner import Learner, describe
 from hopefear.readouts.averaged import Averaged
@@ -71,16 +71,23 @@ class OnlineTrainer:
         self.state = learner.rule.init(self.n, dtype)
         self.memory = learner.readout.init_memory(self.n, max(_WINDOW, self.n // 64))
         self.tally = Tally(np.zeros(5, np.int64), np.zeros(1))
-        parts = structure.n_parts()
-        self._work = Workspace(
-            np.zeros(parts), np.zeros(parts), np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
-        )
+        self._dtype = dtype
+        self._work: Workspace | None = None
+        self._prepared_for: Any = None
+        if missing := sorted(set(learner.loss.needs()) - set(structure.offers())):
+            raise CombinationError(
+                f"the loss {describe(learner.loss)} needs {', '.join(missing)}, which "
+                f"{type(structure).__name__} does not offer"
+            )
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
         """Learn from the rows named by ``order``; ``outcome`` takes a byte per example."""
         learner = self.learner
         if outcome is None:
             outcome = np.empty(order.size, np.uint8)
+        if data is not self._prepared_for:
+            self._work = self.structure.workspace(data, learner.loss, self._dtype)
+            self._prepared_for = data
         done = 0
         while done < order.size:
             self.memory = _with_room(

@@ -1,4 +1,4 @@
-"""Published learners by name: compositions with defaults, no mathematics of their own."""
+"""What a recipe is: parts of a learner, and defaults that work."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hopefear.errors import HopefearError
-from hopefear.learner import Learner, part_name
+from hopefear.learner import Learner, named, part_name
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
+from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
+from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.prediction_hinge import PredictionHinge
+from hopefear.losses.ramp import Ramp
+from hopefear.losses.sapo import SAPO
 from hopefear.losses.squared_hinge import SquaredHinge
+from hopefear.losses.structured_hinge import StructuredHinge
+from hopefear.losses.swvp import SWVP
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
@@ -29,7 +36,24 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
 
-LOSSES = {part_name(c): c for c in (Perceptron, Hinge, SquaredHinge, Logistic, Exponential, Linear)}
+LOSSES = {
+    part_name(c): c
+    for c in (
+        Perceptron,
+        Hinge,
+        SquaredHinge,
+        Logistic,
+        Exponential,
+        Linear,
+        StructuredHinge,
+        PredictionHinge,
+        NBestMIRA,
+        SAPO,
+        Log,
+        SWVP,
+        Ramp,
+    )
+}
 RULES = {
     part_name(c): c
     for c in (
@@ -90,12 +114,15 @@ class Recipe:
             "on": self.on,
         }
         for part in (self.loss, self.rule, self.readout):
-            values |= part._field_defaults  # type: ignore[attr-defined]
+            values |= {k: named(part, k, v) for k, v in _open_fields(part).items()}
         values |= self.defaults
         if self.auto is not None:
             values["rate"] = "auto"
-        for hidden in ("unused", "period"):
-            values.pop(hidden, None)
+        if "lam" in self.defaults:
+            values["penalty"] = "l2"
+            values.pop("l1", None)
+            values.pop("l2", None)
+        values.pop("period", None)
         return values
 
     def build(self, scale: Scale = Scale(), **params: Any) -> Learner:  # noqa: B008 - frozen
@@ -103,6 +130,7 @@ class Recipe:
 
         Examples
         --------
+        >>> from hopefear.recipes import RECIPES
         >>> RECIPES["vrda"].build(loss="logistic", l1=1e-4, rate=1).signature()[:58]
         'loss:logistic(base=2.718281828)|rule:rda(rate=1,l1=0.0001,'
         """
@@ -110,177 +138,83 @@ class Recipe:
         loss = _choose("loss", LOSSES, params.pop("loss", None), self.loss)
         readout = _choose("readout", READOUTS, params.pop("readout", None), self.readout)
         on = str(params.pop("on", self.on))
-        rule: Any = self.rule
-        known = [
-            {k: v for k, v in c._field_defaults.items() if k != "unused"}
-            for c in (loss, rule, readout)
-        ]
+        known = [_open_fields(c) for c in (loss, self.rule, readout)]
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
+        values |= self._penalty(params, scale)
         values |= params
         for key in values:
             if not any(key in part for part in known):
-                raise HopefearError(_unknown(self.name, key, [*self.parameters(), *loss._fields]))
+                raise HopefearError(unknown(self.name, key, [*self.parameters(), *loss._fields]))
         if "period" in known[1]:
             values.setdefault("period", scale.n)
         if values.get("rate", "auto" if self.auto else None) == "auto":
             if self.auto is None:
                 raise HopefearError(f"{self.name} has no automatic rate; give a number")
             values["rate"] = self.auto(scale)
-        made = [
-            cls(**{k: _number(k, v, part[k]) for k, v in values.items() if k in part})
-            for cls, part in zip((loss, rule, readout), known, strict=True)
+        parts = [
+            cls(**{k: _value(cls, k, v, part[k]) for k, v in values.items() if k in part})
+            for cls, part in zip((loss, self.rule, readout), known, strict=True)
         ]
-        return Learner(made[0], made[1], made[2], on)
+        return Learner(parts[0], parts[1], parts[2], on)
+
+    def _penalty(self, params: dict[str, Any], scale: Scale) -> dict[str, Any]:
+        """What ``lam`` means for one step: ``lam / n`` times the gradient of R (SAPO, eq. 5).
+
+        R is the squared length of the weights (L2) or the sum of their sizes (L1).
+        """
+        if "lam" not in self.defaults:
+            return {}
+        given = {"lam", "penalty"} & set(params)
+        if {"l1", "l2"} & set(params):
+            if given:
+                raise HopefearError(f"{self.name}: give either l1 and l2, or lam and penalty")
+            return {}
+        lam = _number("lam", params.pop("lam", self.defaults["lam"]), 1.0)
+        penalty = str(params.pop("penalty", "l2"))
+        if penalty not in ("l1", "l2"):
+            raise HopefearError(f"{self.name}: penalty is l1 or l2, not {penalty!r}")
+        return {penalty: lam / scale.n * (2.0 if penalty == "l2" else 1.0)}
 
 
-def _recipe(name: str, summary: str, *parts: Any, auto: Any = None, **defaults: Any) -> Recipe:
+def _open_fields(part: Any) -> dict[str, Any]:
+    """Parameters of a component that people may set, with their defaults."""
+    return {k: v for k, v in part._field_defaults.items() if k != "unused"}
+
+
+def made(name: str, summary: str, *parts: Any, auto: Any = None, **defaults: Any) -> Recipe:
+    """A recipe, in the order people say it: loss, rule, readout, when."""
     loss, rule, readout, on = parts
     return Recipe(name, summary, loss, rule, readout, on, defaults, auto)
-
-
-RECIPES = {
-    recipe.name: recipe
-    for recipe in (
-        _recipe(
-            "perceptron",
-            "averaged perceptron (Freund and Schapire, 1999; Collins, 2002)",
-            Perceptron,
-            SGD,
-            Averaged,
-            "mistakes",
-        ),
-        _recipe(
-            "sgd",
-            "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            Logistic,
-            SGD,
-            Last,
-            "every",
-            power=0.5,
-            l2=1e-6,
-            auto=lambda s: 50.0 / s.square,
-        ),
-        _recipe(
-            "pa",
-            "passive-aggressive; variant 0, 1 (PA-I) or 2 (PA-II) (Crammer et al., 2006)",
-            Hinge,
-            PassiveAggressive,
-            Averaged,
-            "every",
-        ),
-        _recipe(
-            "adagrad",
-            "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            Logistic,
-            AdaGrad,
-            Last,
-            "every",
-            rate=0.5,
-        ),
-        _recipe(
-            "adagrad-rda",
-            "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
-            Logistic,
-            AdaGradRDA,
-            Last,
-            "every",
-            rate=0.5,
-            l1=1e-6,
-        ),
-        _recipe(
-            "rda",
-            "regularized dual averaging with L1 (Xiao, 2010)",
-            Logistic,
-            RDA,
-            Last,
-            "every",
-            l1=1e-5,
-            auto=lambda s: 100.0 / s.square,
-        ),
-        _recipe(
-            "vrda",
-            "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
-            Hinge,
-            RDA,
-            Averaged,
-            "mistakes",
-            l1=1e-6,
-            auto=lambda s: 100.0 / s.square,
-        ),
-        _recipe(
-            "tg",
-            "truncated gradient (Langford et al., 2009)",
-            Logistic,
-            TruncatedGradient,
-            Last,
-            "every",
-            gravity=1e-6,
-            power=0.5,
-            auto=lambda s: 50.0 / s.square,
-        ),
-        _recipe(
-            "fobos",
-            "forward-backward splitting (Duchi and Singer, 2009)",
-            Logistic,
-            FOBOS,
-            Last,
-            "every",
-            l1=1e-6,
-            auto=lambda s: 50.0 / s.square,
-        ),
-        _recipe(
-            "ftrl",
-            "FTRL-proximal (McMahan et al., 2013)",
-            Logistic,
-            FTRL,
-            Last,
-            "every",
-            rate=1.0,
-            l1=0.0,
-        ),
-        _recipe(
-            "cw",
-            "confidence-weighted, variance form (Dredze et al., 2008)",
-            Linear,
-            ConfidenceWeighted,
-            Last,
-            "every",
-        ),
-        _recipe(
-            "arow",
-            "adaptive regularisation of weights (Crammer et al., 2009)",
-            Hinge,
-            AROW,
-            Last,
-            "every",
-        ),
-    )
-}
-
-
-def recipe(name: str) -> Recipe:
-    """The recipe of that name.
-
-    >>> recipe("arow").rule.__name__
-    'AROW'
-    """
-    if name not in RECIPES:
-        raise HopefearError(_unknown("hopefear", name, list(RECIPES), "learner"))
-    return RECIPES[name]
 
 
 def _choose(what: str, table: Mapping[str, type], name: Any, default: type) -> Any:
     if name is None:
         return default
     if name not in table:
-        raise HopefearError(_unknown("hopefear", str(name), list(table), what))
+        raise HopefearError(unknown("hopefear", str(name), list(table), what))
     return table[name]
 
 
-def _unknown(owner: str, name: str, known: list[str], what: str = "parameter") -> str:
+def unknown(owner: str, name: str, known: list[str], what: str = "parameter") -> str:
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(set(known)))}"
     return f"{owner} has no {what} {name!r}; {hint}"
+
+
+def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
+    """A parameter in the type of its default; names of choices become their positions."""
+    choices = getattr(cls, "choices", {}).get(key)
+    if choices is not None and not isinstance(value, int):
+        if value not in choices:
+            raise HopefearError(f"{key} is one of {', '.join(choices)}, not {value!r}")
+        return choices.index(value)
+    if isinstance(like, tuple):  # a cost, or sets of positions
+        if value == part_name(type(like)):
+            return like
+        if not isinstance(value, tuple):
+            raise HopefearError(f"{key} must be {part_name(type(like))} or an object, not {value!r}")
+        return value
+    return _number(key, value, like)
 
 
 def _number(key: str, value: Any, like: Any) -> Any:

@@ -1,0 +1,1 @@
+"""The two linear maps of label chains: attributes to scores, and directions back to attributes."""

@@ -1,0 +1,49 @@
+"""Log loss over all outputs: the conditional random field (Lafferty et al., 2001)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.interfaces import Loss
+
+
+@component(Loss)
+class Log(NamedTuple):
+    """Minus the log probability of gold among all outputs.
+
+    ``log sum_y exp(score_y) - score_gold``, with gold minus expectation for a direction
+
+    Parameters
+    ----------
+    force : float
+        Factor on the loss; only scales the steps of additive rules.
+
+    Examples
+    --------
+    >>> Log().needs()
+    ('expectation',)
+    """
+
+    force: float = 1.0
+
+    def fault(self):
+        return "" if self.force > 0.0 else "force must be above zero"
+
+    def needs(self):
+        return ("expectation",)
+
+    def subgradient(self, structure, x, work):
+        coef = self.force * np.float64(x.data.weights[x.i])
+        value = structure.expect(x, work.theta, coef, work.mu)
+        work.loss[0] = coef * value
+        if value < 0.6:  # gold has over half of the probability, so nothing beats it
+            work.gap[0] = 1.0
+        elif math.isfinite(value):
+            work.gap[0] = structure.violation(x, work.theta, work.y)
+        else:
+            work.gap[0] = value
+        return 1 if coef > 0.0 else 0

@@ -1,0 +1,48 @@
+"""Ramp loss: the most feared output against the most hoped for (Gimpel and Smith, 2012)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.costs.hamming import Hamming
+from hopefear.interfaces import Loss
+
+
+@component(Loss)
+class Ramp(NamedTuple):
+    """From fear to hope, where gold itself may be out of reach.
+
+    ``max_y (score_y + cost_y) - max_y (score_y - cost_y)``
+
+    Parameters
+    ----------
+    cost : Cost
+        Price of an output.
+
+    Examples
+    --------
+    >>> Ramp().needs()
+    ('cost',)
+    """
+
+    cost: Any = Hamming()
+
+    def needs(self):
+        return ("cost",)
+
+    def notes(self, places):
+        return np.zeros(places, np.int32)
+
+    def subgradient(self, structure, x, work):
+        importance, hoped = np.float64(x.data.weights[x.i]), work.pad
+        z, price = structure.fear(x, work.theta, self.cost, work.y)
+        up, better = structure.hope(x, work.theta, self.cost, hoped)
+        work.loss[0] = importance * (price - z + better + up)
+        structure.clear(x, work.mu)
+        structure.pull(x, work.y, importance, work.mu)
+        structure.pull(x, hoped, -importance, work.mu)
+        work.gap[0] = structure.violation(x, work.theta, work.y)
+        return 1 if work.loss[0] > 0.0 else 0

@@ -1,0 +1,74 @@
+"""SAPO: probabilities over the n best outputs (Sun, Ma, Zhang and Ren), Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.interfaces import Loss
+
+
+@component(Loss)
+class SAPO(NamedTuple):
+    """Gold against the n best outputs, each by its probability among them.
+
+    ``log sum_k exp(score_k - score_gold)``; ``P_k = exp(score_k) / sum over the n`` (eq. 1), and the
+    direction is gold minus the mean of the n under P (eqs. 3 and 4)
+
+    With n = 1 the direction is the perceptron's, with all outputs it is the CRF's. As in Algorithm
+    1 gold is not added to the n where it is missing.
+
+    Parameters
+    ----------
+    n : int
+        Outputs to look at. More come closer to the CRF and cost more; the paper finds 5 or 10
+        enough.
+    ratio : float
+        Stop the search at an output this many times less probable than the best; 0 never stops.
+        The authors' program stops at 20.
+
+    Examples
+    --------
+    >>> SAPO(n=10).depth()
+    10
+    """
+
+    n: int = 5
+    ratio: float = 0.0
+
+    def fault(self):
+        return "" if self.n >= 1 else "n must be at least 1"
+
+    def needs(self):
+        return ("nbest",)
+
+    def depth(self):
+        return self.n
+
+    def notes(self, places):
+        return np.zeros(self.n)
+
+    def subgradient(self, structure, x, work):
+        share, importance = work.pad, np.float64(x.data.weights[x.i])
+        count = structure.candidates(x, work.theta, self.n, self.ratio)
+        for k in range(count):
+            share[k] = -structure.lead(x, work.theta, structure.candidate(x, work.theta, k))
+        first, total = share[0], 0.0
+        wins = structure.right(x, structure.candidate(x, work.theta, 0))
+        work.gap[0] = -first
+        if wins:
+            work.gap[0] = -share[1] if count > 1 and share[1] < 0.0 else 1.0
+        for k in range(count):
+            share[k] = math.exp(share[k] - first)
+            total += share[k]
+        work.loss[0] = importance * (first + math.log(total))
+        if importance == 0.0 or (wins and count == 1):
+            return 0
+        structure.clear(x, work.mu)
+        for k in range(count):
+            y = structure.candidate(x, work.theta, k)
+            structure.pull(x, y, importance * share[k] / total, work.mu)
+        return 1

@@ -1,0 +1,50 @@
+"""Structured hinge: margins in proportion to the cost (Taskar et al., 2003)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.costs.hamming import Hamming
+from hopefear.interfaces import Loss
+
+
+@component(Loss)
+class StructuredHinge(NamedTuple):
+    """How much the most feared output breaks the margin that its cost asks for.
+
+    ``max_y cost(y) - (score_gold - score_y)``
+
+    Parameters
+    ----------
+    cost : Cost
+        Price of an output; decomposes over positions, so the search is exact.
+
+    Examples
+    --------
+    >>> StructuredHinge(Hamming(0.5)).cost.each
+    0.5
+    """
+
+    cost: Any = Hamming()
+
+    def needs(self):
+        return ("cost",)
+
+    def subgradient(self, structure, x, work):
+        importance = np.float64(x.data.weights[x.i])
+        z, price = structure.fear(x, work.theta, self.cost, work.y)
+        work.gap[0] = z
+        work.loss[0] = importance * max(0.0, price - z)
+        if structure.right(x, work.y):
+            work.gap[0] = 1.0
+            return 0
+        if work.loss[0] <= 0.0 and price > 0.0:
+            work.gap[0] = 1.0
+            return 0
+        structure.contrast(x, work.y, importance, work.mu)
+        if z > 0.0:  # what is feared loses; what is predicted may still be wrong
+            work.gap[0] = structure.violation(x, work.theta, work.y)
+        return 1 if importance > 0.0 else 0

@@ -1,0 +1,41 @@
+"""Published learners by name: compositions with defaults, no mathematics of their own."""
+
+from __future__ import annotations
+
+from hopefear.errors import HopefearError
+from hopefear.recipes.base import LOSSES, ON, READOUTS, RULES, Recipe, Scale, unknown
+from hopefear.recipes.chains import CHAIN_RECIPES
+from hopefear.recipes.classes import RECIPES
+
+__all__ = [
+    "CHAIN_RECIPES",
+    "LOSSES",
+    "ON",
+    "READOUTS",
+    "RECIPES",
+    "RULES",
+    "TASKS",
+    "Recipe",
+    "Scale",
+    "recipe",
+]
+
+TASKS = {"classify": RECIPES, "tag": CHAIN_RECIPES}
+
+
+def recipe(name: str, task: str = "classify") -> Recipe:
+    """The recipe of that name for a task.
+
+    >>> recipe("arow").rule.__name__, recipe("sapo", "tag").loss.__name__
+    ('AROW', 'SAPO')
+    """
+    table = TASKS[task]
+    if name in table:
+        return table[name]
+    others = [other for other, recipes in TASKS.items() if name in recipes]
+    if others:
+        raise HopefearError(
+            f"{name} is a learner for the task {' and '.join(others)}, not for {task}; "
+            f"there are {', '.join(table)}"
+        )
+    raise HopefearError(unknown("hopefear", name, list(table), "learner"))
