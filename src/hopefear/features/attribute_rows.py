@@ -1,0 +1,206 @@
+"""Attributes of tokens as text: what Python users hand in, and what CRFsuite files hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.errors import HopefearError
+from hopefear.features.string_table import StringTable
+from hopefear.features.strings import Strings
+
+
+class AttributeRows(NamedTuple):
+    """Sequences of tokens whose attributes are strings, each distinct string kept once.
+
+    Token k has the attributes ``strings.get(i) for i in ids[indptr[k]:indptr[k + 1]]``. Empty
+    ``values`` mean that all of them are 1.
+    """
+
+    starts: np.ndarray  # int64[sequences + 1]
+    indptr: np.ndarray  # int64[tokens + 1]
+    strings: Strings
+    ids: np.ndarray  # int32[nnz]
+    values: np.ndarray  # float32[nnz] or float32[0]
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[Any]]) -> AttributeRows:
+        """Take in what python-crfsuite takes: lists of strings, or dicts, for every token.
+
+        ``{"w": "dog"}`` is the attribute ``w:dog``, ``{"title": True}`` is ``title``, ``{"len":
+        3}`` is ``len`` with the value 3; values in dicts may be dicts, lists and sets, whose names
+        follow behind a colon. An attribute that is False or 0 is left out.
+
+        Parameters
+        ----------
+        sequences : list of lists of tokens
+            A token is a dict, or a list, tuple or set of strings.
+
+        Examples
+        --------
+        >>> rows = AttributeRows.of([[["w=a", "bos"], {"w": "b", "len": 2, "in": {"x": True}}]])
+        >>> [rows.strings.get(i) for i in rows.ids], rows.values.tolist(), rows.indptr.tolist()
+        (['w=a', 'bos', 'w:b', 'len', 'in:x'], [1.0, 1.0, 1.0, 2.0, 1.0], [0, 2, 5])
+        """
+        starts = _offsets(_lengths(sequences))
+        tokens = list(chain.from_iterable(sequences))
+        kinds = set(map(type, tokens))
+        if kinds <= {list, tuple, set, frozenset}:
+            return _of_names(starts, tokens)
+        if kinds == {dict}:
+            try:
+                return _of_pairs(starts, tokens, _offsets(map(len, tokens)), _all_items(tokens))
+            except _NestedError:
+                pass
+        rows = [list(_flat(token, starts, k)) for k, token in enumerate(tokens)]
+        return _of_pairs(starts, tokens, _offsets(map(len, rows)), chain.from_iterable(rows))
+
+    def place(self, entry: int) -> str:
+        """Where an entry stands, in words."""
+        return _place(self.starts, int(np.searchsorted(self.indptr, entry, "right")) - 1)
+
+
+def renamed(
+    starts: np.ndarray,
+    indptr: np.ndarray,
+    ids: np.ndarray,
+    meaning: Sequence[tuple[str, float]],
+) -> AttributeRows:
+    """Rows whose raw entries mean attributes with values; those of value 0 are left out.
+
+    Parameters
+    ----------
+    meaning : sequence of (name, value)
+        What entry ``e`` with ``ids[e] == r`` stands for: ``meaning[r]``.
+    """
+    table = StringTable()
+    names = table.intern(name for name, _ in meaning)
+    numbers = np.fromiter((value for _, value in meaning), np.float32, len(meaning))
+    values = numbers[ids]
+    ids = names[ids]
+    if not (numbers != 0.0).all():
+        kept = values != 0.0
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[indptr]
+        ids, values = ids[kept], values[kept]
+    if (numbers[numbers != 0.0] == 1.0).all():
+        values = np.empty(0, np.float32)
+    return AttributeRows(starts, indptr, table.strings(), ids, values)
+
+
+class _NestedError(Exception):
+    """A value that is no scalar."""
+
+
+def _of_names(starts: np.ndarray, tokens: list[Any]) -> AttributeRows:
+    indptr = _offsets(map(len, tokens))
+    table = StringTable()
+    try:
+        ids = table.intern(chain.from_iterable(tokens))
+    except (TypeError, UnicodeEncodeError):
+        for k, token in enumerate(tokens):
+            for name in token:
+                _checked_name(name, starts, k)
+        raise
+    return AttributeRows(starts, indptr, table.strings(), ids, np.empty(0, np.float32))
+
+
+def _of_pairs(
+    starts: np.ndarray, tokens: list[Any], indptr: np.ndarray, pairs: Iterable[tuple[Any, Any]]
+) -> AttributeRows:
+    """Rows from ``(name, value)`` pairs; the work is done once for each distinct pair."""
+    code: defaultdict[tuple[Any, Any], int] = defaultdict(count().__next__)
+    try:
+        ids = np.fromiter(map(code.__getitem__, pairs), np.int32, int(indptr[-1]))
+    except TypeError:  # not hashable: a nested dict or list, or nonsense
+        raise _NestedError from None
+    meaning = []
+    for raw, (name, value) in enumerate(code):
+        if isinstance(value, frozenset | tuple):
+            raise _NestedError
+        try:
+            meaning.append(_attribute(name, value))
+        except HopefearError as error:
+            token = int(np.searchsorted(indptr, np.argmax(ids == raw), "right")) - 1
+            raise HopefearError(f"{_place(starts, token)}: {error}") from None
+    return renamed(starts, indptr, ids, meaning)
+
+
+def _all_items(tokens: list[dict]) -> Iterator[tuple[Any, Any]]:
+    return chain.from_iterable(map(dict.items, tokens))
+
+
+def _flat(token: Any, starts: np.ndarray, k: int, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """``(name, value)`` of every attribute of a token, at any depth."""
+    if isinstance(token, dict):
+        for name, value in token.items():
+            name = prefix + _checked_name(name, starts, k)
+            if isinstance(value, dict | list | tuple | set | frozenset):
+                yield from _flat(value, starts, k, f"{name}:")
+            else:
+                yield name, value
+    elif isinstance(token, list | tuple | set | frozenset):
+        for name in token:
+            yield prefix + _checked_name(name, starts, k), 1.0
+    else:
+        raise HopefearError(
+            f"{_place(starts, k)}: a token is a dict or a list of strings, not {token!r:.60}"
+        )
+
+
+def _attribute(name: Any, value: Any) -> tuple[str, float]:
+    name = _name(name)
+    if isinstance(value, str):
+        return _name(f"{name}:{value}"), 1.0
+    if not isinstance(value, Real | np.bool_):
+        raise HopefearError(
+            f"the attribute {name!r} needs a string, a number, a truth value, or a dict, list or "
+            f"set of these, not {value!r:.60}"
+        )
+    with np.errstate(over="ignore"):
+        number = np.float32(value)
+    if not np.isfinite(number):
+        raise HopefearError(
+            f"the attribute {name!r} needs a finite number within float32, not {value}"
+        )
+    return name, float(number)
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise HopefearError(f"names of attributes are strings, not {name!r:.60}")
+    if not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name):
+        raise HopefearError(f"the attribute {name!r:.60} is no Unicode text")
+    return name
+
+
+def _checked_name(name: Any, starts: np.ndarray, k: int) -> str:
+    try:
+        return _name(name)
+    except HopefearError as error:
+        raise HopefearError(f"{_place(starts, k)}: {error}") from None
+
+
+def _lengths(sequences: Any) -> list[int]:
+    if isinstance(sequences, str | bytes | dict):
+        raise HopefearError(f"expected a list of sequences of tokens, not {sequences!r:.60}")
+    lengths = []
+    for i, sequence in enumerate(sequences):
+        if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):
+            raise HopefearError(f"sequence {i}: expected a list of tokens, not {sequence!r:.60}")
+        lengths.append(len(sequence))
+    return lengths
+
+
+def _offsets(lengths: Iterable[int]) -> np.ndarray:
+    sizes = np.fromiter(lengths, np.int64)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def _place(starts: np.ndarray, token: int) -> str:
+    sequence = int(np.searchsorted(starts, token, "right")) - 1
+    return f"sequence {sequence}, token {token - int(starts[sequence])}"
