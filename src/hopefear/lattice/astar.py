@@ -42,25 +42,26 @@ def astar(shape, T, scores, space, n, ratio):
         0 keeps all. Smaller stops earlier.
     """
     fill_table(shape, T, scores, space.table)
-    if not _first_path(shape, T, scores, space):
+    totals, split, loss, length = space.totals, space.split, space.loss, space.length
+    totals[0] = _first_path(shape, T, scores, space)
+    split[0] = 0
+    if totals[0] == -np.inf:
         return 0
-    worst = space.totals[0] - math.log(ratio) if ratio > 0.0 else -np.inf
+    worst = totals[0] - math.log(ratio) if ratio > 0.0 else -np.inf
     end = 1
-    for k in range(n):
-        if k == end:
-            return k
-        start = k * space.length
-        split = 0
+    for k in range(n - 1):
+        # Those found are 0 .. k, in order; those waiting are k + 1 .. end - 1, in order.
         if k > 0:
-            split = space.split[k]
             _follow(shape, T, scores, space, k)
-        total = space.totals[k]
-        for t in range(split, T):
-            value = total - space.loss[start + t]
-            if value > -np.inf and value >= worst and k + 1 < n:
-                if end == n and value < space.totals[n - 1]:
-                    continue
+        total = totals[k]
+        for t in range(split[k], T):
+            value = total - loss[k * length + t]
+            if value >= worst and value > -np.inf and (end < n or value >= totals[n - 1]):
                 end = _insert(space, value, k, t, end, n)
+        if end == k + 1:
+            return end
+    if n > 1:
+        _follow(shape, T, scores, space, n - 1)
     return n
 
 
@@ -70,56 +71,65 @@ def rival(shape, T, scores, space, gold, y):
 
     Minus infinity: every other sequence is forbidden.
     """
-    best = viterbi(shape, T, scores, space.table, y)
+    table, row = space.table, space.row
+    best = viterbi(shape, T, scores, table, y)
     for t in range(T):
         if y[t] != gold[t]:
             return best
     if best == -np.inf:
         return best
     loss, place, label = np.inf, 0, 0
+    older, oldest = 0, 0
     for t in range(T):
-        _gather(shape, t, scores, space, y, 0)
-        other = _next_best(shape, space.row, np.int64(y[t]))
-        less = np.float64(space.row[y[t]]) - np.float64(space.row[other])
+        _gather(shape, t, scores.edges, table, row, older, oldest)
+        mine = np.int64(y[t])
+        other = _next_best(shape.labels, row, mine)
+        less = np.float64(row[mine]) - np.float64(row[other])
         # Of two equally good, the earlier one is smaller if its label is.
-        if other != y[t] and (less < loss or (less == loss and label > y[place] and loss < np.inf)):
+        earlier = less == loss and label > y[place] and loss < np.inf
+        if other != mine and (less < loss or earlier):
             loss, place, label = less, t, other
+        older, oldest = mine, older
     if loss == np.inf:
         return -np.inf
     y[place] = label
-    complete(shape, T, scores, space.table, y, 0, place + 1)
+    complete(shape, T, scores, table, y, 0, place + 1)
     return best - loss
 
 
 @register_jitable(forceinline=True)
-def _gather(shape, t, scores, space, y, start):
-    """Values of the labels at ``t`` behind ``y[start:start + t]``, best completions included."""
+def _gather(shape, t, edges, table, row, older, oldest):
+    """Values of the labels at ``t`` behind these two, best completions included."""
     K = contexts(shape)
     if t == 0:
         for c in range(shape.labels):
-            space.row[c] = space.table[c * K]
+            row[c] = table[c * K]
         return
-    oldest = np.int64(y[start + t - 2]) if t > 1 else 0
-    e, s = column(shape, t, np.int64(y[start + t - 1]), oldest)
+    e, s = column(shape, t, older, oldest)
     stride = K * shape.width
     for c in range(shape.labels):
-        space.row[c] = scores.edges[e + c * stride] + space.table[s + c * K]
+        row[c] = edges[e + c * stride] + table[s + c * K]
 
 
 @register_jitable(forceinline=True)
-def _best(shape, row):
-    label = 0
-    for c in range(1, shape.labels):
-        if row[c] > row[label]:
-            label = c
-    return label
+def _two_best(L, row):
+    """The best label, and the second; twice the same where there is only one."""
+    first, second = 0, 0
+    best, next_best = row[0], -np.inf
+    for c in range(1, L):
+        if row[c] > best:
+            second, next_best = first, np.float64(best)
+            first, best = c, row[c]
+        elif row[c] > next_best:
+            second, next_best = c, np.float64(row[c])
+    return first, second
 
 
 @register_jitable(forceinline=True)
-def _next_best(shape, row, label):
+def _next_best(L, row, label):
     """The label behind ``label`` in order of value, then number; ``label`` itself if the last."""
     found = label
-    for c in range(shape.labels):
+    for c in range(L):
         behind = row[c] < row[label] or (row[c] == row[label] and c > label)
         if behind and (found == label or row[c] > row[found]):
             found = c
@@ -127,83 +137,92 @@ def _next_best(shape, row, label):
 
 
 @register_jitable(forceinline=True)
-def _enter(shape, space, place, label):
-    """Put a label at a place of the paths, and the next best beside it."""
-    other = _next_best(shape, space.row, label)
-    space.paths[place] = label
-    space.second[place] = other
-    space.loss[place] = (
-        np.float64(space.row[label]) - np.float64(space.row[other]) if other != label else np.inf
-    )
+def _difference(row, first, second):
+    if first == second:
+        return np.inf
+    return np.float64(row[first]) - np.float64(row[second])
 
 
 @register_jitable
 def _first_path(shape, T, scores, space):
+    edges, table, row = scores.edges, space.table, space.row
+    paths, second, loss = space.paths, space.second, space.loss
+    best = -np.inf
+    older, oldest = 0, 0
     for t in range(T):
-        _gather(shape, t, scores, space, space.paths, 0)
-        label = _best(shape, space.row)
+        _gather(shape, t, edges, table, row, older, oldest)
+        label, other = _two_best(shape.labels, row)
         if t == 0:
-            space.totals[0] = space.row[label]
-            if space.row[label] == -np.inf:
-                return False
-        _enter(shape, space, t, label)
-    return True
+            best = np.float64(row[label])
+            if best == -np.inf:
+                return best
+        paths[t], second[t], loss[t] = label, other, _difference(row, label, other)
+        older, oldest = label, older
+    return best
 
 
 @register_jitable
 def _follow(shape, T, scores, space, k):
     """Write out path ``k``: its parent's labels, its own label, the best completion."""
-    start, model = k * space.length, space.parent[k] * space.length
-    split = np.int64(space.split[k])
+    edges, table, row = scores.edges, space.table, space.row
+    paths, second, loss = space.paths, space.second, space.loss
+    start, model = k * space.length, np.int64(space.parent[k]) * space.length
+    split, label = np.int64(space.split[k]), np.int64(space.label[k])
     for t in range(split):
-        space.paths[start + t] = space.paths[model + t]
-    _gather(shape, split, scores, space, space.paths, start)
-    _enter(shape, space, start + split, np.int64(space.label[k]))
+        paths[start + t] = paths[model + t]
+    older = np.int64(paths[start + split - 1]) if split > 0 else 0
+    oldest = np.int64(paths[start + split - 2]) if split > 1 else 0
+    _gather(shape, split, edges, table, row, older, oldest)
+    other = _next_best(shape.labels, row, label)
+    place = start + split
+    paths[place], second[place], loss[place] = label, other, _difference(row, label, other)
     t = split + 1
     apart = shape.order  # positions until the two paths are in the same state again
     while t < T and apart > 0:
-        _gather(shape, t, scores, space, space.paths, start)
-        _enter(shape, space, start + t, _best(shape, space.row))
-        same = space.paths[start + t] == space.paths[model + t]
-        apart = apart - 1 if same else shape.order
+        older, oldest = label, older
+        _gather(shape, t, edges, table, row, older, oldest)
+        label, other = _two_best(shape.labels, row)
+        place = start + t
+        paths[place], second[place], loss[place] = label, other, _difference(row, label, other)
+        apart = apart - 1 if label == paths[model + t] else shape.order
         t += 1
     for r in range(t, T):
-        space.paths[start + r] = space.paths[model + r]
-        space.second[start + r] = space.second[model + r]
-        space.loss[start + r] = space.loss[model + r]
+        paths[start + r] = paths[model + r]
+        second[start + r] = second[model + r]
+        loss[start + r] = loss[model + r]
 
 
-@register_jitable
-def _insert(space, total, parent, split, end, n):
-    """Queue a sequence among ``k + 1 .. end - 1``, which are in order; returns the new end."""
-    label = space.second[parent * space.length + split]
+@register_jitable(forceinline=True)
+def _insert(space, total, parent, place, end, n):
+    """Queue what leaves ``parent`` at ``place``; returns the new end of the queue."""
+    totals, parents, splits, labels = space.totals, space.parent, space.split, space.label
+    label = space.second[parent * space.length + place]
     if end == n:
-        if not _before(space, total, parent, split, label, n - 1):
+        if total == totals[n - 1] and not _smaller(space, parent, place, label, n - 1):
             return n
         end -= 1
     j = end
-    while j > parent + 1 and _before(space, total, parent, split, label, j - 1):
-        space.totals[j] = space.totals[j - 1]
-        space.parent[j] = space.parent[j - 1]
-        space.split[j] = space.split[j - 1]
-        space.label[j] = space.label[j - 1]
+    while j > parent + 1:
+        if total < totals[j - 1]:
+            break
+        if total == totals[j - 1] and not _smaller(space, parent, place, label, j - 1):
+            break
+        totals[j] = totals[j - 1]
+        parents[j] = parents[j - 1]
+        splits[j] = splits[j - 1]
+        labels[j] = labels[j - 1]
         j -= 1
-    space.totals[j] = total
-    space.parent[j] = parent
-    space.split[j] = split
-    space.label[j] = label
+    totals[j], parents[j], splits[j], labels[j] = total, parent, place, label
     return end + 1
 
 
 @register_jitable
-def _before(space, total, parent, split, label, j):
-    """Whether a sequence stands before number ``j`` of the queue.
+def _smaller(space, parent, split, label, j):
+    """Whether a sequence is lexicographically smaller than number ``j`` of the queue.
 
     Neither lies in the set of the other, so they differ where the first of them leaves its parent,
     if not before: labels behind need not be known.
     """
-    if total != space.totals[j]:
-        return total > space.totals[j]
     other = space.parent[j]
     mine, theirs = parent * space.length, other * space.length
     place = min(split, space.split[j])

@@ -21,49 +21,60 @@ def list_viterbi(shape, T, scores, space, n, ratio):
     As :func:`astar`; ``space`` must be made with ``lists=True``.
     """
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
-    if n == 0:
-        return 0
+    nodes, edges = scores.nodes, scores.edges
+    value, filled, code = space.value, space.filled, space.code
     for t in range(T - 1, -1, -1):
         now, then = (t % 2) * S, (1 - t % 2) * S
         for m in range(L if K > 1 else 1):
             for i in range(L):
                 newest = m if K > 1 else i
                 s = m * W + i
-                node = scores.nodes[t * W + newest]
+                node = nodes[t * W + newest]
                 if t == T - 1:
-                    space.filled[now + s] = 1 if node > -np.inf else 0
-                    space.value[(now + s) * n] = node
+                    filled[now + s] = 1 if node > -np.inf else 0
+                    value[(now + s) * n] = node
                     continue
                 size = 0
                 for c in range(L):
                     u = c * K + m
-                    edge = scores.edges[offset(shape, t + 1) + u * W + i]
-                    size = _merge(space, edge, then + u, (now + s) * n, (t * S + s) * n, size, c, n)
+                    edge = edges[offset(shape, t + 1) + u * W + i]
+                    size = _merge(
+                        value,
+                        code,
+                        filled[then + u],
+                        edge,
+                        (then + u) * n,
+                        (now + s) * n,
+                        (t * S + s) * n,
+                        size,
+                        c,
+                        n,
+                    )
                 for r in range(size):
-                    space.value[(now + s) * n + r] += node
-                space.filled[now + s] = size if node > -np.inf else 0
+                    value[(now + s) * n + r] += node
+                filled[now + s] = size if node > -np.inf else 0
     # The lists of the first labels are merged where those of odd positions lay.
     size = 0
     for c in range(L):
-        size = _merge(space, 0.0, c * K, S * n, T * S * n, size, c, n)
+        size = _merge(value, code, filled[c * K], 0.0, c * K * n, S * n, T * S * n, size, c, n)
     return _write_paths(shape, T, space, n, size, ratio)
 
 
 @register_jitable(forceinline=True)
-def _merge(space, edge, source, values, codes, size, c, n):
-    """Merge the list of state ``source``, reached by label c, into one of ``size`` entries."""
-    for r in range(space.filled[source]):
+def _merge(value, code, more, edge, source, values, codes, size, c, n):
+    """Merge ``more`` entries at ``source``, reached by label c, into a list of ``size``."""
+    for r in range(more):
         # At equal scores the smaller label stays in front, then the smaller rank.
-        v = edge + space.value[source * n + r]
-        if v == -np.inf or (size == n and v <= space.value[values + n - 1]):
+        v = edge + value[source + r]
+        if v == -np.inf or (size == n and v <= value[values + n - 1]):
             break
         j = min(size, n - 1)
-        while j > 0 and v > space.value[values + j - 1]:
-            space.value[values + j] = space.value[values + j - 1]
-            space.code[codes + j] = space.code[codes + j - 1]
+        while j > 0 and v > value[values + j - 1]:
+            value[values + j] = value[values + j - 1]
+            code[codes + j] = code[codes + j - 1]
             j -= 1
-        space.value[values + j] = v
-        space.code[codes + j] = c * n + r
+        value[values + j] = v
+        code[codes + j] = c * n + r
         size = min(size + 1, n)
     return size
 
