@@ -29,12 +29,13 @@ class AttributeRows(NamedTuple):
     values: np.ndarray  # float32[nnz] or float32[0]
 
     @classmethod
-    def of(cls, sequences: Sequence[Sequence[Any]]) -> AttributeRows:
+    def of(cls, sequences: Iterable[Sequence[Any]]) -> AttributeRows:
         """Take in what python-crfsuite takes: lists of strings, or dicts, for every token.
 
         ``{"w": "dog"}`` is the attribute ``w:dog``, ``{"title": True}`` is ``title``, ``{"len":
         3}`` is ``len`` with the value 3; values in dicts may be dicts, lists and sets, whose names
-        follow behind a colon. An attribute that is False or 0 is left out.
+        follow behind a colon. An attribute that is False or 0 is left out. Sets are taken in
+        alphabetical order, as their own differs from run to run.
 
         Parameters
         ----------
@@ -47,10 +48,13 @@ class AttributeRows(NamedTuple):
         >>> [rows.strings.get(i) for i in rows.ids], rows.values.tolist(), rows.indptr.tolist()
         (['w=a', 'bos', 'w:b', 'len', 'in:x'], [1.0, 1.0, 1.0, 2.0, 1.0], [0, 2, 5])
         """
+        if isinstance(sequences, str | bytes | dict):
+            raise HopefearError(f"expected a list of sequences of tokens, not {sequences!r:.60}")
+        sequences = list(sequences)
         starts = _offsets(_lengths(sequences))
         tokens = list(chain.from_iterable(sequences))
         kinds = set(map(type, tokens))
-        if kinds <= {list, tuple, set, frozenset}:
+        if kinds <= {list, tuple}:
             return _of_names(starts, tokens)
         if kinds == {dict}:
             try:
@@ -60,9 +64,9 @@ class AttributeRows(NamedTuple):
         rows = [list(_flat(token, starts, k)) for k, token in enumerate(tokens)]
         return _of_pairs(starts, tokens, _offsets(map(len, rows)), chain.from_iterable(rows))
 
-    def place(self, entry: int) -> str:
-        """Where an entry stands, in words."""
-        return _place(self.starts, int(np.searchsorted(self.indptr, entry, "right")) - 1)
+    def place(self, token: int) -> str:
+        """Where a token stands, in words."""
+        return _place(self.starts, token)
 
 
 def renamed(
@@ -144,7 +148,7 @@ def _flat(token: Any, starts: np.ndarray, k: int, prefix: str = "") -> Iterator[
             else:
                 yield name, value
     elif isinstance(token, list | tuple | set | frozenset):
-        for name in token:
+        for name in sorted(token, key=str) if isinstance(token, set | frozenset) else token:
             yield prefix + _checked_name(name, starts, k), 1.0
     else:
         raise HopefearError(
@@ -185,9 +189,7 @@ def _checked_name(name: Any, starts: np.ndarray, k: int) -> str:
         raise HopefearError(f"{_place(starts, k)}: {error}") from None
 
 
-def _lengths(sequences: Any) -> list[int]:
-    if isinstance(sequences, str | bytes | dict):
-        raise HopefearError(f"expected a list of sequences of tokens, not {sequences!r:.60}")
+def _lengths(sequences: list[Any]) -> list[int]:
     lengths = []
     for i, sequence in enumerate(sequences):
         if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):

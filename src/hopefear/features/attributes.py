@@ -82,10 +82,13 @@ class AttributeFeatures:
             if not values.size:
                 values = np.ones(len(indices), np.float32)
             last[:] = -1
-            indptr, indices, values = _merged(indptr, indices, values, last)
+            with np.errstate(over="ignore"):  # as compiled; checked below
+                indptr, indices, values = _merged(indptr, indices, values, last)
             if not np.isfinite(values).all():
+                e = int(np.argmin(np.isfinite(values)))
                 raise HopefearError(
-                    "the values of a repeated attribute add up to more than float32 holds"
+                    f"{rows.place(int(np.searchsorted(indptr, e, 'right')) - 1)}: the values of "
+                    f"{self.name(indices[e])!r} add up to more than float32 holds"
                 )
         none, nothing = np.empty(0, np.int32), np.empty(0, np.float32)
         return Attributes(indptr, indices, values, np.zeros(1, np.int64), none, nothing)
