@@ -7,6 +7,7 @@ called from compiled code. Higher scores come first, then the lexicographically 
 from hopefear.lattice.astar import astar, rival
 from hopefear.lattice.beam import beam
 from hopefear.lattice.lists import list_viterbi
+from hopefear.lattice.marginals import Forward, log_z, marginals, new_forward
 from hopefear.lattice.shape import (
     Scores,
     Shape,
@@ -22,13 +23,17 @@ from hopefear.lattice.space import Space, new_space
 from hopefear.lattice.viterbi import viterbi
 
 __all__ = [
+    "Forward",
     "Scores",
     "Shape",
     "Space",
     "astar",
     "beam",
     "list_viterbi",
+    "log_z",
+    "marginals",
     "n_tables",
+    "new_forward",
     "new_scores",
     "new_shape",
     "new_space",
