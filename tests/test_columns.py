@@ -58,6 +58,17 @@ def test_blank_lines_comments_and_the_word_hash(tmp_path: Path) -> None:
     assert len(file.sentences) == 2
 
 
+def test_comments_by_decree(tmp_path: Path) -> None:
+    path = saved(tmp_path, b"# of 3\na b c\n")
+    assert [len(read_sentences(path, comments=c).sentences.lines) for c in (None, False, True)] == [
+        2,
+        2,
+        1,
+    ]
+    with pytest.raises(InputError, match=":2: expected 2 columns as in line 1"):
+        read_sentences(saved(tmp_path, b"# x\na b c\n"), comments=False)
+
+
 @pytest.mark.parametrize("mark", [b"", token_lines.BOM])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("tail", [True, False])

@@ -35,6 +35,7 @@ def parse_columns(
     names: Sequence[str] | None = None,
     optional: int = 0,
     marks: Sequence[str] = MARKS,
+    comments: bool | None = None,
 ) -> tuple[Sentences, bytes]:
     """Sentences of a file of columns, and what separates its columns.
 
@@ -52,12 +53,16 @@ def parse_columns(
         So many of the last names may be without a column.
     marks : sequence of str
         Lines that begin with one of these end a sentence and are no tokens.
+    comments : bool, optional
+        Whether every line that begins with ``# `` is a comment, or none is.
     """
     broken = lines.undecodable()
     mark = lines.starting([m.encode() for m in marks])
     words = lines.words()
     boundary = (words == 0) | mark
     comment = lines.starting([b"# "]) | (lines.starting([b"#"]) & (lines.ends - lines.begins == 1))
+    if comments is False:
+        comment[:] = False
     content = ~boundary & ~broken
     if not (content & ~comment).any():
         return lines.sentences((), {}, [], np.zeros(len(lines), bool), boundary), b" "
@@ -68,6 +73,8 @@ def parse_columns(
     chosen = _chosen(lines, names, optional, width, first)
     token = content & (counts == width)
     bad = content & ~token & ~comment
+    if comments:
+        token &= ~comment
     for k in np.flatnonzero(bad).tolist():
         lines.bad(k, f"{_columns(width)} as in line {first + 1}", f"{counts[k]}: {lines.shown(k)}")
     if separator == b"\t":

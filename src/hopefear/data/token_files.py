@@ -50,6 +50,7 @@ def read_sentences(
     columns: Sequence[str] | None = None,
     optional: int = 0,
     skip: Sequence[str] = MARKS,
+    comments: bool | None = None,
     on_error: str = "raise",
     report: ReadReport | None = None,
 ) -> TokenFile:
@@ -57,7 +58,7 @@ def read_sentences(
 
     *Columns* are separated by tabs where the first token has one, else by white space. Every
     token has as many columns as the first; a line that begins with ``# `` and has another number
-    is a comment. Without ``columns`` the first column is ``word``, the last of two or more
+    is a comment, as ``#`` is a word too. Without ``columns`` the first column is ``word``, the last of two or more
     ``label``, the middle one of three ``pos``, and any can be called by its number, from ``"0"``.
 
     *CoNLL-U* has the columns ``id form lemma upos xpos feats head deprel deps misc``, and ``word``
@@ -75,6 +76,9 @@ def read_sentences(
         So many of the last names may be without a column, as labels are in new text.
     skip : sequence of str
         In files of columns, lines that begin so end a sentence and are no tokens.
+    comments : bool, optional
+        In files of columns, whether every line that begins with ``# `` is a comment, or none is,
+        however many columns it has.
     on_error : {"raise", "skip"}
         Stop at the first bad line, or leave out the sentences that hold one.
     report : ReadReport, optional
@@ -100,7 +104,7 @@ def read_sentences(
     if format == "auto":
         format = _guessed(name, lines.text, columns)
     if format == "columns":
-        sentences, separator = parse_columns(lines, columns, optional, skip)
+        sentences, separator = parse_columns(lines, columns, optional, skip, comments)
         return TokenFile(sentences, format, separator, text)
     if columns is not None:
         raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
