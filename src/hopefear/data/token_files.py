@@ -58,8 +58,9 @@ def read_sentences(
 
     *Columns* are separated by tabs where the first token has one, else by white space. Every
     token has as many columns as the first; a line that begins with ``# `` and has another number
-    is a comment, as ``#`` is a word too. Without ``columns`` the first column is ``word``, the last of two or more
-    ``label``, the middle one of three ``pos``, and any can be called by its number, from ``"0"``.
+    is a comment, as ``#`` is a word too. Without ``columns`` the first column is ``word``, the last
+    of two or more ``label``, the middle one of three ``pos``, and any can be called by its number,
+    from ``"0"``.
 
     *CoNLL-U* has the columns ``id form lemma upos xpos feats head deprel deps misc``, and ``word``
     for ``form``. Comments, multiword tokens and empty nodes are no tokens.
