@@ -19,7 +19,7 @@ from hopefear.features.templates.spec import (
     Templates,
 )
 
-_AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
+_AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _ON = {False: ON_LABELS, True: ON_EDGES, "both": ON_BOTH}
 _GROUP_KEYS = ("features", "edges", "when", "optional")
 _FILE_KEYS = ("padding", "templates", "lexicons")
@@ -43,9 +43,8 @@ def parse_toml(
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         match = _AT_LINE.search(str(error))
-        raise InputError(
-            source, int(match.group(1)) if match else 0, f"TOML ({_AT_LINE.sub('', str(error))})"
-        ) from None
+        line = int((match and match.group(1)) or text.count("\n") + 1)
+        raise InputError(source, line, f"TOML ({_AT_LINE.sub('', str(error))})") from None
     lines = _Lines(text)
     _known_keys(content, _FILE_KEYS, source, lines, "a template file")
     padding = content.get("padding", False)

@@ -6,19 +6,21 @@ string of a column, never for every token.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 
 from hopefear.features.templates.spec import View
 
 _RUNS = re.compile(r"(.)\1+", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?\d+([.,:/]\d+)*%?")
+_NUMBER = re.compile(r"[+-]?d+([.,:/]d+)*%?")
 _ROMAN = re.compile(r"M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
-_GREEK = re.compile(
-    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|"
-    "sigma|tau|upsilon|phi|chi|psi|omega",
-    re.IGNORECASE,
+_GREEK_LETTER = (
+    "(?i:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|"
+    "sigma|tau|upsilon|phi|chi|psi|omega)|[\u0391-\u03a9\u03b1-\u03c9]+"
 )
+_GREEK = re.compile(_GREEK_LETTER)
+_HAS_GREEK = re.compile(f"(?:^|-)(?:{_GREEK_LETTER})(?:-|$)")
 
 
 class _Shapes(dict[int, str]):
@@ -74,7 +76,7 @@ def short_shape(text: str) -> str:
     >>> short_shape("McDonald's")
     "XxXx'x"
     """
-    return _RUNS.sub(r"\1", text.translate(_SHAPES))
+    return _without_runs(text.translate(_SHAPES))
 
 
 def length(text: str) -> str:
@@ -107,50 +109,59 @@ def substrings(text: str, low: int, high: int) -> tuple[str, ...]:
     )
 
 
-# Tests of (text, its shape). In a shape every letter is X or x and every digit d.
-CLASSES: dict[str, Callable[[str, str], object]] = {
-    "initial-capital": lambda text, s: s.startswith("X"),
-    "has-capital": lambda text, s: "X" in s,
-    "inner-capital": lambda text, s: "X" in s[1:],
-    "all-capitals": lambda text, s: s and not s.strip("X"),
-    "mixed-case": lambda text, s: "X" in s[1:] and "x" in s,
-    "lower-case": lambda text, s: s and not s.strip("x"),
-    "initial": lambda text, s: s == "X.",
-    "has-digit": lambda text, s: "d" in s,
-    "all-digits": lambda text, s: s and not s.strip("d"),
-    "four-digits": lambda text, s: s == "dddd",
-    "number": lambda text, s: "d" in s and _NUMBER.fullmatch(text),
-    "alphanumeric": lambda text, s: "d" in s and ("X" in s or "x" in s),
-    "has-hyphen": lambda text, s: "-" in s,
-    "has-period": lambda text, s: "." in s,
-    "has-punctuation": lambda text, s: s.strip("Xxd"),
-    "punctuation": lambda text, s: s and not ("X" in s or "x" in s or "d" in s),
-    "roman": lambda text, s: s and not s.strip("X") and _ROMAN.fullmatch(text),
-    "greek": lambda text, s: _is_greek(text),
-    "has-greek": lambda text, s: any(_is_greek(part) for part in text.split("-")),
+# In a shape every letter is X or x and every digit d, so most tests need no more than that.
+_SHAPE_CLASSES: dict[str, Callable[[str], object]] = {
+    "initial-capital": lambda s: s.startswith("X"),
+    "has-capital": lambda s: "X" in s,
+    "inner-capital": lambda s: "X" in s[1:],
+    "all-capitals": lambda s: s and not s.strip("X"),
+    "mixed-case": lambda s: "X" in s[1:] and "x" in s,
+    "lower-case": lambda s: s and not s.strip("x"),
+    "initial": lambda s: s == "X.",
+    "has-digit": lambda s: "d" in s,
+    "all-digits": lambda s: s and not s.strip("d"),
+    "four-digits": lambda s: s == "dddd",
+    "number": _NUMBER.fullmatch,
+    "alphanumeric": lambda s: "d" in s and ("X" in s or "x" in s),
+    "has-hyphen": lambda s: "-" in s,
+    "has-period": lambda s: "." in s,
+    "has-punctuation": lambda s: s.strip("Xxd"),
+    "punctuation": lambda s: s and not ("X" in s or "x" in s or "d" in s),
 }
+_TEXT_CLASSES: dict[str, Callable[[str], object]] = {
+    "roman": lambda text: text and _ROMAN.fullmatch(text),
+    "greek": _GREEK.fullmatch,
+    "has-greek": _HAS_GREEK.search,
+}
+CLASSES = (*_SHAPE_CLASSES, *_TEXT_CLASSES)
 
 
 def classes(text: str) -> tuple[str, ...]:
     """Names of the classes a string belongs to.
 
-    >>> classes("IL-2")
-    ('initial-capital', 'has-capital', 'inner-capital', 'has-digit', 'alphanumeric', 'has-hyphen', \
-'has-punctuation')
+    >>> classes("IL-2")[:4]
+    ('initial-capital', 'has-capital', 'inner-capital', 'has-digit')
     """
-    s = shape(text)
-    return tuple(name for name, test in CLASSES.items() if test(text, s))
+    found = _classes_of_shape(text.translate(_SHAPES))
+    more = tuple(name for name, test in _TEXT_CLASSES.items() if test(text))
+    return found + more if more else found
 
 
 def is_class(text: str, name: str) -> tuple[str, ...]:
     """``yes`` if the string belongs to the class, else nothing."""
-    return ("yes",) if CLASSES[name](text, shape(text)) else ()
+    test = _SHAPE_CLASSES.get(name)
+    holds = test(text.translate(_SHAPES)) if test else _TEXT_CLASSES[name](text)
+    return ("yes",) if holds else ()
 
 
-def _is_greek(text: str) -> bool:
-    if _GREEK.fullmatch(text):
-        return True
-    return bool(text) and all("\u0370" <= c <= "\u03ff" and c.isalpha() for c in text)
+@functools.lru_cache(1 << 14)
+def _without_runs(s: str) -> str:
+    return _RUNS.sub(r"\1", s)
+
+
+@functools.lru_cache(1 << 14)
+def _classes_of_shape(s: str) -> tuple[str, ...]:
+    return tuple(name for name, test in _SHAPE_CLASSES.items() if test(s))
 
 
 # One string of each string, one or none, any number. Arguments: "size", "sizes" or "class".
