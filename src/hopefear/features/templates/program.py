@@ -60,12 +60,12 @@ class Slots:
             dict.fromkeys(t.number.source for t in templates.templates if t.number is not None)
         )
         self.depth = max((abs(term.offset) for term in everything), default=0)
+        self.columns = tuple(dict.fromkeys(source.needs() for source in self.sources))
+        rows = {source: row for row, source in enumerate(self.sources)}
+        self._rows = np.array([rows[source] for source, _ in self.views], np.int64)
+        self._number_rows = np.array([rows[source] for source in self.numbers], np.int64)
+        self._pads = hashes_of([padding_name(-1 - i, self.depth) for i in range(2 * self.depth)])
         self._lexicons = {s: self._lexicon(s) for s in self.sources if s.lexicon}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that are needed."""
-        return tuple(dict.fromkeys(source.needs() for source in self.sources))
 
     def program(self, on: str) -> Program:
         """The templates that fire on ``labels`` or on ``edges``."""
@@ -130,20 +130,18 @@ class Slots:
     def _bound(
         self, tables: list[Any], numbers: list[np.ndarray], starts: np.ndarray, ids: np.ndarray
     ) -> Bound:
-        pads = hashes_of([padding_name(-1 - i, self.depth) for i in range(2 * self.depth)])
-        base, value_ptr, places = [], [], 0
-        rows = 0
+        base, value_ptr, places, rows = [], [], 0, 0
         for table in tables:
             base.append(rows)
             value_ptr.append(table.ptr + places)
             rows += len(table.ptr)
             places += len(table.hashes)
         return Bound(
-            np.array([self.sources.index(source) for source, _ in self.views], np.int64),
+            self._rows,
             np.array(base, np.int64),
             np.concatenate([np.zeros(0, np.int64), *value_ptr]),
-            np.concatenate([np.zeros(0, np.uint64), *(t.hashes for t in tables), pads]),
-            np.array([self.sources.index(source) for source in self.numbers], np.int64),
+            np.concatenate([np.zeros(0, np.uint64), *(t.hashes for t in tables), self._pads]),
+            self._number_rows,
             np.cumsum([0, *map(len, numbers)])[:-1],
             np.concatenate([np.zeros(0, np.float32), *numbers]),
             starts,

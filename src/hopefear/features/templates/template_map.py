@@ -163,7 +163,8 @@ class TemplateFeatures:
 
     def encode(self, sentences: Any) -> Attributes:
         """Attributes of other sentences; those never seen in training are left out."""
-        self.templates.for_columns(list(sentences.columns))
+        if not sentences.columns.keys() >= set(self.needs):
+            self.templates.for_columns(list(sentences.columns))  # says which is missing
         bound = self._slots.bind(sentences)
         rows = self._labels.encode(bound, self._program)
         edges = no_rows()
