@@ -205,8 +205,7 @@ class Structure:
         return True
 
     def mixed(self, x, theta, y, taken):
-        """Margin of gold over the output that has the labels of ``y`` where ``taken``, else gold's.
-        """
+        """Margin of gold over the mixture: labels of ``y`` where ``taken``, else gold's."""
         return 0.0
 
     def pull_mixed(self, x, y, taken, coef, mu):

@@ -128,6 +128,7 @@ class SequenceDataset:
         self.labels = tuple(labels)
         self.features = features
         self.source = source
+        self.mapping = None  # in memory, always
 
     def __len__(self) -> int:
         return len(self.rows.weights)

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from hopefear.errors import ModelError
+from hopefear.features.attributes import AttributeFeatures
 from hopefear.features.hashed import HashedFeatures
 from hopefear.features.identity import IdentityFeatures
 from hopefear.features.interface import FeatureMap
 from hopefear.features.ngrams import NGramFeatures
 from hopefear.features.table import TableFeatures
+from hopefear.features.templates import TemplateFeatures
 
 KINDS: dict[str, type[FeatureMap]] = {
     cls.kind: cls for cls in (IdentityFeatures, TableFeatures, NGramFeatures, HashedFeatures)
 }
+
+TOKEN_KINDS: dict[str, Any] = {cls.kind: cls for cls in (AttributeFeatures, TemplateFeatures)}
 
 
 def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureMap:
@@ -37,9 +41,20 @@ def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> F
     >>> from_parts({"kind": "identity", "size": 3, "named": False}, {}).name(2)
     '2'
     """
+    return _kind(header, KINDS).from_parts(header, arrays)
+
+
+def token_features_from_parts(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> AttributeFeatures | TemplateFeatures:
+    """As :func:`from_parts`, for maps of tokens."""
+    return _kind(header, TOKEN_KINDS).from_parts(header, arrays)
+
+
+def _kind(header: Any, kinds: Mapping[str, Any]) -> Any:
     if not isinstance(header, Mapping):
         raise ModelError(f"feature map: expected a JSON object, found {type(header).__name__}")
     kind = header.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ModelError(f"feature map: expected kind in {sorted(KINDS)}, found {kind!r:.60}")
-    return KINDS[kind].from_parts(header, arrays)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ModelError(f"feature map: expected kind in {sorted(kinds)}, found {kind!r:.60}")
+    return kinds[kind]

@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from numba.extending import register_jitable
 
 from hopefear.component import component

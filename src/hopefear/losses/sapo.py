@@ -15,8 +15,8 @@ from hopefear.interfaces import Loss
 class SAPO(NamedTuple):
     """Gold against the n best outputs, each by its probability among them.
 
-    ``log sum_k exp(score_k - score_gold)``; ``P_k = exp(score_k) / sum over the n`` (eq. 1), and the
-    direction is gold minus the mean of the n under P (eqs. 3 and 4)
+    ``log sum_k exp(score_k - score_gold)``; ``P_k = exp(score_k) / sum over the n`` (eq. 1), and
+    the direction is gold minus the mean of the n under P (eqs. 3 and 4)
 
     With n = 1 the direction is the perceptron's, with all outputs it is the CRF's. As in Algorithm
     1 gold is not added to the n where it is missing.

@@ -148,7 +148,6 @@ class SWVP(NamedTuple):
 @register_jitable
 def mixed_margins(loss, structure, x, work, places):
     """Margins of gold over all m_J that differ from it; returns (how many, size of JJ)."""
-    found = work.pad
     count, sets = 0, places
     if loss.jj == SEGMENTS:
         sets = places * (places + 1) // 2

@@ -47,7 +47,7 @@ class SGD(NamedTuple):
     --------
     >>> rule = SGD(rate=0.5, l1=0.1)
     >>> state = rule.init(2, np.float64)
-    >>> rule.move(state, 0, 1.0, 1.0, 0.0); rule.tick(state, 1)
+    >>> rule.move(state, 0, 1.0, a=0.5, b=0.0); rule.tick(state, 1)
     >>> float(rule.reading(state).at(0))
     0.45
     """
@@ -79,11 +79,14 @@ class SGD(NamedTuple):
     def line(self, state, j):
         return state.m[j], 1.0, 1.0 if self.l1 > 0.0 else 0.0
 
-    def move(self, state, j, g, a, b):
+    def stride(self, structure, x, mu, state, value, margin, importance):
         # The tick that follows multiplies the scale by (1 - rate l2), which must not shorten this
         # step.
         rate = state.clock[RATE]
-        state.m[j] += a * rate * g / (state.clock[SCALE] * (1.0 - rate * self.l2))
+        return rate / (state.clock[SCALE] * (1.0 - rate * self.l2)), 0.0
+
+    def move(self, state, j, g, a, b):
+        state.m[j] += state.m.dtype.type(a) * g
 
     def tick(self, state, t):
         rate = state.clock[RATE]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from hopefear.chains.mu import (
     scatter_edges,
     scatter_nodes,
 )
+from hopefear.chains.searches import AStar
 from hopefear.chains.theta import (
     ChainTheta,
     Limits,
@@ -39,9 +40,6 @@ from hopefear.example import Workspace
 from hopefear.interfaces import Structure
 from hopefear.lattice import (
     Scores,
-    astar,
-    beam,
-    list_viterbi,
     marginals,
     n_tables,
     new_forward,
@@ -51,8 +49,6 @@ from hopefear.lattice import (
     viterbi,
 )
 from hopefear.rows import empty_bag, new_bag
-
-SEARCHES = ("astar", "list", "beam")
 
 
 @component(Structure)
@@ -72,10 +68,8 @@ class Chain(NamedTuple):
         Number of labels.
     order : int
         1: pairs of labels; 2: triples as well.
-    search : int
-        How the n best are found, a position in ``SEARCHES``: exact A*, exact list Viterbi, or beam.
-    beam_width : int
-        Partial outputs a beam keeps.
+    search : Search
+        How the n best are found.
     limits : Limits
         Outputs that are not allowed are never found.
     width : int
@@ -90,8 +84,7 @@ class Chain(NamedTuple):
     edge_attributes: int
     labels: int
     order: int
-    search: int
-    beam_width: int
+    search: Any
     limits: Limits
     width: int
 
@@ -102,8 +95,7 @@ class Chain(NamedTuple):
         labels: int,
         edge_attributes: int = 0,
         order: int = 1,
-        search: str = "astar",
-        beam_width: int = 50,
+        search: Any = None,
         limits: Limits | None = None,
     ) -> Chain:
         """A chain; see the class for the parameters.
@@ -118,8 +110,7 @@ class Chain(NamedTuple):
             edge_attributes,
             labels,
             order,
-            SEARCHES.index(search),
-            beam_width,
+            AStar() if search is None else search,
             no_limits() if limits is None else limits,
             padded_width(labels),
         )
@@ -136,8 +127,8 @@ class Chain(NamedTuple):
         return ("cost", "nbest", "expectation", "places")
 
     def workspace(self, data, loss, dtype):
-        theta = self.search_space(data, loss.depth(), dtype)
-        longest = theta.path.size
+        longest = int(np.diff(data.starts).max(initial=1))
+        theta = self.search_space(longest, loss.depth(), dtype)
         mu = ChainMu(
             np.zeros_like(theta.scores.nodes),
             np.zeros_like(theta.scores.edges),
@@ -152,22 +143,14 @@ class Chain(NamedTuple):
         y = np.zeros(longest, np.int32)
         return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(longest))
 
-    def search_space(self, data, depth, dtype):
-        """What scoring and searching the sequences of ``data`` needs."""
-        longest = int(np.diff(data.starts).max(initial=1))
+    def search_space(self, longest, depth, dtype):
+        """What scoring and searching sequences of so many tokens needs."""
         shape = chain_shape(self)
         edges = np.zeros(n_tables(shape, longest) * table_size(self), dtype)
         return ChainTheta(
             Scores(np.zeros(longest * self.width, dtype), edges),
             Scores(np.zeros(longest * self.width, dtype), edges),
-            new_space(
-                shape,
-                longest,
-                max(2, depth),
-                self.beam_width if self.search == 2 else 0,
-                dtype,
-                lists=self.search == 1,
-            ),
+            new_space(shape, longest, max(2, depth), dtype=dtype, **self.search.room()),
             new_forward(shape, longest),
             np.zeros(longest, np.int32),
         )
@@ -242,12 +225,7 @@ class Chain(NamedTuple):
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
     def candidates(self, x, theta, n, ratio):
-        shape, T = chain_shape(self), length(x)
-        if self.search == 0:
-            return astar(shape, T, theta.scores, theta.space, n, ratio)
-        if self.search == 1:
-            return list_viterbi(shape, T, theta.scores, theta.space, n, ratio)
-        return beam(shape, T, theta.scores, theta.space, n, self.beam_width, ratio)
+        return self.search.find(chain_shape(self), length(x), theta.scores, theta.space, n, ratio)
 
     def candidate(self, x, theta, k):
         longest = theta.path.size

@@ -1,0 +1,307 @@
+"""A trained tagger: chain, weights, feature map and labels; tag, rank, explain, save, load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hopefear import storage
+from hopefear.chains.searches import search_named
+from hopefear.chains.theta import Limits, no_limits
+from hopefear.data.schemes import legal
+from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
+from hopefear.errors import HopefearError, ModelError
+from hopefear.features.parts import token_features_from_parts
+from hopefear.lattice import padded_width
+from hopefear.structures.chain import Chain
+from hopefear.training.decoding import Decoder, Ranked
+from hopefear.training.predictors import LinearPredictor, predictor_from_arrays
+
+Allowed = Sequence[Sequence[Sequence[str] | None]]
+
+
+@dataclass(frozen=True)
+class SequenceModel:
+    """A tagger that can be trusted, inspected and sent to others.
+
+    Parameters
+    ----------
+    predictor : LinearPredictor
+        The weights.
+    labels : tuple of str
+        Label names, in the order of their numbers.
+    features : feature map
+        What attributes mean.
+    order : int
+        1 or 2: how many labels the next one depends on.
+    scheme : str, optional
+        Tag scheme of the labels (``bio``, ``iobes`` ...); outputs follow it. None: any labels.
+    search, beam : str, int
+        How the n best are found.
+    temperature : float
+        Scores are divided by it before they become probabilities.
+    signature : str
+        How the model was made, in one line.
+    about : dict
+        Learner and its parameters, training summary, origin of the data.
+    """
+
+    predictor: LinearPredictor
+    labels: tuple[str, ...]
+    features: Any
+    order: int = 1
+    scheme: str | None = None
+    search: str = "astar"
+    beam: int = 50
+    temperature: float = 1.0
+    signature: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels, by the name that all models have for them."""
+        return self.labels
+
+    @property
+    def nnz(self) -> int:
+        """Number of non-zero weights."""
+        return self.predictor.nnz
+
+    def structure(self, constrained: bool = True, allowed: Any = None) -> Chain:
+        """The chain, with the limits of the scheme and of single tokens."""
+        return chain_of(
+            self.features,
+            self.labels,
+            self.order,
+            search_named(self.search, self.beam),
+            scheme_limits(self.labels, self.scheme if constrained else None, allowed),
+        )
+
+    def decoder(self, constrained: bool = True, allowed: Any = None, n_jobs: int = 1) -> Decoder:
+        """What answers questions about sequences."""
+        structure = self.structure(constrained, allowed)
+        return Decoder(structure, self.predictor.weights, self.temperature, n_jobs)
+
+    def encode(self, sentences: Sentences | Any, column: str | None = None) -> SequenceDataset:
+        """Sequences as this model sees them; ``column`` holds gold labels, where there are any.
+
+        Labels the model does not know get numbers behind its own.
+        """
+        if isinstance(sentences, SequenceDataset):
+            return sentences
+        gold = None if column is None else sentences.columns[column]
+        return encoded(sentences, self.features.encode(sentences), self.labels, gold, self.features)
+
+    def tag(self, sentences: Sentences | SequenceDataset, **how: Any) -> Column:
+        """The best labels of all tokens; see :meth:`decoder` for how."""
+        return Column(self.labels, self.decoder(**how).tags(self.encode(sentences).rows))
+
+    def nbest(self, sentences: Sentences | SequenceDataset, n: int, **how: Any) -> list[Ranked]:
+        """The n best outputs of every sequence: labels, scores, probabilities."""
+        return self.decoder(**how).nbest(self.encode(sentences).rows, n)
+
+    def marginals(self, sentences: Sentences | SequenceDataset, **how: Any) -> np.ndarray:
+        """Probability of every label at every token."""
+        return self.decoder(**how).marginals(self.encode(sentences).rows)
+
+    def weights_of(self, attribute: int) -> np.ndarray:
+        """Weights of one attribute, one a label."""
+        width = padded_width(len(self.labels))
+        return self.predictor.weights[attribute * width : attribute * width + len(self.labels)]
+
+    def transitions(self) -> np.ndarray:
+        """Weights of label pairs: ``[label before, label]``."""
+        width, n = padded_width(len(self.labels)), len(self.labels)
+        start = self.features.size * width
+        table = self.predictor.weights[start : start + width * width].reshape(width, width)
+        return table[:n, :n].T.copy()
+
+    def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
+        """The heaviest attributes of every label, heaviest first."""
+        width = padded_width(len(self.labels))
+        table = self.predictor.weights[: self.features.size * width].reshape(-1, width)
+        found = {}
+        for c, name in enumerate(self.labels):
+            column = table[:, c]
+            order = np.argsort(-column, kind="stable")[:n]
+            found[name] = [
+                (self.features.name(int(a)), float(column[a])) for a in order if column[a] > 0.0
+            ]
+        return found
+
+    def to_bytes(self) -> bytes:
+        """The model file, in memory."""
+        return storage.pack(self._header(), self._arrays(), kind="model", finite=self._finite())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file, atomically; the same model gives the same bytes."""
+        storage.save(path, "model", self._header(), self._arrays(), finite=self._finite())
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview) -> SequenceModel:
+        """The model that :meth:`to_bytes` gave."""
+        return cls.from_file_parts(*storage.unpack(data, kind="model"))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SequenceModel:
+        """Read a model file; any changed byte is refused."""
+        return cls.from_file_parts(*storage.load(path, "model"))
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "task": "tag",
+            "order": self.order,
+            "scheme": self.scheme,
+            "search": self.search,
+            "beam": self.beam,
+            "temperature": self.temperature,
+            "labels": list(self.labels),
+            "features": self.features.to_header(),
+            "signature": self.signature,
+            "about": dict(self.about),
+        }
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            **self.predictor.arrays(),
+            **{f"features.{k}": v for k, v in self.features.arrays().items()},
+        }
+
+    def _finite(self) -> list[str]:
+        return [name for name, array in self._arrays().items() if array.dtype.kind == "f"]
+
+    @classmethod
+    def from_file_parts(
+        cls, header: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> SequenceModel:
+        """A model from what its file holds; nothing in it is trusted."""
+        if header.get("task") != "tag":
+            raise ModelError(f"expected a model for the task 'tag', found {header.get('task')!r}")
+        try:
+            parts = {
+                k.removeprefix("features."): v
+                for k, v in arrays.items()
+                if k.startswith("features.")
+            }
+            scheme = header["scheme"]
+            model = cls(
+                predictor_from_arrays(arrays),
+                tuple(str(name) for name in header["labels"]),
+                token_features_from_parts(header["features"], parts),
+                int(header["order"]),
+                None if scheme is None else str(scheme),
+                str(header["search"]),
+                int(header["beam"]),
+                float(header["temperature"]),
+                str(header["signature"]),
+                dict(header["about"]),
+            )
+            model._check()
+        except (KeyError, TypeError, ValueError, AttributeError, HopefearError) as error:
+            if isinstance(error, ModelError):
+                raise
+            raise ModelError(f"the model's header makes no sense: {error}") from error
+        return model
+
+    def _check(self) -> None:
+        if not isinstance(self.predictor, LinearPredictor):
+            raise ModelError("a tagger needs weights, the file has votes")
+        if self.order not in (1, 2) or not 0.0 < self.temperature < np.inf:
+            raise ModelError("the order must be 1 or 2 and the temperature above zero")
+        n = self.structure().n_coordinates()
+        if self.predictor.weights.size != n or len(set(self.labels)) != len(self.labels):
+            raise ModelError(
+                "the model's parts do not fit together: "
+                f"{self.predictor.weights.size} weights, {n} coordinates"
+            )
+
+
+def chain_of(
+    features: Any, labels: Sequence[str], order: int, search: Any, limits: Limits | None = None
+) -> Chain:
+    """The chain that a feature map and labels make."""
+    if order not in (1, 2):
+        raise HopefearError(f"order must be 1 or 2, not {order!r}")
+    return Chain.new(features.size, len(labels), features.edge_size, order, search, limits)
+
+
+def scheme_limits(labels: Sequence[str], scheme: str | None, allowed: Any = None) -> Limits:
+    """Limits of a tag scheme, and of single tokens.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        All labels.
+    scheme : str, optional
+        Label sequences must be legal in it.
+    allowed : sequence of sequences, optional
+        For every sequence, for every token: the labels it may have, or None for any.
+
+    Examples
+    --------
+    >>> limits = scheme_limits(("O", "B-X", "I-X"), "bio")
+    >>> limits.start[:3].tolist()
+    [0.0, 0.0, -inf]
+    """
+    if scheme is None and allowed is None:
+        return no_limits()
+    width, n = padded_width(len(labels)), len(labels)
+    start, end = np.zeros(width, np.float32), np.zeros(width, np.float32)
+    step = np.zeros((width, width), np.float32)
+    if scheme is not None:
+        rules = legal(labels, scheme)
+        start[:n] = _forbid(rules.start)
+        end[:n] = _forbid(rules.end)
+        step[:n, :n] = _forbid(rules.step).T
+    tokens = np.empty(0, np.float32)
+    if allowed is not None:
+        tokens = _token_limits(labels, allowed, width)
+    return Limits(start, end, step.ravel(), tokens)
+
+
+def _forbid(permitted: np.ndarray) -> np.ndarray:
+    return np.where(permitted, np.float32(0.0), np.float32(-np.inf))
+
+
+def _token_limits(labels: Sequence[str], allowed: Allowed, width: int) -> np.ndarray:
+    number = {name: c for c, name in enumerate(labels)}
+    sets = [one for sequence in allowed for one in sequence]
+    table = np.zeros((len(sets), width), np.float32)
+    for k, one in enumerate(sets):
+        if one is None:
+            continue
+        unknown = [name for name in one if name not in number]
+        if unknown or not one:
+            raise HopefearError(
+                f"allowed labels of token {k + 1}: {unknown or 'none'}; the model has "
+                f"{', '.join(labels)}"
+            )
+        table[k] = -np.inf
+        table[k, [number[name] for name in one]] = 0.0
+    return table.ravel()
+
+
+def encoded(
+    sentences: Any, attributes: Any, labels: Sequence[str], gold: Column | None, features: Any
+) -> SequenceDataset:
+    """A dataset from encoded attributes; unknown labels get numbers behind the others."""
+    names = list(labels)
+    codes = np.full(sentences.starts[-1], -1, np.int32)
+    if gold is not None:
+        number = {name: c for c, name in enumerate(names)}
+        for name in gold.strings:
+            number.setdefault(name, len(number))
+        names = list(number)
+        codes = np.array([number[name] for name in gold.strings], np.int32)[gold.ids]
+    weights = getattr(sentences, "weights", None)
+    rows = TokenRows(
+        sentences.starts,
+        *attributes,
+        codes,
+        np.ones(len(sentences.starts) - 1) if weights is None else weights,
+    )
+    return SequenceDataset(rows, names, features, sentences.source)

@@ -1,0 +1,330 @@
+"""The task ``tag``: from labelled sequences and the name of a learner to a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hopefear.chains.searches import search_named
+from hopefear.data.schemes import detect_scheme
+from hopefear.data.sequences import Column, Sentences, SequenceDataset
+from hopefear.errors import HopefearError, InputError
+from hopefear.features.templates import TemplateFeatures
+from hopefear.learner import Learner, named
+from hopefear.metrics import best_temperature, chunk_scores
+from hopefear.recipes import Scale, recipe
+from hopefear.sequence_model import SequenceModel, chain_of, encoded, scheme_limits
+from hopefear.structures.chain import Chain
+from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.decoding import Decoder
+from hopefear.training.fit import Event, Fit, fit
+from hopefear.training.passes import Passes
+from hopefear.training.predictors import LinearPredictor, Predictor
+from hopefear.training.stopping import Stopping
+
+DEFAULT_LEARNER = "sapo"
+DEFAULT_FEATURES = "chunking"
+CONSTRAINTS = ("predict", "always", "never")
+# Losses whose scores are log probabilities up to a constant: their temperature is 1.
+_PROBABILISTIC = ("Log", "SAPO")
+# Sequences that a temperature is fitted on, at most.
+_FITTED_ON = 2_000
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and how it came about."""
+
+    model: SequenceModel
+    learner: Any
+    fit: Any
+
+
+def dataset(
+    sentences: Sentences,
+    features: str | Any = DEFAULT_FEATURES,
+    column: str = "label",
+    *,
+    min_count: int = 1,
+    hash_bits: int | None = None,
+    keep_names: bool = True,
+) -> SequenceDataset:
+    """Apply templates to labelled sentences and number what they give.
+
+    Parameters
+    ----------
+    sentences : Sentences
+        Training text.
+    features : str or Templates
+        A built-in set (``pos``, ``chunking``, ``ner``, ``bioner``), a template file, or templates.
+    column : str
+        The column that holds the labels.
+    min_count, hash_bits, keep_names
+        As in :meth:`hopefear.features.templates.TemplateFeatures.fit_encode`.
+
+    Examples
+    --------
+    >>> words, tags = Column.of(["the", "cat"]), Column.of(["D", "N"])
+    >>> text = Sentences(np.array([0, 2]), {"word": words, "label": tags})
+    >>> dataset(text, "pos").labels
+    ('D', 'N')
+    """
+    gold = gold_column(sentences, column)
+    inputs = Sentences(
+        sentences.starts,
+        {name: col for name, col in sentences.columns.items() if col is not gold},
+        sentences.source,
+        sentences.lines,
+    )
+    made, attributes = TemplateFeatures.fit_encode(
+        features, inputs, min_count=min_count, hash_bits=hash_bits, keep_names=keep_names
+    )
+    return encoded(sentences, attributes, (), gold, made)
+
+
+def gold_column(sentences: Sentences, column: str) -> Column:
+    """The column that holds the labels."""
+    if column not in sentences.columns:
+        raise HopefearError(
+            f"{sentences.source} has no column {column!r}; there are {', '.join(sentences.columns)}"
+        )
+    return sentences.columns[column]
+
+
+def scheme_of(data: SequenceDataset, scheme: str | None = "auto") -> str | None:
+    """The tag scheme of a dataset's labels; ``"auto"`` looks for one, None means none."""
+    if scheme != "auto":
+        if scheme is not None:
+            scheme_limits(data.labels, scheme)  # refuses labels outside it
+        return scheme
+    return detect_scheme(Column(data.labels, data.rows.labels), data.rows.starts)
+
+
+def train(
+    data: SequenceDataset,
+    learner: str = DEFAULT_LEARNER,
+    params: Mapping[str, Any] | None = None,
+    *,
+    epochs: int = 10,
+    seed: int = 1,
+    shuffle: bool = True,
+    order: int = 1,
+    search: str = "astar",
+    beam: int = 50,
+    scheme: str | None = "auto",
+    constraints: str = "predict",
+    dev: SequenceDataset | None = None,
+    stopping: Stopping | None = None,
+    on_event: Sequence[Callable[[Event], None]] = (),
+    trace: bool = False,
+    checkpoints: Checkpoints | None = None,
+    resume: bool = False,
+    pieces: int = 1,
+    n_jobs: int = 1,
+    dtype: Any = np.float32,
+) -> Trained:
+    """Train a tagger.
+
+    Parameters
+    ----------
+    data : SequenceDataset
+        Sequences with a label on every token.
+    learner, params
+        Name of a recipe and the parameters to replace.
+    epochs, seed, shuffle
+        Passes over the data (iterations of a batch learner), and their order.
+    order : int
+        1: a label depends on the one before; 2: on the two before.
+    search, beam : str, int
+        How the n best are found: ``astar`` and ``list`` exactly, ``beam`` by keeping so many.
+    scheme : str, optional
+        Tag scheme of the labels; ``"auto"`` detects it, None is for labels that are no spans.
+    constraints : {"predict", "always", "never"}
+        When outputs must be legal in the scheme: when tagging, in training too, or never.
+    dev, stopping
+        Held-out data, scored after each pass, and when to stop on it (the best model is kept).
+    on_event, trace, checkpoints, resume, pieces
+        As in :func:`hopefear.training.fit.fit`.
+    n_jobs : int
+        Threads for dev evaluation and batch learners; the model does not depend on it.
+    dtype : numpy dtype
+        Of the weights while they are learned.
+
+    Examples
+    --------
+    >>> words, tags = Column.of(["the", "cat", "a", "dog"]), Column.of(["D", "N", "D", "N"])
+    >>> text = Sentences(np.array([0, 2, 4]), {"word": words, "label": tags})
+    >>> model = train(dataset(text, "pos"), "perceptron", epochs=3).model
+    >>> model.tag(text).texts()
+    ['D', 'N', 'D', 'N']
+    """
+    check(data)
+    if constraints not in CONSTRAINTS:
+        raise HopefearError(f"constraints is one of {', '.join(CONSTRAINTS)}, not {constraints!r}")
+    scheme = scheme_of(data, scheme)
+    kept_scheme = None if constraints == "never" else scheme
+    find = search_named(search, beam)
+    limits = scheme_limits(data.labels, scheme if constraints == "always" else None)
+    structure = chain_of(data.features, data.labels, order, find, limits)
+    tagging_structure = structure._replace(limits=scheme_limits(data.labels, kept_scheme))
+    passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
+    made = recipe(learner, "tag").build(Scale(n=passes.n), **(params or {}))
+    if stopping is not None:
+        stopping.check(score_names(scheme))
+    evaluate = None if dev is None else evaluator(tagging_structure, dev, scheme, n_jobs)
+    signature = made.signature(order=order, search=search, epochs=epochs, seed=seed)
+    identity = {
+        "signature": signature,
+        "data": data.digest,
+        "order": order,
+        "constraints": constraints,
+        "shuffle": shuffle,
+        "pieces": passes.n_pieces,
+        "dev": None if dev is None else dev.digest,
+    }
+    common = {
+        "evaluate": evaluate,
+        "stopping": stopping,
+        "on_event": on_event,
+        "checkpoints": checkpoints,
+        "resume": resume,
+        "identity": identity,
+    }
+    result: Any
+    if isinstance(made, Learner):
+        result = fit(structure, made, passes, epochs=epochs, dtype=dtype, trace=trace, **common)
+    else:
+        result = made.fit(structure, passes.rows, epochs=epochs, n_jobs=n_jobs, **common)
+    temperature = 1.0
+    if needs_temperature(made, result.predictor):
+        held = data if dev is None else dev
+        temperature = fitted_temperature(tagging_structure, result.predictor, held, n_jobs)
+    model = SequenceModel(
+        result.predictor,
+        data.labels,
+        data.features,
+        order,
+        kept_scheme,
+        search,
+        beam,
+        temperature,
+        signature,
+        about(data, learner, made, result, epochs, seed),
+    )
+    return Trained(model, made, result)
+
+
+def check(data: SequenceDataset) -> None:
+    """Training needs sequences, a label on every token, and two different ones."""
+    labels = data.rows.labels
+    if labels.size == 0:
+        raise HopefearError(f"{data.source}: there are no tokens to learn from")
+    if labels.min() < 0:
+        raise HopefearError(
+            f"{data.source}: token {int(np.argmin(labels)) + 1} has no label; every token of the "
+            "training data needs one"
+        )
+    if len(data.labels) < 2:
+        raise HopefearError(
+            f"{data.source}: expected at least two labels, found {data.labels[0]!r} only; there is "
+            "nothing to tell apart"
+        )
+    empty = np.flatnonzero(np.diff(data.rows.starts) == 0)
+    if empty.size:
+        raise InputError(data.source, 0, "tokens", f"none in sequence {int(empty[0]) + 1}")
+
+
+def score_names(scheme: str | None) -> tuple[str, ...]:
+    """Names of the scores that a tagger gets."""
+    spans = ("f1", "precision", "recall")
+    return ("accuracy", "sentence_accuracy", *(spans if scheme is not None else ()))
+
+
+def evaluator(
+    structure: Chain, data: SequenceDataset, scheme: str | None, n_jobs: int = 1
+) -> Callable[[Predictor], dict[str, float]]:
+    """Scores of a predictor on this data."""
+
+    def evaluate(predictor: Predictor) -> dict[str, float]:
+        tags = Decoder(structure, predictor.weights, n_jobs=n_jobs).tags(data.rows)
+        return scores(data, tags, scheme)
+
+    return evaluate
+
+
+def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[str, float]:
+    """Accuracy, and precision, recall and F1 of spans where labels have a scheme, in percent."""
+    reading = "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
+    found = chunk_scores(
+        data.rows.labels, tags, data.rows.starts, labels=data.labels, reading=reading
+    ).as_dict()
+    return {name: found[name] for name in score_names(scheme)}
+
+
+def needs_temperature(learner: Any, predictor: Predictor) -> bool:
+    """Whether scores must be scaled before they can pass for log probabilities."""
+    loss = getattr(learner, "loss", None)
+    return (
+        loss is not None
+        and type(loss).__name__ not in _PROBABILISTIC
+        and isinstance(predictor, LinearPredictor)
+    )
+
+
+def fitted_temperature(
+    structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int = 1
+) -> float:
+    """The temperature at which the labels of some data are most probable.
+
+    Fitted on held-out data where there is any; on training data probabilities come out too sure.
+    """
+    known = len(structure.limits.start) == 0
+    step = max(1, len(data) // _FITTED_ON)
+    rows = data.take(np.arange(0, len(data), step)).rows
+    plain = structure if known else structure._replace(limits=scheme_limits(data.labels, None))
+
+    def log_likelihood(temperature: float) -> float:
+        logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
+        return float(logs[np.isfinite(logs)].sum())
+
+    return float(best_temperature(log_likelihood).value)
+
+
+def about(
+    data: SequenceDataset, name: str, learner: Any, result: Fit, epochs: int, seed: int
+) -> dict[str, Any]:
+    """What goes into the model file about its making; nothing that changes from run to run."""
+    return {
+        "learner": name,
+        "on": getattr(learner, "on", "batch"),
+        "parameters": parameters(learner),
+        "epochs": epochs,
+        "seed": seed,
+        "data": {
+            "source": os.path.basename(data.source),
+            "digest": data.digest,
+            "examples": len(data),
+            "tokens": data.n_tokens,
+            "features": data.features.size,
+            "edge_features": data.features.edge_size,
+        },
+        "training": {"best_epoch": result.best_epoch, "history": result.history},
+    }
+
+
+def parameters(learner: Any) -> dict[str, Any]:
+    """All parameters of a learner, part by part, as JSON."""
+    if not isinstance(learner, Learner):
+        return {"batch": learner.parameters()}
+    return {
+        part: {
+            key: shown if isinstance(shown, str | bool | int) else str(shown)
+            for key, value in getattr(learner, part)._asdict().items()
+            if not isinstance(shown := named(type(getattr(learner, part)), key, value), tuple)
+        }
+        for part in ("loss", "rule", "readout")
+    }

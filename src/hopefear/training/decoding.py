@@ -1,0 +1,241 @@
+"""Searching whole datasets of sequences with fixed weights: tags, n best, probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.chains.layout import chain_shape, length, table_size, tables_used
+from hopefear.chains.theta import no_limits
+from hopefear.component import kernel
+from hopefear.errors import HopefearError
+from hopefear.example import Example, Plain
+from hopefear.lattice import Scores, log_z, marginals, path_score, viterbi
+
+# One sequence is searched at a time, so its space is all that grows with it.
+_MOST_BYTES = 2 << 30
+
+
+class Ranked(NamedTuple):
+    """The n best outputs of one sequence, best first."""
+
+    labels: np.ndarray  # int32[count, T]
+    scores: np.ndarray  # float64[count]
+    probabilities: np.ndarray  # float64[count]: under the whole model
+    shares: np.ndarray  # float64[count]: among these
+
+
+class Decoder:
+    """Weights on a chain, and every question one can ask them.
+
+    Outputs that the limits of the chain forbid are never given, unless a sequence has no other:
+    then it is searched without limits, and counted in ``unlimited``.
+
+    Parameters
+    ----------
+    structure : Chain
+        The chain, with its limits.
+    weights : float32 array
+        One for each coordinate.
+    temperature : float
+        Scores are divided by it before they become probabilities.
+    n_jobs : int
+        Threads. Results do not depend on it.
+    """
+
+    def __init__(
+        self, structure: Any, weights: np.ndarray, temperature: float = 1.0, n_jobs: int = 1
+    ) -> None:
+        self.structure, self.weights, self.temperature = structure, weights, float(temperature)
+        self.n_jobs = max(1, int(n_jobs))
+        self.unlimited = 0
+
+    def tags(self, rows: Any) -> np.ndarray:
+        """The best label of every token (int32)."""
+        out = np.zeros(rows.labels.size, np.int32)
+        scores = np.zeros(rows.weights.size)
+
+        def work(structure, theta, which):
+            tag_all(structure, Plain(self.weights), rows, which, theta, out, scores)
+            return which[~np.isfinite(scores[which])]
+
+        self._everywhere(rows, work, 1)
+        return out
+
+    def nbest(self, rows: Any, n: int) -> list[Ranked]:
+        """The ``n`` best outputs of every sequence, with probabilities."""
+        if n < 1:
+            raise HopefearError(f"n must be at least 1, not {n}")
+        lengths = np.diff(rows.starts)
+        paths = np.zeros(n * rows.labels.size, np.int32)
+        scores, totals = np.zeros((lengths.size, n)), np.zeros(lengths.size)
+        counts = np.zeros(lengths.size, np.int64)
+
+        def work(structure, theta, which):
+            nbest_all(
+                *(structure, Plain(self.weights), rows, which, theta, n, 1.0 / self.temperature),
+                *(paths, scores, totals, counts),
+            )
+            return which[counts[which] == 0]
+
+        self._everywhere(rows, work, n)
+        found = []
+        for i, (count, T) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
+            start = n * int(rows.starts[i])
+            best = scores[i, :count]
+            logs = best / self.temperature
+            within = np.exp(logs - logs[0])
+            found.append(
+                Ranked(
+                    paths[start : start + count * T].reshape(count, T),
+                    best,
+                    np.exp(np.minimum(0.0, logs - totals[i])),
+                    within / within.sum(),
+                )
+            )
+        return found
+
+    def marginals(self, rows: Any) -> np.ndarray:
+        """Probability of every label at every token (float64[tokens, labels])."""
+        return self._marginals(rows)[0]
+
+    def log_likelihoods(self, rows: Any) -> np.ndarray:
+        """Log probability of the labels that ``rows`` has, for every sequence."""
+        return self._marginals(rows)[1]
+
+    def _marginals(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        labels = self.structure.labels
+        out, logs = np.zeros((rows.labels.size, labels)), np.zeros(rows.weights.size)
+        totals = np.zeros(rows.weights.size)
+
+        def work(structure, theta, which):
+            means = Scores(
+                np.zeros_like(theta.scores.nodes, np.float64),
+                np.zeros_like(theta.scores.edges, np.float64),
+            )
+            marginals_all(
+                *(structure, Plain(self.weights), rows, which, theta, 1.0 / self.temperature),
+                *(means, out, logs, totals),
+            )
+            return which[~np.isfinite(totals[which])]
+
+        self._everywhere(rows, work, 1)
+        return out, logs
+
+    def _everywhere(self, rows: Any, work: Callable[..., np.ndarray], depth: int) -> None:
+        """Do ``work`` on all sequences in parallel, and without limits where it must be."""
+
+        def run(structure, which):
+            return work(structure, self._space(rows, structure, which, depth), which)
+
+        blocks = list(_blocks(rows, self.n_jobs))
+        if len(blocks) > 1:
+            with ThreadPoolExecutor(len(blocks)) as pool:
+                failed = list(pool.map(lambda which: run(self.structure, which), blocks))
+        else:
+            failed = [run(self.structure, which) for which in blocks]
+        again = np.concatenate(failed) if failed else np.empty(0, np.int64)
+        if again.size:
+            if self.structure.limits.step.size == 0:
+                raise HopefearError("scores are not finite; the model's weights are unusable")
+            self.unlimited += again.size
+            run(self.structure._replace(limits=no_limits()), again)
+
+    def _space(self, rows: Any, structure: Any, which: np.ndarray, depth: int) -> Any:
+        longest = int(np.diff(rows.starts)[which].max(initial=1))
+        size = bytes_needed(structure, longest, depth)
+        if size > _MOST_BYTES:
+            raise HopefearError(
+                f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "
+                f"the limit is {_MOST_BYTES >> 30} GiB; split it"
+            )
+        return structure.search_space(longest, depth, self.weights.dtype)
+
+
+def bytes_needed(structure: Any, longest: int, depth: int) -> int:
+    """Roughly what searching a sequence of so many tokens takes."""
+    width = structure.width
+    states = width * width if structure.order == 2 else width
+    tables = longest * states * width if structure.edge_attributes else 0
+    keep = structure.search.room()
+    lists = states * depth if keep.get("lists") else 0
+    per_token = 4 * (2 * width + states + lists + keep.get("width", 0)) + 16 * depth + 24 * states
+    return longest * per_token + 16 * tables
+
+
+def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:
+    """Sequences that are not empty, in up to ``n`` blocks of about as many tokens."""
+    which = np.flatnonzero(np.diff(rows.starts) > 0)
+    if which.size == 0:
+        return
+    tokens = rows.starts[which]
+    cuts = np.searchsorted(tokens, np.linspace(0, rows.starts[-1], n + 1)[1:-1])
+    for block in np.split(which, cuts):
+        if block.size:
+            yield block
+
+
+@kernel
+def tag_all(structure, weights, data, which, theta, out, scores):
+    """Best labels of the sequences ``which``."""
+    for i in which:
+        x = Example(data, i)
+        structure.score(x, weights, theta)
+        T, start = length(x), data.starts[i]
+        shape = chain_shape(structure)
+        scores[i] = viterbi(shape, T, theta.scores, theta.space.table, theta.path)
+        for t in range(T):
+            out[start + t] = theta.path[t]
+
+
+@kernel
+def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores, totals, counts):
+    """The ``n`` best of the sequences ``which``, and their log partition sums."""
+    for i in which:
+        x = Example(data, i)
+        structure.score(x, weights, theta)
+        T, start = length(x), n * data.starts[i]
+        count = structure.candidates(x, theta, n, 0.0)
+        counts[i] = count
+        for k in range(count):
+            y = structure.candidate(x, theta, k)
+            scores[i, k] = theta.space.totals[k]
+            for t in range(T):
+                paths[start + k * T + t] = y[t]
+        cool(structure, theta.scores, T, inverse)
+        totals[i] = log_z(chain_shape(structure), T, theta.scores, theta.forward)
+
+
+@kernel
+def marginals_all(structure, weights, data, which, theta, inverse, means, out, logs, totals):
+    """Label probabilities, and the log probability of the labels in the data."""
+    width = structure.width
+    for i in which:
+        x = Example(data, i)
+        structure.score(x, weights, theta)
+        T, start = length(x), data.starts[i]
+        cool(structure, theta.scores, T, inverse)
+        totals[i] = marginals(chain_shape(structure), T, theta.scores, theta.forward, means)
+        known = True
+        for t in range(T):
+            known = known and 0 <= data.labels[start + t] < structure.labels
+            for c in range(out.shape[1]):
+                out[start + t, c] = means.nodes[t * width + c]
+        logs[i] = -math.inf
+        if known:
+            gold = path_score(chain_shape(structure), T, theta.scores, data.labels, start)
+            logs[i] = gold - totals[i]
+
+
+@kernel
+def cool(structure, scores, T, inverse):
+    """Divide scores by the temperature."""
+    if inverse != 1.0:
+        for q in range(T * structure.width):
+            scores.nodes[q] *= inverse
+        for q in range(tables_used(structure, T) * table_size(structure)):
+            scores.edges[q] *= inverse
