@@ -40,6 +40,17 @@ def astar(shape, T, scores, space, n, ratio):
     ratio : float
         Sequences that are more than this many times less probable than the best are left out;
         0 keeps all. Smaller stops earlier.
+
+    Examples
+    --------
+    >>> from hopefear.lattice import new_scores, new_shape, new_space
+    >>> shape = new_shape(2)
+    >>> scores, space = new_scores(shape, 3), new_space(shape, 3, n=2)
+    >>> scores.nodes.reshape(3, 4)[:, 1] = [1, -1, 2]
+    >>> astar(shape, 3, scores, space, 2, 0.0)
+    2
+    >>> space.totals.tolist(), space.paths.reshape(2, 3).tolist()
+    ([3.0, 2.0], [[1, 0, 1], [0, 0, 1]])
     """
     fill_table(shape, T, scores, space.table)
     totals, split, loss, length = space.totals, space.split, space.loss, space.length

@@ -38,10 +38,10 @@ def sum_product(out, o, table, e, stride, x, p, step, count, width):
     out[o : o + width] = total
 
 
-def add_to(out, o, x, p, step, width):
-    """``out[o + i] += x[p + i * step]`` for ``i < width``; ``step`` is 0 or 1."""
+def add_to(out, o, x, p, width):
+    """``out[o + i] += x[p + i]`` for ``i < width``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        out[o : o + width] += x[p : p + width] if step else x[p]
+        out[o : o + width] += x[p : p + width]
 
 
 @overload(max_plus, jit_options={"forceinline": True})
@@ -61,8 +61,8 @@ def _sum_product(out, o, table, e, stride, x, p, step, count, width):
 
 
 @overload(add_to, jit_options={"forceinline": True})
-def _add_to(out, o, x, p, step, width):
-    return lambda out, o, x, p, step, width: _add_to_lanes(out, o, x, p, step, width)
+def _add_to(out, o, x, p, width):
+    return lambda out, o, x, p, width: _add_to_lanes(out, o, x, p, width)
 
 
 def _reduction(start, combine):
@@ -118,20 +118,18 @@ _sum_product_lanes = _reduction(0.0, _more_product)
 
 
 @intrinsic
-def _add_to_lanes(typing_context, out, o, x, p, step, width):
+def _add_to_lanes(typing_context, out, o, x, p, width):
     def generate(context, builder, signature, args):
-        _, o, _, p, step, width = args
+        _, o, _, p, width = args
         out, x = (data(context, builder, signature, args, k) for k in (0, 2))
 
         def group(i, lanes):
-            one = splat(builder, builder.load(builder.gep(x, [p])), lanes)
-            more = load(builder, x, builder.add(p, builder.mul(step, i)), lanes)
-            more = builder.select(builder.icmp_signed("==", step, step.type(0)), one, more)
             place = builder.add(o, i)
+            more = load(builder, x, builder.add(p, i), lanes)
             store(builder, builder.fadd(load(builder, out, place, lanes), more), out, place)
 
         in_groups(builder, width, group)
         return context.get_dummy_value()
 
     whole = types.intp
-    return types.void(out, whole, x, whole, whole, whole), generate
+    return types.void(out, whole, x, whole, whole), generate

@@ -22,7 +22,7 @@ def list_viterbi(shape, T, scores, space, n, ratio):
     """
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
     nodes, edges = scores.nodes, scores.edges
-    value, filled, code = space.value, space.filled, space.code
+    value, filled, code = space.scores, space.filled, space.code
     for t in range(T - 1, -1, -1):
         now, then = (t % 2) * S, (1 - t % 2) * S
         for m in range(L if K > 1 else 1):
@@ -83,7 +83,7 @@ def _merge(value, code, more, edge, source, values, codes, size, c, n):
 def _write_paths(shape, T, space, n, size, ratio):
     K, S = contexts(shape), states(shape)
     for k in range(size):
-        total = np.float64(space.value[S * n + k])
+        total = np.float64(space.scores[S * n + k])
         if ratio > 0.0 and total < space.totals[0] - math.log(ratio) and k > 0:
             return k
         space.totals[k] = total

@@ -83,6 +83,17 @@ def marginals(shape, T, scores, fb, out):
         ``out.nodes[t * W + c]`` becomes P(label c at t); ``out.edges``, laid out as the scores,
         the expected number of uses of every entry. Zero in the padding, and everywhere if no
         sequence is allowed (log Z is then minus infinity).
+
+    Examples
+    --------
+    >>> from hopefear.lattice import new_scores, new_shape
+    >>> shape = new_shape(2)
+    >>> scores, out = new_scores(shape, 3), new_scores(shape, 3)
+    >>> scores.nodes[1] = np.log(3.0)
+    >>> round(float(marginals(shape, 3, scores, new_forward(shape, 3), out)), 4)
+    2.7726
+    >>> out.nodes.reshape(3, 4)[:, :2].tolist()
+    [[0.25, 0.75], [0.5, 0.5], [0.5, 0.5]]
     """
     size = states(shape) * shape.width
     used = (T - 1 if shape.rich else shape.order) * size
@@ -194,13 +205,13 @@ def _backward(shape, T, fb, out):
         scale = 1.0 / z[t]
         for c in range(L):
             p = 0.0
-            for m in range(older):
-                s = c * K + m
+            node = nodes[t * W + c] * scale
+            for s in range(c * K, c * K + older):
                 a = alpha[t * S + s]
                 # What cannot be reached may have any beta, even one that is not finite.
                 b = beta[s] if a > 0.0 else 0.0
                 p += a * b
-                x[t * S + s] = nodes[t * W + c] * b * scale
+                x[t * S + s] = node * b
             out[t * W + c] = p
 
 

@@ -108,14 +108,15 @@ def offset(shape, t):
 def path_score(shape, T, scores, y, start=0):
     """Score of the labels ``y[start:start + T]``, in float64."""
     W, K = shape.width, contexts(shape)
-    total = np.float64(scores.nodes[y[start]])
+    nodes, edges = scores.nodes, scores.edges
+    total = np.float64(nodes[y[start]])
     older, oldest = np.int64(y[start]), 0
     for t in range(1, T):
         label = np.int64(y[start + t])
         # First order knows one earlier label, which is then the oldest.
         u = label * K + (older if K > 1 else 0)
         i = oldest if K > 1 else older
-        total += np.float64(scores.nodes[t * W + label])
-        total += np.float64(scores.edges[offset(shape, t) + u * W + i])
+        total += np.float64(nodes[t * W + label])
+        total += np.float64(edges[offset(shape, t) + u * W + i])
         older, oldest = label, older
     return total

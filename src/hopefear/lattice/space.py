@@ -30,7 +30,7 @@ class Space(NamedTuple):
     grown: np.ndarray  # float64[width * W]: scores with one more label
     heap: np.ndarray  # int32[width]: the best of them, worst first
     code: np.ndarray  # int32[(length + 1) * S * n]: label * n + rank behind a state
-    value: np.ndarray  # float[2 * S * n]: scores of the lists of two positions
+    scores: np.ndarray  # float[2 * S * n]: scores of the lists of two positions
     filled: np.ndarray  # int32[2 * S]: lengths of those lists
 
 
@@ -80,6 +80,6 @@ def new_space(
         grown=np.zeros(width * W),
         heap=np.zeros(width, np.int32),
         code=np.zeros((T_max + 1) * kept, np.int32),
-        value=np.zeros(2 * kept, dtype),
+        scores=np.zeros(2 * kept, dtype),
         filled=np.zeros(2 * S, np.int32),
     )

@@ -18,23 +18,22 @@ from hopefear.lattice.shape import contexts, offset, states
 def fill_table(shape, T, scores, table):
     """Best score from every state on, its own label included: ``table[t * S + state]``."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
+    nodes, edges = scores.nodes, scores.edges
     older = L if K > 1 else 1
-    last = (T - 1) * S
-    for m in range(older if K > 1 else 1):
+    for m in range(older):
+        place = (T - 1) * S + m * W
         for i in range(W):
-            newest = m if K > 1 else i
-            table[last + m * W + i] = scores.nodes[(T - 1) * W + newest]
+            table[place + i] = nodes[(T - 1) * W + (m if K > 1 else i)]
     for t in range(T - 2, -1, -1):
-        edges = offset(shape, t + 1)
+        e, after = offset(shape, t + 1), (t + 1) * S
         for m in range(older):
             place = t * S + m * W
-            max_plus(
-                table, place, scores.edges, edges + m * W, K * W, table, (t + 1) * S + m, K, L, W
-            )
-            if K > 1:
-                add_to(table, place, scores.nodes, t * W + m, 0, W)
+            max_plus(table, place, edges, e + m * W, K * W, table, after + m, K, L, W)
+            if K == 1:
+                add_to(table, place, nodes, t * W, W)
             else:
-                add_to(table, place, scores.nodes, t * W, 1, W)
+                for i in range(L):
+                    table[place + i] += nodes[t * W + m]
 
 
 @register_jitable(forceinline=True)
