@@ -1,0 +1,308 @@
+"""Minimisation by L-BFGS (Liu and Nocedal, 1989) and OWL-QN (Andrew and Gao, 2007).
+
+Both move along minus the gradient times an estimate of the inverse Hessian that the last few steps
+``s`` and changes of the gradient ``y`` imply. The direction is a sum of those vectors and the
+gradient, and its coefficients follow from their inner products alone (Chen, Wang and Zhou, 2014):
+the history is read twice in an iteration, in blocks that fit a cache, instead of four times.
+No BLAS is called, so results do not depend on its number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.errors import HopefearError
+
+Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+_BLOCK = 1 << 14  # coordinates of all vectors of the history at a time
+_LARGE = 1 << 20  # from here on the history is kept in float32: memory counts more than digits
+_DECREASE, _CURVATURE = 1e-4, 0.9  # what the conditions of Wolfe ask for
+_SEARCHES = 30  # evaluations in one line search
+
+
+class Minimum(NamedTuple):
+    """What :func:`minimise` found."""
+
+    w: np.ndarray
+    value: float
+    iterations: int
+    evaluations: int
+    converged: bool
+
+
+class Minimiser:
+    """Minimise ``function(w) + l1 * sum(abs(w))``, one iteration a call.
+
+    Parameters
+    ----------
+    function : callable
+        Value and gradient (a new array) at a float64 vector; smooth, and convex for best results.
+    w0 : array
+        Where to start.
+    l1 : float
+        Weight of the sum of sizes. Above 0 the method is OWL-QN, and weights become exactly 0.
+    memory : int
+        Steps remembered. More means fewer iterations, and two more vectors of memory each.
+
+    Examples
+    --------
+    >>> bowl = Minimiser(lambda w: (float(w @ w), 2.0 * w), np.array([3.0, -4.0]))
+    >>> bowl.step(), bowl.step()
+    (True, False)
+    >>> bowl.value
+    0.0
+    """
+
+    def __init__(self, function: Function, w0: Any, *, l1: float = 0.0, memory: int = 6) -> None:
+        if memory < 1:
+            raise HopefearError(f"memory must be at least 1 step, not {memory}")
+        if not 0.0 <= l1 < math.inf:
+            raise HopefearError(f"l1 must be finite and not negative, but is {l1}")
+        self.function, self.l1, self.memory = function, float(l1), int(memory)
+        self.w = np.array(w0, np.float64)
+        self.iterations = self.evaluations = 0
+        n = self.w.size
+        # Row 2k holds a step, row 2k + 1 the change of the gradient; the oldest are overwritten.
+        self.history = np.zeros((2 * memory, n), np.float32 if n >= _LARGE else np.float64)
+        self.products = np.zeros((2 * memory, 2 * memory))
+        self.kept = 0
+        self.value, self.gradient = self._evaluate(self.w)
+        if not math.isfinite(self.value):
+            raise HopefearError(f"the function is {self.value} where minimisation starts")
+
+    def step(self) -> bool:
+        """One iteration; False when no step makes the value smaller any more."""
+        slope = self._downhill(self.w, self.gradient)
+        steep = norm(slope)
+        if steep == 0.0:
+            return False
+        direction, length = self._direction(slope), 1.0
+        if self.kept == 0:
+            length = 1.0 / steep
+        found = self._search(direction, slope, length)
+        if found is None and self.kept > 0:  # a bad estimate; the gradient itself may still do
+            self.kept = 0
+            found = self._search(-slope, slope, 1.0 / steep)
+        if found is None:
+            return False
+        w, value, gradient = found
+        self._remember(w, gradient)
+        self.w, self.value, self.gradient = w, value, gradient
+        self.iterations += 1
+        return True
+
+    def steepness(self) -> float:
+        """Length of the gradient (with L1, of its shortest subgradient) over that of the weights.
+
+        Lengths of weights below 1 count as 1, as in CRFsuite's test for convergence.
+        """
+        return norm(self._downhill(self.w, self.gradient)) / max(1.0, norm(self.w))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on later."""
+        counts = (self.iterations, self.evaluations, self.kept)
+        return {
+            "w": self.w,
+            "gradient": self.gradient,
+            "history": self.history[: 2 * min(self.kept, self.memory)],
+            "products": self.products,
+            "value": np.array([self.value]),
+            "counts": np.array(counts, np.int64),
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take up what ``arrays`` gave; the function and the memory must be the same."""
+        self.w = np.array(arrays["w"])
+        self.gradient = np.array(arrays["gradient"])
+        self.history[: len(arrays["history"])] = arrays["history"]
+        self.products = np.array(arrays["products"])
+        self.value = float(arrays["value"][0])
+        self.iterations, self.evaluations, self.kept = map(int, arrays["counts"])
+
+    def _evaluate(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        self.evaluations += 1
+        value, gradient = self.function(w)
+        if self.l1 > 0.0:
+            value += self.l1 * float(np.abs(w).sum())
+        return float(value), gradient
+
+    def _downhill(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The gradient, or with L1 the shortest subgradient (Andrew and Gao, eq. 4)."""
+        if self.l1 == 0.0:
+            return gradient
+        at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - self.l1, 0.0)
+        return np.where(w == 0.0, at_zero, gradient + self.l1 * np.sign(w))
+
+    def _direction(self, slope: np.ndarray) -> np.ndarray:
+        if self.kept == 0:
+            return -slope
+        used = 2 * min(self.kept, self.memory)
+        onto = _inner(self.history[:used], slope[None])[:, 0]
+        scale, shares = self._shares(onto, used)
+        direction = np.empty_like(slope)
+        for a in range(0, slope.size, _BLOCK):
+            block = slice(a, a + _BLOCK)
+            sums = np.einsum("k,kj->j", shares, self.history[:used, block].astype(np.float64))
+            np.subtract(sums, scale * slope[block], out=direction[block])
+        if self.l1 > 0.0:  # only where it agrees with the slope: the model is right in one orthant
+            direction[direction * slope >= 0.0] = 0.0
+        return direction
+
+    def _shares(self, onto: np.ndarray, used: int) -> tuple[float, np.ndarray]:
+        """The direction is ``shares @ history - scale * slope``: the two loops, on coefficients."""
+        products = self.products
+        newest = (self.kept - 1) % self.memory
+        order = [(newest - k) % self.memory for k in range(used // 2)]
+        shares = np.zeros(used)
+        alphas = {}
+        for k in order:
+            s, y = 2 * k, 2 * k + 1
+            along = float(np.dot(products[s, :used], shares)) - onto[s]
+            alphas[k] = along / products[s, y]
+            shares[y] -= alphas[k]
+        s, y = 2 * newest, 2 * newest + 1
+        scale = float(products[s, y] / products[y, y])
+        shares *= scale
+        for k in reversed(order):
+            s, y = 2 * k, 2 * k + 1
+            along = float(np.dot(products[y, :used], shares)) - scale * onto[y]
+            shares[s] += alphas[k] - along / products[s, y]
+        return scale, shares
+
+    def _search(self, direction, slope, length) -> tuple[np.ndarray, float, np.ndarray] | None:
+        if self.l1 > 0.0:
+            return self._search_orthant(direction, slope, length)
+        return self._search_line(direction, slope, length)
+
+    def _search_line(self, direction, slope, length):
+        """A step that meets Wolfe's weak conditions, by interpolation within a bracket."""
+        fall = _dot(direction, slope)
+        if not fall < 0.0:
+            return None
+        low, high, best = 0.0, math.inf, None
+        for _ in range(_SEARCHES):
+            w = self.w + length * direction
+            value, gradient = self._evaluate(w)
+            here = _dot(direction, gradient) if math.isfinite(value) else math.inf
+            if not value <= self.value + _DECREASE * length * fall:
+                high = length
+                guess = -0.5 * fall * length**2 / (value - self.value - fall * length)
+            elif here < _CURVATURE * fall:
+                best, low = w, length
+                guess = length * fall / (fall - here) if here > fall else math.inf
+            else:
+                return w, value, gradient
+            if not math.isfinite(guess):
+                guess = 0.0 if high < math.inf else math.inf
+            if high < math.inf:
+                margin = 0.1 * (high - low)
+                length = min(max(guess, low + margin), high - margin)
+            else:
+                length = min(max(guess, 2.0 * low), 10.0 * low)
+        # Callers may look at what the function left behind, so its last call is the one accepted.
+        return None if best is None else (best, *self._evaluate(best))
+
+    def _search_orthant(self, direction, slope, length):
+        """Shorten the step until the value falls enough; coordinates stop where the sign ends."""
+        orthant = np.where(self.w == 0.0, -np.sign(slope), np.sign(self.w))
+        for _ in range(_SEARCHES):
+            w = self.w + length * direction
+            w[w * orthant <= 0.0] = 0.0
+            value, gradient = self._evaluate(w)
+            fall = _dot(slope, w - self.w)
+            if fall < 0.0 and value <= self.value + _DECREASE * fall:
+                return w, value, gradient
+            length *= 0.5
+        return None
+
+    def _remember(self, w: np.ndarray, gradient: np.ndarray) -> None:
+        """Put the step and the change of the gradient in place of the oldest."""
+        step, change = w - self.w, gradient - self.gradient
+        # Without curvature the estimate would not be positive definite.
+        if _dot(step, change) <= 1e-10 * norm(step) * norm(change):
+            return
+        k = self.kept % self.memory
+        self.history[2 * k], self.history[2 * k + 1] = step, change
+        self.kept += 1
+        used = 2 * min(self.kept, self.memory)
+        inner = _inner(self.history[:used], self.history[2 * k : 2 * k + 2])
+        self.products[:used, 2 * k : 2 * k + 2] = inner
+        self.products[2 * k : 2 * k + 2, :used] = inner.T
+
+
+def minimise(
+    function: Function,
+    w0: Any,
+    *,
+    l1: float = 0.0,
+    memory: int = 6,
+    max_iter: int = 1000,
+    tolerance: float = 1e-5,
+    period: int = 10,
+) -> Minimum:
+    """Minimise ``function(w) + l1 * sum(abs(w))``; see :class:`Minimiser`.
+
+    Parameters
+    ----------
+    max_iter : int
+        Iterations at most.
+    tolerance : float
+        Stop when the slope is this small beside the weights, or the value has fallen by less than
+        this share of itself in ``period`` iterations. Smaller is more exact and slower.
+
+    Examples
+    --------
+    >>> def bowl(w):
+    ...     return float((w - 3.0) @ (w - 3.0)), 2.0 * (w - 3.0)
+    >>> found = minimise(bowl, [0.0, 0.0], l1=2.0)
+    >>> found.w.round(6).tolist(), found.converged
+    ([2.0, 2.0], True)
+    """
+    search = Minimiser(function, w0, l1=l1, memory=memory)
+    values = [search.value]
+    while search.iterations < max_iter:
+        if search.steepness() <= tolerance or not search.step():
+            return _minimum(search, True)
+        values.append(search.value)
+        if has_settled(values, period, tolerance):
+            return _minimum(search, True)
+    return _minimum(search, False)
+
+
+def has_settled(values: list[float], period: int, tolerance: float) -> bool:
+    """Whether the last ``period`` iterations gained less than this share of the value.
+
+    >>> has_settled([9.0, 8.0, 7.9], period=1, tolerance=0.1)
+    True
+    """
+    if len(values) <= period:
+        return False
+    return values[-1 - period] - values[-1] < tolerance * abs(values[-1])
+
+
+def _minimum(search: Minimiser, converged: bool) -> Minimum:
+    return Minimum(search.w, search.value, search.iterations, search.evaluations, converged)
+
+
+def norm(v: np.ndarray) -> float:
+    """Euclidean length, without BLAS."""
+    return math.sqrt(_dot(v, v))
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.einsum("j,j->", a, b))
+
+
+def _inner(history: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """All inner products of these with those, in float64."""
+    total = np.zeros((len(history), len(vectors)))
+    for a in range(0, history.shape[1], _BLOCK):
+        block = history[:, a : a + _BLOCK].astype(np.float64)
+        for c, vector in enumerate(vectors):
+            total[:, c] += np.einsum("kj,j->k", block, vector[a : a + _BLOCK].astype(np.float64))
+    return total
