@@ -1,7 +1,9 @@
 """Exact searches and sums over label chains, as kernels for kernels.
 
 Every function works on plain arrays laid out as ``shape.py`` says, allocates nothing and can be
-called from compiled code. Higher scores come first, then the lexicographically smaller sequence.
+called from compiled code, for sentences of at least one token. Scores, tables and spaces of a call
+have one type, float32 or float64. Higher scores come first, then the lexicographically smaller
+sequence.
 """
 
 from hopefear.lattice.astar import astar, rival

@@ -44,6 +44,12 @@ def add_to(out, o, x, p, width):
         out[o : o + width] += x[p : p + width]
 
 
+def add_one(out, o, x, p, width):
+    """``out[o + i] += x[p]`` for ``i < width``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[o : o + width] += x[p]
+
+
 @overload(max_plus, jit_options={"forceinline": True})
 def _max_plus(out, o, table, e, stride, x, p, step, count, width):
     def body(out, o, table, e, stride, x, p, step, count, width):
@@ -65,7 +71,14 @@ def _add_to(out, o, x, p, width):
     return lambda out, o, x, p, width: _add_to_lanes(out, o, x, p, width)
 
 
+@overload(add_one, jit_options={"forceinline": True})
+def _add_one(out, o, x, p, width):
+    return lambda out, o, x, p, width: _add_one_lanes(out, o, x, p, width)
+
+
 def _reduction(start, combine):
+    """The operation above; ``combine(builder, so far, row, factor)``."""
+
     def intrinsic_of(typing_context, out, o, table, e, stride, x, p, step, count, width):
         if not out.dtype == table.dtype == x.dtype:
             raise TypeError(f"one type for all: {out.dtype}, {table.dtype}, {x.dtype}")
@@ -117,19 +130,40 @@ _max_plus_lanes = _reduction(-np.inf, _larger_sum)
 _sum_product_lanes = _reduction(0.0, _more_product)
 
 
-@intrinsic
-def _add_to_lanes(typing_context, out, o, x, p, width):
-    def generate(context, builder, signature, args):
-        _, o, _, p, width = args
-        out, x = (data(context, builder, signature, args, k) for k in (0, 2))
+def _addition(more):
+    """``out += more(builder, x, p, i, lanes)``, group by group."""
 
-        def group(i, lanes):
-            place = builder.add(o, i)
-            more = load(builder, x, builder.add(p, i), lanes)
-            store(builder, builder.fadd(load(builder, out, place, lanes), more), out, place)
+    def intrinsic_of(typing_context, out, o, x, p, width):
+        if out.dtype != x.dtype:
+            raise TypeError(f"one type for both: {out.dtype}, {x.dtype}")
 
-        in_groups(builder, width, group)
-        return context.get_dummy_value()
+        def generate(context, builder, signature, args):
+            _, o, _, p, width = args
+            out, x = (data(context, builder, signature, args, k) for k in (0, 2))
 
-    whole = types.intp
-    return types.void(out, whole, x, whole, whole), generate
+            def group(i, lanes):
+                place = builder.add(o, i)
+                value = builder.fadd(
+                    load(builder, out, place, lanes), more(builder, x, p, i, lanes)
+                )
+                store(builder, value, out, place)
+
+            in_groups(builder, width, group)
+            return context.get_dummy_value()
+
+        whole = types.intp
+        return types.void(out, whole, x, whole, whole), generate
+
+    return intrinsic(intrinsic_of)
+
+
+def _row(builder, x, p, i, lanes):
+    return load(builder, x, builder.add(p, i), lanes)
+
+
+def _number(builder, x, p, i, lanes):
+    return splat(builder, builder.load(builder.gep(x, [p])), lanes)
+
+
+_add_to_lanes = _addition(_row)
+_add_one_lanes = _addition(_number)

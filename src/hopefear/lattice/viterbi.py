@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.lattice.lanes import add_to, max_plus
+from hopefear.lattice.lanes import add_one, add_to, max_plus
 from hopefear.lattice.shape import contexts, offset, states
 
 
@@ -32,8 +32,7 @@ def fill_table(shape, T, scores, table):
             if K == 1:
                 add_to(table, place, nodes, t * W, W)
             else:
-                for i in range(L):
-                    table[place + i] += nodes[t * W + m]
+                add_one(table, place, nodes, t * W + m, W)
 
 
 @register_jitable(forceinline=True)
