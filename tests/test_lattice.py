@@ -234,6 +234,19 @@ def test_an_improbable_start_that_wins_later_is_not_lost():
     assert out.nodes.reshape(3, 4)[:, 1].tolist() == pytest.approx([1.0, 1.0, 1.0])
 
 
+def test_better_labels_out_of_reach_do_not_spoil_the_sums():
+    # Label 1 is e**100 times better everywhere, but cannot be the first nor follow label 0.
+    shape, T = new_shape(2), 12
+    scores = new_scores(shape, T, np.float64)
+    scores.nodes.reshape(T, 4)[:, 0] = -100.0
+    scores.nodes[1] = -np.inf
+    scores.edges[1 * 4 + 0] = -np.inf
+    out = new_scores(shape, T, np.float64)
+    assert count_all(shape, T, scores, new_forward(shape, T), out) == pytest.approx(-100.0 * T)
+    assert out.nodes.reshape(T, 4).tolist() == [pytest.approx([1.0, 0.0, 0.0, 0.0])] * T
+    assert out.edges.tolist() == pytest.approx([T - 1.0] + [0.0] * 15)
+
+
 @pytest.mark.parametrize("shape", [new_shape(5), new_shape(3, 2), new_shape(3, 1, True)])
 def test_long_sentences(shape):
     T = 200 if INTERPRETED else 2000
