@@ -65,6 +65,9 @@ def forget_parts(chain, x, mu):
             mu.live[t] = 0
             for c in range(t * width, (t + 1) * width):
                 mu.nodes[c] = 0.0
+    if extent[0]:
+        for q in range(tables_used(chain, extent[1]) * table_size(chain)):
+            mu.edges[q] = 0.0
     for k in range(extent[2]):
         mu.edges[mu.cells[k]] = 0.0
         mu.marked[mu.cells[k]] = 0

@@ -129,12 +129,14 @@ class Chain(NamedTuple):
     def workspace(self, data, loss, dtype):
         longest = int(np.diff(data.starts).max(initial=1))
         theta = self.search_space(longest, loss.depth(), dtype)
+        # Of mixtures of gold and one output, an edge has two choices for each of its labels.
+        cells = longest * max(2 * (loss.depth() + 1), 2 ** (self.order + 1))
         mu = ChainMu(
             np.zeros_like(theta.scores.nodes),
             np.zeros_like(theta.scores.edges),
             np.zeros(longest, np.uint8),
             np.zeros(theta.scores.edges.size, np.uint8),
-            np.zeros(min(theta.scores.edges.size, 2 * longest * (loss.depth() + 1)), np.int64),
+            np.zeros(min(theta.scores.edges.size, cells), np.int64),
             np.zeros(3, np.int64),
             np.zeros(longest, np.int32),
             new_bag(self._most_rows(data), self.width, dtype),
@@ -259,7 +261,7 @@ class Chain(NamedTuple):
         shape, T, width = chain_shape(self), length(x), self.width
         gold, start = x.data.labels, x.data.starts[x.i]
         total = marginals(shape, T, theta.scores, theta.forward, Scores(mu.nodes, mu.edges))
-        mu.extent[0], mu.extent[1] = 1, T
+        mu.extent[0], mu.extent[1] = 1, max(T, mu.extent[1])
         empty_bag(mu.bag)
         minus = mu.nodes.dtype.type(-coef)
         for q in range(T * width):

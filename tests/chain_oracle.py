@@ -1,0 +1,263 @@
+"""Label chains by enumeration: every output has its feature vector, written out in full.
+
+Nothing here searches, scores parts or adds directions up lazily. A ``World`` holds one sequence
+under given weights; the losses below are their papers' formulas on the list of all outputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from reference import Trace, dense_loss, dense_rule
+
+from hopefear.chains.theta import Limits
+from hopefear.data.sequences import SequenceDataset, TokenRows
+from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attributes import AttributeFeatures
+from hopefear.learner import Learner
+from hopefear.structures.chain import Chain
+
+MARGIN_LOSSES = ("Perceptron", "Hinge", "SquaredHinge", "Logistic", "Exponential", "Linear")
+
+
+class Map(NamedTuple):
+    """As much of a feature map as training looks at."""
+
+    size: int
+    edge_size: int
+
+
+def tiny_rows(seed, lengths, chain: Chain, values=True, weights=None, repeat=True) -> TokenRows:
+    """Random sequences; attributes come again in other tokens, with ``repeat`` also in their own.
+
+    Values are odd, so that scores tie only where weights are equal.
+    """
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = int(starts[-1])
+
+    def attributes(size, most):
+        if size == 0:
+            return np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+        counts = rng.integers(0 if repeat else 1, most + 1, tokens)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        indices = rng.integers(0, size, indptr[-1])
+        given = rng.normal(size=indptr[-1]) + 0.7 if values else np.empty(0)
+        return indptr, indices, given
+
+    rows = TokenRows(
+        starts,
+        *attributes(chain.attributes, 4),
+        *attributes(chain.edge_attributes, 2),
+        rng.integers(0, chain.labels, tokens),
+        np.ones(len(lengths)) if weights is None else weights,
+    )
+    return SequenceDataset(rows, [str(c) for c in range(chain.labels)], None).rows
+
+
+def corpus(seed, n=24, labels=("D", "N", "V"), longest=5) -> SequenceDataset:
+    """Sentences of a small language: a hidden label chain, words that nearly give it away."""
+    rng = np.random.default_rng(seed)
+    move = rng.dirichlet(np.full(len(labels), 0.6), len(labels))
+    texts, codes, starts = [], [], [0]
+    for _ in range(n):
+        c, sentence = int(rng.integers(len(labels))), []
+        for _ in range(int(rng.integers(1, longest + 1))):
+            c = int(rng.choice(len(labels), p=move[c]))
+            word = f"w{c}{rng.integers(3)}" if rng.random() < 0.8 else f"x{rng.integers(4)}"
+            sentence.append([word, "bias"])
+            codes.append(c)
+        texts.append([[*token, f"before={before[0]}"] for token, before in
+                      zip(sentence, [["^"], *sentence], strict=False)])  # fmt: skip
+        starts.append(len(codes))
+    attributes = AttributeRows.of(texts)
+    features = AttributeFeatures.fit(attributes)
+    rows = TokenRows(np.array(starts), *features.encode(attributes), np.array(codes), np.ones(n))
+    return SequenceDataset(rows, labels, features, "generated")
+
+
+def feature_vector(chain: Chain, rows: TokenRows, i: int, y) -> np.ndarray:
+    """F(x, y), one coordinate after the other as the class ``Chain`` says they lie."""
+    W, found = chain.width, np.zeros(chain.n_coordinates())
+    pairs = chain.attributes * W
+    triples = pairs + (1 + chain.edge_attributes) * W * W
+    for t, c in enumerate(y):
+        k = rows.starts[i] + t
+        for p in range(rows.indptr[k], rows.indptr[k + 1]):
+            value = float(rows.values[p]) if rows.values.size else 1.0
+            found[rows.indices[p] * W + c] += value
+        if t == 0:
+            continue
+        pair = c * W + y[t - 1]
+        found[pairs + pair] += 1.0
+        if chain.order == 2 and t > 1:
+            found[triples + pair * W + y[t - 2]] += 1.0
+        if chain.edge_attributes:
+            for p in range(rows.edge_indptr[k], rows.edge_indptr[k + 1]):
+                value = float(rows.edge_values[p]) if rows.edge_values.size else 1.0
+                found[pairs + (1 + rows.edge_indices[p]) * W * W + pair] += value
+    return found
+
+
+def permitted(limits: Limits, width: int, first: int, y) -> bool:
+    """Whether the limits allow an output whose first token is the ``first`` of the data."""
+    if limits.step.size == 0:
+        return True
+    total = limits.start[y[0]] + limits.end[y[-1]]
+    total += sum(limits.step[b * width + a] for a, b in itertools.pairwise(y))
+    if limits.tokens.size:
+        total += sum(limits.tokens[(first + t) * width + c] for t, c in enumerate(y))
+    return bool(total == 0.0)
+
+
+class World:
+    """All outputs of one sequence in lexicographic order, with features and scores."""
+
+    def __init__(self, chain: Chain, rows: TokenRows, i: int, w: np.ndarray) -> None:
+        first, last = rows.starts[i], rows.starts[i + 1]
+        every = itertools.product(range(chain.labels), repeat=int(last - first))
+        self.ys = [y for y in every if permitted(chain.limits, chain.width, first, y)]
+        self.F = np.array([feature_vector(chain, rows, i, y) for y in self.ys])
+        self.scores = self.F @ w
+        self.gold = self.ys.index(tuple(rows.labels[first:last].tolist()))
+        self.importance = float(rows.weights[i])
+
+    def ranked(self, by=None) -> list[int]:
+        """Numbers of the outputs, best first; equals in lexicographic order."""
+        by = self.scores if by is None else by
+        return sorted(range(len(self.ys)), key=lambda k: (-by[k], k))
+
+    def costs(self, cost: Any) -> np.ndarray:
+        gold = self.ys[self.gold]
+        return np.array(
+            [sum(cost.price(g, c) for g, c in zip(gold, y, strict=True)) for y in self.ys]
+        )
+
+    def top(self, n: int, ratio: float = 0.0) -> list[int]:
+        found = self.ranked()[:n]
+        if ratio > 0:
+            found = [k for k in found if self.scores[k] >= self.scores[found[0]] - np.log(ratio)]
+        return found
+
+    def delta(self, k: int) -> np.ndarray:
+        """Features of gold minus those of output ``k``."""
+        return self.F[self.gold] - self.F[k]
+
+    def lead(self, k: int) -> float:
+        return float(self.scores[self.gold] - self.scores[k])
+
+
+class Force(NamedTuple):
+    """What a loss makes of an example."""
+
+    value: float
+    mistaken: bool
+    forced: bool
+    margin: float
+    g: np.ndarray
+
+
+def softmax(v: np.ndarray) -> np.ndarray:
+    e = np.exp(v - v.max())
+    return e / e.sum()
+
+
+def box_programme(G: np.ndarray, short: np.ndarray, C: float) -> np.ndarray:
+    """The maximiser of ``a.short - a'Ga/2`` in the box, by trying every set of bounds."""
+    best, found = -np.inf, np.zeros(len(short))
+    for sides in itertools.product((0, 1, 2), repeat=len(short)):
+        free = np.array([s == 2 for s in sides])
+        a = np.where(np.array(sides) == 1, C, 0.0)
+        if free.any():
+            a[free] = np.linalg.lstsq(G[np.ix_(free, free)], short[free] - G[free] @ a)[0]
+        value = a @ short - a @ G @ a / 2
+        if (a >= -1e-12).all() and (a <= C + 1e-12).all() and value > best + 1e-13:
+            best, found = value, a
+    return found
+
+
+def programme(loss: Any, world: World) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """(candidates, their directions, by how much margins fall short) of n-best MIRA."""
+    top = world.top(loss.n)
+    costs = world.costs(loss.cost)[top]
+    D = np.array([world.delta(k) for k in top])
+    asked = np.sqrt(costs) if loss.root else costs
+    return top, D, asked - np.array([world.lead(k) for k in top])
+
+
+def nbest_mira(loss: Any, world: World) -> tuple[float, np.ndarray]:
+    _, D, short = programme(loss, world)
+    value = max(0.0, short.max()) * world.importance
+    if not loss.sequential:
+        return value, box_programme(D @ D.T, short, loss.C * world.importance) @ D
+    moved = np.zeros(D.shape[1])  # an explicit loop: weights move after every constraint
+    for d, gap in zip(D, short, strict=True):
+        if d @ d > 0:
+            moved = moved + (gap - d @ moved) / (d @ d) * d
+    return value, moved
+
+
+def force(loss: Any, world: World) -> Force:
+    """Loss and direction of an example, by the formula of its paper."""
+    name, gold, importance = type(loss).__name__, world.gold, world.importance
+    best = world.ranked()[0]
+    mistaken = best != gold and importance > 0
+    zero, scores = np.zeros(world.F.shape[1]), world.scores
+    if name in MARGIN_LOSSES:
+        rival = best if name == "Perceptron" else next(k for k in world.ranked() if k != gold)
+        z = world.lead(rival)
+        if name == "Perceptron" and best == gold:
+            return Force(0.0, False, False, 1.0, zero)
+        value, slope = dense_loss(loss)(z)
+        forced = importance * slope != 0
+        g = importance * slope * world.delta(rival) if forced else zero
+        return Force(importance * value, bool(z <= 0 and importance > 0), forced, z, g)
+    if name == "Log":
+        P = softmax(scores)
+        value = np.log(np.exp(scores - scores.max()).sum()) + scores.max() - scores[gold]
+        scale = loss.force * importance
+        return Force(scale * value, mistaken, scale > 0, 0.0, scale * (world.F[gold] - P @ world.F))
+    if name == "SAPO":
+        top = world.top(loss.n, loss.ratio)
+        P = softmax(scores[top])
+        value = np.log(np.exp(scores[top] - scores[gold]).sum())
+        g = importance * (world.F[gold] - P @ world.F[top])
+        return Force(importance * value, mistaken, importance > 0 and top != [gold], 0.0, g)
+    costs = None if name == "SWVP" else world.costs(loss.cost)
+    if name == "StructuredHinge":
+        fear = world.ranked(scores + costs)[0]
+        value = importance * max(0.0, costs[fear] - world.lead(fear))
+        forced = fear != gold and importance > 0
+        return Force(value, mistaken, forced, 0.0, importance * forced * world.delta(fear))
+    if name == "PredictionHinge":
+        if not mistaken:
+            return Force(0.0, False, False, 1.0, zero)
+        price = np.sqrt(costs[best]) if loss.root else costs[best]
+        value = importance * (price - world.lead(best))
+        return Force(value, True, True, world.lead(best), importance * world.delta(best))
+    if name == "Ramp":
+        fear, hope = world.ranked(scores + costs)[0], world.ranked(scores - costs)[0]
+        value = importance * (scores[fear] + costs[fear] - scores[hope] + costs[hope])
+        forced = value > 0
+        return Force(
+            value, mistaken, forced, 0.0, importance * forced * (world.F[hope] - world.F[fear])
+        )
+    value, g = nbest_mira(loss, world)
+    return Force(value, mistaken, bool(np.abs(g).max() > 1e-12), 0.0, g)
+
+
+def replay_chain(chain: Chain, learner: Learner, rows: TokenRows, order) -> Trace:
+    """Train the oracle and keep a copy of its weights after every example."""
+    rule = dense_rule(learner.rule, chain.n_coordinates())
+    snapshots, ended, mistakes, updates, total = [], [], 0, 0, 0.0
+    for i in order:
+        found = force(learner.loss, World(chain, rows, i, rule.w))
+        mistakes, total = mistakes + found.mistaken, total + found.value
+        if learner.on == "every" or (found.mistaken and found.forced):
+            ended.append(rule.w.copy())
+            rule.tick(found.g if found.forced else 0 * found.g, found.value, found.margin)
+            updates += found.forced
+        snapshots.append(rule.w.copy())
+    return Trace(np.array(snapshots), np.array(ended), 0.0, mistakes, updates, rule.t, total)
