@@ -1,4 +1,4 @@
-"""The n best label sequences by A* search (Sun, 2015, §2.1), and the best but one.
+"""The n best label sequences by A* search (Sun et al., SAPO, §2.1), and the best but one.
 
 The table of best completions is an exact heuristic: the value of a prefix is the score of a whole
 sequence, so nothing is expanded in vain. A sequence waits in the queue as (parent, position,
@@ -8,8 +8,8 @@ label at it. These sets of sequences do not overlap, so none is found twice.
 
 References
 ----------
-Sun, X. (2015). Towards shockingly easy structured classification: a search-based probabilistic
-online learning framework. arXiv:1503.08381.
+Sun, X., Ma, S., Zhang, Y. and Ren, X. Towards easier and faster sequence labeling for natural
+language processing: a search-based probabilistic online learning framework (SAPO).
 """
 
 from __future__ import annotations
