@@ -15,11 +15,13 @@ from hopefear.chains.theta import Limits, no_limits
 from hopefear.data.schemes import legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
 from hopefear.errors import HopefearError, ModelError
+from hopefear.explaining import Explanation, SpanConfidence, explain, span_probabilities
 from hopefear.features.parts import token_features_from_parts
 from hopefear.lattice import padded_width
 from hopefear.structures.chain import Chain
 from hopefear.training.decoding import Decoder, Ranked
-from hopefear.training.predictors import LinearPredictor, predictor_from_arrays
+from hopefear.training.predictors import LinearPredictor, Predictor, predictor_from_arrays
+from hopefear.training.sequence_votes import VotedDecoder
 
 Allowed = Sequence[Sequence[Sequence[str] | None]]
 
@@ -30,8 +32,8 @@ class SequenceModel:
 
     Parameters
     ----------
-    predictor : LinearPredictor
-        The weights.
+    predictor : Predictor
+        Weights, or votes.
     labels : tuple of str
         Label names, in the order of their numbers.
     features : feature map
@@ -50,7 +52,7 @@ class SequenceModel:
         Learner and its parameters, training summary, origin of the data.
     """
 
-    predictor: LinearPredictor
+    predictor: Predictor
     labels: tuple[str, ...]
     features: Any
     order: int = 1
@@ -81,10 +83,12 @@ class SequenceModel:
             scheme_limits(self.labels, self.scheme if constrained else None, allowed),
         )
 
-    def decoder(self, constrained: bool = True, allowed: Any = None, n_jobs: int = 1) -> Decoder:
+    def decoder(
+        self, constrained: bool = True, allowed: Any = None, n_jobs: int = 1
+    ) -> Decoder | VotedDecoder:
         """What answers questions about sequences."""
         structure = self.structure(constrained, allowed)
-        return Decoder(structure, self.predictor.weights, self.temperature, n_jobs)
+        return decoder_of(structure, self.predictor, self.temperature, n_jobs)
 
     def encode(self, sentences: Sentences | Any, column: str | None = None) -> SequenceDataset:
         """Sequences as this model sees them; ``column`` holds gold labels, where there are any.
@@ -108,22 +112,44 @@ class SequenceModel:
         """Probability of every label at every token."""
         return self.decoder(**how).marginals(self.encode(sentences).rows)
 
-    def weights_of(self, attribute: int) -> np.ndarray:
-        """Weights of one attribute, one a label."""
-        width = padded_width(len(self.labels))
-        return self.predictor.weights[attribute * width : attribute * width + len(self.labels)]
+    def span_probabilities(
+        self, sentences: Sentences | SequenceDataset, tags: np.ndarray, **how: Any
+    ) -> list[SpanConfidence]:
+        """How probable each span of a tagging is; see :func:`hopefear.explaining`."""
+        if self.scheme is None:
+            raise HopefearError("labels without a tag scheme make no spans")
+        data, weights = self.encode(sentences), self.weights
+        decoder = Decoder(self.structure(**how), weights, self.temperature)
+        return span_probabilities(decoder, self.labels, self.scheme, data, tags)
+
+    def explain(
+        self, sentences: Sentences | SequenceDataset, sequence: int, token: int, **how: Any
+    ) -> Explanation:
+        """What made the label of a token beat the runner-up (both counted from 0)."""
+        data, decoder = self.encode(sentences), Decoder(self.structure(**how), self.weights)
+        return explain(decoder, self.features, self.labels, data, sequence, token)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """All weights, in the coordinates of the chain."""
+        if isinstance(self.predictor, LinearPredictor):
+            return self.predictor.weights
+        raise HopefearError(
+            "a voted model has no single weight for a feature; "
+            "train with readout=averaged to inspect weights"
+        )
 
     def transitions(self) -> np.ndarray:
         """Weights of label pairs: ``[label before, label]``."""
         width, n = padded_width(len(self.labels)), len(self.labels)
         start = self.features.size * width
-        table = self.predictor.weights[start : start + width * width].reshape(width, width)
+        table = self.weights[start : start + width * width].reshape(width, width)
         return table[:n, :n].T.copy()
 
     def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
         """The heaviest attributes of every label, heaviest first."""
         width = padded_width(len(self.labels))
-        table = self.predictor.weights[: self.features.size * width].reshape(-1, width)
+        table = self.weights[: self.features.size * width].reshape(-1, width)
         found = {}
         for c, name in enumerate(self.labels):
             column = table[:, c]
@@ -208,16 +234,24 @@ class SequenceModel:
         return model
 
     def _check(self) -> None:
-        if not isinstance(self.predictor, LinearPredictor):
-            raise ModelError("a tagger needs weights, the file has votes")
         if self.order not in (1, 2) or not 0.0 < self.temperature < np.inf:
             raise ModelError("the order must be 1 or 2 and the temperature above zero")
         n = self.structure().n_coordinates()
-        if self.predictor.weights.size != n or len(set(self.labels)) != len(self.labels):
-            raise ModelError(
-                "the model's parts do not fit together: "
-                f"{self.predictor.weights.size} weights, {n} coordinates"
-            )
+        if isinstance(self.predictor, LinearPredictor):
+            fits = self.predictor.weights.size == n
+        else:
+            fits = int(self.predictor.coordinates.max(initial=-1)) < n
+        if not fits or len(set(self.labels)) != len(self.labels):
+            raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
+
+
+def decoder_of(
+    structure: Chain, predictor: Predictor, temperature: float = 1.0, n_jobs: int = 1
+) -> Decoder | VotedDecoder:
+    """A decoder for weights, or for votes."""
+    if isinstance(predictor, LinearPredictor):
+        return Decoder(structure, predictor.weights, temperature, n_jobs)
+    return VotedDecoder(structure, predictor)
 
 
 def chain_of(

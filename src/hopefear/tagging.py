@@ -17,7 +17,7 @@ from hopefear.features.templates import TemplateFeatures
 from hopefear.learner import Learner, named
 from hopefear.metrics import best_temperature, chunk_scores
 from hopefear.recipes import Scale, recipe
-from hopefear.sequence_model import SequenceModel, chain_of, encoded, scheme_limits
+from hopefear.sequence_model import SequenceModel, chain_of, decoder_of, encoded, scheme_limits
 from hopefear.structures.chain import Chain
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.decoding import Decoder
@@ -29,10 +29,10 @@ from hopefear.training.stopping import Stopping
 DEFAULT_LEARNER = "sapo"
 DEFAULT_FEATURES = "chunking"
 CONSTRAINTS = ("predict", "always", "never")
-# Losses whose scores are log probabilities up to a constant: their temperature is 1.
-_PROBABILISTIC = ("Log", "SAPO")
+# Losses whose scores are log probabilities up to a constant, over all outputs: temperature 1.
+_PROBABILISTIC = ("Log",)
 # Sequences that a temperature is fitted on, at most.
-_FITTED_ON = 2_000
+_FITTED_ON = 500
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def train(
         "pieces": passes.n_pieces,
         "dev": None if dev is None else dev.digest,
     }
-    common = {
+    common: dict[str, Any] = {
         "evaluate": evaluate,
         "stopping": stopping,
         "on_event": on_event,
@@ -250,8 +250,7 @@ def evaluator(
     """Scores of a predictor on this data."""
 
     def evaluate(predictor: Predictor) -> dict[str, float]:
-        tags = Decoder(structure, predictor.weights, n_jobs=n_jobs).tags(data.rows)
-        return scores(data, tags, scheme)
+        return scores(data, decoder_of(structure, predictor, n_jobs=n_jobs).tags(data.rows), scheme)
 
     return evaluate
 

@@ -212,7 +212,9 @@ def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
         if value == part_name(type(like)):
             return like
         if not isinstance(value, tuple):
-            raise HopefearError(f"{key} must be {part_name(type(like))} or an object, not {value!r}")
+            raise HopefearError(
+                f"{key} must be {part_name(type(like))} or an object, not {value!r}"
+            )
         return value
     return _number(key, value, like)
 

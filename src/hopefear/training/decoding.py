@@ -107,6 +107,18 @@ class Decoder:
         """Log probability of the labels that ``rows`` has, for every sequence."""
         return self._marginals(rows)[1]
 
+    def log_totals(self, rows: Any) -> np.ndarray:
+        """Log of the summed ``exp(score / temperature)`` of all allowed outputs, per sequence."""
+        totals = np.full(rows.weights.size, -np.inf)
+
+        def work(structure, theta, which):
+            inverse = 1.0 / self.temperature
+            total_all(structure, Plain(self.weights), rows, which, theta, inverse, totals)
+            return which[:0]
+
+        self._everywhere(rows, work, 1)
+        return totals
+
     def _marginals(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         labels = self.structure.labels
         out, logs = np.zeros((rows.labels.size, labels)), np.zeros(rows.weights.size)
@@ -208,6 +220,16 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
                 paths[start + k * T + t] = y[t]
         cool(structure, theta.scores, T, inverse)
         totals[i] = log_z(chain_shape(structure), T, theta.scores, theta.forward)
+
+
+@kernel
+def total_all(structure, weights, data, which, theta, inverse, totals):
+    """Log partition sums of the sequences ``which``."""
+    for i in which:
+        x = Example(data, i)
+        structure.score(x, weights, theta)
+        cool(structure, theta.scores, length(x), inverse)
+        totals[i] = log_z(chain_shape(structure), length(x), theta.scores, theta.forward)
 
 
 @kernel

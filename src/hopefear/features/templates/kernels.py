@@ -58,7 +58,7 @@ class Work(NamedTuple):
     keys: np.ndarray  # uint64[BLOCK + most]
     template: np.ndarray  # int64
     which: np.ndarray  # int64, which value of the last term
-    value: np.ndarray  # float32
+    amount: np.ndarray  # float32
     bound: np.ndarray  # int64[BLOCK + 1], keys before each token of the block
     state: np.ndarray  # int64[4]
 
@@ -110,7 +110,7 @@ def _emit(work, n, h, t, which, value):
     work.keys[n] = h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty slot
     work.template[n] = t
     work.which[n] = which
-    work.value[n] = value
+    work.amount[n] = value
     return n + 1
 
 
@@ -200,7 +200,7 @@ def number_keys(plan, work, slots, born, fired, indptr, indices, values):
                 fired[work.template[n]] += 1
                 indices[entries + n] = np.int32(slots[slot + 1] & np.uint64(0xFFFFFFFF))
                 if len(values) > 0:
-                    values[entries + n] = work.value[n]
+                    values[entries + n] = work.amount[n]
             indptr[first + token + 1] = entries + work.bound[token + 1]
         state[USED], state[ENTRIES] = used, entries + work.bound[size]
         state[SENTENCE], state[TOKEN] = sentence, k
@@ -221,7 +221,7 @@ def look_up(plan, work, slots, shift, indptr, indices, values):
                 if number >= 0:
                     indices[entries] = number
                     if len(values) > 0:
-                        values[entries] = work.value[n]
+                        values[entries] = work.amount[n]
                     entries += 1
             indptr[first + token + 1] = entries
     return entries

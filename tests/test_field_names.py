@@ -1,0 +1,31 @@
+"""Fields of named tuples must not bear the names of interface methods: kernels would call them."""
+
+import importlib
+import inspect
+import pkgutil
+
+import hopefear
+from hopefear.component import _SIGNATURES
+
+
+# These never enter a kernel.
+OUTSIDE = {
+    "Interval.value",
+    "Minimum.value",
+    "RawRows.line",
+    "Reading.reading",
+    "Tagging.reading",
+    "Temperature.value",
+    "TextRows.line",
+}
+
+
+def test_no_field_is_named_like_a_method():
+    clashes = []
+    for module in pkgutil.walk_packages(hopefear.__path__, "hopefear."):
+        if module.name.endswith("__main__"):
+            continue
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if inspect.isclass(value) and issubclass(value, tuple) and hasattr(value, "_fields"):
+                clashes += [f"{name}.{field}" for field in set(value._fields) & set(_SIGNATURES)]
+    assert set(clashes) <= OUTSIDE
