@@ -1,6 +1,6 @@
-"""Problems with a known truth: sparse linear classes, and the hidden Markov chains of SWVP.
+"""Problems with a known truth: sparse linear classes, the hidden Markov chains of SWVP, phrases.
 
-Both are functions of their arguments and the seed alone: the same call gives the same bytes.
+All are functions of their arguments and the seed alone: the same call gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopefear.component import kernel
+from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:
@@ -244,6 +245,94 @@ def hmm(setting: int = 1, n_items: int = 10_000, length: int = 8, seed: int = 0)
         observed[:, i] = _sample(rng, emission[hidden[:, i]], n_items)
     arrays = (hidden, observed, prior, transition, emission)
     return HMMSample(*(_frozen(a) for a in arrays))
+
+
+_CLOSED = {
+    "determiner": ("the", "a", "this", "some", "every"),
+    "pronoun": ("it", "they", "that", "she", "some"),
+    "preposition": ("of", "in", "that", "to", "by", "about"),
+    "modal": ("will", "may", "to", "can"),
+}
+_ENDINGS = {
+    "noun": ("", "s", "er", "tion", "ing"),
+    "verb": ("", "s", "ed", "ing"),
+    "adjective": ("", "al", "ed", "ive"),
+    "adverb": ("ly", "", "er"),
+}
+_PHRASES = {
+    "NP": ("pronoun", "determiner noun", "determiner adjective noun", "noun", "adjective noun",
+           "determiner noun noun", "determiner adverb adjective noun"),
+    "VP": ("verb", "modal verb", "adverb verb", "modal adverb verb"),
+    "PP": ("preposition",),
+    "ADVP": ("adverb", "adverb adverb"),
+}  # fmt: skip
+_AFTER = {
+    "": ("NP", "NP", "NP", "ADVP", "PP"),
+    "NP": ("VP", "VP", "PP", "O", "O"),
+    "VP": ("NP", "NP", "PP", "ADVP", "O"),
+    "PP": ("NP",),
+    "ADVP": ("NP", "VP", "PP", "O"),
+}
+
+
+def chunks(n_sentences: int = 1000, stems: int = 400, seed: int = 0) -> Sentences:
+    """Sentences of made-up words in noun, verb, preposition and adverb phrases, labelled in BIO.
+
+    ``phrase ~ P(phrase | phrase before), words ~ P(word | class), class ~ P(classes | phrase)``
+
+    Parameters
+    ----------
+    n_sentences : int
+        Sentences to draw.
+    stems : int
+        Stems that open classes share; more make more words that training has not seen.
+    seed : int
+        Another seed is another sample of the same language.
+
+    Notes
+    -----
+    Classes share stems, endings and some small words, so that no word tells its label for sure and
+    neighbours must help.
+
+    Examples
+    --------
+    >>> text = chunks(2, seed=1)
+    >>> list(text.columns), len(text), text.columns["label"][0][:2]
+    (['word', 'label'], 2, 'B-')
+    """
+    if n_sentences < 1 or stems < 1:
+        raise HopefearError(
+            f"chunks needs n_sentences >= 1 and stems >= 1, got {n_sentences}, {stems}"
+        )
+    rng = np.random.default_rng(seed)
+    words: list[str] = []
+    labels: list[str] = []
+    starts = [0]
+    for _ in range(n_sentences):
+        phrase = ""
+        while phrase != "O":
+            phrase = rng.choice(_AFTER[phrase])
+            classes = () if phrase == "O" else str(rng.choice(_PHRASES[phrase])).split()
+            words += [_word(rng, name, stems) for name in classes]
+            labels += [f"{'I' if k else 'B'}-{phrase}" for k in range(len(classes))]
+        words.append(".")
+        labels.append("O")
+        starts.append(len(words))
+    columns = {"word": Column.of(words), "label": Column.of(labels)}
+    return Sentences(np.array(starts, np.int64), columns, "generated chunks")
+
+
+def _word(rng, name: str, stems: int) -> str:
+    if name in _CLOSED:
+        return str(rng.choice(_CLOSED[name]))
+    # Half of the draws fall on an eighth of the stems, as frequent words do; each class has its
+    # favourites.
+    favourite = list(_ENDINGS).index(name) / len(_ENDINGS)
+    stem = int(stems * ((rng.random() ** 3 + favourite) % 1.0))
+    syllables = [
+        f"{'bdfgklmnprst'[n % 12]}{'aeiou'[n % 5]}" for n in (stem, stem // 12, stem // 60)
+    ]
+    return "".join(syllables) + str(rng.choice(_ENDINGS[name]))
 
 
 def _permuted_rows(rng, numbers, n_rows, n_columns) -> NDArray[np.float64]:
