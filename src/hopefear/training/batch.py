@@ -214,12 +214,12 @@ def fit_batch(
 
     Examples
     --------
+    >>> from types import SimpleNamespace
+    >>> from hopefear.data.sequences import SequenceDataset
     >>> from hopefear.structures.chain import Chain
-    >>> rows = TokenRows(
-    ...     *map(np.array, ([0, 2], [0, 1, 2])), np.array([0, 1], np.int32),
-    ...     np.empty(0, np.float32), np.array([0]), np.empty(0, np.int32),
-    ...     np.empty(0, np.float32), np.array([0, 1], np.int32), np.ones(1, np.float32))
-    >>> result = fit_batch(Chain.new(attributes=2, labels=2), BatchCRF(l2=0.1), rows)
+    >>> rows = TokenRows([0, 2], [0, 1, 2], [0, 1], [], [0], [], [], [0, 1], [1.0])
+    >>> data = SequenceDataset(rows, ("N", "V"), SimpleNamespace(size=2, edge_size=0))
+    >>> result = fit_batch(Chain.new(attributes=2, labels=2), BatchCRF(l2=0.1), data.rows)
     >>> result.converged, result.predictor.nnz
     (True, 3)
     """

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.chains.layout import chain_shape, pair_base, table_size
+from hopefear.chains.searches import AStar
 from hopefear.data.sequences import TokenRows
 from hopefear.errors import HopefearError
 from hopefear.lattice import new_forward, new_scores
@@ -75,6 +76,8 @@ class CRFObjective:
                 f"a CRF learns from gold labels, numbers from 0 to {structure.labels - 1}; "
                 f"the data has {rows.labels.min()} to {rows.labels.max()}"
             )
+        # No search is needed, and chains with different ones would compile again.
+        structure = structure._replace(search=AStar())
         self.structure, self.rows, self.l2 = structure, rows, float(l2)
         self.columns = _columns(structure, rows, observed)
         self.n = self.columns.lanes.size

@@ -52,9 +52,9 @@ class Minimiser:
     Examples
     --------
     >>> bowl = Minimiser(lambda w: (float(w @ w), 2.0 * w), np.array([3.0, -4.0]))
-    >>> bowl.step(), bowl.step()
-    (True, False)
-    >>> bowl.value
+    >>> while bowl.step():
+    ...     pass
+    >>> round(bowl.value, 9)
     0.0
     """
 
