@@ -13,20 +13,31 @@ import numpy as np
 from reference import Trace, dense_loss, dense_rule
 
 from hopefear.chains.theta import Limits
+from hopefear.component import component
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.features.attribute_rows import AttributeRows
 from hopefear.features.attributes import AttributeFeatures
+from hopefear.interfaces import Row
 from hopefear.learner import Learner
 from hopefear.structures.chain import Chain
 
 MARGIN_LOSSES = ("Perceptron", "Hinge", "SquaredHinge", "Logistic", "Exponential", "Linear")
 
 
-class Map(NamedTuple):
-    """As much of a feature map as training looks at."""
+@component(Row)
+class Sums(NamedTuple):
+    """A row that adds entries up, and counts how often a coordinate came."""
 
-    size: int
-    edge_size: int
+    g: np.ndarray
+    times: np.ndarray
+    merge: bool
+
+    def additive(self):
+        return not self.merge
+
+    def put(self, j, g):
+        self.g[j] += g
+        self.times[j] += g != 0.0
 
 
 def tiny_rows(seed, lengths, chain: Chain, values=True, weights=None, repeat=True) -> TokenRows:
@@ -54,7 +65,16 @@ def tiny_rows(seed, lengths, chain: Chain, values=True, weights=None, repeat=Tru
         rng.integers(0, chain.labels, tokens),
         np.ones(len(lengths)) if weights is None else weights,
     )
-    return SequenceDataset(rows, [str(c) for c in range(chain.labels)], None).rows
+    made = SequenceDataset(rows, [str(c) for c in range(chain.labels)], None).rows
+    # Plain Python would multiply float32 values with numbers of its own in float32.
+    return made._replace(values=frozen(made.values), edge_values=frozen(made.edge_values))
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """A copy in float64 that cannot be written to."""
+    copy = array.astype(np.float64)
+    copy.flags.writeable = False
+    return copy
 
 
 def corpus(seed, n=24, labels=("D", "N", "V"), longest=5) -> SequenceDataset:
@@ -230,6 +250,7 @@ def force(loss: Any, world: World) -> Force:
         fear = world.ranked(scores + costs)[0]
         value = importance * max(0.0, costs[fear] - world.lead(fear))
         forced = fear != gold and importance > 0
+        mistaken = mistaken or (forced and world.lead(fear) <= 0)  # a tie with what is feared
         return Force(value, mistaken, forced, 0.0, importance * forced * world.delta(fear))
     if name == "PredictionHinge":
         if not mistaken:
@@ -245,7 +266,8 @@ def force(loss: Any, world: World) -> Force:
             value, mistaken, forced, 0.0, importance * forced * (world.F[hope] - world.F[fear])
         )
     value, g = nbest_mira(loss, world)
-    return Force(value, mistaken, bool(np.abs(g).max() > 1e-12), 0.0, g)
+    forced = bool(importance > 0 and np.abs(g).max() > 1e-12)
+    return Force(value, mistaken, forced, 0.0, g)
 
 
 def replay_chain(chain: Chain, learner: Learner, rows: TokenRows, order) -> Trace:

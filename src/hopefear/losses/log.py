@@ -36,6 +36,13 @@ class Log(NamedTuple):
     def needs(self):
         return ("expectation",)
 
+    def value(self, z):
+        """Of two outputs."""
+        return self.force * (max(0.0, -z) + math.log1p(math.exp(-abs(z))))
+
+    def slope(self, z):
+        return self.force * (0.5 - 0.5 * math.tanh(0.5 * z))
+
     def subgradient(self, structure, x, work):
         coef = self.force * np.float64(x.data.weights[x.i])
         value = structure.expect(x, work.theta, coef, work.mu)

@@ -85,7 +85,7 @@ class NBestMIRA(NamedTuple):
             worst = max(worst, short[k])
             if k == 0:
                 wins = structure.right(x, y)
-                work.gap[0] = 1.0 if wins else z
+                work.gap[0] = 1.0 if wins else (0.0 if z > 0.0 else z)
             elif k == 1 and wins and z > 0.0:
                 work.gap[0] = z
         work.loss[0] = importance * worst

@@ -51,6 +51,15 @@ class SAPO(NamedTuple):
     def notes(self, places):
         return np.zeros(self.n)
 
+    def value(self, z):
+        """Of two outputs."""
+        return max(0.0, -z) if self.n == 1 else max(0.0, -z) + math.log1p(math.exp(-abs(z)))
+
+    def slope(self, z):
+        if self.n == 1:
+            return 1.0 if z <= 0.0 else 0.0
+        return 0.5 - 0.5 * math.tanh(0.5 * z)
+
     def subgradient(self, structure, x, work):
         share, importance = work.pad, np.float64(x.data.weights[x.i])
         count = structure.candidates(x, work.theta, self.n, self.ratio)
@@ -58,7 +67,7 @@ class SAPO(NamedTuple):
             share[k] = -structure.lead(x, work.theta, structure.candidate(x, work.theta, k))
         first, total = share[0], 0.0
         wins = structure.right(x, structure.candidate(x, work.theta, 0))
-        work.gap[0] = -first
+        work.gap[0] = 0.0 if first < 0.0 else -first  # but for rounding the first is the best
         if wins:
             work.gap[0] = -share[1] if count > 1 and share[1] < 0.0 else 1.0
         for k in range(count):

@@ -186,7 +186,9 @@ class Chain(NamedTuple):
     def violation(self, x, theta, y):
         self.argmax(x, theta, y)
         z = self.lead(x, theta, y)
-        return z if z != 0.0 or not is_gold(x, y) else 1.0
+        if z == 0.0 and is_gold(x, y):
+            return 1.0
+        return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
 
     def margin(self, x, theta, y):
         gold = gold_path(x, theta.path)
