@@ -8,6 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.component import component
+from hopefear.errors import HopefearError
 from hopefear.interfaces import Loss
 
 APPROACHES = ("aggressive", "balanced", "passive")
@@ -16,6 +17,9 @@ SUBSTRUCTURES = ("single", "errors", "runs", "segments", "own")
 AGGRESSIVE, BALANCED, PASSIVE = range(3)
 WM, WMR = range(2)
 SINGLE, ERRORS, RUNS, SEGMENTS, OWN = range(5)
+# Entries of ``Violations.counts``.
+MISTAKES, NONE_USABLE, CONDITION_BROKEN, BACKED_OFF = range(4)
+_MOST_SETS = 1 << 20
 
 
 class Substructures(NamedTuple):
@@ -40,13 +44,14 @@ def substructures(sets: Any) -> Substructures:
 
 
 class Violations(NamedTuple):
-    """The mixed assignments of one example."""
+    """The mixed assignments of one example, and what became of all examples so far."""
 
     taken: np.ndarray  # uint8[places]
     first: np.ndarray  # int64: first position of J, or the number of a set of one's own
-    last: np.ndarray
+    last: np.ndarray  # int64: last position of J, or -1
     margins: np.ndarray
     gamma: np.ndarray
+    counts: np.ndarray  # int64[4]: mistakes; no J usable; condition (2) broken; backed off
 
 
 @component(Loss)
@@ -56,10 +61,7 @@ class SWVP(NamedTuple):
     On a mistake every set of positions J gives a mixed assignment m_J: the prediction in J, gold
     elsewhere (definition 1). The direction is ``sum_J gamma_J (gold - m_J)``, with
     ``gamma_J = |margin_J|**beta / sum`` (WM) or ``((N - rank_J) / N)**beta / sum`` (WMR; rank 0 is
-    the largest |margin|, N the number of sets).
-
-    The formula printed for WMR is not divided by its sum and so breaks the paper's own condition
-    (1); here it is. Where all margins are zero (WM is then 0/0) all weights are equal.
+    the largest |margin|, the first of equals; N is the number of sets).
 
     Parameters
     ----------
@@ -78,6 +80,13 @@ class SWVP(NamedTuple):
         update always breaks it, so it is always checked.
     own : Substructures
         The sets for "own".
+
+    Notes
+    -----
+    The formula printed for WMR is not divided by its sum and so breaks the paper's own condition
+    (1); here it is. Where all margins are zero, as they are before the first update, WM is 0/0;
+    here all weights are then equal. Where no m_J is usable, because none violates (aggressive) or
+    none differs from gold (sets of one's own), the perceptron's update takes place, checked or not.
 
     Examples
     --------
@@ -99,21 +108,31 @@ class SWVP(NamedTuple):
     }
 
     def fault(self):
-        if self.jj == OWN and self.own.ends.size == 0:
-            return "jj=own needs sets of positions"
+        if (self.jj == OWN) != (self.own.ends.size > 0):
+            return "jj=own and sets of positions go together; give both or neither"
         return ""
 
     def needs(self):
         return ("places",)
 
+    def depth(self):
+        # Two labels at each of three positions: as many label triples as 4 outputs have at most.
+        return 3
+
     def notes(self, places):
         n = places * (places + 1) // 2 if self.jj == SEGMENTS else max(places, self.own.ends.size)
+        if n > _MOST_SETS and self.jj == SEGMENTS:
+            raise HopefearError(
+                f"jj=segments has {n:,} stretches of {places:,} positions to look at, the limit is "
+                f"{_MOST_SETS:,}; use jj=runs, or split the sequence"
+            )
         return Violations(
             np.zeros(places, np.uint8),
             np.zeros(n, np.int64),
             np.zeros(n, np.int64),
             np.zeros(n),
             np.zeros(n),
+            np.zeros(4, np.int64),
         )
 
     def content(self):
@@ -127,80 +146,74 @@ class SWVP(NamedTuple):
         if z > 0.0 or importance == 0.0:
             return 0
         places = structure.places(x)
-        count, sets = mixed_margins(self, structure, x, work, places)
-        total, kept = weigh(self, found, count, sets)
+        count, sets = list_sets(self, structure, x, work.y, found, places)
+        for k in range(count):
+            take(self, found, k, places)
+            found.margins[k] = structure.mixed(x, work.theta, work.y, found.taken)
+        usable = weigh(self, found, count, sets)
         mixture = 0.0
         for k in range(count):
             mixture += found.gamma[k] * found.margins[k]
         checked = self.checked or self.approach == PASSIVE
-        if kept == 0 or total == 0.0 or (checked and mixture > 0.0):
-            structure.contrast(x, work.y, importance, work.mu)
-            return 1
+        found.counts[MISTAKES] += 1
+        found.counts[NONE_USABLE] += usable == 0
+        found.counts[CONDITION_BROKEN] += mixture > 0.0
+        if usable == 0 or (checked and mixture > 0.0):
+            found.counts[BACKED_OFF] += 1
+            found.first[0], found.last[0], found.gamma[0] = 0, places - 1, 1.0
+            count = 1
         structure.clear(x, work.mu)
         for k in range(count):
             if found.gamma[k] > 0.0:
                 take(self, found, k, places)
-                coef = importance * found.gamma[k] / total
-                structure.pull_mixed(x, work.y, found.taken, coef, work.mu)
+                structure.pull_mixed(x, work.y, found.taken, importance * found.gamma[k], work.mu)
         return 1
 
 
 @register_jitable
-def mixed_margins(loss, structure, x, work, places):
-    """Margins of gold over all m_J that differ from it; returns (how many, size of JJ)."""
-    count, sets = 0, places
-    if loss.jj == SEGMENTS:
-        sets = places * (places + 1) // 2
-        for first in range(places):
-            for last in range(first, places):
-                count = look_at(loss, structure, x, work, places, count, first, last)
-    elif loss.jj == OWN:
+def list_sets(loss, structure, x, y, found, places):
+    """Write down all J whose m_J differs from gold; returns (how many, size of JJ)."""
+    count, sets, jj = 0, places, loss.jj
+    if jj == OWN:
         sets = loss.own.ends.size
         for k in range(sets):
-            count = look_at(loss, structure, x, work, places, count, k, k)
-    elif loss.jj == RUNS:
-        first = 0
-        while first < places:
-            last = first
-            if structure.wrong_at(x, work.y, first):
-                while last + 1 < places and structure.wrong_at(x, work.y, last + 1):
-                    last += 1
-                count = look_at(loss, structure, x, work, places, count, first, last)
-            first = last + 1
-        sets = count
-    else:
-        for t in range(places):
-            if structure.wrong_at(x, work.y, t):
-                count = look_at(loss, structure, x, work, places, count, t, t)
-        if loss.jj == ERRORS:
-            sets = count
-    return count, sets
-
-
-@register_jitable
-def look_at(loss, structure, x, work, places, count, first, last):
-    """Write down one J, if it makes a difference."""
-    found = work.pad
-    found.first[count], found.last[count] = first, last
-    take(loss, found, count, places)
-    differs = False
-    for t in range(places):
-        differs = differs or (found.taken[t] and structure.wrong_at(x, work.y, t))
-    if not differs:
-        return count
-    found.margins[count] = structure.mixed(x, work.theta, work.y, found.taken)
-    return count + 1
+            found.first[count], found.last[count] = k, -1
+            take(loss, found, count, places)
+            for t in range(places):
+                if found.taken[t] and structure.wrong_at(x, y, t):
+                    count += 1
+                    break
+        return count, sets
+    for first in range(places):
+        wrong = structure.wrong_at(x, y, first)
+        if jj == RUNS and first > 0 and structure.wrong_at(x, y, first - 1):
+            continue
+        last = first
+        if jj == SEGMENTS:
+            for last in range(first, places):
+                wrong = wrong or structure.wrong_at(x, y, last)
+                if wrong:
+                    found.first[count], found.last[count] = first, last
+                    count += 1
+        elif wrong:
+            while jj == RUNS and last + 1 < places and structure.wrong_at(x, y, last + 1):
+                last += 1
+            found.first[count], found.last[count] = first, last
+            count += 1
+    if jj == SEGMENTS:
+        sets = places * (places + 1) // 2
+    return count, sets if jj in (SINGLE, SEGMENTS) else count
 
 
 @register_jitable
 def take(loss, found, k, places):
     """Mark the positions of the k-th J."""
+    first, last = found.first[k], found.last[k]
     for t in range(places):
-        found.taken[t] = found.first[k] <= t <= found.last[k] and loss.jj != OWN
-    if loss.jj == OWN:
-        which = found.first[k]
-        start = loss.own.ends[which - 1] if which > 0 else 0
-        for e in range(start, loss.own.ends[which]):
+        found.taken[t] = first <= t <= last
+    if last < 0:
+        start = loss.own.ends[first - 1] if first > 0 else 0
+        for e in range(start, loss.own.ends[first]):
             t = loss.own.members[e]
             if t < 0:
                 t += places
@@ -210,35 +223,35 @@ def take(loss, found, k, places):
 
 @register_jitable
 def weigh(loss, found, count, sets):
-    """Fill gamma, not yet divided by its sum; returns (sum, how many J are used)."""
-    kept = 0
+    """Fill gamma, which sums to 1 (condition 1); returns how many J are usable."""
+    usable, largest = 0, 0.0
     for k in range(count):
-        violates = found.margins[k] <= 0.0
-        used = loss.approach == BALANCED or violates == (loss.approach == AGGRESSIVE)
-        found.gamma[k] = 1.0 if used else 0.0
-        kept += used
-    if loss.approach != BALANCED:
-        sets = kept
+        found.gamma[k] = 0.0
+        if counts_for(loss, found.margins[k]):
+            usable += 1
+            largest = max(largest, abs(found.margins[k]))
+    if loss.approach != BALANCED:  # footnote 5
+        sets = usable
+    if loss.weighting == WMR:
+        rank = 0
+        for k in np.argsort(-np.abs(found.margins[:count]), kind="mergesort"):
+            if counts_for(loss, found.margins[k]):
+                found.gamma[k] = ((sets - rank) / sets) ** loss.beta
+                rank += 1
+    else:  # as shares of the largest, margins can be raised to any power
+        for k in range(count):
+            if counts_for(loss, found.margins[k]):
+                share = abs(found.margins[k]) / largest if largest > 0.0 else 1.0
+                found.gamma[k] = share**loss.beta
     total = 0.0
     for k in range(count):
-        if found.gamma[k] == 0.0:
-            continue
-        size = abs(found.margins[k])
-        if loss.weighting == WM:
-            found.gamma[k] = size**loss.beta if size > 0.0 else -1.0
-        else:
-            rank = 0
-            for m in range(count):
-                other = abs(found.margins[m])
-                counts = loss.approach == BALANCED or (found.margins[m] <= 0.0) == (
-                    loss.approach == AGGRESSIVE
-                )
-                rank += counts and (other > size or (other == size and m < k))
-            found.gamma[k] = ((sets - rank) / sets) ** loss.beta
-        total += max(found.gamma[k], 0.0)
+        total += found.gamma[k]
     for k in range(count):
-        if found.gamma[k] < 0.0:  # a margin of zero: counts only if all are
-            found.gamma[k] = 1.0 if total == 0.0 else 0.0
-    if total == 0.0:
-        total = float(kept)
-    return total, kept
+        found.gamma[k] /= max(total, 1.0)
+    return usable
+
+
+@register_jitable(forceinline=True)
+def counts_for(loss, margin):
+    """Whether the approach uses an m_J of this margin."""
+    return loss.approach == BALANCED or (margin <= 0.0) == (loss.approach == AGGRESSIVE)
