@@ -83,6 +83,7 @@ class Decoder:
             return which[counts[which] == 0]
 
         self._everywhere(rows, work, n)
+        counts[lengths == 0] = 1  # of no tokens there is one output, and it is certain
         found = []
         for i, (count, T) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
             start = n * int(rows.starts[i])
@@ -151,11 +152,11 @@ class Decoder:
         else:
             failed = [run(self.structure, which) for which in blocks]
         again = np.concatenate(failed) if failed else np.empty(0, np.int64)
-        if again.size:
-            if self.structure.limits.step.size == 0:
-                raise HopefearError("scores are not finite; the model's weights are unusable")
+        if again.size and self.structure.limits.step.size:
             self.unlimited += again.size
-            run(self.structure._replace(limits=no_limits()), again)
+            again = run(self.structure._replace(limits=no_limits()), again)
+        if again.size:
+            raise HopefearError("scores are not finite; the model's weights are unusable")
 
     def _space(self, rows: Any, structure: Any, which: np.ndarray, depth: int) -> Any:
         longest = int(np.diff(rows.starts)[which].max(initial=1))
@@ -248,7 +249,7 @@ def marginals_all(structure, weights, data, which, theta, inverse, means, out, l
             for c in range(out.shape[1]):
                 out[start + t, c] = means.nodes[t * width + c]
         logs[i] = -math.inf
-        if known:
+        if known and math.isfinite(totals[i]):
             gold = path_score(chain_shape(structure), T, theta.scores, data.labels, start)
             logs[i] = gold - totals[i]
 
