@@ -14,7 +14,9 @@ __all__ = [
     "HopefearError",
     "Learner",
     "Model",
+    "SequenceModel",
     "SparseDataset",
+    "Tagger",
     "__version__",
     "load",
     "recipe",
@@ -28,13 +30,18 @@ _HOMES = {
     "Learner": "hopefear.learner",
     "Model": "hopefear.model",
     "RECIPES": "hopefear.recipes",
+    "SequenceModel": "hopefear.sequence_model",
     "SparseDataset": "hopefear.data.sparse",
+    "Tagger": "hopefear.tagger",
     "recipe": "hopefear.recipes",
 }
 
+# The model of each task, by the name that its files have for it.
+_MODELS = {"classify": "Model", "tag": "SequenceModel"}
+
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model file; any changed byte is refused.
+    """Read a model file of any task; any changed byte is refused.
 
     Examples
     --------
@@ -45,7 +52,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     hopefear.load(f"{folder}/model").classes
     ('fear', 'hope')
     """
-    return importlib.import_module("hopefear.model").Model.load(path)
+    header, _ = importlib.import_module("hopefear.storage").load(path, "model")
+    task = header.get("task")
+    if task not in _MODELS:
+        error = importlib.import_module("hopefear.errors").ModelError
+        raise error(
+            f"{os.fspath(path)} is a model for the task {task!r:.60}, which this version does not "
+            f"know; it knows {', '.join(_MODELS)}"
+        )
+    return __getattr__(_MODELS[task]).load(path)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,8 @@ from hopefear.learner import Learner as Learner
 from hopefear.model import Model as Model
 from hopefear.recipes import RECIPES as RECIPES
 from hopefear.recipes import recipe as recipe
+from hopefear.sequence_model import SequenceModel as SequenceModel
+from hopefear.tagger import Tagger as Tagger
 
 __version__: str
 __all__ = [
@@ -15,10 +17,12 @@ __all__ = [
     "HopefearError",
     "Learner",
     "Model",
+    "SequenceModel",
     "SparseDataset",
+    "Tagger",
     "__version__",
     "load",
     "recipe",
 ]
 
-def load(path: str | os.PathLike[str]) -> Model: ...
+def load(path: str | os.PathLike[str]) -> Model | SequenceModel: ...

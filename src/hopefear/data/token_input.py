@@ -1,0 +1,301 @@
+"""Sequences as Python objects: tokens, labels and permitted labels that people hand to a tagger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, pairwise
+from numbers import Integral
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.data.labels import class_name
+from hopefear.data.sequences import Column, Sentences
+from hopefear.errors import HopefearError
+from hopefear.features.attribute_rows import AttributeRows
+
+AUTO, ATTRIBUTES = "auto", "attributes"
+
+
+class Tokens(NamedTuple):
+    """Sequences as feature maps read them."""
+
+    starts: np.ndarray  # int64[sequences + 1]
+    content: Sentences | AttributeRows
+    source: str = "memory"
+
+
+class TokenInput(NamedTuple):
+    """How tokens are read: as rows of named columns or, where it has none, as sets of attributes.
+
+    A token with columns is a string (one column), a list or tuple of as many strings as there are
+    columns, or a dict that has them as keys. Without columns it is what CRFsuite's users write, as
+    :meth:`hopefear.features.attribute_rows.AttributeRows.of` says.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Names of the columns.
+
+    Examples
+    --------
+    >>> tokens = TokenInput(("word", "pos")).read([[("the", "DT"), ("cat", "NN")], []])
+    >>> tokens.starts.tolist(), tokens.content.columns["pos"].texts()
+    ([0, 2, 2], ['DT', 'NN'])
+    """
+
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, X: Any, columns: str | Sequence[str] | None, features: Any) -> TokenInput:
+        """The way to read some sequences, from what the user says and the first token is.
+
+        Parameters
+        ----------
+        X : list of lists of tokens
+            The sequences.
+        columns : str or sequence of str, optional
+            Names of the columns of a token.
+        features : str or Templates
+            ``"attributes"``, ``"auto"``, or templates, which need columns.
+
+        Examples
+        --------
+        >>> TokenInput.of([["the", "cat"]], None, "auto").columns
+        ('word',)
+        >>> TokenInput.of([[["w=the", "bos"]]], None, "auto").columns
+        ()
+        """
+        if columns is not None:
+            return cls(_column_names(columns, features))
+        _, tokens = flattened(X, "tokens")
+        first = tokens[0] if tokens else ""
+        if isinstance(first, str):
+            if features == ATTRIBUTES:
+                raise HopefearError(
+                    f"features='attributes' needs tokens that are dicts or lists of strings, "
+                    f"but the first one is the string {first!r:.60}"
+                )
+            return cls(("word",))
+        if features in (AUTO, ATTRIBUTES):
+            return cls()
+        if isinstance(first, dict):
+            return cls(_column_names(list(first), features))
+        raise HopefearError(
+            f"templates read columns, and the tokens, such as {first!r:.60}, do not name them; "
+            "say columns=('word', 'pos') or whatever they are"
+        )
+
+    def read(self, X: Any) -> Tokens:
+        """Sequences of tokens; what does not fit is refused with the numbers of X[i][j]."""
+        if not self.columns:
+            rows = AttributeRows.of(X)
+            return Tokens(rows.starts, rows)
+        starts, tokens = flattened(X, "tokens")
+        columns = {}
+        for name, texts in zip(self.columns, self._split(starts, tokens), strict=True):
+            columns[name] = _text_column(texts, f"the column {name!r}", starts)
+        return Tokens(starts, Sentences(starts, columns))
+
+    def _split(self, starts: np.ndarray, tokens: list[Any]) -> list[list[Any]]:
+        """The columns of all tokens, without a step of Python for a token."""
+        n = len(self.columns)
+        kinds = set(map(type, tokens))
+        if not tokens:
+            return [[] for _ in range(n)]
+        if n == 1 and _all_are(kinds, str):
+            return [tokens]
+        if _all_are(kinds, list | tuple) and set(map(len, tokens)) == {n}:
+            flat = list(chain.from_iterable(tokens))
+            return [flat[i::n] for i in range(n)]
+        if _all_are(kinds, dict):
+            try:
+                return [list(map(itemgetter(name), tokens)) for name in self.columns]
+            except KeyError:
+                pass
+        wanted = f"the columns {', '.join(self.columns)}" if n > 1 else f"a {self.columns[0]}"
+        k = next(
+            k
+            for k, token in enumerate(tokens)
+            if not self._fits(token) or type(token) is not type(tokens[0])
+        )
+        like = "" if k == 0 else f" in the form of the first token, {tokens[0]!r:.60}"
+        raise HopefearError(f"{place(starts, k)}: expected {wanted}{like}, not {tokens[k]!r:.60}")
+
+    def _fits(self, token: Any) -> bool:
+        if isinstance(token, str):
+            return len(self.columns) == 1
+        if isinstance(token, dict):
+            return all(name in token for name in self.columns)
+        return isinstance(token, list | tuple) and len(token) == len(self.columns)
+
+
+def read_labels(y: Any, starts: np.ndarray) -> tuple[Column, list[Any]]:
+    """``(names, labels)``: the name of every token's label, and the labels as they were given.
+
+    Parameters
+    ----------
+    y : list of lists of labels
+        All strings, or all whole numbers.
+    starts : int64 array
+        Where the sequences of X begin, and the number of tokens.
+
+    Examples
+    --------
+    >>> names, labels = read_labels([[7, 3], [7]], np.array([0, 2, 3]))
+    >>> names.texts(), labels
+    (['7', '3', '7'], [7, 3])
+    """
+    found, flat = flattened(y, "labels")
+    _check_lengths(found, starts, "labels")
+    kinds = set(map(type, flat))
+    if not _all_are(kinds, str) and not all(map(_is_whole, kinds)):
+        k = next(k for k, label in enumerate(flat) if not _goes_with(label, flat[0]))
+        raise HopefearError(
+            f"{place(starts, k)}: labels are all strings or all whole numbers, "
+            f"so {flat[k]!r:.60} cannot be one"
+        )
+    if _all_are(kinds, str):
+        column = _text_column(flat, "the label", starts)
+        return column, [str(label) for label in column.strings]
+    column = Column.of(flat)
+    return Column([class_name(label) for label in column.strings], column.ids), list(column.strings)
+
+
+def read_allowed(allowed: Any, starts: np.ndarray, known: Mapping[Any, str]) -> list[Any]:
+    """Names of the labels that tokens may have; None where any will do.
+
+    Parameters
+    ----------
+    allowed : list of lists of sets of labels
+        For every sequence, for every token; None instead of a set or a sequence permits all.
+    starts : int64 array
+        Where the sequences of X begin, and the number of tokens.
+    known : mapping
+        Label to name.
+
+    Examples
+    --------
+    >>> read_allowed([[{"N"}, None], None], np.array([0, 2, 3]), {"N": "N", "V": "V"})
+    [[['N'], None], [None]]
+    """
+    if not isinstance(allowed, Sequence | np.ndarray) or isinstance(allowed, str):
+        raise HopefearError(f"allowed is a list with an entry a sequence, not {allowed!r:.60}")
+    lengths = np.diff(starts).tolist()
+    if len(allowed) != len(lengths):
+        raise HopefearError(
+            f"{len(lengths)} sequences of tokens, but {len(allowed)} of allowed labels"
+        )
+    full = [
+        [None] * length if sequence is None else sequence
+        for sequence, length in zip(allowed, lengths, strict=True)
+    ]
+    found, sets = flattened(full, "allowed labels")
+    _check_lengths(found, starts, "allowed labels")
+    names: list[Any] = []
+    for k, one in enumerate(sets):
+        if one is None:
+            names.append(None)
+            continue
+        if isinstance(one, str) or not isinstance(one, Iterable):
+            one = [one]
+        # In the order of the labels, because that of a set changes from run to run.
+        wanted = set(one)
+        names.append([name for label, name in known.items() if label in wanted])
+        if not wanted or len(names[-1]) < len(wanted):
+            odd = sorted(map(repr, wanted - known.keys()))
+            raise HopefearError(
+                f"{place(starts, k)}: allowed labels {', '.join(odd) if odd else '(none)'}, "
+                f"but the labels are {', '.join(map(str, known))}"
+            )
+    return [names[a:b] for a, b in pairwise(starts)]
+
+
+def flattened(sequences: Any, what: str) -> tuple[np.ndarray, list[Any]]:
+    """``(starts, items)`` of a list of lists.
+
+    >>> flattened([["a", "b"], ["c"]], "tokens")
+    (array([0, 2, 3]), ['a', 'b', 'c'])
+    """
+    if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
+        raise HopefearError(f"expected a list of lists of {what}, not {sequences!r:.60}")
+    sequences = list(sequences)
+    for i, sequence in enumerate(sequences):
+        if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):
+            raise HopefearError(f"sequence {i}: expected a list of {what}, not {sequence!r:.60}")
+    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    return starts, list(chain.from_iterable(sequences))
+
+
+def place(starts: np.ndarray, k: int) -> str:
+    """Where token k stands: the numbers i and j of X[i][j].
+
+    >>> place(np.array([0, 2, 5]), 3)
+    'sequence 1, token 1'
+    """
+    i = int(np.searchsorted(starts, k, "right")) - 1
+    return f"sequence {i}, token {k - int(starts[i])}"
+
+
+def _column_names(columns: str | Sequence[str], features: Any) -> tuple[str, ...]:
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if features == ATTRIBUTES:
+        raise HopefearError(
+            "features='attributes' and columns exclude each other: attributes have no columns; "
+            "leave out one of the two"
+        )
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise HopefearError(f"columns are names, such as ('word', 'pos'), not {columns!r:.60}")
+    if len(set(names)) < len(names):
+        raise HopefearError(f"two of the columns {', '.join(names)} have one name; rename one")
+    return names
+
+
+def _text_column(texts: list[Any], what: str, starts: np.ndarray) -> Column:
+    if not _all_are(set(map(type, texts)), str):
+        k = next(k for k, text in enumerate(texts) if not isinstance(text, str))
+        raise HopefearError(f"{place(starts, k)}: {what} holds strings, not {texts[k]!r:.60}")
+    column = Column.of(texts)
+    try:
+        "".join(column.strings).encode()
+    except UnicodeEncodeError:
+        odd = [not _is_text(text) for text in column.strings]
+        k = int(np.argmax(np.array(odd)[column.ids]))
+        raise HopefearError(
+            f"{place(starts, k)}: {what} holds {texts[k]!r:.60}, which is no Unicode text"
+        ) from None
+    return column
+
+
+def _check_lengths(found: np.ndarray, starts: np.ndarray, what: str) -> None:
+    if len(found) != len(starts):
+        raise HopefearError(
+            f"{len(starts) - 1} sequences of tokens, but {len(found) - 1} of {what}"
+        )
+    wrong = np.diff(found) != np.diff(starts)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        tokens, others = int(np.diff(starts)[i]), int(np.diff(found)[i])
+        raise HopefearError(f"sequence {i}: {tokens} tokens, but {others} {what}")
+
+
+def _goes_with(label: Any, first: Any) -> bool:
+    return isinstance(label, str) if isinstance(first, str) else _is_whole(type(label))
+
+
+def _is_whole(kind: type) -> bool:
+    return issubclass(kind, Integral) and kind is not bool
+
+
+def _all_are(kinds: set[type], wanted: Any) -> bool:
+    return all(issubclass(kind, wanted) for kind in kinds)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

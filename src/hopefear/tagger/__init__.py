@@ -1,0 +1,6 @@
+"""Taggers as scikit-learn estimators."""
+
+from hopefear.tagger.estimator import Tagger
+from hopefear.tagger.predicting import Output, SequencePredictor
+
+__all__ = ["Output", "SequencePredictor", "Tagger"]
