@@ -262,3 +262,13 @@ def add_edge_attributes(chain, data, begin, end, labels, pairs, g):
             base = np.int64(data.edge_indices[p]) * square
             for q in range(low, high):
                 g[base + q] += value * pairs[place + q]
+
+
+@kernel
+def add_penalty(l2, w, g):
+    """``l2 * sum_j w_j**2``, and its gradient added to ``g``."""
+    total = 0.0
+    for j in range(w.size):
+        total += w[j] * w[j]
+        g[j] += 2.0 * l2 * w[j]
+    return l2 * total

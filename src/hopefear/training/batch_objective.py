@@ -20,6 +20,7 @@ from hopefear.training.batch_kernels import (
     Turned,
     add_attributes,
     add_edge_attributes,
+    add_penalty,
     expect_block,
     gather,
     mark_observed,
@@ -121,8 +122,7 @@ class CRFObjective:
         gather(plain[square:], self.columns, width, first + width + self._edges.size // width, g)
         self.loss, self.mistakes = loss, int(mistakes)
         if self.l2 > 0.0:
-            g += 2.0 * self.l2 * w
-            loss += self.l2 * float(np.einsum("j,j->", w, w))
+            loss += add_penalty(self.l2, w, g)
         return loss, g
 
     def spread(self, w: np.ndarray) -> np.ndarray:

@@ -10,16 +10,18 @@ No BLAS is called, so results do not depend on its number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 
+from hopefear.component import kernel
 from hopefear.errors import HopefearError
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
-_BLOCK = 1 << 14  # coordinates of all vectors of the history at a time
+_BLOCK = 1 << 12  # coordinates of all vectors of the history at a time
 _LARGE = 1 << 20  # from here on the history is kept in float32: memory counts more than digits
 _DECREASE, _CURVATURE = 1e-4, 0.9  # what the conditions of Wolfe ask for
 _SEARCHES = 30  # evaluations in one line search
@@ -77,7 +79,7 @@ class Minimiser:
 
     def step(self) -> bool:
         """One iteration; False when no step makes the value smaller any more."""
-        slope = self._downhill(self.w, self.gradient)
+        slope = self._downhill()
         steep = norm(slope)
         if steep == 0.0:
             return False
@@ -101,7 +103,7 @@ class Minimiser:
 
         Lengths of weights below 1 count as 1, as in CRFsuite's test for convergence.
         """
-        return norm(self._downhill(self.w, self.gradient)) / max(1.0, norm(self.w))
+        return norm(self._downhill()) / max(1.0, norm(self.w))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything needed to go on later."""
@@ -128,29 +130,29 @@ class Minimiser:
         self.evaluations += 1
         value, gradient = self.function(w)
         if self.l1 > 0.0:
-            value += self.l1 * float(np.abs(w).sum())
+            value += self.l1 * sum(float(np.abs(w[b]).sum()) for b in _blocks(w.size))
         return float(value), gradient
 
-    def _downhill(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    def _downhill(self) -> np.ndarray:
         """The gradient, or with L1 the shortest subgradient (Andrew and Gao, eq. 4)."""
         if self.l1 == 0.0:
-            return gradient
-        at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - self.l1, 0.0)
-        return np.where(w == 0.0, at_zero, gradient + self.l1 * np.sign(w))
+            return self.gradient
+        slope = np.empty_like(self.w)
+        for b in _blocks(slope.size):
+            w, g = self.w[b], self.gradient[b]
+            at_zero = g - np.clip(g, -self.l1, self.l1)
+            slope[b] = np.where(w == 0.0, at_zero, g + np.copysign(self.l1, w))
+        return slope
 
     def _direction(self, slope: np.ndarray) -> np.ndarray:
         if self.kept == 0:
             return -slope
         used = 2 * min(self.kept, self.memory)
-        onto = _inner(self.history[:used], slope[None])[:, 0]
-        scale, shares = self._shares(onto, used)
+        onto = np.zeros((used, 1))
+        _inner(self.history[:used], slope.reshape(1, -1), onto)
+        scale, shares = self._shares(onto[:, 0], used)
         direction = np.empty_like(slope)
-        for a in range(0, slope.size, _BLOCK):
-            block = slice(a, a + _BLOCK)
-            sums = np.einsum("k,kj->j", shares, self.history[:used, block].astype(np.float64))
-            np.subtract(sums, scale * slope[block], out=direction[block])
-        if self.l1 > 0.0:  # only where it agrees with the slope: the model is right in one orthant
-            direction[direction * slope >= 0.0] = 0.0
+        _combine(self.history[:used], shares, scale, slope, self.l1 > 0.0, direction)
         return direction
 
     def _shares(self, onto: np.ndarray, used: int) -> tuple[float, np.ndarray]:
@@ -209,12 +211,15 @@ class Minimiser:
 
     def _search_orthant(self, direction, slope, length):
         """Shorten the step until the value falls enough; coordinates stop where the sign ends."""
-        orthant = np.where(self.w == 0.0, -np.sign(slope), np.sign(self.w))
         for _ in range(_SEARCHES):
-            w = self.w + length * direction
-            w[w * orthant <= 0.0] = 0.0
+            w, fall = np.empty_like(self.w), 0.0
+            for b in _blocks(w.size):
+                before = self.w[b]
+                after = before + length * direction[b]
+                after[after * np.where(before == 0.0, -slope[b], before) <= 0.0] = 0.0
+                fall += _dot(slope[b], after - before)
+                w[b] = after
             value, gradient = self._evaluate(w)
-            fall = _dot(slope, w - self.w)
             if fall < 0.0 and value <= self.value + _DECREASE * fall:
                 return w, value, gradient
             length *= 0.5
@@ -222,15 +227,20 @@ class Minimiser:
 
     def _remember(self, w: np.ndarray, gradient: np.ndarray) -> None:
         """Put the step and the change of the gradient in place of the oldest."""
-        step, change = w - self.w, gradient - self.gradient
+        ss = sy = yy = 0.0
+        for b in _blocks(w.size):
+            step, change = w[b] - self.w[b], gradient[b] - self.gradient[b]
+            ss, sy, yy = ss + _dot(step, step), sy + _dot(step, change), yy + _dot(change, change)
         # Without curvature the estimate would not be positive definite.
-        if _dot(step, change) <= 1e-10 * norm(step) * norm(change):
+        if sy <= 1e-10 * math.sqrt(ss) * math.sqrt(yy):
             return
         k = self.kept % self.memory
-        self.history[2 * k], self.history[2 * k + 1] = step, change
+        np.subtract(w, self.w, out=self.history[2 * k], casting="same_kind")
+        np.subtract(gradient, self.gradient, out=self.history[2 * k + 1], casting="same_kind")
         self.kept += 1
         used = 2 * min(self.kept, self.memory)
-        inner = _inner(self.history[:used], self.history[2 * k : 2 * k + 2])
+        inner = np.zeros((used, 2))
+        _inner(self.history[:used], self.history[2 * k : 2 * k + 2], inner)
         self.products[:used, 2 * k : 2 * k + 2] = inner
         self.products[2 * k : 2 * k + 2, :used] = inner.T
 
@@ -289,6 +299,11 @@ def _minimum(search: Minimiser, converged: bool) -> Minimum:
     return Minimum(search.w, search.value, search.iterations, search.evaluations, converged)
 
 
+def _blocks(n: int) -> Iterator[slice]:
+    """Stretches that fit a cache, so that what is made of them in between does too."""
+    return (slice(a, a + _BLOCK) for a in range(0, n, _BLOCK))
+
+
 def norm(v: np.ndarray) -> float:
     """Euclidean length, without BLAS."""
     return math.sqrt(_dot(v, v))
@@ -298,11 +313,43 @@ def _dot(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.einsum("j,j->", a, b))
 
 
-def _inner(history: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """All inner products of these with those, in float64."""
-    total = np.zeros((len(history), len(vectors)))
-    for a in range(0, history.shape[1], _BLOCK):
-        block = history[:, a : a + _BLOCK].astype(np.float64)
-        for c, vector in enumerate(vectors):
-            total[:, c] += np.einsum("kj,j->k", block, vector[a : a + _BLOCK].astype(np.float64))
-    return total
+@kernel
+def _inner(history, vectors, total):
+    """Add all inner products of these with those to ``total``."""
+    for first in range(0, history.shape[1], _BLOCK):
+        for k in range(history.shape[0]):
+            for c in range(vectors.shape[0]):
+                a = history[k, first : first + _BLOCK]
+                total[k, c] += _product(a, vectors[c, first : first + _BLOCK])
+
+
+@register_jitable
+def _product(a, b):
+    # Four sums, because an addition must wait for the one before it.
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    fours = a.size // 4
+    for q in range(fours):
+        p = 4 * q
+        t0 += np.float64(a[p]) * np.float64(b[p])
+        t1 += np.float64(a[p + 1]) * np.float64(b[p + 1])
+        t2 += np.float64(a[p + 2]) * np.float64(b[p + 2])
+        t3 += np.float64(a[p + 3]) * np.float64(b[p + 3])
+    for p in range(4 * fours, a.size):
+        t0 += np.float64(a[p]) * np.float64(b[p])
+    return (t0 + t1) + (t2 + t3)
+
+
+@kernel
+def _combine(history, shares, scale, slope, align, direction):
+    """``shares @ history - scale * slope``; ``align``: 0 where that is not downhill."""
+    for first in range(0, slope.size, _BLOCK):
+        out, downhill = direction[first : first + _BLOCK], slope[first : first + _BLOCK]
+        for p in range(out.size):
+            out[p] = -scale * downhill[p]
+        for k in range(shares.size):
+            row, share = history[k, first : first + _BLOCK], shares[k]
+            for p in range(out.size):
+                out[p] += share * np.float64(row[p])
+        if align:  # the model is right within one orthant only
+            for p in range(out.size):
+                out[p] = out[p] if out[p] * downhill[p] < 0.0 else 0.0
