@@ -1,0 +1,147 @@
+"""Compiled learners of chains: equal to dense oracles and to the same code run as plain Python.
+
+Every combination costs many seconds to compile, so these are few; the matrix is interpreted. Run
+as a program, this file writes what they learn to the .npz file it is given.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from chain_oracle import replay_chain, tiny_rows
+from reference import exact_weights, stepwise
+
+from hopefear.costs.hamming import Hamming
+from hopefear.errors import CombinationError
+from hopefear.learner import Learner
+from hopefear.losses.log import Log
+from hopefear.losses.nbest_mira import NBestMIRA
+from hopefear.losses.sapo import SAPO
+from hopefear.losses.structured_hinge import StructuredHinge
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last
+from hopefear.rules.adagrad_rda import AdaGradRDA
+from hopefear.rules.arow import AROW
+from hopefear.rules.sgd import SGD
+from hopefear.structures.binary import Binary
+from hopefear.structures.chain import Chain
+from hopefear.training import online
+from hopefear.training.online import DivergedError, OnlineTrainer
+
+LENGTHS = [3, 1, 2, 3, 4, 2, 3, 1, 2, 5]
+# Every search that a loss can ask for; additive and other rules. Fields of the chain are numbers,
+# so that all shapes share the compiled code.
+SPREAD = {
+    "sapo": (Chain.new(4, 3, order=2), Learner(SAPO(n=4), SGD(0.3, l2=0.02), Averaged())),
+    "crf-adagrad-rda": (
+        Chain.new(4, 3, edge_attributes=2),
+        Learner(Log(), AdaGradRDA(rate=0.5, l1=0.01), Averaged()),
+    ),
+    "nbest-mira": (Chain.new(4, 3), Learner(NBestMIRA(n=3, C=0.5), SGD(), Last())),
+    "ssvm-arow": (
+        Chain.new(4, 3, edge_attributes=2, order=2),
+        Learner(StructuredHinge(Hamming(0.7)), AROW(r=0.5), Last()),
+    ),
+}
+ORDER = np.concatenate([np.arange(10), np.arange(10)[::-1]])
+WINDOW = 8  # small, so that the books are settled several times
+
+
+def rows_of(chain):
+    return tiny_rows(8, LENGTHS, chain)
+
+
+def learnt(name):
+    """Everything a learner leaves behind after two passes."""
+    chain, learner = SPREAD[name]
+    trainer = OnlineTrainer(chain, learner, np.float64)
+    trainer.learn(rows_of(chain), ORDER)
+    found = {"weights": exact_weights(trainer)} | trainer.arrays()
+    if isinstance(learner.readout, Averaged):
+        found["average"] = trainer.average()
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_window():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(online, "_WINDOW", WINDOW)
+        yield
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory):
+    """The whole spread, learnt by plain Python in another process."""
+    if numba.config.DISABLE_JIT:
+        pytest.skip("NUMBA_DISABLE_JIT is set, so nothing is compiled")
+    path = tmp_path_factory.mktemp("interpreted") / "spread.npz"
+    paths = [str(Path(online.__file__).parents[2]), str(Path(__file__).parent)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, __file__, str(path)], env=env, check=True, timeout=120)
+    with np.load(path) as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_compiled_equals_interpreted(name, interpreted):
+    found = learnt(name)
+    wanted = {key.split("/")[1]: v for key, v in interpreted.items() if key.startswith(f"{name}/")}
+    assert found.keys() == wanted.keys()
+    for key, array in found.items():
+        np.testing.assert_allclose(array, wanted[key], 1e-12, 1e-12, err_msg=key)
+        assert array.dtype == wanted[key].dtype
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_compiled_equals_the_dense_oracle(name):
+    chain, learner = SPREAD[name]
+    rows = rows_of(chain)
+    trace = replay_chain(chain, learner, rows, ORDER)
+    trainer = OnlineTrainer(chain, learner, np.float64)
+    copies = stepwise(trainer, rows, ORDER)
+    tolerance = 1e-4 if name == "nbest-mira" else 1e-9  # solved in 200 rounds at most
+    np.testing.assert_allclose(copies, trace.snapshots, rtol=0, atol=tolerance)
+    assert (trainer.mistakes, trainer.updates, trainer.ticks) == trace[3:6]
+    if isinstance(learner.readout, Averaged):
+        np.testing.assert_allclose(trainer.average(), trace.average, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("shape", [{}, {"order": 2}, {"edge_attributes": 2}], ids=str)
+@pytest.mark.parametrize("name", SPREAD)
+def test_a_state_that_was_saved_goes_on_as_if_it_had_not_been(name, shape):
+    chain, learner = Chain.new(4, 3, **shape), SPREAD[name][1]
+    rows = rows_of(chain)
+    whole = OnlineTrainer(chain, learner, np.float64)
+    whole.learn(rows, ORDER)
+    first, second = (OnlineTrainer(chain, learner, np.float64) for _ in range(2))
+    first.learn(rows, ORDER[:7])
+    second.restore({key: array.copy() for key, array in first.arrays().items()})
+    second.learn(rows, ORDER[7:])
+    for key, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, second.arrays()[key], err_msg=key)
+
+
+def test_losses_of_sequences_are_refused_on_classes():
+    for loss, need in ((SAPO(), "nbest"), (Log(), "expectation"), (StructuredHinge(), "cost")):
+        with pytest.raises(CombinationError, match=f"needs .*{need}, which Binary does not offer"):
+            OnlineTrainer(Binary(4), Learner(loss, SGD(), Last()))
+
+
+def test_steps_that_are_too_long_are_an_error_and_not_a_model():
+    chain, learner = SPREAD["sapo"]
+    learner = Learner(learner.loss, SGD(rate=1e308), learner.readout)
+    trainer = OnlineTrainer(chain, learner, np.float64)
+    with np.errstate(all="ignore"), pytest.raises(DivergedError, match="overflowed after"):
+        trainer.learn(rows_of(chain), np.tile(ORDER, 5))
+
+
+if __name__ == "__main__":
+    online._WINDOW = WINDOW
+    everything = {f"{name}/{k}": v for name in SPREAD for k, v in learnt(name).items()}
+    np.savez(sys.argv[1], allow_pickle=False, **everything)
