@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -27,6 +26,7 @@ from hopefear.tagger.preparing import (
     prepared,
     present,
 )
+from hopefear.tagger.telling import say
 from hopefear.tagging import (
     DEFAULT_LEARNER,
     fitted_temperature,
@@ -57,8 +57,9 @@ class Tagger(SequencePredictor):
     columns : str or sequence of str, optional
         Names of the columns of a token: then a token is a tuple or list of so many strings, or a
         dict with these keys. Without it a string is the column ``word``.
-    epochs : int
-        Passes over the data, at most. More fit the data better, and at last too well.
+    epochs : int, optional
+        Passes over the data, at most. More fit the data better, and at last too well. None is 10;
+        for batch learners, their own number of iterations.
     seed : int
         Fixes the order of the sequences in every pass.
     shuffle : bool
@@ -139,7 +140,7 @@ class Tagger(SequencePredictor):
         *,
         features: Any = "auto",
         columns: str | Sequence[str] | None = None,
-        epochs: int = 10,
+        epochs: int | None = None,
         seed: int = 1,
         shuffle: bool = True,
         order: int = 1,
@@ -228,7 +229,7 @@ class Tagger(SequencePredictor):
                 ready.data,
                 self.learner,
                 self.params,
-                epochs=self.epochs,
+                epochs=self._epochs(),
                 seed=self.seed,
                 shuffle=self.shuffle,
                 order=self.order,
@@ -402,6 +403,11 @@ class Tagger(SequencePredictor):
         data = labelled(tokens, y, self.features_, self._model.labels)
         return data if weights is None else data.weighted(weights)
 
+    def _epochs(self) -> int:
+        if self.epochs is not None:
+            return self.epochs
+        return {**recipe(self.learner, "tag").parameters(), **self.params}.get("max_iter", 10)
+
     def _metric(self, scheme: str | None) -> str:
         if self.metric != "auto":
             return self.metric
@@ -413,11 +419,4 @@ class Tagger(SequencePredictor):
         return self.n_jobs if self.n_jobs > 0 else os.cpu_count() or 1
 
     def _listeners(self) -> list[Callable[[Event], None]]:
-        return [*(self.callbacks or ()), *([_say] if self.verbose else [])]
-
-
-def _say(event: Event) -> None:
-    if "pass_mistakes" in event:
-        said = {key: event[key] for key in ("epoch", "loss", "pass_mistakes", "nnz")}
-        said |= {f"dev {key}": value for key, value in event.get("dev", {}).items()}
-        print(*(f"{key} {value:.6g}" for key, value in said.items()), sep=", ", file=sys.stderr)
+        return [*(self.callbacks or ()), *([say] if self.verbose else [])]

@@ -29,6 +29,15 @@ class Output(NamedTuple):
     score: float
 
 
+class Span(NamedTuple):
+    """Tokens ``first .. after - 1`` of a sequence, and the probability that this span is there."""
+
+    first: int
+    after: int
+    kind: str
+    probability: float
+
+
 class SequencePredictor(BaseEstimator):
     """A fitted tagger; estimators that learn one inherit from it.
 
@@ -128,6 +137,36 @@ class SequencePredictor(BaseEstimator):
     def predict_marginals_single(self, x: Any) -> list[dict[Any, float]]:
         """Label probabilities of one sequence."""
         return self.predict_marginals([x])[0]
+
+    def predict_spans(
+        self, X: Any, constrained: bool = True, allowed: Any = None
+    ) -> list[list[Span]]:
+        """The spans that the best labels of every sequence spell, with their probabilities.
+
+        Parameters
+        ----------
+        X, constrained, allowed
+            As for :meth:`predict`; the labels must have a tag scheme.
+
+        Examples
+        --------
+        >>> from hopefear import Tagger
+        >>> X, y = [["Ann", "Lee", "sings"]] * 2, [["B-P", "I-P", "O"]] * 2
+        >>> [span[:3] for span in Tagger("crf").fit(X, y).predict_spans(X[:1])[0]]
+        [(0, 2, 'P')]
+        """
+        with as_value_errors():
+            data, how = self._question(X, constrained, allowed)
+            tags = self.model_.decoder(**how).tags(data.rows)
+            del how["n_jobs"]
+            found = self.model_.span_probabilities(data, tags, **how)
+        starts = data.rows.starts
+        spans: list[list[Span]] = [[] for _ in range(len(data))]
+        for first, after, kind, probability in found:
+            i = int(np.searchsorted(starts, first, "right")) - 1
+            before = int(starts[i])
+            spans[i].append(Span(int(first) - before, int(after) - before, kind, probability))
+        return spans
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the tokens that get the right label; weights are those of sequences.
