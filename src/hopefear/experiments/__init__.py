@@ -18,6 +18,8 @@ Progress = Callable[[str], None]
 EXPERIMENTS: dict[str, str] = {
     "vrda-classification": "voted RDA against perceptron, truncated gradient and RDA: Table 1 and "
     "Figures 1 to 5 of Xu, Gao, Xiao and Regan",
+    "swvp-synthetic": "structured weighted violations perceptron against the perceptron on hidden "
+    "Markov chains: Table 1 of Dror and Reichart",
 }
 
 
@@ -52,12 +54,10 @@ def run_experiment(
 
     Examples
     --------
-    >>> sorted(EXPERIMENTS)
-    ['vrda-classification']
     >>> run_experiment("swvp", None, Path("out"))
     Traceback (most recent call last):
         ...
-    hopefear.errors.HopefearError: there is no experiment 'swvp'; there are vrda-classification
+    hopefear.errors.HopefearError: there is no experiment 'swvp'; did you mean 'swvp-synthetic'?
     """
     if name not in EXPERIMENTS:
         near = difflib.get_close_matches(name, EXPERIMENTS, 1, cutoff=0.3)

@@ -101,12 +101,6 @@ class SWVP(NamedTuple):
     checked: bool = True
     own: Any = Substructures(np.empty(0, np.int64), np.empty(0, np.int64))
 
-    choices = {  # noqa: RUF012 - not a field
-        "approach": APPROACHES,
-        "weighting": WEIGHTINGS,
-        "jj": SUBSTRUCTURES,
-    }
-
     def fault(self):
         if (self.jj == OWN) != (self.own.ends.size > 0):
             return "jj=own and sets of positions go together; give both or neither"
@@ -168,6 +162,13 @@ class SWVP(NamedTuple):
                 take(self, found, k, places)
                 structure.pull_mixed(x, work.y, found.taken, importance * found.gamma[k], work.mu)
         return 1
+
+
+SWVP.choices = {  # type: ignore[attr-defined]
+    "approach": APPROACHES,
+    "weighting": WEIGHTINGS,
+    "jj": SUBSTRUCTURES,
+}
 
 
 @register_jitable
