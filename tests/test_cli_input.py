@@ -125,7 +125,8 @@ def test_models_of_another_kind_task_version_or_none(tmp_path, capsys, model):
         "cut": (data[:-10], "truncated"),
         "changed": (data[:300] + bytes([data[300] ^ 1]) + data[301:], ""),
         "newer": (bytes(newer), ""),
-        "other task": (storage.pack({"task": "tag"}, {}, kind="model"), "'tag'"),
+        "other task": (storage.pack({"task": "parse"}, {}, kind="model"), "'parse'"),
+        "empty tagger": (storage.pack({"task": "tag"}, {}, kind="model"), "makes no sense"),
         "checkpoint": (storage.pack({}, {}, kind="checkpoint"), "checkpoint"),
     }
     (tmp_path / "good.svm").write_bytes(GOOD)

@@ -309,18 +309,27 @@ def test_compare(run, folder):
 
 
 def test_learners_lists_all_with_effects(run):
-    from hopefear.recipes import RECIPES
+    from hopefear.recipes import TASKS
 
     status, out, err = run("learners")
     assert (status, err) == (0, "")
-    assert all(f"\n{name}: " in out for name in RECIPES)
+    for task, recipes in TASKS.items():
+        part = out.split(f"task {task}: ")[1].split("\ntask ")[0]
+        assert all(f"\n{name}: " in part for name in recipes)
     _, out, _ = run("learners", "--json")
     found = json.loads(out)
-    assert set(found["learners"]) == set(RECIPES) and "voted" in found["readouts"]
-    for facts in found["learners"].values():
+    assert {task: set(found["learners"][task]) for task in TASKS} == {
+        task: set(recipes) for task, recipes in TASKS.items()
+    }
+    assert "voted" in found["readouts"]
+    for facts in (f for learners in found["learners"].values() for f in learners.values()):
         assert all(p["effect"] for p in facts["parameters"].values()), facts["name"]
     _, out, _ = run("learners", "tg")
     assert "gravity=1e-06" in out and "fewer non-zero weights" in out
+    _, out, _ = run("learners", "sapo")
+    assert "task tag" in out and "task classify" not in out and "-p n=5" in out
+    status, _, err = run("learners", "sapo", "--task", "classify")
+    assert status == 1 and "sapo is a learner for the task tag" in err
     status, _, err = run("learners", "tgg")
     assert status == 1 and "did you mean 'tg'" in err
 
@@ -339,7 +348,8 @@ def test_reproduce_names_its_experiments(run):
         (["trian"], "did you mean 'train'"),
         (["tune"], "there is no verb"),
         (["--quiet", "demo"], "usage"),
-        (["train", "tag", "--train", "a", "--model", "b"], "there is classify"),
+        (["train", "parse", "--train", "a", "--model", "b"], "there are classify, tag"),
+        (["train", "--train", "a", "--model", "b", "classify"], "a task comes first"),
         (["train", "classify", "--train", "a"], "--model"),
         (["train", "classify", "--train", "a", "--model", "b", "-p", "l1"], "KEY=VALUE"),
         (["train", "classify", "--train", "a", "--model", "b", "--epochs", "0"], "at least 1"),

@@ -9,6 +9,8 @@ from typing import Any
 
 from hopefear.cli.console import Console
 
+SECONDS = "some seconds, for taggers up to a minute"
+
 
 class Compilation:
     """Seconds spent compiling so far."""
@@ -29,7 +31,7 @@ def announced(console: Console, what: str = "this learner") -> Iterator[Compilat
 
         def on_start(self, _: Any) -> None:
             if not self.told:
-                console.say(f"compiling kernels for {what}, once: ~5 s")
+                console.say(f"compiling kernels for {what}, once: {SECONDS}")
             self.told, self.depth = True, self.depth + 1
             if self.depth == 1:
                 self.begun = time.perf_counter()

@@ -49,8 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     check_output(args.out)
+    from hopefear.cli.classify.study import COLUMNS, bounds_plot, page_section, study
     from hopefear.cli.compiling import announced
-    from hopefear.cli.study import COLUMNS, bounds_plot, page_section, study
     from hopefear.data.generators import sparse_linear
     from hopefear.report import Page
 

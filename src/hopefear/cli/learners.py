@@ -10,37 +10,65 @@ from typing import Any
 
 from hopefear.cli import options
 from hopefear.cli.console import print_json, text_table
+from hopefear.cli.verbs import TASKS
 
-USAGE = "[NAME] [--json]"
+USAGE = "[NAME] [--task TASK] [--json]"
 DESCRIPTION = """
-List the learners of the literature that hopefear knows: each is a loss, a rule that moves the
-weights and a readout that is kept, with defaults that work. With a name, show its parameters,
-their defaults and the effect of each; `-p KEY=VALUE` of train sets them, and `-p loss=…`, `-p
-readout=…` and `-p on=…` swap the parts.
+List the learners of the literature that hopefear knows, task by task: each is a loss, a rule that
+moves the weights and a readout that is kept, with defaults that work. With a name, show its
+parameters, their defaults and the effect of each; `-p KEY=VALUE` of train sets them, and `-p
+loss=…`, `-p readout=…` and `-p on=…` swap the parts.
 """
 EXAMPLES = """
 examples:
   hopefear learners
   hopefear learners vrda
+  hopefear learners sapo --task tag
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="show one learner in full")
+    parser.add_argument(
+        "--task", choices=tuple(TASKS), help="only learners for this task (default: all)"
+    )
     options.json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from hopefear.recipes import RECIPES, recipe
+    from hopefear.recipes import TASKS as RECIPES
 
-    chosen = [recipe(args.name)] if args.name else list(RECIPES.values())
+    wanted = [args.task] if args.task else list(RECIPES)
+    found = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
+    found = {task: learners for task, learners in found.items() if learners}
     if args.json:
-        print_json({"learners": {r.name: facts(r) for r in chosen}, **_parts()})
-    elif args.name:
-        _show(facts(chosen[0]))
-    else:
-        _list([facts(r) for r in chosen])
+        learners = {task: {r["name"]: r for r in rows} for task, rows in found.items()}
+        print_json({"learners": learners, **_parts()})
+        return 0
+    for number, (task, rows) in enumerate(found.items()):
+        print(f"{chr(10) * bool(number)}task {task}: {TASKS[task]}\n")
+        if args.name:
+            _show(rows[0])
+        else:
+            _list(rows)
+    if not args.name:
+        for kind, table in _parts().items():
+            print(f"\n{kind}: {', '.join(table)}")
+        print("\n`hopefear learners NAME` explains the parameters of one.")
     return 0
+
+
+def _chosen(task: str, args: argparse.Namespace) -> list[Any]:
+    """The recipes to show; a name that any task knows is no mistake unless a task is asked for."""
+    from hopefear.recipes import TASKS as RECIPES
+    from hopefear.recipes import recipe
+
+    if not args.name:
+        return list(RECIPES[task].values())
+    elsewhere = any(args.name in recipes for recipes in RECIPES.values())
+    if args.name not in RECIPES[task] and elsewhere and not args.task:
+        return []
+    return [recipe(args.name, task)]
 
 
 def facts(recipe: Any) -> dict[str, Any]:
@@ -48,10 +76,15 @@ def facts(recipe: Any) -> dict[str, Any]:
     from hopefear.learner import part_name
     from hopefear.recipes import LOSSES, READOUTS
 
+    if not hasattr(recipe, "rule"):
+        return _batch_facts(recipe)
     effects = {
         "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
         "readout": f"Part: what is kept of all weights there were. One of {', '.join(READOUTS)}.",
         "on": "Which examples move the weights: every, or mistakes only.",
+        "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "
+        "keeps weights smaller.",
+        "penalty": "What lam counts: l2 or l1.",
     }
     for part in (recipe.loss, recipe.rule, recipe.readout):
         effects |= parameters_of(part)
@@ -63,10 +96,29 @@ def facts(recipe: Any) -> dict[str, Any]:
         "readout": part_name(recipe.readout),
         "on": recipe.on,
         "formula": formula_of(recipe.rule),
-        "parameters": {
-            key: {"default": value, "effect": effects.get(key, "")}
-            for key, value in recipe.parameters().items()
-        },
+        "parameters": _explained(recipe, effects),
+    }
+
+
+def _batch_facts(recipe: Any) -> dict[str, Any]:
+    """Of a learner that sees all data before it moves, and so has no rule that could be swapped."""
+    made = recipe.build()
+    return {
+        "name": recipe.name,
+        "summary": recipe.summary,
+        "loss": "log",
+        "rule": "batch",
+        "readout": "last",
+        "on": "all at once",
+        "formula": formula_of(type(made)),
+        "parameters": _explained(recipe, parameters_of(type(made))),
+    }
+
+
+def _explained(recipe: Any, effects: dict[str, str]) -> dict[str, dict[str, Any]]:
+    return {
+        key: {"default": value, "effect": effects.get(key, "")}
+        for key, value in recipe.parameters().items()
     }
 
 
@@ -125,9 +177,6 @@ def _list(learners: list[dict[str, Any]]) -> None:
             if key not in ("loss", "readout", "on")
         )
         print(f"\n{found['name']}: {found['summary']}\n  {values}")
-    for kind, table in _parts().items():
-        print(f"\n{kind}: {', '.join(table)}")
-    print("\n`hopefear learners NAME` explains the parameters of one.")
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -148,4 +197,6 @@ def _show(found: dict[str, Any]) -> None:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value).__name__.lower()
     return f"{value:g}" if isinstance(value, float) else str(value).lower()

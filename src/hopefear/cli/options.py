@@ -3,88 +3,122 @@
 from __future__ import annotations
 
 import argparse
+import os
 
-FORMATS = ("auto", "svmlight", "tsv")
+FORMATS = {
+    "classify": ("auto", "svmlight", "tsv"),
+    "tag": ("auto", "columns", "conllu", "crfsuite"),
+}
 
 
-def reading(group: argparse._ArgumentGroup) -> None:
-    """How lines are read."""
-    group.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="auto",
-        help="svmlight (label id:value …) or tsv (label<TAB>text); auto looks at "
-        "the file's name and first line, or asks the model (default: auto)",
-    )
+def on_error(group: argparse._ArgumentGroup) -> None:
+    """``--on-error``."""
     group.add_argument(
         "--on-error",
         choices=("raise", "skip"),
         default="raise",
-        help="stop at the first bad line, or leave bad lines out, count and list "
-        "them (default: raise)",
+        help="stop at the first bad line, or leave bad lines (of tokens: their sentences) out, "
+        "count and list them (default: raise)",
     )
 
 
-def features(parser: argparse.ArgumentParser) -> None:
-    """What becomes a feature, and what is done to its values."""
-    group = parser.add_argument_group("features")
+def any_format(group: argparse._ArgumentGroup) -> None:
+    """``--format`` where the model says which task it is for."""
+    known = dict.fromkeys(name for names in FORMATS.values() for name in names)
     group.add_argument(
-        "--ngrams",
-        type=at_least(1),
-        default=1,
-        metavar="N",
-        help="tsv: longest word n-gram, 1 to 3 (default: 1)",
-    )
-    group.add_argument(
-        "--min-count",
-        type=at_least(1),
-        default=1,
-        metavar="N",
-        help="tsv: keep n-grams seen in at least N lines (default: 1)",
-    )
-    group.add_argument(
-        "--hash-bits",
-        type=at_least(1),
-        metavar="N",
-        help="tsv: hash n-grams to 2^N columns: bounded memory, no names",
-    )
-    group.add_argument(
-        "--values",
-        choices=("counts", "presence", "log"),
-        default="counts",
-        help="values as they are, 1 for each present, or log(1 + value) (default: counts)",
-    )
-    group.add_argument(
-        "--norm",
-        choices=("l2", "none"),
-        default="l2",
-        help="l2 divides every row by its length, so that one set of rates suits "
-        "all data; note that the Python interface has none (default: l2)",
-    )
-    group.add_argument(
-        "--intercept",
-        type=intercept,
+        "--format",
+        choices=tuple(known),
         default="auto",
-        metavar="VALUE",
-        help="value of a constant feature: auto (that of a typical feature), a "
-        "number, or 0 for none (default: auto)",
+        help="classes: svmlight or tsv; tags: columns, conllu or crfsuite; auto asks the model "
+        "(default: auto)",
     )
+
+
+def columns(group: argparse._ArgumentGroup) -> None:
+    """``--columns``."""
     group.add_argument(
-        "--names",
-        metavar="FILE",
-        help="svmlight: names of the features, line i for id i; kept in the model",
+        "--columns",
+        type=names,
+        metavar="NAME,…",
+        help="tags: names of the columns of a file of columns (default: word, label; of three, "
+        "word, pos, label; of more, word, 1, 2, …, label)",
     )
 
 
-def learning(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Passes and weights of classes."""
+def jobs(group: argparse._ArgumentGroup) -> None:
+    """``--jobs``."""
+    group.add_argument(
+        "--jobs",
+        type=at_least(1),
+        metavar="N",
+        help="tags: threads that search; results do not depend on it (default: one a core)",
+    )
+
+
+def threads(wanted: int | None) -> int:
+    """So many threads as asked for, or as this process may use."""
+    if wanted is not None:
+        return wanted
+    count = getattr(os, "sched_getaffinity", None)
+    return len(count(0)) if count else os.cpu_count() or 1
+
+
+def train_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """``--train`` and ``--dev``."""
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--train",
+        required=True,
+        metavar="FILE",
+        help="labelled lines; .gz, .xz, .bz2, .zst and - (standard input) work too",
+    )
+    data.add_argument("--dev", metavar="FILE", help="held-out data to score every pass on")
+    return data
+
+
+def model_and_run(parser: argparse.ArgumentParser) -> None:
+    """What training writes."""
+    output = parser.add_argument_group("output")
+    output.add_argument("--model", required=True, metavar="PATH", help="model file to write")
+    output.add_argument(
+        "--run",
+        metavar="DIR",
+        help="folder for run.json and events.jsonl, which `hopefear report` reads",
+    )
+    json_option(output)
+
+
+def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """``--train`` and ``--test``."""
+    data = parser.add_argument_group("data")
+    data.add_argument("--train", required=True, metavar="FILE", help="labelled lines to learn from")
+    data.add_argument(
+        "--test",
+        required=True,
+        metavar="FILE",
+        help="labelled lines to test on; nothing is chosen on them",
+    )
+    return data
+
+
+def report_page(parser: argparse.ArgumentParser) -> None:
+    """What a comparison writes."""
+    output = parser.add_argument_group("output")
+    output.add_argument("--report", required=True, metavar="FILE.html", help="page to write")
+    json_option(output)
+
+
+def learning(
+    parser: argparse.ArgumentParser, epochs: int | None, told: str
+) -> argparse._ArgumentGroup:
+    """Passes and their order."""
     group = parser.add_argument_group("learning")
     group.add_argument(
         "--epochs",
         type=at_least(1),
-        default=5,
+        default=epochs,
         metavar="N",
-        help="passes over the data, at most (default: 5)",
+        help=f"passes over the data, at most (default: {told})",
     )
     group.add_argument(
         "--seed",
@@ -96,13 +130,63 @@ def learning(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--no-shuffle", action="store_true", help="keep the order of the file in every pass"
     )
-    group.add_argument(
-        "--class-weight",
-        type=class_weight,
-        metavar="balanced|LABEL=W,…",
-        help="weight of the examples of each class",
-    )
     return group
+
+
+def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str) -> None:
+    """The learner to train, its parameters, and when it stops."""
+    group.add_argument(
+        "--learner", metavar="NAME", help=f"see `hopefear learners` (default: {default})"
+    )
+    group.add_argument(
+        "-p",
+        "--param",
+        type=parameter,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter or part of the learner, such as "
+        "l1=1e-5, loss=logistic or readout=voted; may be repeated",
+    )
+    group.add_argument(
+        "--patience",
+        type=at_least(0),
+        metavar="N",
+        help="stop after N passes without a better score on --dev; 0 never stops "
+        "early; either way the best model is kept (default: 3)",
+    )
+    group.add_argument("--metric", metavar="NAME", help=f"score on --dev that counts: {metrics}")
+
+
+def learners(group: argparse._ArgumentGroup) -> None:
+    """The learners to compare."""
+    group.add_argument(
+        "--learners",
+        required=True,
+        type=several_learners,
+        metavar="A,B,C",
+        help="names from `hopefear learners`, each with parameters if wanted",
+    )
+
+
+def checkpoints(parser: argparse.ArgumentParser) -> None:
+    """How a long run survives."""
+    group = parser.add_argument_group("long runs")
+    group.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="save everything there after each pass and every --checkpoint-every",
+    )
+    group.add_argument(
+        "--checkpoint-every",
+        type=number,
+        default=30.0,
+        metavar="SECONDS",
+        help="time between checkpoints inside a pass (default: 30)",
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint, if there is one"
+    )
 
 
 def json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -139,16 +223,6 @@ def parameter(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def intercept(text: str) -> float | str:
-    """``auto`` or a number."""
-    if text == "auto":
-        return text
-    value = number(text)
-    if value < 0.0:
-        raise argparse.ArgumentTypeError(f"must be auto or not negative, not {text!r}")
-    return value
-
-
 def number(text: str) -> float:
     """A finite number."""
     try:
@@ -160,20 +234,30 @@ def number(text: str) -> float:
     return value
 
 
-def class_weight(text: str) -> str | dict[str, float]:
-    """``balanced``, or a weight for each label.
+def names(text: str) -> list[str]:
+    """Names between commas.
 
-    >>> class_weight("spam=2,ham=0.5")
-    {'spam': 2.0, 'ham': 0.5}
+    >>> names("word,pos,label")
+    ['word', 'pos', 'label']
     """
-    if text == "balanced":
-        return text
-    weights: dict[str, float] = {}
-    for part in text.split(","):
-        label, equals, value = part.rpartition("=")
-        if not (label and equals) or number(value) < 0.0:
-            raise argparse.ArgumentTypeError(
-                f"expected balanced or LABEL=WEIGHT,… with weights from 0 on, found {text!r}"
-            )
-        weights[label] = number(value)
-    return weights
+    found = [part.strip() for part in text.split(",")]
+    if not all(found) or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f"expected different names between commas, found {text!r}")
+    return found
+
+
+def several_learners(text: str) -> list[tuple[str, str, dict[str, str]]]:
+    """(label, name, parameters) of each learner named.
+
+    >>> several_learners("rda:l1=1e-5,vrda")
+    [('rda:l1=1e-5', 'rda', {'l1': '1e-5'}), ('vrda', 'vrda', {})]
+    """
+    wanted = []
+    for label in filter(None, (part.strip() for part in text.split(","))):
+        name, *pairs = label.split(":")
+        wanted.append((label, name, dict(parameter(pair) for pair in pairs)))
+    if not wanted:
+        raise argparse.ArgumentTypeError("expected names of learners, such as perceptron,vrda")
+    if len({label for label, _, _ in wanted}) < len(wanted):
+        raise argparse.ArgumentTypeError(f"a learner is named twice in {text!r}")
+    return wanted

@@ -1,32 +1,34 @@
-"""``hopefear predict``: labels for the lines of a file of any size."""
+"""``hopefear predict``: labels for the lines of a file; the model says which task it is for."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
-from hopefear.cli.guard import write_out
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from hopefear.model import Model
 
 USAGE = "--model PATH --input FILE [--output FILE] [--nbest N] [--proba]"
 DESCRIPTION = """
-Print one label for every line of a file, in order. The file is read in blocks, so it may be of
-any size and may come from a pipe; labels in it are ignored and may be missing. With --proba the
+A classifier prints one label for every line, in order. The file is read in blocks, so it may be
+of any size and may come from a pipe; labels in it are ignored and may be missing. With --proba the
 label is followed by CLASS:PROBABILITY for every class; with --nbest N a line holds the N best
 classes as CLASS:SCORE, best first, or as CLASS:PROBABILITY when both are given. Columns are
 separated by tabs.
+
+A tagger writes the file as it is, comments included, with the labels as one more column (CoNLL-U:
+in place of the column it was trained on; CRFsuite files: the labels alone). With --proba there are
+also the probability of each label, that of the span it belongs to (_ outside spans) and, in a
+comment, that of all labels of the sentence; in CoNLL-U they go to MISC. With --nbest N every
+sentence comes N times, best first, each behind a comment `# rank = K score = S probability = P`.
+With --explain the output tells instead, for every token, which features made its label beat the
+runner-up.
 """
 EXAMPLES = """
 examples:
   hopefear predict --model news.model --input new.svm --output labels.txt
   zcat reviews.tsv.gz | hopefear predict --model reviews.model --input - --nbest 3 --proba
+  hopefear predict --model chunks.model --input new.txt --proba --output tagged.txt
+  hopefear predict --model names.model --input new.txt --explain-token 3:7
 """
 
 
@@ -39,7 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="lines as for training, with or without labels; - is standard input",
     )
-    options.reading(data)
+    options.any_format(data)
+    options.columns(data)
+    options.on_error(data)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--output",
@@ -52,68 +56,70 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nbest",
         type=options.at_least(1),
         metavar="N",
-        help="the N best classes with their scores",
+        help="the N best classes, or label sequences, with their scores",
     )
-    output.add_argument("--proba", action="store_true", help="probabilities of the classes")
+    output.add_argument("--proba", action="store_true", help="probabilities of what is printed")
+    tags = parser.add_argument_group("tags")
+    tags.add_argument(
+        "--scheme",
+        metavar="NAME",
+        help="write spans in this scheme: bio, iob1, iobes, bilou or bmes (default: as trained)",
+    )
+    tags.add_argument(
+        "--no-constraints",
+        action="store_true",
+        help="also allow label sequences that the scheme forbids",
+    )
+    tags.add_argument(
+        "--explain", action="store_true", help="the features behind every label, in place of labels"
+    )
+    tags.add_argument(
+        "--explain-token",
+        type=_place,
+        metavar="I:J",
+        help="explain token J of sentence I only, both from 1",
+    )
+    tags.add_argument(
+        "--top",
+        type=options.at_least(1),
+        default=10,
+        metavar="N",
+        help="features to show for each token, strongest first (default: 10)",
+    )
+    tags.add_argument(
+        "--json", action="store_true", help="with --explain: one JSON object a token, a line each"
+    )
+    options.jobs(tags)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.model == args.input == "-":
         args.usage_error("--model and --input cannot both be standard input")
+    explained = args.explain or args.explain_token
+    if explained and (args.nbest or args.proba):
+        args.usage_error("--explain is about single labels: leave out --nbest and --proba")
+    if args.json and not explained:
+        args.usage_error("--json belongs to --explain here; the output of predict is a file")
     check_output(args.output, (args.model, args.input))
     from hopefear.cli.compiling import announced
-    from hopefear.cli.reading import load_model, tell_skipped
-    from hopefear.data.report import ReadReport
-    from hopefear.storage import write_atomically
+    from hopefear.cli.models import load_model, verb_of
 
-    console, report = Console(args.quiet), ReadReport()
+    console = Console(args.quiet)
     with announced(console, "prediction"):
-        model = load_model(args.model)
-        lines = _lines(model, args, report)
-        if args.output == "-":
-            for text in lines:
-                write_out(text)
-        else:
-            write_atomically(args.output, (text.encode() for text in lines))
-    tell_skipped(report, console)
-    if report.unknown_features:
-        console.say(
-            f"{report.unknown_features:,} values of features that the model has never seen "
-            "were left out"
-        )
+        task, model = load_model(args.model)
+        verb_of(task, "predict", args).run(args, model, console)
     return 0
 
 
-def _lines(model: Model, args: argparse.Namespace, report: Any) -> Iterator[str]:
-    """Text for each block of rows."""
-    from hopefear.cli.reading import blocks
-    from hopefear.model import probabilities
+def _place(text: str) -> tuple[int, int]:
+    """Sentence and token, from 1.
 
-    for data in blocks(args.input, model, args, report, require_labels=False):
-        labels, scores = model.decide(data)
-        if args.proba:
-            scores = probabilities(model.predictor, scores)
-        names = [model.classes[i] for i in labels]
-        if args.nbest:
-            rows = _best(model, scores, args.nbest)
-        elif args.proba:
-            rows = (_cells(model, name, row) for name, row in zip(names, scores, strict=True))
-        else:
-            rows = iter(names)
-        yield "".join(f"{row}\n" for row in rows)
-
-
-def _cells(model: Model, label: str, row: np.ndarray) -> str:
-    return "\t".join(
-        [label, *(f"{name}:{p:.6g}" for name, p in zip(model.classes, row, strict=True))]
-    )
-
-
-def _best(model: Model, scores: np.ndarray, n: int) -> Iterator[str]:
-    import numpy as np
-
-    if scores.shape[1] == 1:
-        scores = np.hstack([-scores, scores])
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :n]
-    for row, best in zip(scores, order, strict=True):
-        yield "\t".join(f"{model.classes[i]}:{row[i]:.6g}" for i in best)
+    >>> _place("3:7")
+    (3, 7)
+    """
+    sentence, colon, token = text.partition(":")
+    if not (colon and sentence.isdecimal() and token.isdecimal() and int(sentence) * int(token)):
+        raise argparse.ArgumentTypeError(
+            f"expected SENTENCE:TOKEN, both from 1, such as 3:7, found {text!r}"
+        )
+    return int(sentence), int(token)

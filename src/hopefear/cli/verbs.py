@@ -22,7 +22,13 @@ VERBS = {
     "report": "turn run folders into one HTML page",
     "reproduce": "run a paper's experiments, next to the paper's numbers",
 }
-TASKS = {"classify": "one label a line, out of two or more classes"}
+TASKS = {
+    "classify": "one label a line, out of two or more classes",
+    "tag": "one label a token: parts of speech, chunks, names",
+}
+
+# Verbs that take a TASK first: each task has options of its own.
+BY_TASK = ("train", "compare")
 
 _DESCRIPTION = (
     "Fast linear structured prediction: any learner on any structure. Results go to standard "
@@ -33,6 +39,8 @@ examples:
   hopefear demo
   hopefear train classify --train train.svm --dev dev.svm --model news.model
   hopefear evaluate --model news.model --data test.svm --json
+  hopefear train tag --train train.txt --dev dev.txt --model chunks.model
+  hopefear predict --model chunks.model --input new.txt --proba
 
 `hopefear VERB --help` explains a verb.
 """
@@ -47,7 +55,7 @@ class Help(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join(
             part.rstrip()
-            if part.startswith(("examples:", "  ", "verbs:"))
+            if part.startswith(("examples:", "  ", "verbs:", "tasks:"))
             else textwrap.fill(
                 " ".join(part.split()), width, initial_indent=indent, subsequent_indent=indent
             )
@@ -69,22 +77,34 @@ def dispatch(argv: Sequence[str]) -> int:
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(VERBS)}"
         top.error(f"there is no verb {verb!r}; {hint}")
     module = importlib.import_module(f"hopefear.cli.{verb}")
-    parser = parser_of(verb, module)
-    args = parser.parse_args(argv[1:])
+    words = list(argv[1:])
+    task = None
+    if verb in BY_TASK and words and not words[0].startswith("-"):
+        task = words.pop(0)
+        if task not in TASKS:
+            top.error(f"there is no task {task!r}; there are {', '.join(TASKS)}")
+        module = importlib.import_module(f"hopefear.cli.{task}.{verb}")
+    parser = parser_of(verb, module, task)
+    if verb in BY_TASK and task is None:
+        parser.parse_known_args(words)  # --help ends here
+        parser.error(f"a task comes first: hopefear {verb} {' or '.join(TASKS)} …")
+    args = parser.parse_args(words)
     args.usage_error = parser.error
     return module.run(args)
 
 
-def parser_of(verb: str, module: Any) -> argparse.ArgumentParser:
-    """The parser of one verb, with the options that all share."""
+def parser_of(verb: str, module: Any, task: str | None = None) -> argparse.ArgumentParser:
+    """The parser of one verb, for one task, with the options that all share."""
+    name = f"hopefear {verb}" if task is None else f"hopefear {verb} {task}"
     parser = argparse.ArgumentParser(
-        f"hopefear {verb}",
-        usage=f"hopefear {verb} {module.USAGE}",
+        name,
+        usage=f"{name} {module.USAGE}",
         epilog=module.EXAMPLES,
         description=module.DESCRIPTION,
         formatter_class=Help,
         allow_abbrev=False,
     )
+    parser.set_defaults(task=task)
     module.configure(parser)
     shared = parser.add_argument_group("messages")
     shared.add_argument("--quiet", action="store_true", help="say nothing but errors and warnings")
@@ -92,20 +112,9 @@ def parser_of(verb: str, module: Any) -> argparse.ArgumentParser:
     return parser
 
 
-def task_argument(parser: argparse.ArgumentParser) -> None:
-    """The positional TASK."""
-    parser.add_argument(
-        "task",
-        metavar="TASK",
-        type=_task,
-        help="; ".join(f"{name}: {what}" for name, what in TASKS.items()),
-    )
-
-
-def _task(name: str) -> str:
-    if name not in TASKS:
-        raise argparse.ArgumentTypeError(f"there is no task {name!r}; there is {', '.join(TASKS)}")
-    return name
+def tasks_in_words() -> str:
+    """The tasks and what they are, for the help of verbs that need one."""
+    return "tasks:\n" + "\n".join(f"  {name:<10} {what}" for name, what in TASKS.items())
 
 
 def _top() -> argparse.ArgumentParser:

@@ -1,0 +1,1 @@
+"""The verbs for classes: one label a line."""

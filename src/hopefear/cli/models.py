@@ -1,0 +1,63 @@
+"""Models by what their files say they are for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+from hopefear import storage
+from hopefear.cli.options import FORMATS
+from hopefear.cli.verbs import TASKS
+from hopefear.errors import HopefearError, ModelError
+
+_CLASSES = {
+    "classify": ("hopefear.model", "Model", "_from_parts"),
+    "tag": ("hopefear.sequence_model", "SequenceModel", "from_file_parts"),
+}
+# Options of predict and evaluate that only one task knows, as argparse calls them.
+_OWN = {
+    "columns": "tag",
+    "column": "tag",
+    "scheme": "tag",
+    "explain": "tag",
+    "explain_token": "tag",
+    "no_constraints": "tag",
+    "jobs": "tag",
+    "report": "tag",
+}
+
+
+def load_model(path: str) -> tuple[str, Any]:
+    """Task and model of a file, or of standard input; any changed byte is refused."""
+    if path == "-":
+        header, arrays = storage.unpack(sys.stdin.buffer.read(), kind="model", name="the model")
+    else:
+        header, arrays = storage.load(path, "model")
+    task = header.get("task", "classify")
+    if task not in _CLASSES:
+        raise ModelError(
+            f"{path}: expected a model for the task {' or '.join(map(repr, TASKS))}, found {task!r}"
+        )
+    home, name, maker = _CLASSES[task]
+    made = getattr(getattr(importlib.import_module(home), name), maker)
+    return task, made(header, arrays)
+
+
+def verb_of(task: str, verb: str, args: Any) -> ModuleType:
+    """The module that does a verb for a task, after a check that all options make sense for it."""
+    for name, owner in _OWN.items():
+        if owner != task and getattr(args, name, None):
+            option = f"--{name.replace('_', '-')}"
+            raise HopefearError(
+                f"{option} is for the task {owner}, and {args.model} is a model of the task "
+                f"{task}; leave it out"
+            )
+    form = getattr(args, "format", "auto")
+    if form not in FORMATS[task]:
+        raise HopefearError(
+            f"--format {form}: {args.model} is a model of the task {task}, whose files are "
+            f"{', '.join(FORMATS[task][1:])}"
+        )
+    return importlib.import_module(f"hopefear.cli.{task}.{verb}")

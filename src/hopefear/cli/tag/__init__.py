@@ -1,0 +1,1 @@
+"""The verbs for label chains: one label a token."""

@@ -1,0 +1,233 @@
+"""``hopefear evaluate`` with a tagger: tokens, spans, mistakes, calibration."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+from hopefear.cli.console import Console, print_json
+from hopefear.cli.guard import write_out
+from hopefear.cli.options import threads
+from hopefear.cli.tag.labels import Schemes, spelled, warn_of_strangers
+from hopefear.cli.tag.predict import span_confidences
+from hopefear.cli.tag.reading import Text, how, known_words, read_for
+from hopefear.data.schemes import spans
+from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.metrics import (
+    ChunkScores,
+    Confusion,
+    Tagging,
+    chunk_scores,
+    confidence_interval,
+    label_confusion,
+    reliability,
+    span_errors,
+    unknown_word_accuracy,
+    unknown_words,
+)
+from hopefear.sequence_model import SequenceModel
+
+_SHOWN = 40  # rows of the table of types or labels
+_MISTAKES = 10  # pairs of labels in the list of mistakes
+
+
+def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> None:
+    """Score the model on ``--data``."""
+    started, reading = time.perf_counter(), how(model)
+    text, skipped = read_for(model, args.data, args, console)
+    _, gold = text.column(args.column or reading["column"])
+    schemes = Schemes(reading["scheme"], reading["trained_scheme"])
+    data = text.encode(model.features, model.labels, schemes.read(text, gold))
+    strange = warn_of_strangers(data, len(model.labels))
+    decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))
+    tags = decoder.tags(data.rows)
+    output = spelled(Column(model.labels, tags), text.starts, schemes.model, schemes.file)
+    chunks = chunk_scores(gold, output, text.starts, reading=reading_of(schemes.file))
+    facts = {
+        **_scores(text, gold, output, chunks, schemes.file),
+        "sentences": len(data),
+        "skipped": skipped,
+        "unknown_labels": strange,
+        "scheme": schemes.file,
+        "nnz": model.nnz,
+        **_unknown(model, text, gold, output),
+    }
+    if args.proba:
+        facts["calibration"] = {
+            "tokens": _token_calibration(decoder, data, tags),
+            "spans": _span_calibration(model, data, tags, args),
+        }
+    facts |= {
+        "model_signature": model.signature,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+    if args.json:
+        print_json(facts)
+        return
+    if args.report:
+        write_out(chunks.report())
+    _show(console, facts)
+
+
+def reading_of(scheme: str | None) -> str:
+    """How spans are counted: as the official script does, or as richer schemes mean them."""
+    return "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
+
+
+def _scores(
+    text: Text, gold: Column, output: Column, chunks: ChunkScores, scheme: str | None
+) -> dict[str, Any]:
+    found = chunks.as_dict()
+    metric = Tagging(reading_of(scheme))
+    rows = metric.rows(gold, output, text.starts)
+    confusion = label_confusion(gold, output, text.starts)
+    facts = {key: found[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
+    facts["signature"] = found["signature"]
+    facts["accuracy_interval"] = _interval(metric, rows, "accuracy")
+    facts["confusion"] = [
+        {"gold": a, "predicted": b, "count": n} for a, b, n in confusion.top(_MISTAKES)
+    ]
+    if scheme is None:
+        return facts | {"labels": _per_label(confusion)}
+    names = ("precision", "recall", "f1", "correct", "found", "gold")
+    errors = span_errors(gold, output, text.starts, reading=reading_of(scheme))._asdict()
+    kinds = ("type", "bounds", "both", "missed", "spurious")
+    return {
+        **{key: found[key] for key in names},
+        **facts,
+        "f1_interval": _interval(metric, rows, "f1"),
+        "types": chunks.per_type(),
+        "span_errors": {key: errors[key] for key in kinds},
+    }
+
+
+def _interval(metric: Tagging, rows: np.ndarray, name: str) -> list[float]:
+    found = confidence_interval(metric, rows, name)
+    return [found.low, found.high]
+
+
+def _per_label(confusion: Confusion) -> dict[str, dict[str, float]]:
+    right = np.diag(confusion.counts)
+    gold, found = confusion.counts.sum(axis=1), confusion.counts.sum(axis=0)
+    return {
+        name: {
+            "precision": 100.0 * right[i] / max(found[i], 1),
+            "recall": 100.0 * right[i] / max(gold[i], 1),
+            "f1": 200.0 * right[i] / max(found[i] + gold[i], 1),
+            "correct": int(right[i]),
+            "found": int(found[i]),
+            "gold": int(gold[i]),
+        }
+        for i, name in enumerate(confusion.names)
+        if gold[i] or found[i]
+    }
+
+
+def _unknown(model: SequenceModel, text: Text, gold: Column, output: Column) -> dict[str, Any]:
+    """Accuracy on words that the model has never seen, where it can be known."""
+    known = known_words(model)
+    if known is None or text.words is None:
+        return {}
+    found = unknown_word_accuracy(gold, output, unknown_words(text.words, known))
+    return {
+        "unknown_words": found["unknown"],
+        "accuracy_unknown": found["accuracy_unknown"] if found["unknown"] else None,
+        "accuracy_known": found["accuracy_known"],
+    }
+
+
+def _token_calibration(decoder: Any, data: SequenceDataset, tags: np.ndarray) -> dict[str, Any]:
+    sure = decoder.marginals(data.rows)[np.arange(len(tags)), tags]
+    return _reliability(sure, tags == data.rows.labels)
+
+
+def _span_calibration(
+    model: SequenceModel, data: SequenceDataset, tags: np.ndarray, args: argparse.Namespace
+) -> dict[str, Any] | None:
+    if model.scheme is None:
+        return None
+    true, said = (
+        _span_set(Column(data.labels, labels), data, model.scheme)
+        for labels in (data.rows.labels, tags)
+    )
+    kinds = {(first, after): kind for first, after, kind in said}
+    sure, right = [], []
+    for first, after, p in span_confidences(model, data, tags, not args.no_constraints):
+        sure.append(p)
+        right.append((first, after, kinds[first, after]) in true)
+    return _reliability(np.array(sure), np.array(right, bool))
+
+
+def _span_set(labels: Column, data: SequenceDataset, scheme: str) -> set[tuple[int, int, str]]:
+    found = spans(labels, data.rows.starts, scheme, repair=True)
+    return set(zip(found.first.tolist(), found.after.tolist(), found.kinds.texts(), strict=True))
+
+
+def _reliability(sure: np.ndarray, right: np.ndarray) -> dict[str, Any]:
+    # Sums of rounded numbers may pass 1 by the last digit.
+    found = reliability(np.minimum(sure, 1.0), right)
+    return {
+        "ece": found.ece,
+        "mce": found.mce,
+        "confidence": found.confidence,
+        "accuracy": found.accuracy,
+        "counts": found.counts,
+        "signature": found.signature,
+    }
+
+
+def _show(console: Console, facts: dict[str, Any]) -> None:
+    spans_, unknown = facts["scheme"] is not None, facts.get("accuracy_unknown")
+    calibration = facts.get("calibration", {})
+    console.pairs(
+        {
+            "sentences": f"{facts['sentences']:,} with {facts['tokens']:,} tokens",
+            "F1": f"{facts['f1']:.2f} %{_between(facts['f1_interval'])}" if spans_ else None,
+            "precision": f"{facts['precision']:.2f} %" if spans_ else None,
+            "recall": f"{facts['recall']:.2f} %" if spans_ else None,
+            "accuracy": f"{facts['accuracy']:.2f} %{_between(facts['accuracy_interval'])}",
+            "whole sentences": f"{facts['sentence_accuracy']:.2f} %",
+            "unknown words": None
+            if unknown is None
+            else f"{unknown:.2f} % of {facts['unknown_words']:,} right, of the known "
+            f"{facts['accuracy_known']:.2f} %",
+            "calibration": ", ".join(
+                f"{key} {found['ece']:.2f} %" for key, found in calibration.items() if found
+            )
+            + " off (ECE)"
+            if calibration
+            else None,
+            "non-zeros": f"{facts['nnz']:,}",
+        }
+    )
+    _show_table(console, "type" if spans_ else "label", facts["types" if spans_ else "labels"])
+    if spans_:
+        missed = ", ".join(f"{name} {n:,}" for name, n in facts["span_errors"].items())
+        console.say(f"\nspans wrong by: {missed}")
+    if facts["confusion"]:
+        console.say("\ncommonest mistakes")
+        rows = [[m["gold"], m["predicted"], m["count"]] for m in facts["confusion"]]
+        console.table(["gold", "predicted", "times"], rows)
+    console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
+
+
+def _show_table(console: Console, what: str, table: dict[str, dict[str, Any]]) -> None:
+    rows = [
+        [
+            name,
+            *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")),
+            *(row[key] for key in ("gold", "found", "correct")),
+        ]
+        for name, row in table.items()
+    ]
+    console.say()
+    console.table([what, "precision", "recall", "F1", "gold", "found", "correct"], rows[:_SHOWN])
+    if len(rows) > _SHOWN:
+        console.say(f"… and {len(rows) - _SHOWN:,} more; --json has them all")
+
+
+def _between(interval: list[float]) -> str:
+    return f"  (95 % of resamples: {interval[0]:.2f} to {interval[1]:.2f})"

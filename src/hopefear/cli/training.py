@@ -1,0 +1,113 @@
+"""What training does for every task: checks, run folders, checkpoints, the model on disk."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hopefear.cli.console import Console, check_output
+from hopefear.cli.guard import write_out
+from hopefear.errors import HopefearError
+
+# Events, progress and interrupts come this often in a pass; the model does not depend on it.
+PIECES = 20
+
+
+def check(args: argparse.Namespace, *inputs: str | None) -> None:
+    """Tell what cannot work before anything is read or written."""
+    if args.dev is None and (args.patience is not None or args.metric is not None):
+        args.usage_error("--patience and --metric need held-out data: give --dev FILE")
+    if args.resume and not args.checkpoint:
+        args.usage_error("--resume needs --checkpoint DIR: where the run was saved")
+    if args.train == "-" and args.dev == "-":
+        args.usage_error("--train and --dev cannot both be standard input")
+    if args.model == "-" and args.json:
+        args.usage_error("--model - and --json would share standard output")
+    check_output(args.model, (args.train, args.dev, *inputs))
+
+
+def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:
+    """Where progress is saved, or None; an earlier run is never overwritten."""
+    if not args.checkpoint:
+        return None
+    from hopefear.training.checkpoints import Checkpoints
+
+    checkpoints = Checkpoints(args.checkpoint, args.checkpoint_every)
+    if checkpoints.exist() and not args.resume:
+        raise HopefearError(
+            f"{args.checkpoint} holds a checkpoint of an earlier run; give --resume "
+            "to go on with it, another folder, or remove it"
+        )
+    if args.resume:
+        console.say(
+            f"going on from {args.checkpoint}"
+            if checkpoints.exist()
+            else f"no checkpoint in {args.checkpoint} yet: starting from the beginning"
+        )
+    return checkpoints
+
+
+@contextlib.contextmanager
+def run_folder(args: argparse.Namespace, settings: Mapping[str, Any]) -> Iterator[Any]:
+    """The log of events in ``--run``, or None."""
+    if not args.run:
+        yield None
+        return
+    from hopefear.training.events import EventLog
+
+    with EventLog(args.run, args.resume) as log:
+        log.describe(settings)
+        yield log
+
+
+def save(args: argparse.Namespace, model: Any) -> None:
+    """Write the model; checkpoints have then done their work."""
+    if args.model == "-":
+        write_out(model.to_bytes())
+    else:
+        model.save(args.model)
+    if args.checkpoint:
+        from hopefear.training.checkpoints import Checkpoints
+
+        Checkpoints(args.checkpoint).clear()
+
+
+def settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``run.json`` says of any run."""
+    import numba
+    import numpy
+
+    from hopefear import __version__
+
+    return {
+        "task": args.task,
+        "learner": learner,
+        "parameters": dict(args.param),
+        "seed": args.seed,
+        "epochs": args.epochs,
+        "data": {"path": os.path.basename(args.train), **data},
+        "versions": {
+            "hopefear": __version__,
+            "numpy": numpy.__version__,
+            "numba": numba.__version__,
+            "python": sys.version.split()[0],
+        },
+    }
+
+
+def kept(result: Mapping[str, Any]) -> str:
+    """Sizes of what was kept, in words."""
+    text = f"{result['nnz']:,} non-zeros"
+    if result["last_nnz"] != result["nnz"]:
+        text += f" (the last weights have {result['last_nnz']:,})"
+    return text
+
+
+def time_taken(seconds: float, compiling: float) -> str:
+    """Seconds in words."""
+    text = f"{seconds:.1f} s"
+    return text + (f", {compiling:.1f} s of them compiling, once" if compiling > 0.1 else "")
