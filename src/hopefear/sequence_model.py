@@ -96,6 +96,7 @@ class SequenceModel:
         Labels the model does not know get numbers behind its own.
         """
         if isinstance(sentences, SequenceDataset):
+            check_features(sentences, self.features)
             return sentences
         gold = None if column is None else sentences.columns[column]
         return encoded(sentences, self.features.encode(sentences), self.labels, gold, self.features)
@@ -319,6 +320,18 @@ def _token_limits(labels: Sequence[str], allowed: Allowed, width: int) -> np.nda
     return table.ravel()
 
 
+def check_features(data: SequenceDataset, features: Any) -> None:
+    """Refuse data whose attributes have other numbers; kernels would look beyond the weights."""
+    found, known = (
+        (one.size, one.edge_size) if one is not None else None for one in (data.features, features)
+    )
+    if found != known:
+        raise HopefearError(
+            f"{data.source} has (attributes, edge attributes) {found}, the model {known}; "
+            "read the data with the model's feature map"
+        )
+
+
 def encoded(
     sentences: Any, attributes: Any, labels: Sequence[str], gold: Column | None, features: Any
 ) -> SequenceDataset:
@@ -338,4 +351,4 @@ def encoded(
         codes,
         np.ones(len(sentences.starts) - 1) if weights is None else weights,
     )
-    return SequenceDataset(rows, names, features, sentences.source)
+    return SequenceDataset(rows, names, features, getattr(sentences, "source", "memory"))

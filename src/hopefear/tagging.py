@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 
 from hopefear.chains.searches import search_named
-from hopefear.data.schemes import detect_scheme
+from hopefear.data.schemes import detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import CombinationError, HopefearError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.learner import Learner, named
 from hopefear.metrics import best_temperature, chunk_scores
+from hopefear.readouts.voted import Voted
 from hopefear.recipes import Scale, recipe
-from hopefear.sequence_model import SequenceModel, chain_of, decoder_of, encoded, scheme_limits
+from hopefear.sequence_model import (
+    SequenceModel,
+    chain_of,
+    check_features,
+    decoder_of,
+    encoded,
+    scheme_limits,
+)
 from hopefear.structures.chain import Chain
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.decoding import Decoder
@@ -166,6 +174,10 @@ def train(
     if constraints not in CONSTRAINTS:
         raise HopefearError(f"constraints is one of {', '.join(CONSTRAINTS)}, not {constraints!r}")
     scheme = scheme_of(data, scheme)
+    if scheme is not None and constraints == "always":
+        spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme)  # gold must be legal
+    if dev is not None:
+        check_held_out(data, dev)
     kept_scheme = None if constraints == "never" else scheme
     find = search_named(search, beam)
     limits = scheme_limits(data.labels, scheme if constraints == "always" else None)
@@ -173,6 +185,7 @@ def train(
     tagging_structure = structure._replace(limits=scheme_limits(data.labels, kept_scheme))
     passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
     made = recipe(learner, "tag").build(Scale(n=passes.n), **(params or {}))
+    check_votes(made)
     if stopping is not None:
         stopping.check(score_names(scheme))
     evaluate = None if dev is None else evaluator(tagging_structure, dev, scheme, n_jobs)
@@ -182,9 +195,12 @@ def train(
         "data": data.digest,
         "order": order,
         "constraints": constraints,
+        "scheme": scheme,
+        "beam": beam,
         "shuffle": shuffle,
         "pieces": passes.n_pieces,
         "dev": None if dev is None else dev.digest,
+        "stopping": None if stopping is None else [stopping.metric, stopping.patience],
     }
     common: dict[str, Any] = {
         "evaluate": evaluate,
@@ -235,7 +251,31 @@ def check(data: SequenceDataset) -> None:
         )
     empty = np.flatnonzero(np.diff(data.rows.starts) == 0)
     if empty.size:
-        raise InputError(data.source, 0, "tokens", f"none in sequence {int(empty[0]) + 1}")
+        raise HopefearError(
+            f"{data.source}: sequence {int(empty[0]) + 1} has no tokens; leave it out"
+        )
+
+
+def check_held_out(data: SequenceDataset, dev: SequenceDataset) -> None:
+    """Held-out data must mean the same by its numbers; labels of its own come behind."""
+    check_features(dev, data.features)
+    if dev.labels[: len(data.labels)] != data.labels:
+        raise HopefearError(
+            f"{dev.source} numbers its labels {', '.join(dev.labels)}, the training data "
+            f"{', '.join(data.labels)}; encode both with the same labels"
+        )
+
+
+def check_votes(learner: Any) -> None:
+    """Votes are replayed from updates between two outputs; others would not fit their books."""
+    if not isinstance(getattr(learner, "readout", None), Voted):
+        return
+    loss = learner.loss
+    if loss.depth() > 1 or "expectation" in loss.needs():
+        raise CombinationError(
+            f"{type(loss).__name__} and Voted: its updates are between more than two outputs, and "
+            "votes keep every one; use readout=averaged, or the loss perceptron or hinge"
+        )
 
 
 def score_names(scheme: str | None) -> tuple[str, ...]:

@@ -33,6 +33,9 @@ class Ramp(NamedTuple):
     def needs(self):
         return ("cost",)
 
+    def depth(self):
+        return 2
+
     def notes(self, places):
         return np.zeros(places, np.int32)
 

@@ -166,13 +166,13 @@ class Chain(NamedTuple):
         return most + (self.width * self.width if self.order == 2 else 0)
 
     def entries(self, data, order):
-        tokens = data.starts[order + 1] - data.starts[order]
-        attributes = data.indptr[data.starts[order + 1]] - data.indptr[data.starts[order]]
-        entries = attributes + 2 * tokens
+        # Of gold, one other output and mixtures of the two; see ``workspace``.
+        first, last = data.starts[order], data.starts[order + 1]
+        edges = self.order * (last - first)
         if self.edge_attributes:
-            first, last = data.starts[order], data.starts[order + 1]
-            entries = entries + data.edge_indptr[last] - data.edge_indptr[first]
-        return 2 * int(entries.sum())
+            edges = edges + data.edge_indptr[last] - data.edge_indptr[first]
+        attributes = data.indptr[last] - data.indptr[first]
+        return int((2 * attributes + 2 ** (self.order + 1) * edges).sum())
 
     def score(self, x, weights, theta):
         score_nodes(self, x, weights, theta.scores.nodes)

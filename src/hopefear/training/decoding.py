@@ -141,6 +141,12 @@ class Decoder:
 
     def _everywhere(self, rows: Any, work: Callable[..., np.ndarray], depth: int) -> None:
         """Do ``work`` on all sequences in parallel, and without limits where it must be."""
+        limited = self.structure.limits.tokens.size // self.structure.width
+        if limited not in (0, rows.labels.size):
+            raise HopefearError(
+                f"labels are allowed for {limited:,} tokens, but there are {rows.labels.size:,}; "
+                "give a set of labels, or None, for every token"
+            )
 
         def run(structure, which):
             return work(structure, self._space(rows, structure, which, depth), which)
