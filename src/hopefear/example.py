@@ -45,6 +45,9 @@ class Plain(NamedTuple):
     def at(self, j):
         return self.w[j]
 
+    def ask(self, j):
+        prefetch(self.w, j)
+
 
 @component(Weights)
 class Shrunk(NamedTuple):
@@ -58,6 +61,9 @@ class Shrunk(NamedTuple):
         # What is cut off is m itself, held within the drop: three instructions, no branch.
         m = self.m[j]
         return self.scale * (m - min(max(m, -self.drop), self.drop))
+
+    def ask(self, j):
+        prefetch(self.m, j)
 
 
 @component(Weights)

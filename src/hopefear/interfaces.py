@@ -50,6 +50,9 @@ class Weights:
     @required
     def at(self, j): ...
 
+    def ask(self, j):
+        """Coordinate ``j`` comes up soon; changes nothing but time."""
+
 
 @interface
 class Row:
@@ -60,6 +63,9 @@ class Row:
 
     @required
     def put(self, j, g): ...
+
+    def ask(self, j):
+        """Coordinate ``j`` comes up soon; changes nothing but time."""
 
     def additive(self):
         """Whether two puts of one coordinate may stand for one put of their sum."""
@@ -349,6 +355,9 @@ class Readout:
     def now(self, memory):
         """Three numbers that hold for a whole update, so that touches need not look them up."""
         return 0.0, 0.0, 0.0
+
+    def expect_touch(self, memory, j):
+        """Coordinate ``j`` comes up soon; changes nothing but time."""
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         """Coordinate ``j`` went from line 0 to line 1."""

@@ -8,6 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.chains.layout import length, pair_base, table_size, tables_used, triple_base
+from hopefear.chains.theta import AHEAD, ask_row
 from hopefear.component import component
 from hopefear.interfaces import Row
 from hopefear.rows import Bag, bag_block, bag_find, empty_bag
@@ -87,27 +88,29 @@ def add_cell(mu, q, amount):
 @register_jitable(forceinline=True)
 def scatter_nodes(chain, x, mu, row):
     """Entries of the direction that come from labels at positions."""
-    data, width = x.data, np.uint64(chain.width)
-    start = data.starts[x.i]
-    unit = data.values.size == 0
+    indptr, indices, values, nodes = x.data.indptr, x.data.indices, x.data.values, mu.nodes
+    width, start = np.uint64(chain.width), x.data.starts[x.i]
+    unit, dense = values.size == 0, mu.extent[0] == 1
+    last = indptr[x.data.starts[x.i + 1]] - 1
     for t in range(length(x)):
         if not mu.live[t]:
             continue
         at = np.uint64(t) * width
-        first, last = data.indptr[start + t], data.indptr[start + t + 1]
-        if mu.extent[0] and unit:  # all labels at once: rows of weights are whole vectors
-            for p in range(first, last):
-                base = np.uint64(data.indices[p]) * width
+        first, stop = indptr[start + t], indptr[start + t + 1]
+        if dense and unit:  # all labels at once: rows of weights are whole vectors
+            for p in range(first, stop):
+                ask_row(row, indices[min(p + AHEAD, last)], width)
+                base = np.uint64(indices[p]) * width
                 for c in range(width):
-                    row.put(base + c, mu.nodes[at + c])
+                    row.put(base + c, nodes[at + c])
             continue
         for c in range(width):
-            g = mu.nodes[at + c]
+            g = nodes[at + c]
             if g == 0.0:
                 continue
-            for p in range(first, last):
-                value = g if unit else g * data.values[p]
-                row.put(np.uint64(data.indices[p]) * width + c, value)
+            for p in range(first, stop):
+                value = g if unit else g * values[p]
+                row.put(np.uint64(indices[p]) * width + c, value)
 
 
 @register_jitable(forceinline=True)

@@ -11,6 +11,11 @@ from hopefear.chains.layout import length, pair_base, table_size, tables_used, t
 from hopefear.lattice import Scores
 
 
+# Rows of weights are scattered over memory and each is read once: ask for them so many rows early
+# (measured, docs/design.md). LINE is a cache line, in weights.
+AHEAD, LINE = 8, 16
+
+
 class Limits(NamedTuple):
     """What outputs may look like: 0 where allowed, -inf where not; empty arrays allow everything.
 
@@ -42,22 +47,30 @@ class ChainTheta(NamedTuple):
 @register_jitable(forceinline=True)
 def score_nodes(chain, x, weights, nodes):
     """Scores of all labels at all positions."""
-    data, width = x.data, np.uint64(chain.width)
-    start, stop = data.starts[x.i], data.starts[x.i + 1]
-    unit = data.values.size == 0
+    indptr, indices, values = x.data.indptr, x.data.indices, x.data.values
+    width, start, stop = np.uint64(chain.width), x.data.starts[x.i], x.data.starts[x.i + 1]
+    unit, last = values.size == 0, indptr[stop] - 1
     for k in range(start, stop):
         at = np.uint64(k - start) * width
         for c in range(width):
             nodes[at + c] = 0.0
-        for p in range(data.indptr[k], data.indptr[k + 1]):
-            base = np.uint64(data.indices[p]) * width
+        for p in range(indptr[k], indptr[k + 1]):
+            ask_row(weights, indices[min(p + AHEAD, last)], width)
+            base = np.uint64(indices[p]) * width
             if unit:
                 for c in range(width):
                     nodes[at + c] += weights.at(base + c)
             else:
-                value = data.values[p]
                 for c in range(width):
-                    nodes[at + c] += value * weights.at(base + c)
+                    nodes[at + c] += values[p] * weights.at(base + c)
+
+
+@register_jitable(forceinline=True)
+def ask_row(weights, row, width):
+    """A row of coordinates comes up soon: ask for its cache lines."""
+    base = np.int64(row) * np.int64(width)
+    for c in range(0, np.int64(width), LINE):
+        weights.ask(base + c)
 
 
 @register_jitable(forceinline=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hopefear.accounts import change_line, close_tick, new_account, settle_line, totals_now
-from hopefear.component import component
+from hopefear.component import component, prefetch
 from hopefear.interfaces import Readout
 
 
@@ -41,6 +41,10 @@ class Averaged(NamedTuple):
 
     def now(self, memory):
         return totals_now(memory)
+
+    def expect_touch(self, memory, j):
+        prefetch(memory.total, j)
+        prefetch(memory.total, j + 8)  # twice as wide as weights: two lines for one
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         change_line(memory, now, j, m0, r0, f0, m1, r1, f1)

@@ -47,6 +47,10 @@ class Mover(NamedTuple):
     def additive(self):
         return self.rule.additive()
 
+    def ask(self, j):
+        self.rule.reading(self.state).ask(j)
+        self.readout.expect_touch(self.memory, j)
+
     def put(self, j, g):
         m0, r0, f0 = self.rule.line(self.state, j)
         self.rule.move(self.state, j, g, self.a, self.b)
