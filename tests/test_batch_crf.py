@@ -306,7 +306,7 @@ def test_senseless_parameters_are_refused(key, value):
 
 def test_recipes_build_and_refuse_as_others_do():
     recipe = BATCH_RECIPES["crf-lbfgs"]
-    assert recipe.build(**{"max-iter": "7", "observed": "false"}) == BatchCRF(
+    assert recipe.build(**{"max-iter": "7", "l2": 1, "observed": "false"}) == BatchCRF(
         max_iter=7, observed=False
     )
     assert recipe.parameters()["l2"] == recipe.build().l2
