@@ -196,12 +196,12 @@ def test_verdicts_follow_the_numbers():
         return {v.claim: v.verdict for v in verdicts.judge(measured, TINY)}
 
     good, bad = words(faked(75.0, 50.0)), words(faked(50.0, 75.0))
-    ours = "A-WM against CSP: the sign of the paper's difference"
+    ours = "A-WM differs from CSP as in the paper"
     assert (good[ours], bad[ours]) == ("agrees", "disagrees")
     assert "agrees" in {w for c, w in good.items() if "majority" in c}
     assert "disagrees" in {w for c, w in bad.items() if "beats CSP on development" in c}
     assert {w for c, w in good.items() if "converge" in c} == {"disagrees"}
-    assert {w for c, w in words(faked(60.0, 60.0)).items() if "sign" in c} == {"not shown"}
+    assert {w for c, w in words(faked(60.0, 60.0)).items() if "differs" in c} == {"not shown"}
 
 
 def test_exact_test_equals_counting():

@@ -77,8 +77,8 @@ def _table_1(page: Page, measured: Groups, quick: bool) -> None:
         "development items. Wins: test sets on which the learner beats CSP. Gener.: the chosen β "
         f"is the best on test or at most {TOLERANCE:g} points behind. B uses all mixed "
         "assignments, A those that violate; WM weighs by margin, WMR by its rank. p is that of "
-        "the difference to CSP: over datasets by an exact randomisation test, over sequences (all "
-        "test sets pooled) by a paired bootstrap, which knows nothing of other datasets."
+        "the difference to CSP: over datasets by an exact randomisation test, over test items (of "
+        "all datasets together) by a paired bootstrap, which knows nothing of other datasets."
         + (" **This is the quick version: too small to conclude from.**" if quick else "")
     )
     for setting, found in measured.items():
@@ -95,42 +95,32 @@ def _table_1(page: Page, measured: Groups, quick: bool) -> None:
 
 
 def _one_table(page: Page, setting: int, found: Sequence[Measured], kept: int) -> None:
-    n = len(found)
+    """Ours, and for the last weights the paper's beside it."""
+    n, beside = len(found), kept == LAST
     rows: list[list[object]] = []
     for variant in VARIANTS:
         c, theirs = cell(found, variant.key, kept), paper.TABLE_1[setting][variant.key]
-        rows.append(
-            [
-                variant.key,
-                _mean_std(c.accuracy),
-                f"{c.gain:+.2f}",
-                f"{c.wins}/{n}",
-                f"{c.generalises}/{n}",
-                _p(c.p_datasets),
-                _p(c.pooled.p_value),
-                _betas(c),
-                f"{theirs.accuracy:.2f} ({theirs.std:.2f})",
-                f"{paper.gain(setting, variant.key):+.2f}",
-                f"{theirs.wins}/10",
-                f"{theirs.generalises}/10",
-            ]
-        )
+        pairs = [
+            (_mean_std(c.accuracy), f"{theirs.accuracy:.2f} ({theirs.std:.2f})"),
+            (f"{c.gain:+.2f}", f"{paper.gain(setting, variant.key):+.2f}"),
+            (f"{c.wins}/{n}", f"{theirs.wins}/10"),
+            (f"{c.generalises}/{n}", f"{theirs.generalises}/10"),
+        ]
+        cells = [text for pair in pairs for text in (pair if beside else pair[:1])]
+        rows.append([variant.key, *cells, _p(c.p_datasets), _p(c.pooled.p_value)])
     csp, theirs = np.array([m.csp.test[kept, -1] for m in found]), paper.TABLE_1[setting]["CSP"]
-    blank = [None] * 6
-    rows.append(
-        ["CSP", _mean_std(csp), *blank, f"{theirs.accuracy:.2f} ({theirs.std:.2f})", *blank[:3]]
-    )
     best = np.array([m.best_possible for m in found])
-    rows.append(["true model", _mean_std(best), *blank, *blank[:4]])
+    absent: list[object] = [None] * (8 if beside else 5)
+    shown = f"{theirs.accuracy:.2f} ({theirs.std:.2f})"
+    rows.append(["CSP", _mean_std(csp), *([shown] if beside else []), *absent])
+    rows.append(["true model", _mean_std(best), *([None] if beside else []), *absent])
+    names = ["accuracy (std)", "gain", "wins", "gener."]
+    heads = [h for name in names for h in ((name, "paper") if beside else (name,))]
     page.table(
-        [
-            *("learner", "accuracy (std)", "gain", "wins", "gener."),
-            *("p, datasets", "p, sequences", "β chosen (times)"),
-            *("paper", "gain, paper", "wins, paper", "gener., paper"),
-        ],
+        ["learner", *heads, "p, sets", "p, items"],
         rows,
         f"**Setting {setting}: {SETTINGS[setting]}**, {n} datasets.",
-        align="lrrrrrrlrrrr",
+        align="l" + "r" * (len(heads) + 2),
     )
 
 
@@ -140,10 +130,20 @@ def _averaged(page: Page, measured: Groups) -> None:
         "The paper does not mention averages. The average of all weights of the same runs (β "
         "chosen anew, for the average) takes away the swings of the last weights, also for CSP. "
         "The true model predicts the most probable state at each place from its own parameters; no "
-        "learner can expect more. The paper's columns are repeated, but they are not of averages."
+        "learner can expect more."
     )
     for setting, found in measured.items():
         _one_table(page, setting, found, AVERAGED)
+    page.table(
+        ["setting", "learner", "last weights", "averaged weights"],
+        [
+            [setting, v.key, *(_betas(cell(found, v.key, kept)) for kept in (LAST, AVERAGED))]
+            for setting, found in measured.items()
+            for v in VARIANTS
+        ],
+        "β chosen on the development items, and how often if more than once.",
+        align="rlll",
+    )
 
 
 def _conditions(page: Page, measured: Groups) -> None:

@@ -73,7 +73,7 @@ def _points(found: Cell) -> str:
     return (
         f"{found.accuracy.mean():.2f} against {found.csp.mean():.2f} % ({found.gain:+.2f}, "
         f"paper {paper.gain(found.setting, found.title):+.2f}), p = {found.p_datasets:.3f} over "
-        f"datasets, {found.pooled.p_value:.4f} over sequences"
+        f"datasets, {found.pooled.p_value:.4f} over test items"
     )
 
 
@@ -81,7 +81,7 @@ def _is_better(found: Cell) -> tuple[str, str, str]:
     word = better(found.accuracy - found.csp)
     if paper.gain(found.setting, found.title) < 0.0:  # the paper's one exception
         word = opposite(word)
-    return (f"{found.title} against CSP: the sign of the paper's difference", word, _points(found))
+    return (f"{found.title} differs from CSP as in the paper", word, _points(found))
 
 
 def _is_steadier(cells: Mapping[str, Cell]) -> tuple[str, str, str]:
