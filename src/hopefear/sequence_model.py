@@ -345,10 +345,7 @@ def encoded(
         names = list(number)
         codes = np.array([number[name] for name in gold.strings], np.int32)[gold.ids]
     weights = getattr(sentences, "weights", None)
-    rows = TokenRows(
-        sentences.starts,
-        *attributes,
-        codes,
-        np.ones(len(sentences.starts) - 1) if weights is None else weights,
-    )
+    if weights is None:
+        weights = np.ones(len(sentences.starts) - 1)
+    rows = TokenRows(*(sentences.starts, *attributes, codes, weights))
     return SequenceDataset(rows, names, features, getattr(sentences, "source", "memory"))
