@@ -207,6 +207,17 @@ def test_parts_of_an_expectation_do_not_outlive_it(shape):
 
 
 @shapes
+def test_parts_of_a_longer_sequence_do_not_outlive_a_shorter_one(shape):
+    for number, case in enumerate(cases(shape, lengths=[4, 1, 2, 4])):
+        chain, x, work, world = case[:4]
+        if number < 3:
+            chain.expect(x, work.theta, 1.0, work.mu)
+            continue
+        chain.contrast(x, np.array(world.ys[1], np.int32), 1.0, work.mu)
+        check_direction(case, world.delta(1))
+
+
+@shapes
 def test_inner_products_of_candidates(shape):
     for case in cases(shape):
         chain, x, work, world = case[:4]
