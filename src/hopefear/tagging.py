@@ -36,6 +36,7 @@ from hopefear.training.stopping import Stopping
 
 DEFAULT_LEARNER = "sapo"
 DEFAULT_FEATURES = "chunking"
+EPOCHS = 10
 CONSTRAINTS = ("predict", "always", "never")
 # Losses whose scores are log probabilities up to a constant, over all outputs: temperature 1.
 _PROBABILISTIC = ("Log",)
@@ -82,15 +83,14 @@ def dataset(
     ('D', 'N')
     """
     gold = gold_column(sentences, column)
-    inputs = Sentences(
-        sentences.starts,
-        {name: col for name, col in sentences.columns.items() if col is not gold},
-        sentences.source,
-        sentences.lines,
-    )
     made, attributes = TemplateFeatures.fit_encode(
-        features, inputs, min_count=min_count, hash_bits=hash_bits, keep_names=keep_names
+        features, sentences, min_count=min_count, hash_bits=hash_bits, keep_names=keep_names
     )
+    if any(sentences.columns[name] is gold for name in made.needs):
+        raise HopefearError(
+            f"the templates look at the column {column!r}, which holds the labels to be learned; "
+            "take it out of the templates, or name another label column"
+        )
     return encoded(sentences, attributes, (), gold, made)
 
 
@@ -117,7 +117,7 @@ def train(
     learner: str = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
-    epochs: int = 10,
+    epochs: int | None = None,
     seed: int = 1,
     shuffle: bool = True,
     order: int = 1,
@@ -144,7 +144,8 @@ def train(
     learner, params
         Name of a recipe and the parameters to replace.
     epochs, seed, shuffle
-        Passes over the data (iterations of a batch learner), and their order.
+        Passes over the data, 10 unless said, and their order. For a batch learner the most
+        iterations; by default it goes on until it has settled.
     order : int
         1: a label depends on the one before; 2: on the two before.
     search, beam : str, int
@@ -189,6 +190,8 @@ def train(
     if stopping is not None:
         stopping.check(score_names(scheme))
     evaluate = None if dev is None else evaluator(tagging_structure, dev, scheme, n_jobs)
+    online = isinstance(made, Learner)
+    epochs = EPOCHS if epochs is None and online else epochs
     signature = made.signature(order=order, search=search, epochs=epochs, seed=seed)
     identity = {
         "signature": signature,
@@ -211,8 +214,8 @@ def train(
         "identity": identity,
     }
     result: Any
-    if isinstance(made, Learner):
-        result = fit(structure, made, passes, epochs=epochs, dtype=dtype, trace=trace, **common)
+    if online:
+        result = fit(structure, made, passes, epochs=int(epochs or 0), dtype=dtype, trace=trace, **common)
     else:
         result = made.fit(structure, passes.rows, epochs=epochs, n_jobs=n_jobs, **common)
     temperature = 1.0
@@ -334,7 +337,7 @@ def fitted_temperature(
 
 
 def about(
-    data: SequenceDataset, name: str, learner: Any, result: Fit, epochs: int, seed: int
+    data: SequenceDataset, name: str, learner: Any, result: Fit, epochs: int | None, seed: int
 ) -> dict[str, Any]:
     """What goes into the model file about its making; nothing that changes from run to run."""
     return {

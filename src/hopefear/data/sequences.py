@@ -58,7 +58,7 @@ class Column:
         >>> Column.of(["a", "b", "a"]).ids.tolist()
         [0, 1, 0]
         """
-        code: dict[str, int] = dict.fromkeys(texts)  # type: ignore[arg-type]
+        code = dict.fromkeys(texts, 0)
         for i, text in enumerate(code):
             code[text] = i
         ids = np.fromiter(map(code.__getitem__, texts), np.int32, len(texts))

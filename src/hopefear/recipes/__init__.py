@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from hopefear.errors import HopefearError
 from hopefear.recipes.base import LOSSES, ON, READOUTS, RULES, Recipe, Scale, unknown
-from hopefear.recipes.chains import CHAIN_RECIPES
+from hopefear.recipes.batch import BATCH_RECIPES, BatchRecipe
+from hopefear.recipes.chains import CHAIN_RECIPES as ONLINE_CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
 
 __all__ = [
@@ -20,10 +24,11 @@ __all__ = [
     "recipe",
 ]
 
-TASKS = {"classify": RECIPES, "tag": CHAIN_RECIPES}
+CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {**ONLINE_CHAIN_RECIPES, **BATCH_RECIPES}
+TASKS: dict[str, Mapping[str, Any]] = {"classify": RECIPES, "tag": CHAIN_RECIPES}
 
 
-def recipe(name: str, task: str = "classify") -> Recipe:
+def recipe(name: str, task: str = "classify") -> Any:
     """The recipe of that name for a task.
 
     >>> recipe("arow").rule.__name__, recipe("sapo", "tag").loss.__name__

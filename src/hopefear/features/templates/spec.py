@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -127,18 +127,19 @@ class Templates:
         line = f":{template.line}" if template.line else ""
         return f"{self.source}{line}: template {template.text!r}"
 
-    def for_columns(self, columns: Sequence[str]) -> Templates:
+    def for_columns(self, columns: Collection[str]) -> Templates:
         """The templates that apply to a file with these columns, every column by its name.
 
+        ``in`` decides what is there, so that a table of columns may know other names for them.
         Raises HopefearError for a column that is not there, unless the template says ``when``.
         """
-        kept = [t for t in self.templates if set(t.when) <= set(columns)]
+        kept = [t for t in self.templates if all(name in columns for name in t.when)]
         for template in kept:
             for term in template.all_terms():
                 _check_column(self, template, term.source.column, columns)
         return replace(
             self,
-            templates=tuple(_resolved(t, columns) for t in kept),
+            templates=tuple(_resolved(t, list(columns)) for t in kept),
             lexicons={name: self.lexicons[name] for name in _lexicons_of(kept)},
         )
 
@@ -150,7 +151,7 @@ class Templates:
 
 
 def _check_column(
-    templates: Templates, template: Template, column: str | int, columns: Sequence[str]
+    templates: Templates, template: Template, column: str | int, columns: Collection[str]
 ) -> None:
     if isinstance(column, int):
         if column < len(columns):

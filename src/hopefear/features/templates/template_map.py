@@ -126,7 +126,7 @@ class TemplateFeatures:
             )
         if isinstance(templates, str):
             templates = load_templates(templates)
-        templates = templates.for_columns(list(sentences.columns))
+        templates = templates.for_columns(sentences.columns)
         slots = Slots(templates)
         strings = {c: sentences.columns[c].strings for c in slots.columns}
         bound, recorder = slots.bind(sentences), Recorder(slots, strings)
@@ -163,8 +163,8 @@ class TemplateFeatures:
 
     def encode(self, sentences: Any) -> Attributes:
         """Attributes of other sentences; those never seen in training are left out."""
-        if not sentences.columns.keys() >= set(self.needs):
-            self.templates.for_columns(list(sentences.columns))  # says which is missing
+        if not all(name in sentences.columns for name in self.needs):
+            self.templates.for_columns(sentences.columns)  # says which is missing
         bound = self._slots.bind(sentences)
         rows = self._labels.encode(bound, self._program)
         edges = no_rows()
