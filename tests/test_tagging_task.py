@@ -149,6 +149,12 @@ def test_a_run_chosen_by_other_scores_is_another_run(tmp_path):
             fitted(**how, stopping=stopping, resume=True, checkpoints=Checkpoints(tmp_path))
 
 
+def test_a_run_with_another_scheme_is_another_run(tmp_path):
+    fitted(BIO, epochs=1, checkpoints=Checkpoints(tmp_path))
+    with pytest.raises(HopefearError, match="of another run: its scheme"):
+        fitted(BIO, epochs=1, scheme=None, resume=True, checkpoints=Checkpoints(tmp_path))
+
+
 def test_early_stopping_restores_the_best():
     result = fitted(dev=DEV, stopping=Stopping("accuracy", patience=2), epochs=12)
     dev = [event["dev"]["accuracy"] for event in result.fit.history]
