@@ -42,7 +42,7 @@ def corpus(args: argparse.Namespace, console: Console, held: str | None) -> Corp
         beside = _held_out(args, held, text, name, data, schemes, console)
     reading = {
         "format": text.form,
-        "columns": list(text.names) or None,
+        "columns": list(text.names) if text.form == "columns" else None,
         "column": None if text.form == "crfsuite" else name,
         "scheme": schemes.file,
         "trained_scheme": schemes.model,

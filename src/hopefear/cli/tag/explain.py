@@ -53,10 +53,16 @@ def explanations(
 
 
 def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tuple[int, int]]:
+    sizes = np.diff(data.rows.starts).tolist()
     if place is not None:
-        yield place[0] - 1, place[1] - 1
+        sentence, token = place
+        if sentence > len(sizes) or token > sizes[sentence - 1]:
+            raise HopefearError(
+                f"--explain-token {sentence}:{token}: there is no such token in {data.source}"
+            )
+        yield sentence - 1, token - 1
         return
-    for i, size in enumerate(np.diff(data.rows.starts).tolist()):
+    for i, size in enumerate(sizes):
         yield from ((i, t) for t in range(size))
 
 

@@ -20,6 +20,7 @@ from hopefear.features.attribute_rows import AttributeRows
 from hopefear.sequence_model import SequenceModel, encoded
 
 _NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 _FORMATS = "columns, conllu or crfsuite"
 
 
@@ -124,9 +125,13 @@ def read(
         file = read_sentences(
             path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
         )
-        sentences = file.sentences
-        assert sentences.lines is not None
-        text = Text(file.format, sentences, sentences.source, sentences.lines, file=file)
+        sentences, lines = file.sentences, file.sentences.lines
+        assert lines is not None
+        if file.format == "conllu":
+            # Templates ask for words by that name.
+            named = {"word": sentences.columns["form"], **sentences.columns}
+            sentences = Sentences(sentences.starts, named, sentences.source, lines)
+        text = Text(file.format, sentences, sentences.source, lines, file=file)
     tell_skipped(report, console)
     return text, report.skipped
 
@@ -200,4 +205,4 @@ def _has_attributes(text: bytes) -> bool:
     first, *fields = next(lines, b"").split(b"\t")
     fields = [name for name in fields if name.strip()]
     conllu = first.isdigit() and len(fields) == 9
-    return not conllu and 2 * sum(b"=" in name for name in fields) > len(fields)
+    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)

@@ -79,7 +79,7 @@ def study(
             data,
             learner,
             params,
-            epochs=int(epochs or getattr(made, "max_iter", 10)),
+            epochs=getattr(made, "max_iter", 10) if epochs is None else epochs,
             dev=dev,
             on_event=[events.append],
             trace=True,
