@@ -20,6 +20,8 @@ EXPERIMENTS: dict[str, str] = {
     "Figures 1 to 5 of Xu, Gao, Xiao and Regan",
     "swvp-synthetic": "structured weighted violations perceptron against the perceptron on hidden "
     "Markov chains: Table 1 of Dror and Reichart",
+    "sapo": "SAPO against CRF, perceptron and MIRA on tagging, entities and chunking: Figures 1 to "
+    "4 of Sun, Ma, Zhang and Ren",
 }
 
 
@@ -54,10 +56,10 @@ def run_experiment(
 
     Examples
     --------
-    >>> run_experiment("swvp", None, Path("out"))
+    >>> run_experiment("swvp-syn", None, Path("out"))
     Traceback (most recent call last):
         ...
-    hopefear.errors.HopefearError: there is no experiment 'swvp'; did you mean 'swvp-synthetic'?
+    hopefear.errors.HopefearError: there is no experiment 'swvp-syn'; did you mean 'swvp-synthetic'?
     """
     if name not in EXPERIMENTS:
         near = difflib.get_close_matches(name, EXPERIMENTS, 1, cutoff=0.3)

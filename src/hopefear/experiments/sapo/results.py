@@ -1,0 +1,124 @@
+"""Every number as plain JSON, and the scores as text."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numba
+import numpy as np
+
+from hopefear import __version__
+from hopefear.experiments.sapo.measuring import Measured
+from hopefear.experiments.sapo.plan import (
+    CRF,
+    DECAY,
+    ENTRIES,
+    HELD_OUT,
+    KEPT,
+    SAPO,
+    SEARCHERS,
+    Plan,
+)
+from hopefear.experiments.sapo.runs import Run
+from hopefear.experiments.sapo.verdicts import Verdict, against
+
+
+def signature(plan: Plan) -> str:
+    """What the numbers came from, in one line."""
+    parts = {
+        "experiment": "sapo",
+        "passes": "/".join(str(task.passes) for task in plan.tasks),
+        "seeds": ",".join(map(str, plan.seeds)),
+        "n": plan.n,
+        "decay": DECAY,
+        "constraints": "never",
+        "v": __version__,
+    }
+    return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    return {
+        "hopefear": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def to_json(
+    measured: Sequence[Measured],
+    verdicts: Sequence[Verdict],
+    plan: Plan,
+    quick: bool,
+    note: str,
+) -> bytes:
+    """The file ``results.json``."""
+    content = {
+        "signature": signature(plan),
+        "versions": versions(),
+        "quick": quick,
+        "note": note,
+        "settings": asdict(plan) | {"held_out": HELD_OUT},
+        "tasks": {made.name: _task(made, plan) for made in measured},
+        "verdicts": [v._asdict() for v in verdicts],
+    }
+    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+
+
+def table_text(measured: Sequence[Measured]) -> str:
+    """Scores at the last pass, for a terminal."""
+    lines = [f"{'':18}" + "".join(f"{made.name:>16}" for made in measured)]
+    for entry in ENTRIES:
+        cells = [spread(made.curve(entry)[:, -1]) for made in measured]
+        lines.append(f"{entry.title:18}" + "".join(f"{cell:>16}" for cell in cells))
+    return "\n".join(lines)
+
+
+def spread(values: np.ndarray) -> str:
+    """Mean and deviation over seeds.
+
+    >>> spread(np.array([93.0, 93.2]))
+    '93.10 ± 0.14'
+    """
+    return f"{values.mean():.2f} ± {values.std(ddof=1) if values.size > 1 else 0.0:.2f}"
+
+
+def _task(made: Measured, plan: Plan) -> dict[str, Any]:
+    problem = made.problem
+    return {
+        "about": problem.task.about,
+        "metric": made.metric,
+        "data": {
+            name: {"sentences": len(data), "tokens": data.n_tokens, "digest": data.digest}
+            for name, data in (("train", problem.train), ("test", problem.test))
+        },
+        "labels": list(problem.train.labels),
+        "attributes": problem.train.features.size,
+        "weights": problem.weights,
+        "trials": [trial._asdict() for trial in made.trials],
+        "chosen": made.chosen._asdict() | {"edges": made.edges},
+        "runs": {key: [_run(r) for r in runs] for key, runs in made.runs.items()},
+        "by_n": {str(n): [_run(r) for r in runs] for n, runs in made.by_n.items()},
+        "by_search": {key: [_run(r) for r in runs] for key, runs in made.by_search.items()},
+        "seconds": {key: values.tolist() for key, values in made.times.items()},
+        "tests": {
+            f"SAPO against {e.title}": asdict(against(made, plan, SAPO, e))
+            for e in (CRF, *SEARCHERS)
+        },
+    }
+
+
+def _run(made: Run) -> dict[str, Any]:
+    return {
+        "signature": made.signature,
+        "scores": dict(zip(KEPT, made.scores.round(4).tolist(), strict=True)),
+        "magnitude": dict(zip(KEPT, made.magnitude.tolist(), strict=True)),
+        "seconds": made.seconds.round(4).tolist(),
+        "mistakes": made.mistakes.tolist(),
+    }
