@@ -153,7 +153,7 @@ def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str) -> N
         type=at_least(0),
         metavar="N",
         help="stop after N passes without a better score on --dev; 0 never stops "
-        "early; either way the best model is kept (default: 3)",
+        "early; either way the best model is kept (default: 3; of batch learners 20)",
     )
     group.add_argument("--metric", metavar="NAME", help=f"score on --dev that counts: {metrics}")
 

@@ -1,4 +1,7 @@
-"""Training as people watch it: a bar on a terminal, and a line for every finished pass."""
+"""Training as people watch it: a bar on a terminal, and a line for every finished pass.
+
+Of more than fifty passes, as iterations of batch learners are, every tenth gets a line.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class Watcher:
                 mistakes=f"{100.0 * event['mistakes'] / event['samples']:.2f} %",
                 **self._shown,
             )
-        if ended:
+        if ended and (self.epochs <= 50 or event["epoch"] % 10 == 0):
             self._line(event)
 
     def _line(self, event: dict[str, Any]) -> None:

@@ -10,9 +10,12 @@ from hopefear.cli.console import Console
 from hopefear.cli.tag.labels import Schemes, schemes_of, warn_of_strangers
 from hopefear.cli.tag.reading import Text, read
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
+from hopefear.data.token_lines import ColumnTable
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeFeatures
 from hopefear.tagging import check, dataset
+
+_LABELS = "(labels)"
 
 
 @dataclass(frozen=True)
@@ -87,13 +90,21 @@ def _dataset(
         fitted = AttributeFeatures.fit(text.content, args.min_count)
         return text.encode(fitted, (), gold)
     sentences = text.content
-    labelled = Sentences(
-        sentences.starts, {**sentences.columns, name: gold}, sentences.source, sentences.lines
-    )
+    # Under another name, or a set with templates "when" there is a column of this one takes them.
+    columns = {
+        (_LABELS if key == name else key): (gold if key == name else column)
+        for key, column in sentences.columns.items()
+    }
+    aliases = {
+        alias: key
+        for alias, key in getattr(sentences.columns, "aliases", {}).items()
+        if key != name
+    }
+    table = ColumnTable(columns, aliases)
     return dataset(
-        labelled,
+        Sentences(sentences.starts, table, sentences.source, sentences.lines),
         features,
-        name,
+        _LABELS,
         min_count=args.min_count,
         hash_bits=args.hash_bits,
         keep_names=not args.no_names,

@@ -127,10 +127,6 @@ def read(
         )
         sentences, lines = file.sentences, file.sentences.lines
         assert lines is not None
-        if file.format == "conllu":
-            # Templates ask for words by that name.
-            named = {"word": sentences.columns["form"], **sentences.columns}
-            sentences = Sentences(sentences.starts, named, sentences.source, lines)
         text = Text(file.format, sentences, sentences.source, lines, file=file)
     tell_skipped(report, console)
     return text, report.skipped
@@ -153,9 +149,16 @@ def read_for(model: SequenceModel, path: str, args: Any, console: Console) -> tu
     if form == "columns":
         columns = columns or reading["columns"] or None
     if columns is not None:
-        needed = [columns.index(name) for name in model.features.needs if name in columns]
+        needed = [_position(name, columns) for name in model.features.needs]
         optional = len(columns) - 1 - max(needed, default=0)
     return read(path, form, console, columns=columns, optional=optional, on_error=args.on_error)
+
+
+def _position(name: str, columns: Sequence[str]) -> int:
+    """Where a column stands; it may be called by its number, and what is missing is told later."""
+    if name in columns:
+        return columns.index(name)
+    return min(int(name), len(columns) - 1) if name.isdecimal() else 0
 
 
 def how(model: SequenceModel) -> Mapping[str, Any]:

@@ -13,7 +13,6 @@ from hopefear.cli.console import Console
 from hopefear.cli.tag.evaluate import reading_of
 from hopefear.data.sequences import SequenceDataset
 from hopefear.metrics import compare_taggings
-from hopefear.recipes import recipe
 from hopefear.report import Page
 from hopefear.tagging import scores, train
 
@@ -65,21 +64,20 @@ def study(
     settings : mapping
         Arguments of ``train`` that all share, the scheme among them.
     epochs : int, optional
-        Passes of each; without, 10, and of batch learners their own limit.
+        Passes of each; without, 10, and of batch learners until they have settled.
     """
     results = []
     scheme = settings.get("scheme")
     metric = "accuracy" if scheme is None else "f1"
     for label, learner, params in wanted:
         events: list[dict[str, Any]] = []
-        made = recipe(learner, "tag").build(**params)
         # A vote replays the past for every sentence: once, at the end, is enough.
         dev = None if params.get("readout") == "voted" else test
         trained = train(
             data,
             learner,
             params,
-            epochs=getattr(made, "max_iter", 10) if epochs is None else epochs,
+            epochs=epochs,
             dev=dev,
             on_event=[events.append],
             trace=True,

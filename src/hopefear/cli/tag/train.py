@@ -59,12 +59,11 @@ def run(args: argparse.Namespace) -> int:
 
     args.learner = args.learner or DEFAULT_LEARNER
     made = recipe(args.learner, "tag").build(**dict(args.param))
-    args.epochs = args.epochs or getattr(made, "max_iter", 10)
     console, started = Console(args.quiet), time.perf_counter()
     with announced(console, "this data and learner") as compiling:
         data = corpus(args, console, args.dev)
         console.say(f"{describe(data)}, read in {time.perf_counter() - started:.1f} s")
-        trained = _train(args, console, data)
+        trained = _train(args, console, data, made)
     model = replace(trained.model, about={**trained.model.about, "reading": data.reading})
     training.save(args, model)
     result = _result(args, data, trained, time.perf_counter() - started)
@@ -74,25 +73,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _train(args: argparse.Namespace, console: Console, corpus: Corpus) -> Trained:
+def _train(args: argparse.Namespace, console: Console, corpus: Corpus, made: Any) -> Trained:
     from hopefear.cli.progress import Watcher
-    from hopefear.tagging import score_names, train
+    from hopefear.tagging import EPOCHS, score_names, train
     from hopefear.training.stopping import Stopping
 
     scheme = corpus.schemes.model
+    batch = hasattr(made, "max_iter")
+    most = args.epochs or (made.max_iter if batch else EPOCHS)
     metric = args.metric or ("accuracy" if scheme is None else "f1")
     stopping = None
     if corpus.held is not None:
-        stopping = Stopping(metric, 3 if args.patience is None else args.patience)
+        # An iteration of a batch learner is a small step, and scores waver on the way.
+        usual = 20 if batch else 3
+        stopping = Stopping(metric, usual if args.patience is None else args.patience)
         stopping.check(score_names(scheme))
     listeners: list[Any] = []
     with contextlib.ExitStack() as scope:
         checkpoints = training.open_checkpoints(args, console)
-        settings = _settings(args, corpus)
+        settings = {**_settings(args, corpus), "epochs": most}
         log = scope.enter_context(training.run_folder(args, settings))
         if log is not None:
             listeners.append(log)
-        listeners.append(scope.enter_context(Watcher(console, args.epochs, metric)))
+        listeners.append(scope.enter_context(Watcher(console, most, metric)))
         trained = train(
             corpus.data,
             args.learner,
