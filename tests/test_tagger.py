@@ -191,7 +191,6 @@ def test_whole_weights_are_repetitions_and_zero_is_absence(problem):
             clone(tagger).fit(X, y, sample_weight=wrong)
 
 
-@pytest.mark.xfail(strict=True, reason="batch learners do not see the weights of sequences yet")
 def test_weights_of_sequences_reach_batch_learners():
     X = [["a", "b", "c"], ["b", "a"], ["c", "c", "a"], ["a", "b", "c"]]
     y = [["B", "A", "B"], ["B", "A"], ["B", "B", "A"], ["A", "B", "B"]]

@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     hopefear.load(f"{folder}/model").classes
     ('fear', 'hope')
     """
-    header, _ = importlib.import_module("hopefear.storage").load(path, "model")
+    header, arrays = importlib.import_module("hopefear.storage").load(path, "model")
     task = header.get("task")
     if task not in _MODELS:
         error = importlib.import_module("hopefear.errors").ModelError
@@ -60,7 +60,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{os.fspath(path)} is a model for the task {task!r:.60}, which this version does not "
             f"know; it knows {', '.join(_MODELS)}"
         )
-    return __getattr__(_MODELS[task]).load(path)
+    return __getattr__(_MODELS[task]).from_file_parts(header, arrays)
 
 
 def __getattr__(name: str) -> Any:

@@ -136,12 +136,12 @@ class Model:
     @classmethod
     def from_bytes(cls, data: bytes | memoryview) -> Model:
         """The model that :meth:`to_bytes` gave."""
-        return cls._from_parts(*storage.unpack(data, kind="model"))
+        return cls.from_file_parts(*storage.unpack(data, kind="model"))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """Read a model file; any changed byte is refused."""
-        return cls._from_parts(*storage.load(path, "model"))
+        return cls.from_file_parts(*storage.load(path, "model"))
 
     def _weights(self) -> np.ndarray:
         if isinstance(self.predictor, VotedPredictor):
@@ -173,7 +173,8 @@ class Model:
         return [name for name, array in self._arrays().items() if array.dtype.kind == "f"]
 
     @classmethod
-    def _from_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
+    def from_file_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
+        """A model from what its file holds; nothing in it is trusted."""
         if header.get("task") != "classify":
             raise ModelError(
                 f"expected a model for the task 'classify', found {header.get('task')!r}"

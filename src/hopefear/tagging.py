@@ -215,9 +215,11 @@ def train(
     }
     result: Any
     if online:
-        result = fit(structure, made, passes, epochs=int(epochs or 0), dtype=dtype, trace=trace, **common)
+        result = fit(
+            structure, made, passes, epochs=int(epochs or 0), dtype=dtype, trace=trace, **common
+        )
     else:
-        result = made.fit(structure, passes.rows, epochs=epochs, n_jobs=n_jobs, **common)
+        result = made.fit(structure, data.rows, epochs=epochs, n_jobs=n_jobs, **common)
     temperature = 1.0
     if needs_temperature(made, result.predictor):
         held = data if dev is None else dev

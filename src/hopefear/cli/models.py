@@ -13,7 +13,7 @@ from hopefear.cli.verbs import TASKS
 from hopefear.errors import HopefearError, ModelError
 
 _CLASSES = {
-    "classify": ("hopefear.model", "Model", "_from_parts"),
+    "classify": ("hopefear.model", "Model", "from_file_parts"),
     "tag": ("hopefear.sequence_model", "SequenceModel", "from_file_parts"),
 }
 # Options of predict and evaluate that only one task knows, as argparse calls them.
