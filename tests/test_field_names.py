@@ -17,6 +17,7 @@ OUTSIDE = {
     "Tagging.reading",
     "Temperature.value",
     "TextRows.line",
+    "Tokens.content",
 }
 
 
