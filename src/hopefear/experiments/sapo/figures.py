@@ -49,7 +49,7 @@ def figure_3(made: Measured) -> Plot:
 
 def figure_4(made: Measured) -> Plot:
     """CPU seconds a pass."""
-    entries = [e for e in ENTRIES if e.timing in made.times and e not in EXTRAS] or list(EXTRAS)
+    entries = [e for e in ENTRIES if e.timing in made.times]
     plot = Plot(made.name, "", "CPU seconds a pass")
     plot.bars([_short(e) for e in entries], [made.seconds(e) for e in entries], look=0)
     return plot

@@ -92,7 +92,7 @@ class Plan:
     tasks: tuple[Task, ...]
     seeds: tuple[int, ...] = (1, 2, 3)
     lams: tuple[float, ...] = (0.02, 0.1, 0.5, 1.0, 2.0, 5.0)  # the paper's, and one below
-    rates: tuple[float, ...] = (0.05, 0.1, 0.2)
+    rates: tuple[float, ...] = (0.02, 0.05, 0.1)
     n: int = 5
     ns: tuple[int, ...] = (1, 2, 5, 10, 20, 50)
     searches: tuple[str, ...] = ("astar", "beam", "list")

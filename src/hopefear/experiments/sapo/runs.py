@@ -124,7 +124,7 @@ def _learn(trainer: OnlineTrainer, passes: Passes, epoch: int) -> float:
 def _compile(setting: Setting, train: SequenceDataset, readout: str = KEPT[AVERAGED]) -> None:
     """Learn from a sentence or two, so that no pass is timed with its compilation."""
     few = train.take(np.arange(min(2, len(train))))
-    trainer = OnlineTrainer(setting.structure(few), setting.learner(len(few), readout))
+    trainer = OnlineTrainer(setting.structure(few), setting.learner(len(train), readout))
     _learn(trainer, Passes(few, 1), 0)  # type: ignore[arg-type]
 
 
