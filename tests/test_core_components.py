@@ -14,7 +14,7 @@ import pytest
 
 from hopefear import component as machinery
 from hopefear.component import component, interface
-from hopefear.interfaces import Loss, Row, Rule, Weights
+from hopefear.interfaces import Cost, Loss, Row, Rule, Weights
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
@@ -23,14 +23,11 @@ PACKAGE = Path(machinery.__file__).parent
 
 
 def test_a_missing_method_is_named():
-    class Half(NamedTuple):
-        limit: float = 1.0
+    with pytest.raises(TypeError, match="Half lacks price"):
 
-        def value(self, z):
-            return z
-
-    with pytest.raises(TypeError, match="Half lacks slope"):
-        component(Loss)(Half)
+        @component(Cost)
+        class Half(NamedTuple):
+            each: float = 1.0
 
 
 def test_a_wrong_signature_is_refused_with_the_right_one():

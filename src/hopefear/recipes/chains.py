@@ -58,7 +58,7 @@ CHAIN_RECIPES = {
         made(
             "crf",
             "conditional random field by stochastic gradient (Lafferty et al., 2001)",
-            *(Log, SGD, Averaged, "every"),
+            *(Log, SGD, Last, "every"),
             rate=0.2,
             decay=0.9,
             lam=0.1,

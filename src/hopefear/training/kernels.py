@@ -129,8 +129,8 @@ def read_last(rule, state, out):
 
 
 @kernel
-def read_sum(rule, state, account, lived, out):
-    """Sum of weights over all closed ticks, plus ``lived`` times the present weights."""
+def read_sum(rule, state, account, lived, factor, out):
+    """``factor`` times the sum of weights over all closed ticks and ``lived`` times the present."""
     weights = rule.reading(state)
     now = totals_now(account)
     for j in range(out.size):
@@ -138,7 +138,7 @@ def read_sum(rule, state, account, lived, out):
         total = account.total[j] + leave_line(account, now, j, m, r, f)
         if lived != 0.0:
             total += lived * weights.at(j)
-        out[j] = total
+        out[j] = factor * total
 
 
 @kernel

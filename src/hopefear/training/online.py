@@ -136,11 +136,14 @@ class OnlineTrainer:
 
     def average(self) -> np.ndarray:
         """Mean of the weights after each example (float64); needs the readout ``Averaged``."""
-        account = self._kept()
         out = np.empty(self.n)
-        read_sum(self.learner.rule, self.state, account, account.lived[0], out)
-        out /= max(1.0, account.lived.sum())
+        self._read_average(out)
         return out
+
+    def _read_average(self, out: np.ndarray) -> None:
+        account = self._kept()
+        factor = 1.0 / max(1.0, account.lived.sum())
+        read_sum(self.learner.rule, self.state, account, account.lived[0], factor, out)
 
     def predictor(self) -> LinearPredictor | VotedPredictor:
         """What the readout makes of all the weights there were."""
@@ -149,7 +152,8 @@ class OnlineTrainer:
         if isinstance(readout, Voted):
             return VotedPredictor.from_votes(_trimmed(self._kept()), self.state.clock)
         if isinstance(readout, Averaged):
-            weights = self.average().astype(np.float32)
+            weights = np.empty(self.n, np.float32)
+            self._read_average(weights)
             if readout.on_last_support:
                 weights[self.weights() == 0.0] = 0.0
             return LinearPredictor(weights)
