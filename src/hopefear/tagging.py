@@ -192,7 +192,8 @@ def train(
     evaluate = None if dev is None else evaluator(tagging_structure, dev, scheme, n_jobs)
     online = isinstance(made, Learner)
     epochs = EPOCHS if epochs is None and online else epochs
-    signature = made.signature(order=order, search=search, epochs=epochs, seed=seed)
+    length = {} if epochs is None else {"epochs": epochs}
+    signature = made.signature(order=order, search=search, **length, seed=seed)
     identity = {
         "signature": signature,
         "data": data.digest,
