@@ -7,7 +7,6 @@ import pkgutil
 import hopefear
 from hopefear.component import _SIGNATURES
 
-
 # These never enter a kernel.
 OUTSIDE = {
     "Interval.value",

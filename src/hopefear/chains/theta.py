@@ -10,7 +10,6 @@ from numba.extending import register_jitable
 from hopefear.chains.layout import length, pair_base, table_size, tables_used, triple_base
 from hopefear.lattice import Scores
 
-
 # Rows of weights are scattered over memory and each is read once: ask for them so many rows early
 # (measured, docs/design.md). LINE is a cache line, in weights.
 AHEAD, LINE = 8, 16
