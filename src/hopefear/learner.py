@@ -98,8 +98,8 @@ def describe(part: Any, defaults: bool = True) -> str:
     fields = [
         f"{name}={shown}"
         for name, value in part._asdict().items()
-        if (defaults or value != plain.get(name))
-        and (shown := _short(named(type(part), name, value)))
+        if (defaults or value is not plain.get(name) and value != plain.get(name))
+        and (shown := _short(named(type(part), name, value) if is_plain(value) else value))
     ]
     return part_name(type(part)) + (f"({','.join(fields)})" if fields else "")
 
@@ -129,8 +129,16 @@ def part_name(cls: type) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
+def is_plain(value: Any) -> bool:
+    """Whether a parameter is a number or a choice, not a part or arrays."""
+    return not isinstance(value, tuple | np.ndarray)
+
+
 def _short(value: Any) -> str:
-    if isinstance(value, tuple):  # arrays: what they hold, in a few letters
-        content = b"".join(np.asarray(array).tobytes() for array in value)
+    if hasattr(value, "fault"):
+        return describe(value, defaults=False)
+    if not is_plain(value):  # arrays: what they hold, in a few letters
+        arrays = value if isinstance(value, tuple) else (value,)
+        content = b"".join(np.asarray(array).tobytes() for array in arrays)
         return hashlib.sha256(content).hexdigest()[:8] if content else ""
     return f"{value:.10g}" if isinstance(value, float) else str(value).lower()

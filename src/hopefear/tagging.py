@@ -14,6 +14,7 @@ from hopefear.data.schemes import detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.features.templates import TemplateFeatures
+from hopefear.label_costs import resolved
 from hopefear.learner import Learner, named
 from hopefear.metrics import best_temperature, chunk_scores
 from hopefear.readouts.voted import Voted
@@ -185,7 +186,7 @@ def train(
     structure = chain_of(data.features, data.labels, order, find, limits)
     tagging_structure = structure._replace(limits=scheme_limits(data.labels, kept_scheme))
     passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
-    made = recipe(learner, "tag").build(Scale(n=passes.n), **(params or {}))
+    made = recipe(learner, "tag").build(Scale(n=passes.n), **resolved(params or {}, data.labels))
     check_votes(made)
     if stopping is not None:
         stopping.check(score_names(scheme))
