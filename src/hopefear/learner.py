@@ -98,7 +98,7 @@ def describe(part: Any, defaults: bool = True) -> str:
     fields = [
         f"{name}={shown}"
         for name, value in part._asdict().items()
-        if (defaults or value is not plain.get(name) and value != plain.get(name))
+        if (defaults or not is_plain(value) or value != plain.get(name))
         and (shown := _short(named(type(part), name, value) if is_plain(value) else value))
     ]
     return part_name(type(part)) + (f"({','.join(fields)})" if fields else "")
