@@ -127,7 +127,7 @@ def _try(made: Measured, kept: KeptRuns, rate: float, lam: float) -> None:
     problem = made.problem
     setting = Setting(SPECS["crf"], {"rate": rate, "lam": lam}, problem.task.tuning_passes)
     name = f"{made.name}-tune-crf-{rate:g}-{lam:g}"
-    done = _kept(made, kept, name, setting, 1, held_out=True)
+    done = _kept(made, kept, name, setting, 1, held_out=True, every=False)
     made.trials.append(Trial(rate, lam, float(done.scores[CRF.kept, -1])))
 
 
@@ -153,7 +153,7 @@ def _vary(
         params = {**_params(made, spec), "n": n or plan.n}
         setting = Setting(spec, params, made.problem.task.passes, search)
         name = f"{made.name}-sapo-n{params['n']}-{search}-{seed}"
-        done = _kept(made, kept, name, setting, seed)
+        done = _kept(made, kept, name, setting, seed, every=False)
     if n is None:
         made.by_search.setdefault(search, []).append(done)
     else:
@@ -194,6 +194,7 @@ def _kept(
     setting: Setting,
     seed: int,
     held_out: bool = False,
+    every: bool = True,
 ) -> Run:
     problem = made.problem
     train, test = (problem.rest, problem.held_out) if held_out else (problem.train, problem.test)
@@ -203,5 +204,5 @@ def _kept(
         "test": test.digest,
         "metric": made.metric,
     }
-    make = partial(run, setting, train, test, made.metric, seed, every=not held_out)
+    make = partial(run, setting, train, test, made.metric, seed, every=every)
     return kept.run(name, identity, make)

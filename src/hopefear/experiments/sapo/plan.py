@@ -139,6 +139,7 @@ FULL = Plan(
             {"train": "jnlpba/train.iob2.gz", "test": "jnlpba/test.iob2.gz"},
             features="bioner",
             columns=_WORD_TAG,
+            passes=15,
             timed_passes=3,
             cost=1.2,
         ),
