@@ -10,6 +10,7 @@ import pytest
 from chain_oracle import corpus
 
 from hopefear import storage
+from hopefear.data.scheme_tables import Constraints
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attribute_rows import AttributeRows
@@ -230,3 +231,14 @@ def test_limits_of_a_scheme_are_those_of_its_rules():
         scheme_limits(("NN", "VB"), "bio")
     iobes = ("O", "B-X", "I-X", "E-X", "S-X")
     assert np.isneginf(scheme_limits(iobes, "iobes").end[:5]).tolist() == [0, 1, 1, 0, 0]
+
+
+def test_limits_of_ones_own_are_obeyed():
+    rules = Constraints(
+        np.array([True, False]), np.array([True, True]), np.array([[True, False], [True, True]])
+    )
+    limits = scheme_limits(["A", "B"], rules)
+    assert limits.start[:2].tolist() == [0.0, -np.inf]
+    assert limits.step.reshape(4, 4)[1, 0] == -np.inf  # B after A
+    with pytest.raises(HopefearError, match="constraints on 3 labels"):
+        scheme_limits(["A", "B", "C"], rules)

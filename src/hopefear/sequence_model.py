@@ -12,6 +12,7 @@ import numpy as np
 from hopefear import storage
 from hopefear.chains.searches import search_named
 from hopefear.chains.theta import Limits, no_limits
+from hopefear.data.scheme_tables import Constraints
 from hopefear.data.schemes import legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
 from hopefear.errors import HopefearError, ModelError
@@ -73,18 +74,19 @@ class SequenceModel:
         """Number of non-zero weights."""
         return self.predictor.nnz
 
-    def structure(self, constrained: bool = True, allowed: Any = None) -> Chain:
-        """The chain, with the limits of the scheme and of single tokens."""
+    def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Chain:
+        """The chain, with the limits of the scheme (or of one's own) and of single tokens."""
+        rules = self.scheme if constrained is True else constrained or None
         return chain_of(
             self.features,
             self.labels,
             self.order,
             search_named(self.search, self.beam),
-            scheme_limits(self.labels, self.scheme if constrained else None, allowed),
+            scheme_limits(self.labels, rules, allowed),
         )
 
     def decoder(
-        self, constrained: bool = True, allowed: Any = None, n_jobs: int = 1
+        self, constrained: bool | Constraints = True, allowed: Any = None, n_jobs: int = 1
     ) -> Decoder | VotedDecoder:
         """What answers questions about sequences."""
         structure = self.structure(constrained, allowed)
@@ -264,15 +266,18 @@ def chain_of(
     return Chain.new(features.size, len(labels), features.edge_size, order, search, limits)
 
 
-def scheme_limits(labels: Sequence[str], scheme: str | None, allowed: Any = None) -> Limits:
+def scheme_limits(
+    labels: Sequence[str], scheme: str | Constraints | None, allowed: Any = None
+) -> Limits:
     """Limits of a tag scheme, and of single tokens.
 
     Parameters
     ----------
     labels : sequence of str
         All labels.
-    scheme : str, optional
-        Label sequences must be legal in it.
+    scheme : str or Constraints, optional
+        Label sequences must be legal in it: a tag scheme, or which labels may start, end and follow
+        each other.
     allowed : sequence of sequences, optional
         For every sequence, for every token: the labels it may have, or None for any.
 
@@ -288,7 +293,12 @@ def scheme_limits(labels: Sequence[str], scheme: str | None, allowed: Any = None
     start, end = np.zeros(width, np.float32), np.zeros(width, np.float32)
     step = np.zeros((width, width), np.float32)
     if scheme is not None:
-        rules = legal(labels, scheme)
+        rules = scheme if isinstance(scheme, Constraints) else legal(labels, scheme)
+        shapes = tuple(np.shape(part) for part in rules)
+        if shapes != ((n,), (n,), (n, n)):
+            raise HopefearError(
+                f"constraints on {n} labels are two arrays of {n} and one of both, not {shapes}"
+            )
         start[:n] = _forbid(rules.start)
         end[:n] = _forbid(rules.end)
         step[:n, :n] = _forbid(rules.step).T

@@ -29,7 +29,7 @@ from hopefear.sequence_model import (
 )
 from hopefear.structures.chain import Chain
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.decoding import Decoder
+from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed
 from hopefear.training.fit import Event, Fit, fit
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
@@ -184,6 +184,7 @@ def train(
     find = search_named(search, beam)
     limits = scheme_limits(data.labels, scheme if constraints == "always" else None)
     structure = chain_of(data.features, data.labels, order, find, limits)
+    check_lengths(data, structure)
     tagging_structure = structure._replace(limits=scheme_limits(data.labels, kept_scheme))
     passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
     made = recipe(learner, "tag").build(Scale(n=passes.n), **resolved(params or {}, data.labels))
@@ -282,6 +283,19 @@ def check_votes(learner: Any) -> None:
         raise CombinationError(
             f"{type(loss).__name__} and Voted: its updates are between more than two outputs, and "
             "votes keep every one; use readout=averaged, or the loss perceptron or hinge"
+        )
+
+
+def check_lengths(data: SequenceDataset, structure: Chain) -> None:
+    """Refuse sequences whose tables would not fit into memory."""
+    lengths = np.diff(data.rows.starts)
+    longest = int(lengths.max())
+    need = 2 * bytes_needed(structure, longest, 1)
+    if need > MOST_BYTES:
+        raise HopefearError(
+            f"{data.source}: sequence {int(lengths.argmax()) + 1} has {longest:,} tokens, and to "
+            f"learn from it takes {need / 2**30:.1f} GiB; the limit is {MOST_BYTES >> 30} GiB: "
+            "split it, or use order=1 and templates without edges"
         )
 
 

@@ -17,7 +17,7 @@ from hopefear.example import Example, Plain
 from hopefear.lattice import Scores, log_z, marginals, path_score, viterbi
 
 # One sequence is searched at a time, so its space is all that grows with it.
-_MOST_BYTES = 2 << 30
+MOST_BYTES = 2 << 30
 
 
 class Ranked(NamedTuple):
@@ -167,10 +167,10 @@ class Decoder:
     def _space(self, rows: Any, structure: Any, which: np.ndarray, depth: int) -> Any:
         longest = int(np.diff(rows.starts)[which].max(initial=1))
         size = bytes_needed(structure, longest, depth)
-        if size > _MOST_BYTES:
+        if size > MOST_BYTES:
             raise HopefearError(
                 f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "
-                f"the limit is {_MOST_BYTES >> 30} GiB; split it"
+                f"the limit is {MOST_BYTES >> 30} GiB; split it"
             )
         return structure.search_space(longest, depth, self.weights.dtype)
 
