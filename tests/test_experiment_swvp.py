@@ -23,7 +23,7 @@ from hopefear.experiments.swvp_synthetic.plan import (
 )
 from hopefear.experiments.swvp_synthetic.problems import make_problem, most_probable, sequences
 from hopefear.experiments.swvp_synthetic.runs import Run, train
-from hopefear.experiments.swvp_synthetic.tables import cell, conditions, sign_flips
+from hopefear.experiments.swvp_synthetic.tables import cell, conditions, control, sign_flips
 
 TINY = Plan(settings=(2,), datasets=2, items=(40, 20, 20), betas=(0.5, 3.0), passes=2)
 
@@ -189,6 +189,16 @@ def test_cells_choose_on_dev_and_count_as_the_paper_does():
     assert cell(late, "A-WM", LAST).generalises == 0
     assert cell(late, "A-WM", LAST).behind == pytest.approx(np.full(10, 0.6))
     assert conditions(faked(1.0, 1.0), "B-WM").broken == pytest.approx(0.4)
+
+
+def test_a_csp_that_may_choose_takes_the_pass_that_is_best_on_dev():
+    csp = fake(0.0, 50.0, 60.0)
+    csp.dev[LAST], csp.test[LAST] = (70.0, 65.0), (72.0, 60.0)
+    measured = [Measured(1, 0, 0, "", 100.0, csp, m.swvp) for m in faked(73.0, 0.0, n=3)]
+    found = control(measured, "A-WM", LAST)
+    assert found.csp.tolist() == [72.0] * 3
+    assert found.gain == pytest.approx(1.1)
+    assert found.unchosen == pytest.approx((73.1 + 68.0) / 2 - 60.0)
 
 
 def test_verdicts_follow_the_numbers():

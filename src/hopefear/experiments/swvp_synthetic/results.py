@@ -17,7 +17,7 @@ from hopefear.experiments.swvp_synthetic.measuring import Measured
 from hopefear.experiments.swvp_synthetic.plan import CHECKED, KEPT, LAST, VARIANTS, Plan
 from hopefear.experiments.swvp_synthetic.problems import SETTINGS
 from hopefear.experiments.swvp_synthetic.runs import Run
-from hopefear.experiments.swvp_synthetic.tables import cell, conditions
+from hopefear.experiments.swvp_synthetic.tables import cell, conditions, control, patient_csp
 from hopefear.experiments.swvp_synthetic.verdicts import Verdict
 
 
@@ -60,6 +60,13 @@ def to_json(
         "settings": asdict(plan),
         "table_1": {
             str(s): {kept: _cells(found, k) for k, kept in enumerate(KEPT)}
+            for s, found in measured.items()
+        },
+        "control": {
+            str(s): {
+                "CSP, pass chosen": patient_csp(found, LAST).tolist(),
+                **{v.title: _control(found, v.title) for v in (*VARIANTS, *CHECKED)},
+            }
             for s, found in measured.items()
         },
         "conditions": {
@@ -121,6 +128,11 @@ def _cells(found: Sequence[Measured], kept: int) -> dict[str, Any]:
         "CSP": {"accuracy": float(csp.mean()), "std": _std(csp), "by_dataset": csp.tolist()},
         "best possible": {"accuracy": float(np.mean([m.best_possible for m in found]))},
     }
+
+
+def _control(found: Sequence[Measured], title: str) -> dict[str, float]:
+    c = control(found, title, LAST)
+    return {"gain": c.gain, "p": c.p, "unchosen": c.unchosen, "p_unchosen": c.p_unchosen}
 
 
 def _dataset(made: Measured) -> dict[str, Any]:

@@ -69,6 +69,34 @@ def cell(measured: Sequence[Measured], title: str, kept: int) -> Cell:
     )
 
 
+@dataclass(frozen=True)
+class Control:
+    """What a choice among as many models is worth by itself."""
+
+    csp: np.ndarray  # float64[datasets], test: CSP after the pass that does best on development
+    gain: float  # of the variant over that
+    p: float
+    unchosen: float  # gain over plain CSP of the mean over all betas, nothing chosen
+    p_unchosen: float
+
+
+def patient_csp(measured: Sequence[Measured], kept: int) -> np.ndarray:
+    """Test accuracy of CSP after the pass that does best on the development items."""
+    return np.array(
+        [m.csp.test[kept, int(np.argmax(m.csp.dev[kept]))] for m in measured], np.float64
+    )
+
+
+def control(measured: Sequence[Measured], title: str, kept: int) -> Control:
+    """A variant against a CSP that may choose as well, and without any choice."""
+    ours, csp = cell(measured, title, kept), patient_csp(measured, kept)
+    means = np.array([np.mean([run.test[kept, -1] for run in m.swvp[title]]) for m in measured])
+    chosen, unchosen = ours.accuracy - csp, means - ours.csp
+    return Control(
+        csp, float(chosen.mean()), sign_flips(chosen), float(unchosen.mean()), sign_flips(unchosen)
+    )
+
+
 def conditions(measured: Sequence[Measured], title: str) -> Conditions:
     """Over all values of beta and all datasets."""
     counts = np.sum([run.counts for m in measured for run in m.swvp[title]], axis=0)

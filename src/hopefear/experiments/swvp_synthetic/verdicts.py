@@ -14,7 +14,7 @@ import numpy as np
 from hopefear.experiments.swvp_synthetic import paper
 from hopefear.experiments.swvp_synthetic.measuring import Measured
 from hopefear.experiments.swvp_synthetic.plan import LAST, VARIANTS, Plan
-from hopefear.experiments.swvp_synthetic.tables import Cell, cell, sign_flips
+from hopefear.experiments.swvp_synthetic.tables import Cell, cell, control, patient_csp, sign_flips
 
 AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
 ALPHA = 0.05
@@ -65,7 +65,7 @@ def judge(measured: Sequence[Measured], plan: Plan) -> list[Verdict]:
     found = [_is_better(cells[v.key]) for v in VARIANTS]
     found += [_is_steadier(cells), _wins(cells, setting), _generalises(cells), _carries(cells)]
     found.append(_converges(measured, plan))
-    found.append(_unchecked(measured))
+    found += [_unchecked(measured), _is_the_learner(measured)]
     return [Verdict(claim, setting, word, evidence) for claim, word, evidence in found]
 
 
@@ -161,3 +161,18 @@ def _unchecked(measured: Sequence[Measured]) -> tuple[str, str, str]:
         )
     word = DISAGREES if AGREES in words else AGREES if DISAGREES in words else OPEN
     return "condition (2) need not be imposed on balanced learners", word, "; ".join(parts)
+
+
+def _is_the_learner(measured: Sequence[Measured]) -> tuple[str, str, str]:
+    best = paper.best_variant(measured[0].setting)
+    found = cell(measured, best, LAST).accuracy - patient_csp(measured, LAST)
+    parts = [
+        f"{v.key} {c.gain:+.2f} (p = {c.p:.3f})"
+        for v in VARIANTS
+        for c in [control(measured, v.key, LAST)]
+    ]
+    return (
+        "the gain is the learner's: it stays when CSP may choose its pass on development items",
+        better(found),
+        f"{'; '.join(parts)}; judged on {best}, the paper's best",
+    )
