@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopefear.errors import HopefearError, InputError
-from hopefear.label_costs import read_prices, resolved, weighted_cost
+from hopefear.label_costs import read_prices, resolved, resolved_early, weighted_cost
 
 LABELS = ["O", "B-X", "I-X"]
 
@@ -48,3 +48,12 @@ def test_positions_may_be_lists_or_text():
     written = resolved({"own": "0-2; -1"}, LABELS)["own"]
     for one, other in zip(listed, written, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_faults_are_found_before_labels_are_known(tmp_path):
+    path = tmp_path / "prices.txt"
+    path.write_text("B-X O 3\n")
+    assert resolved_early({"cost": str(path), "C": 1})["cost"] == "hamming"
+    path.write_text("B-X O\n")
+    with pytest.raises(InputError, match="prices"):
+        resolved_early({"cost": str(path)})

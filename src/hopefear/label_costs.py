@@ -41,6 +41,17 @@ def resolved(params: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]
     return made
 
 
+def resolved_early(params: Mapping[str, Any]) -> dict[str, Any]:
+    """As :func:`resolved` before labels are known: faults are found, prices are left open."""
+    made = resolved({key: value for key, value in params.items() if key != "cost"}, ())
+    cost = params.get("cost", "hamming")
+    if isinstance(cost, str | os.PathLike) and cost != "hamming":
+        read_prices(cost)
+    if "cost" in params:
+        made["cost"] = "hamming"
+    return made
+
+
 def weighted_cost(prices: Prices, labels: Sequence[str]) -> Weighted:
     """A table of prices; what is not named costs 1.
 

@@ -11,6 +11,7 @@ from hopefear.chains.searches import search_named
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import HopefearError
+from hopefear.label_costs import resolved
 from hopefear.learner import Learner
 from hopefear.recipes import Scale, recipe
 from hopefear.sequence_model import SequenceModel, chain_of, scheme_limits
@@ -352,7 +353,7 @@ class Tagger(SequencePredictor):
     def _begun(self, ready: Prepared) -> tuple[SequenceModel, OnlineTrainer]:
         """A model that knows nothing yet, and what will teach it."""
         data, names = ready.data, tuple(map(class_name, ready.labels))
-        made = recipe(self.learner, "tag").build(Scale(n=len(data)), **self.params)
+        made = recipe(self.learner, "tag").build(Scale(n=len(data)), **resolved(self.params, names))
         if not isinstance(made, Learner):
             raise HopefearError(
                 f"{self.learner} learns from all data at once, so it has no partial_fit; use fit, "

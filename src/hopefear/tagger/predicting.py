@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.labels import class_name
+from hopefear.data.scheme_tables import Constraints
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
@@ -56,15 +57,18 @@ class SequencePredictor(BaseEstimator):
     classes_: np.ndarray
     scheme_: str | None
 
-    def predict(self, X: Any, constrained: bool = True, allowed: Any = None) -> list[list[Any]]:
+    def predict(
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
+    ) -> list[list[Any]]:
         """The best labels of every sequence.
 
         Parameters
         ----------
         X : list of lists of tokens
             Sequences as for :meth:`fit`.
-        constrained : bool
-            Follow the tag scheme, if the labels have one; False permits any labels.
+        constrained : bool or Constraints
+            Follow the tag scheme, if the labels have one; False permits any labels, and
+            :class:`~hopefear.data.scheme_tables.Constraints` those of your own.
         allowed : list of lists, optional
             For every sequence, for every token: the labels it may have, or None for any.
 
@@ -85,7 +89,7 @@ class SequencePredictor(BaseEstimator):
         return self.predict([x])[0]
 
     def predict_nbest(
-        self, X: Any, n: int = 5, constrained: bool = True, allowed: Any = None
+        self, X: Any, n: int = 5, constrained: bool | Constraints = True, allowed: Any = None
     ) -> list[list[Output]]:
         """The n best label sequences of every sequence, best first; fewer where there are fewer.
 
@@ -121,7 +125,7 @@ class SequencePredictor(BaseEstimator):
         ]
 
     def predict_marginals(
-        self, X: Any, constrained: bool = True, allowed: Any = None
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
     ) -> list[list[dict[Any, float]]]:
         """For every token the probability of each label, summed over all label sequences.
 
@@ -139,7 +143,7 @@ class SequencePredictor(BaseEstimator):
         return self.predict_marginals([x])[0]
 
     def predict_spans(
-        self, X: Any, constrained: bool = True, allowed: Any = None
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
     ) -> list[list[Span]]:
         """The spans that the best labels of every sequence spell, with their probabilities.
 
@@ -295,7 +299,7 @@ class SequencePredictor(BaseEstimator):
         return 1
 
     def _question(
-        self, X: Any, constrained: bool = True, allowed: Any = None
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
     ) -> tuple[SequenceDataset, dict[str, Any]]:
         """Sequences without labels, and how they are searched."""
         check_is_fitted(self, "classes_")

@@ -40,11 +40,13 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
     from hopefear.cli.tag.study import columns, page_section, study
+    from hopefear.label_costs import resolved_early
     from hopefear.recipes import recipe
     from hopefear.report import Page
 
     for _, name, params in args.learners:
-        recipe(name, "tag").build(**params)  # the last one's faults before the first one trains
+        # The last one's faults before the first one trains.
+        recipe(name, "tag").build(**resolved_early(params))
     console = Console(args.quiet)
     with announced(console, "these learners"):
         found = corpus(args, console, args.test)

@@ -54,11 +54,12 @@ def run(args: argparse.Namespace) -> int:
     training.check(args, args.features)
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
+    from hopefear.label_costs import resolved_early
     from hopefear.recipes import recipe
     from hopefear.tagging import DEFAULT_LEARNER
 
     args.learner = args.learner or DEFAULT_LEARNER
-    made = recipe(args.learner, "tag").build(**dict(args.param))
+    made = recipe(args.learner, "tag").build(**resolved_early(dict(args.param)))
     console, started = Console(args.quiet), time.perf_counter()
     with announced(console, "this data and learner") as compiling:
         data = corpus(args, console, args.dev)
