@@ -82,8 +82,9 @@ def _verdicts(
         "paired bootstrap and approximate randomisation over test sentences, counts summed over "
         "seeds, both give p < 0.05; nothing is corrected for the number of checks. “As good” means "
         f"that the 95 % interval of the difference stays above −{MARGIN:g} points. A curve falls "
-        f"when it ends {FALLS:g} points or more below its best pass, and has settled when that and "
-        f"its swing over the later passes are at most {SETTLES:g}. Weights grow linearly when mean "
+        f"when its last three passes are {FALLS:g} points or more below its best three in a row "
+        "(mean over seeds), and has settled when that and its swing over the later passes are at "
+        f"most {SETTLES:g}. Weights grow linearly when mean "
         f"|w| goes like pass^{LINEAR:g} or faster, and have settled at {STILL:.0%} growth in the "
         f"second half. “Several times” is {TIMES:g} times, “almost as fast” {COMPARABLE:g} times "
         "the time. The paper's neural networks are not run."
@@ -108,8 +109,8 @@ def _scores(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         "Test scores in percent (F of chunks or entities as `conlleval` counts them, accuracy of "
         f"tags), mean and deviation over {len(plan.seeds)} seeds, which shuffle the passes. The "
         "paper gives its scores as figures only, so there are no numbers of it to set beside. "
-        "SAPO-Avg and CRF-Avg are not in the paper: the average costs nothing more to choose, and "
-        "to compare last weights with averages is to compare two things at once."
+        "SAPO-Avg and CRF-Avg are not in the paper: they show what averaging does for SAPO and the "
+        "CRF, so that averages can be compared with averages."
     )
     page.table(
         ["learner", *(f"{made.name}, {_metric(made)}" for made in measured)],

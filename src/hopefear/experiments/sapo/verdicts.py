@@ -30,8 +30,8 @@ from hopefear.experiments.sapo.plan import (
 
 AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
 MARGIN = 0.2  # points within which two scores count as equally good
-FALLS = 0.3  # points below the best pass from which a curve counts as falling
-SETTLES = 0.1  # points below the best pass, and swing over passes, up to which it has settled
+FALLS = 0.3  # points below the best passes from which a curve counts as falling
+SETTLES = 0.1  # points below the best passes, and swing over passes, up to which it has settled
 LINEAR, FLAT = 0.9, 0.5  # exponents of growth: linear from here, not linear below
 STILL = 0.05  # growth over the second half of the passes up to which weights have settled
 TIMES = 2.0  # "several times" is at least twice
@@ -144,7 +144,7 @@ def _converges(entry: Entry) -> _Check:
         curve = made.curve(entry)
         down, wave = fall(curve), swing(curve)
         word = AGREES if max(down, wave) <= SETTLES else DISAGREES if down >= FALLS else OPEN
-        return word, f"ends {down:.2f} points below its best pass, swings by {wave:.2f}"
+        return word, f"ends {down:.2f} points below its best, swings by {wave:.2f}"
 
     return check
 
@@ -154,7 +154,7 @@ def _diverges(entries: Iterable[Entry]) -> _Check:
         curves = {e.title: made.curve(e) for e in entries}
         falls = {title: fall(curve) for title, curve in curves.items()}
         evidence = "; ".join(
-            f"{title} ends {falls[title]:.2f} below its best pass, swings by {swing(curve):.2f}"
+            f"{title} ends {falls[title]:.2f} below its best, swings by {swing(curve):.2f}"
             for title, curve in curves.items()
         )
         return all_of(between(down, FALLS, SETTLES) for down in falls.values()), evidence
