@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import dense_loss, random_problem, replay
 
 from hopefear.component import component
-from hopefear.example import Example, Plain, Workspace
+from hopefear.example import Example, Plain
 from hopefear.interfaces import Row
 from hopefear.learner import Learner
 from hopefear.losses.exponential import Exponential
@@ -131,10 +131,7 @@ def test_margins_of_hundreds_keep_their_digits():
 
 def subgradient(structure, loss, problem, i, w):
     """(loss, direction) through score, margin, contrast and scatter."""
-    parts = structure.n_parts()
-    work = Workspace(
-        np.zeros(parts), np.zeros(parts), np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
-    )
+    work = structure.workspace(problem.rows, loss, np.float64)
     x = Example(problem.rows, i)
     structure.score(x, Plain(w), work.theta)
     forced = loss.subgradient(structure, x, work)
