@@ -82,7 +82,7 @@ def test_sequences_and_mixed_tokens() -> None:
         (["word"], "sequence 0: expected a list of tokens, not 'word'"),
         ([{"a": 1}], "sequence 0: expected a list of tokens"),
         ([3], "sequence 0: expected a list of tokens, not 3"),
-        ("text", "expected a list of sequences"),
+        ("text", "expected a list of lists of tokens"),
     ],
 )
 def test_refusals_name_the_place(sequences, message: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.chains.searches import search_named
+from hopefear.chains.theta import no_limits
 from hopefear.data.schemes import detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import CombinationError, HopefearError
@@ -184,11 +185,11 @@ def train(
     find = search_named(search, beam)
     limits = scheme_limits(data.labels, scheme if constraints == "always" else None)
     structure = chain_of(data.features, data.labels, order, find, limits)
-    check_lengths(data, structure)
     tagging_structure = structure._replace(limits=scheme_limits(data.labels, kept_scheme))
     passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
     made = recipe(learner, "tag").build(Scale(n=passes.n), **resolved(params or {}, data.labels))
     check_votes(made)
+    check_lengths(data, structure, made.loss.depth() if isinstance(made, Learner) else 1)
     if stopping is not None:
         stopping.check(score_names(scheme))
     evaluate = None if dev is None else evaluator(tagging_structure, dev, scheme, n_jobs)
@@ -222,6 +223,11 @@ def train(
             structure, made, passes, epochs=int(epochs or 0), dtype=dtype, trace=trace, **common
         )
     else:
+        if not structure.transitions:
+            raise HopefearError(
+                f"{learner} learns weights of label pairs, which the templates leave out (no B line); "
+                "use an online learner such as crf"
+            )
         result = made.fit(structure, data.rows, epochs=epochs, n_jobs=n_jobs, **common)
     temperature = 1.0
     if needs_temperature(made, result.predictor):
@@ -286,11 +292,11 @@ def check_votes(learner: Any) -> None:
         )
 
 
-def check_lengths(data: SequenceDataset, structure: Chain) -> None:
+def check_lengths(data: SequenceDataset, structure: Chain, depth: int = 1) -> None:
     """Refuse sequences whose tables would not fit into memory."""
     lengths = np.diff(data.rows.starts)
     longest = int(lengths.max())
-    need = 2 * bytes_needed(structure, longest, 1)
+    need = 2 * bytes_needed(structure, longest, depth)
     if need > MOST_BYTES:
         raise HopefearError(
             f"{data.source}: sequence {int(lengths.argmax()) + 1} has {longest:,} tokens, and to "
@@ -318,11 +324,15 @@ def evaluator(
 
 def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[str, float]:
     """Accuracy, and precision, recall and F1 of spans where labels have a scheme, in percent."""
-    reading = "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
-    found = chunk_scores(
-        data.rows.labels, tags, data.rows.starts, labels=data.labels, reading=reading
-    ).as_dict()
-    return {name: found[name] for name in score_names(scheme)}
+    rows, reading = data.rows, reading_of(scheme)
+    found = chunk_scores(rows.labels, tags, rows.starts, labels=data.labels, reading=reading)
+    values = found.as_dict()
+    return {name: values[name] for name in score_names(scheme)}
+
+
+def reading_of(scheme: str | None) -> str:
+    """How spans are counted: as the official script does, or as richer schemes mean them."""
+    return "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
 
 
 def needs_temperature(learner: Any, predictor: Predictor) -> bool:
@@ -341,17 +351,20 @@ def fitted_temperature(
     """The temperature at which the labels of some data are most probable.
 
     Fitted on held-out data where there is any; on training data probabilities come out too sure.
+    It stays at 1 where the data has no best one, as when all labels are right at any temperature.
     """
-    known = len(structure.limits.start) == 0
     step = max(1, len(data) // _FITTED_ON)
     rows = data.take(np.arange(0, len(data), step)).rows
-    plain = structure if known else structure._replace(limits=scheme_limits(data.labels, None))
+    plain = structure._replace(limits=no_limits())
 
     def log_likelihood(temperature: float) -> float:
         logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
         return float(logs[np.isfinite(logs)].sum())
 
-    return float(best_temperature(log_likelihood).value)
+    if log_likelihood(1.0) == 0.0:  # no sequence has labels that the model knows
+        return 1.0
+    found = best_temperature(log_likelihood)
+    return 1.0 if found.at_bound else float(found.value)
 
 
 def about(

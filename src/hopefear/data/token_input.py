@@ -13,7 +13,7 @@ import numpy as np
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attribute_rows import AttributeRows, flattened, place
 
 AUTO, ATTRIBUTES = "auto", "attributes"
 
@@ -210,33 +210,6 @@ def read_allowed(allowed: Any, starts: np.ndarray, known: Mapping[Any, str]) -> 
                 f"but the labels are {', '.join(map(str, known))}"
             )
     return [names[a:b] for a, b in pairwise(starts)]
-
-
-def flattened(sequences: Any, what: str) -> tuple[np.ndarray, list[Any]]:
-    """``(starts, items)`` of a list of lists.
-
-    >>> flattened([["a", "b"], ["c"]], "tokens")
-    (array([0, 2, 3]), ['a', 'b', 'c'])
-    """
-    if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
-        raise HopefearError(f"expected a list of lists of {what}, not {sequences!r:.60}")
-    sequences = list(sequences)
-    for i, sequence in enumerate(sequences):
-        if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):
-            raise HopefearError(f"sequence {i}: expected a list of {what}, not {sequence!r:.60}")
-    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return starts, list(chain.from_iterable(sequences))
-
-
-def place(starts: np.ndarray, k: int) -> str:
-    """Where token k stands: the numbers i and j of X[i][j].
-
-    >>> place(np.array([0, 2, 5]), 3)
-    'sequence 1, token 1'
-    """
-    i = int(np.searchsorted(starts, k, "right")) - 1
-    return f"sequence {i}, token {k - int(starts[i])}"
 
 
 def _column_names(columns: str | Sequence[str], features: Any) -> tuple[str, ...]:

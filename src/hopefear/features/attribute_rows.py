@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from numbers import Real
 from typing import Any, NamedTuple
@@ -48,11 +48,7 @@ class AttributeRows(NamedTuple):
         >>> [rows.strings.get(i) for i in rows.ids], rows.values.tolist(), rows.indptr.tolist()
         (['w=a', 'bos', 'w:b', 'len', 'in:x'], [1.0, 1.0, 1.0, 2.0, 1.0], [0, 2, 5])
         """
-        if isinstance(sequences, str | bytes | dict):
-            raise HopefearError(f"expected a list of sequences of tokens, not {sequences!r:.60}")
-        sequences = list(sequences)
-        starts = _offsets(_lengths(sequences))
-        tokens = list(chain.from_iterable(sequences))
+        starts, tokens = flattened(sequences, "tokens")
         kinds = set(map(type, tokens))
         if kinds <= {list, tuple}:
             return _of_names(starts, tokens)
@@ -66,7 +62,32 @@ class AttributeRows(NamedTuple):
 
     def place(self, token: int) -> str:
         """Where a token stands, in words."""
-        return _place(self.starts, token)
+        return place(self.starts, token)
+
+
+def flattened(sequences: Any, what: str) -> tuple[np.ndarray, list[Any]]:
+    """``(starts, items)`` of a list of lists.
+
+    >>> flattened([["a", "b"], ["c"]], "tokens")
+    (array([0, 2, 3]), ['a', 'b', 'c'])
+    """
+    if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
+        raise HopefearError(f"expected a list of lists of {what}, not {sequences!r:.60}")
+    sequences = list(sequences)
+    for i, sequence in enumerate(sequences):
+        if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):
+            raise HopefearError(f"sequence {i}: expected a list of {what}, not {sequence!r:.60}")
+    return _offsets(map(len, sequences)), list(chain.from_iterable(sequences))
+
+
+def place(starts: np.ndarray, k: int) -> str:
+    """Where token k stands: the numbers i and j of X[i][j].
+
+    >>> place(np.array([0, 2, 5]), 3)
+    'sequence 1, token 1'
+    """
+    i = int(np.searchsorted(starts, k, "right")) - 1
+    return f"sequence {i}, token {k - int(starts[i])}"
 
 
 def renamed(
@@ -130,7 +151,7 @@ def _of_pairs(
             meaning.append(_attribute(name, value))
         except HopefearError as error:
             token = int(np.searchsorted(indptr, np.argmax(ids == raw), "right")) - 1
-            raise HopefearError(f"{_place(starts, token)}: {error}") from None
+            raise HopefearError(f"{place(starts, token)}: {error}") from None
     return renamed(starts, indptr, ids, meaning)
 
 
@@ -152,7 +173,7 @@ def _flat(token: Any, starts: np.ndarray, k: int, prefix: str = "") -> Iterator[
             yield prefix + _checked_name(name, starts, k), 1.0
     else:
         raise HopefearError(
-            f"{_place(starts, k)}: a token is a dict or a list of strings, not {token!r:.60}"
+            f"{place(starts, k)}: a token is a dict or a list of strings, not {token!r:.60}"
         )
 
 
@@ -186,23 +207,9 @@ def _checked_name(name: Any, starts: np.ndarray, k: int) -> str:
     try:
         return _name(name)
     except HopefearError as error:
-        raise HopefearError(f"{_place(starts, k)}: {error}") from None
-
-
-def _lengths(sequences: list[Any]) -> list[int]:
-    lengths = []
-    for i, sequence in enumerate(sequences):
-        if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):
-            raise HopefearError(f"sequence {i}: expected a list of tokens, not {sequence!r:.60}")
-        lengths.append(len(sequence))
-    return lengths
+        raise HopefearError(f"{place(starts, k)}: {error}") from None
 
 
 def _offsets(lengths: Iterable[int]) -> np.ndarray:
     sizes = np.fromiter(lengths, np.int64)
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-
-
-def _place(starts: np.ndarray, token: int) -> str:
-    sequence = int(np.searchsorted(starts, token, "right")) - 1
-    return f"sequence {sequence}, token {token - int(starts[sequence])}"

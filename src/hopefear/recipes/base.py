@@ -169,7 +169,7 @@ class Recipe:
             if given:
                 raise HopefearError(f"{self.name}: give either l1 and l2, or lam and penalty")
             return {}
-        lam = _number("lam", params.pop("lam", self.defaults["lam"]), 1.0)
+        lam = number("lam", params.pop("lam", self.defaults["lam"]), 1.0)
         penalty = str(params.pop("penalty", "l2"))
         if penalty not in ("l1", "l2"):
             raise HopefearError(f"{self.name}: penalty is l1 or l2, not {penalty!r}")
@@ -216,10 +216,15 @@ def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
                 f"{key} must be {part_name(type(like))} or an object, not {value!r}"
             )
         return value
-    return _number(key, value, like)
+    return number(key, value, like)
 
 
-def _number(key: str, value: Any, like: Any) -> Any:
+def number(key: str, value: Any, like: Any) -> Any:
+    """A parameter in the type of its default.
+
+    >>> number("l1", "0.5", 1.0)
+    0.5
+    """
     try:
         if isinstance(like, bool):
             return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]

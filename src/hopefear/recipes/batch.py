@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hopefear.errors import HopefearError
-from hopefear.recipes.base import Scale, unknown
+from hopefear.recipes.base import Scale, number, unknown
 from hopefear.training.batch import BatchCRF
 
 
@@ -29,7 +29,9 @@ class BatchRecipe:
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter with its default, as ``-p`` takes them."""
-        return {f.name: f.default for f in fields(BatchCRF)} | dict(self.defaults)
+        # Threads are no parameter of a learner: every task has an option of its own for them.
+        known = {f.name: f.default for f in fields(BatchCRF) if f.name != "n_jobs"}
+        return known | dict(self.defaults)
 
     def build(self, scale: Scale = Scale(), **params: Any) -> BatchCRF:  # noqa: B008 - frozen
         """The learner, with some parameters replaced; no default depends on the data's scale.
@@ -44,19 +46,8 @@ class BatchRecipe:
             key = key.replace("-", "_")
             if key not in values:
                 raise HopefearError(unknown(self.name, key, list(values)))
-            values[key] = _number(key, value, values[key])
+            values[key] = number(key, value, values[key])
         return BatchCRF(**values)
-
-
-def _number(key: str, value: Any, like: Any) -> Any:
-    """A parameter in the type of its default."""
-    try:
-        if isinstance(like, bool):
-            return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
-        return type(like)(value)
-    except (KeyError, ValueError, TypeError) as error:
-        kind = {bool: "true or false", int: "a whole number"}.get(type(like), "a number")
-        raise HopefearError(f"{key} must be {kind}, not {value!r}") from error
 
 
 # Strengths chosen on the last 936 training sentences of CoNLL-2000, learning from the others.

@@ -13,10 +13,10 @@ from hopefear.data.labels import class_name
 from hopefear.data.scheme_tables import scheme_name
 from hopefear.data.schemes import detect_scheme
 from hopefear.data.sequences import Column, SequenceDataset
-from hopefear.data.token_input import TokenInput, Tokens, place, read_labels
+from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
 from hopefear.estimators import ArgumentError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attribute_rows import AttributeRows, place
 from hopefear.features.attributes import AttributeFeatures
 from hopefear.features.templates import TemplateFeatures
 from hopefear.sequence_model import encoded

@@ -29,6 +29,7 @@ from hopefear.metrics import (
     unknown_words,
 )
 from hopefear.sequence_model import SequenceModel
+from hopefear.tagging import reading_of
 
 _SHOWN = 40  # rows of the table of types or labels
 _MISTAKES = 10  # pairs of labels in the list of mistakes
@@ -70,11 +71,6 @@ def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> Non
     if args.report:
         write_out(chunks.report())
     _show(console, facts)
-
-
-def reading_of(scheme: str | None) -> str:
-    """How spans are counted: as the official script does, or as richer schemes mean them."""
-    return "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
 
 
 def _scores(

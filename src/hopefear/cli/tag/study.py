@@ -10,11 +10,10 @@ import numpy as np
 
 from hopefear.cli import study as shared
 from hopefear.cli.console import Console
-from hopefear.cli.tag.evaluate import reading_of
 from hopefear.data.sequences import SequenceDataset
 from hopefear.metrics import compare_taggings
 from hopefear.report import Page
-from hopefear.tagging import scores, train
+from hopefear.tagging import reading_of, scores, train
 
 _SAMPLES = 2000
 
