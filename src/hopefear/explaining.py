@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.chains.theta import Limits
+from hopefear.chains.theta import limits_of_tokens
 from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.errors import HopefearError
@@ -42,12 +42,18 @@ def explain(
     """Why token ``t`` of sequence ``i`` got its label."""
     if not 0 <= i < len(data) or not 0 <= t < data.rows.starts[i + 1] - data.rows.starts[i]:
         raise HopefearError(f"there is no token {t + 1} in a sequence {i + 1}")
-    one = data.take([i])
-    chain, weights = decoder.structure, decoder.weights
-    best = decoder.tags(one.rows)
-    rest = Decoder(_without(chain, one.n_tokens, t, int(best[t])), weights)
-    other = rest.tags(one.rows)
-    if len(labels) < 2 or other[t] == best[t]:
+    one, weights = data.take([i]), decoder.weights
+    chain = _with_tokens_of(decoder.structure, data, np.array([i]))
+    best = Decoder(chain, weights).tags(one.rows)
+    excluded = np.zeros((one.n_tokens, chain.width), np.float32)
+    excluded[t, best[t]] = -np.inf
+    rest = chain._replace(limits=limits_of_tokens(chain.limits, chain.width, excluded))
+    runner_up = Decoder(rest, weights)
+    try:
+        other = runner_up.tags(one.rows)
+    except HopefearError:
+        other = best
+    if runner_up.unlimited or other[t] == best[t]:
         raise HopefearError("no other label is allowed for this token, so nothing was beaten")
     gains = _contributions(chain, weights, features, labels, one.rows, best, other, t)
     gains.sort(key=lambda gain: -abs(gain[1]))
@@ -55,15 +61,14 @@ def explain(
     return Explanation(labels[best[t]], labels[other[t]], gap, [g for g in gains if g[1] != 0.0])
 
 
-def _without(chain: Any, n_tokens: int, t: int, label: int) -> Any:
-    """The chain with one label of one token forbidden."""
-    width, limits = chain.width, chain.limits
-    tokens = np.zeros(n_tokens * width, np.float32)
-    tokens[t * width + label] = -np.inf
-    if limits.step.size == 0:
-        zeros = np.zeros(width, np.float32)
-        limits = Limits(zeros, zeros, np.zeros(width * width, np.float32), tokens)
-    return chain._replace(limits=limits._replace(tokens=tokens))
+def _with_tokens_of(chain: Any, data: SequenceDataset, which: np.ndarray) -> Any:
+    """The chain for some of the sequences: limits of tokens follow them."""
+    limits, starts = chain.limits, data.rows.starts
+    if limits.tokens.size == 0:
+        return chain
+    table = limits.tokens.reshape(-1, chain.width)
+    parts = [table[starts[i] : starts[i + 1]] for i in which]
+    return chain._replace(limits=limits._replace(tokens=np.concatenate(parts).ravel()))
 
 
 def _contributions(
@@ -120,36 +125,60 @@ def span_probabilities(
     """Probability of every span of a tagging, under the whole model.
 
     The outputs that have the span are those with its labels there and, in schemes where a span
-    ends by what follows, none that goes on with it. Both sums are exact.
+    begins or ends by what stands beside it, nothing that goes on with it. Both sums are exact.
     """
     rows, chain = data.rows, decoder.structure
     found = spans(Column(labels, tags), rows.starts, scheme, repair=True)
     if len(found.first) == 0:
         return []
+    number = {name: c for c, name in enumerate(labels)}
     owner = np.searchsorted(rows.starts, found.first, side="right") - 1
-    totals = decoder.log_totals(rows)
-    copies = data.take(owner).rows
-    width = chain.width
-    tokens = np.zeros((copies.labels.size, width), np.float32)
-    goes_on = {name: c for c, name in enumerate(labels)}
-    for k, (first, after) in enumerate(zip(found.first, found.after, strict=True)):
-        shift = copies.starts[k] - rows.starts[owner[k]]
-        for token in range(first, after):
-            tokens[token + shift] = -np.inf
-            tokens[token + shift, tags[token]] = 0.0
-        inside = goes_on.get(f"I-{found.kinds[k]}")
-        if after < rows.starts[owner[k] + 1] and inside is not None and scheme in ("bio", "iob1"):
-            tokens[after + shift, inside] = -np.inf
-    limits = chain.limits
-    if limits.step.size == 0:
-        zeros = np.zeros(width, np.float32)
-        limits = Limits(zeros, zeros, np.zeros(width * width, np.float32), limits.tokens)
-    held = chain._replace(limits=limits._replace(tokens=tokens.ravel()))
-    inside_totals = Decoder(held, decoder.weights, decoder.temperature, decoder.n_jobs).log_totals(
-        copies
-    )
-    sure = np.exp(np.minimum(0.0, inside_totals - totals[owner]))
+    # One copy of the sentence for each way to write a span down.
+    ways = [
+        (k, way)
+        for k in range(len(found.first))
+        for way in _ways(scheme, found.kinds[k], tags[found.first[k] : found.after[k]], number)
+    ]
+    copied = owner[[k for k, _ in ways]]
+    copies = data.take(copied).rows
+    tokens = np.zeros((copies.labels.size, chain.width), np.float32)
+    for w, (k, (wanted, not_before, not_after)) in enumerate(ways):
+        shift = copies.starts[w] - rows.starts[owner[k]]
+        first, after = found.first[k] + shift, found.after[k] + shift
+        tokens[first:after] = -np.inf
+        tokens[np.arange(first, after), wanted] = 0.0
+        if first > copies.starts[w]:
+            tokens[first - 1, not_before] = -np.inf
+        if after < copies.starts[w + 1]:
+            tokens[after, not_after] = -np.inf
+    held = _with_tokens_of(chain, data, copied)
+    held = held._replace(limits=limits_of_tokens(held.limits, chain.width, tokens))
+    inside = Decoder(held, decoder.weights, decoder.temperature, decoder.n_jobs)
+    with np.errstate(invalid="ignore"):  # nothing is allowed at all: no span is sure
+        logs = inside.log_totals(copies) - decoder.log_totals(rows)[copied]
+    share = np.nan_to_num(np.exp(np.minimum(0.0, logs)))
+    sure = np.zeros(len(found.first))
+    np.add.at(sure, [k for k, _ in ways], share)
     return [
-        SpanConfidence(int(first), int(after), found.kinds[k], float(sure[k]))
+        SpanConfidence(int(first), int(after), found.kinds[k], float(min(1.0, sure[k])))
         for k, (first, after) in enumerate(zip(found.first, found.after, strict=True))
     ]
+
+
+def _ways(
+    scheme: str, kind: str, tags: np.ndarray, number: Mapping[str, int]
+) -> list[tuple[np.ndarray, list[int], list[int]]]:
+    """Ways to write a span: (its labels, labels not allowed before it, labels not after it)."""
+    inside, begin = number.get(f"I-{kind}"), number.get(f"B-{kind}")
+    goes_on = [] if inside is None else [inside]
+    if scheme == "bio":
+        return [(tags, [], goes_on)]
+    if scheme != "iob1":
+        return [(tags, [], [])]
+    ways = []
+    if inside is not None:
+        ways.append((np.full(tags.size, inside), [c for c in (inside, begin) if c is not None]))
+    if begin is not None and (inside is not None or tags.size == 1):
+        rest = [begin] + [inside] * (tags.size - 1)
+        ways.append((np.array(rest, np.int64), []))
+    return [(wanted, before, goes_on) for wanted, before in ways]

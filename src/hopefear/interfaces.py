@@ -177,6 +177,10 @@ class Structure:
         """
         return 0
 
+    def feared(self, x, theta, cost, n):
+        """As ``candidates``, by score plus cost."""
+        return 0
+
     def candidate(self, x, theta, k):
         """The k-th of them."""
         return theta.y

@@ -263,7 +263,10 @@ def chain_of(
     """The chain that a feature map and labels make."""
     if order not in (1, 2):
         raise HopefearError(f"order must be 1 or 2, not {order!r}")
-    return Chain.new(features.size, len(labels), features.edge_size, order, search, limits)
+    transitions = getattr(getattr(features, "templates", None), "transitions", True)
+    return Chain.new(
+        features.size, len(labels), features.edge_size, order, search, limits, transitions
+    )
 
 
 def scheme_limits(

@@ -11,14 +11,13 @@ import numpy as np
 
 from hopefear.chains.searches import search_named
 from hopefear.chains.theta import no_limits
-from hopefear.data.schemes import detect_scheme, spans
+from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
-from hopefear.errors import CombinationError, HopefearError
+from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.label_costs import resolved
 from hopefear.learner import Learner, named
 from hopefear.metrics import best_temperature, chunk_scores
-from hopefear.readouts.voted import Voted
 from hopefear.recipes import Scale, recipe
 from hopefear.sequence_model import (
     SequenceModel,
@@ -174,11 +173,8 @@ def train(
     ['D', 'N', 'D', 'N']
     """
     check(data)
-    if constraints not in CONSTRAINTS:
-        raise HopefearError(f"constraints is one of {', '.join(CONSTRAINTS)}, not {constraints!r}")
     scheme = scheme_of(data, scheme)
-    if scheme is not None and constraints == "always":
-        spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme)  # gold must be legal
+    check_constraints(data, scheme, constraints)
     if dev is not None:
         check_held_out(data, dev)
     kept_scheme = None if constraints == "never" else scheme
@@ -188,7 +184,6 @@ def train(
     tagging_structure = structure._replace(limits=scheme_limits(data.labels, kept_scheme))
     passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
     made = recipe(learner, "tag").build(Scale(n=passes.n), **resolved(params or {}, data.labels))
-    check_votes(made)
     check_lengths(data, structure, made.loss.depth() if isinstance(made, Learner) else 1)
     if stopping is not None:
         stopping.check(score_names(scheme))
@@ -225,8 +220,8 @@ def train(
     else:
         if not structure.transitions:
             raise HopefearError(
-                f"{learner} learns weights of label pairs, which the templates leave out (no B line); "
-                "use an online learner such as crf"
+                f"{learner} learns weights of label pairs, which the templates leave out (no B "
+                "line); use an online learner such as crf"
             )
         result = made.fit(structure, data.rows, epochs=epochs, n_jobs=n_jobs, **common)
     temperature = 1.0
@@ -280,16 +275,14 @@ def check_held_out(data: SequenceDataset, dev: SequenceDataset) -> None:
         )
 
 
-def check_votes(learner: Any) -> None:
-    """Votes are replayed from updates between two outputs; others would not fit their books."""
-    if not isinstance(getattr(learner, "readout", None), Voted):
-        return
-    loss = learner.loss
-    if loss.depth() > 1 or "expectation" in loss.needs():
-        raise CombinationError(
-            f"{type(loss).__name__} and Voted: its updates are between more than two outputs, and "
-            "votes keep every one; use readout=averaged, or the loss perceptron or hinge"
-        )
+def check_constraints(
+    data: SequenceDataset, scheme: str | None, constraints: str, place: Place | None = None
+) -> None:
+    """Constraints must have a known name, and gold must keep to those that hold in training."""
+    if constraints not in CONSTRAINTS:
+        raise HopefearError(f"constraints is one of {', '.join(CONSTRAINTS)}, not {constraints!r}")
+    if scheme is not None and constraints == "always":
+        spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme, place=place)
 
 
 def check_lengths(data: SequenceDataset, structure: Chain, depth: int = 1) -> None:

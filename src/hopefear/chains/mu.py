@@ -127,7 +127,8 @@ def scatter_edges(chain, x, mu, row):
         size, width = table_size(chain), chain.width
         table, inside = q // size, q % size
         pair = inside if chain.order == 1 else inside // width
-        row.put(np.uint64(pair_base(chain) + pair), g)
+        if chain.transitions:
+            row.put(np.uint64(pair_base(chain) + pair), g)
         if chain.order == 2 and table > 0:
             row.put(np.uint64(triple_base(chain) + inside), g)
         if chain.edge_attributes > 0:

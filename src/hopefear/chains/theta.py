@@ -33,6 +33,27 @@ def no_limits() -> Limits:
     return Limits(empty, empty, empty, empty)
 
 
+def tokens_only(limits: Limits) -> Limits:
+    """The limits of tokens without those of what follows what."""
+    if limits.tokens.size == 0:
+        return no_limits()
+    return limits._replace(
+        start=np.zeros_like(limits.start),
+        end=np.zeros_like(limits.end),
+        step=np.zeros_like(limits.step),
+    )
+
+
+def limits_of_tokens(limits: Limits, width: int, tokens: np.ndarray) -> Limits:
+    """Limits with more for every token (float32[tokens, width], 0 or -inf)."""
+    if limits.step.size == 0:
+        row, table = np.zeros(width, np.float32), np.zeros(width * width, np.float32)
+        limits = Limits(row, row, table, limits.tokens)
+    if limits.tokens.size:
+        tokens = tokens + limits.tokens.reshape(-1, width)
+    return limits._replace(tokens=np.ascontiguousarray(tokens, np.float32).ravel())
+
+
 class ChainTheta(NamedTuple):
     """Scores of one sequence and the space its searches need."""
 

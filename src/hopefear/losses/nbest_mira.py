@@ -42,6 +42,8 @@ class NBestMIRA(NamedTuple):
         False: solve the programme (Hildreth's method: one multiplier after the other, round after
         round). True: one round without bounds, as the authors of SAPO did; a margin that is more
         than wide enough is then pulled back to equality.
+    augmented : bool
+        Take the n outputs of the highest score plus cost instead of the highest score.
     rounds : int
         Most rounds of Hildreth's method.
 
@@ -56,6 +58,7 @@ class NBestMIRA(NamedTuple):
     C: float = 1.0
     root: bool = False
     sequential: bool = False
+    augmented: bool = False
     rounds: int = 200
 
     def fault(self):
@@ -75,8 +78,12 @@ class NBestMIRA(NamedTuple):
     def subgradient(self, structure, x, work):
         programme, importance = work.pad, np.float64(x.data.weights[x.i])
         alpha, short, products = programme.alpha, programme.short, programme.products
-        count = structure.candidates(x, work.theta, self.n, 0.0)
+        if self.augmented:
+            count = structure.feared(x, work.theta, self.cost, self.n)
+        else:
+            count = structure.candidates(x, work.theta, self.n, 0.0)
         worst, wins = 0.0, False
+        work.gap[0] = -1.0
         for k in range(count):
             y = structure.candidate(x, work.theta, k)
             z = structure.lead(x, work.theta, y)
@@ -88,6 +95,8 @@ class NBestMIRA(NamedTuple):
                 work.gap[0] = 1.0 if wins else (0.0 if z > 0.0 else z)
             elif k == 1 and wins and z > 0.0:
                 work.gap[0] = z
+        if self.augmented and not wins:  # what is feared most need not be what is predicted
+            work.gap[0] = structure.violation(x, work.theta, work.y)
         work.loss[0] = importance * worst
         if importance == 0.0 or (worst <= 0.0 and not self.sequential):
             return 0

@@ -63,6 +63,9 @@ class SAPO(NamedTuple):
     def subgradient(self, structure, x, work):
         share, importance = work.pad, np.float64(x.data.weights[x.i])
         count = structure.candidates(x, work.theta, self.n, self.ratio)
+        if count == 0:  # a beam that found nothing allowed
+            work.gap[0], work.loss[0] = -1.0, 0.0
+            return 0
         for k in range(count):
             share[k] = -structure.lead(x, work.theta, structure.candidate(x, work.theta, k))
         first, total = share[0], 0.0

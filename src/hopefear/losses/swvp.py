@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,6 +130,12 @@ class SWVP(NamedTuple):
             np.zeros(4, np.int64),
         )
 
+    def value(self, z):
+        return max(0.0, -z)
+
+    def slope(self, z):
+        return 1.0 if z <= 0.0 else 0.0
+
     def content(self):
         return True
 
@@ -141,9 +148,7 @@ class SWVP(NamedTuple):
             return 0
         places = structure.places(x)
         count, sets = list_sets(self, structure, x, work.y, found, places)
-        for k in range(count):
-            take(self, found, k, places)
-            found.margins[k] = structure.mixed(x, work.theta, work.y, found.taken)
+        count = mixed_margins(self, structure, x, work, count, places)
         usable = weigh(self, found, count, sets)
         mixture = 0.0
         for k in range(count):
@@ -169,6 +174,20 @@ SWVP.choices = {  # type: ignore[attr-defined]
     "weighting": WEIGHTINGS,
     "jj": SUBSTRUCTURES,
 }
+
+
+@register_jitable
+def mixed_margins(loss, structure, x, work, count, places):
+    """Margins of gold over the m_J; forbidden ones are left out. Returns how many there are."""
+    found, kept = work.pad, 0
+    for k in range(count):
+        take(loss, found, k, places)
+        margin = structure.mixed(x, work.theta, work.y, found.taken)
+        if math.isfinite(margin):
+            found.first[kept], found.last[kept] = found.first[k], found.last[k]
+            found.margins[kept] = margin
+            kept += 1
+    return kept
 
 
 @register_jitable

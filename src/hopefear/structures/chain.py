@@ -72,6 +72,8 @@ class Chain(NamedTuple):
         How the n best are found.
     limits : Limits
         Outputs that are not allowed are never found.
+    transitions : bool
+        False: label pairs have no weight by themselves, only with edge attributes.
     width : int
         Set by ``new``.
 
@@ -86,6 +88,7 @@ class Chain(NamedTuple):
     order: int
     search: Any
     limits: Limits
+    transitions: bool
     width: int
 
     @classmethod
@@ -97,6 +100,7 @@ class Chain(NamedTuple):
         order: int = 1,
         search: Any = None,
         limits: Limits | None = None,
+        transitions: bool = True,
     ) -> Chain:
         """A chain; see the class for the parameters.
 
@@ -112,6 +116,7 @@ class Chain(NamedTuple):
             order,
             AStar() if search is None else search,
             no_limits() if limits is None else limits,
+            transitions,
             padded_width(labels),
         )
 
@@ -230,6 +235,10 @@ class Chain(NamedTuple):
 
     def candidates(self, x, theta, n, ratio):
         return self.search.find(chain_shape(self), length(x), theta.scores, theta.space, n, ratio)
+
+    def feared(self, x, theta, cost, n):
+        charge_nodes(self, x, theta, cost, 1.0)
+        return self.search.find(chain_shape(self), length(x), theta.charged, theta.space, n, 0.0)
 
     def candidate(self, x, theta, k):
         longest = theta.path.size

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.chains.layout import chain_shape, length, table_size, tables_used
-from hopefear.chains.theta import no_limits
+from hopefear.chains.searches import AStar
+from hopefear.chains.theta import tokens_only
 from hopefear.component import kernel
 from hopefear.errors import HopefearError
 from hopefear.example import Example, Plain
@@ -33,7 +34,7 @@ class Decoder:
     """Weights on a chain, and every question one can ask them.
 
     Outputs that the limits of the chain forbid are never given, unless a sequence has no other:
-    then it is searched without limits, and counted in ``unlimited``.
+    then only the limits of its tokens hold, and it is counted in ``unlimited``.
 
     Parameters
     ----------
@@ -158,9 +159,12 @@ class Decoder:
         else:
             failed = [run(self.structure, which) for which in blocks]
         again = np.concatenate(failed) if failed else np.empty(0, np.int64)
-        if again.size and self.structure.limits.step.size:
+        limits = self.structure.limits
+        if again.size and limits.step.size:  # a beam may have lost all that is allowed
+            again = run(self.structure._replace(search=AStar()), again)
+        if again.size and limits.step.size:
             self.unlimited += again.size
-            again = run(self.structure._replace(limits=no_limits()), again)
+            again = run(self.structure._replace(search=AStar(), limits=tokens_only(limits)), again)
         if again.size:
             raise HopefearError("scores are not finite; the model's weights are unusable")
 
@@ -177,13 +181,13 @@ class Decoder:
 
 def bytes_needed(structure: Any, longest: int, depth: int) -> int:
     """Roughly what searching a sequence of so many tokens takes."""
-    width = structure.width
+    width, keep = structure.width, structure.search.room()
     states = width * width if structure.order == 2 else width
-    tables = longest * states * width if structure.edge_attributes else 0
-    keep = structure.search.room()
+    tables = longest if structure.edge_attributes else structure.order
     lists = states * depth if keep.get("lists") else 0
-    per_token = 4 * (2 * width + states + lists + keep.get("width", 0)) + 16 * depth + 24 * states
-    return longest * per_token + 16 * tables
+    kept = keep.get("width", 0)
+    per_token = 4 * (2 * width + states + lists + kept) + 16 * depth + 24 * states
+    return longest * per_token + 16 * tables * states * width + 8 * kept * width
 
 
 def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:
