@@ -11,6 +11,7 @@ from hopefear.chains.searches import search_named
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import HopefearError
+from hopefear.features.attribute_rows import place
 from hopefear.label_costs import resolved
 from hopefear.learner import Learner
 from hopefear.recipes import Scale, recipe
@@ -30,6 +31,7 @@ from hopefear.tagger.preparing import (
 from hopefear.tagger.telling import say
 from hopefear.tagging import (
     DEFAULT_LEARNER,
+    check_constraints,
     fitted_temperature,
     needs_temperature,
     parameters,
@@ -359,6 +361,7 @@ class Tagger(SequencePredictor):
                 f"{self.learner} learns from all data at once, so it has no partial_fit; use fit, "
                 "or an online learner such as 'crf' or 'sapo'"
             )
+        self._check_legal(data, ready.scheme)
         search = search_named(self.search, self.beam)
         limits = scheme_limits(names, ready.scheme if self.constraints == "always" else None)
         trainer = OnlineTrainer(chain_of(data.features, names, self.order, search, limits), made)
@@ -402,7 +405,11 @@ class Tagger(SequencePredictor):
         tokens = self._reader.read(X)
         check_filled(tokens)
         data = labelled(tokens, y, self.features_, self._model.labels)
+        self._check_legal(data, self.scheme_)
         return data if weights is None else data.weighted(weights)
+
+    def _check_legal(self, data: SequenceDataset, scheme: str | None) -> None:
+        check_constraints(data, scheme, self.constraints, lambda k: (place(data.rows.starts, k), 0))
 
     def _epochs(self) -> int:
         if self.epochs is not None:

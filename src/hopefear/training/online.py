@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.accounts import Account, start_afresh
+from hopefear.costs.weighted import Weighted
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.example import Workspace
 from hopefear.learner import Learner, describe
@@ -66,6 +67,8 @@ class OnlineTrainer:
     """
 
     def __init__(self, structure: Any, learner: Learner, dtype: Any = np.float32) -> None:
+        _check_votes(learner)
+        _check_prices(structure, learner.loss)
         self.structure, self.learner = structure, learner
         self.n = structure.n_coordinates()
         self.state = learner.rule.init(self.n, dtype)
@@ -110,6 +113,7 @@ class OnlineTrainer:
                 learner.on == "every",
             )
             if self.tally.counts[BROKEN]:
+                self.tally.counts[BROKEN] = 0  # said once; other examples may still be learnt
                 raise DivergedError(
                     f"scores overflowed after {self.examples:,} examples with "
                     f"{learner.signature()}; use a smaller rate, or scale the feature values"
@@ -204,6 +208,27 @@ class OnlineTrainer:
 
     def _kept(self) -> Any:
         return self.memory.kept if isinstance(self.learner.readout, Observed) else self.memory
+
+
+def _check_votes(learner: Learner) -> None:
+    """Votes have room for updates between gold and one other output; others would not fit."""
+    loss, readout = learner.loss, learner.readout
+    readout = readout.readout if isinstance(readout, Observed) else readout
+    several = loss.depth() > 1 and "places" not in loss.needs()  # mixtures of two have room
+    if isinstance(readout, Voted) and (several or "expectation" in loss.needs()):
+        raise CombinationError(
+            f"{type(loss).__name__} and Voted: its updates are between more than two outputs, and "
+            "votes keep every one; use readout=averaged, or the loss perceptron or hinge"
+        )
+
+
+def _check_prices(structure: Any, loss: Any) -> None:
+    cost = getattr(loss, "cost", None)
+    if isinstance(cost, Weighted) and len(cost.table) != structure.n_labels():
+        raise CombinationError(
+            f"{type(loss).__name__} has prices for {len(cost.table)} labels, the structure "
+            f"{type(structure).__name__} has {structure.n_labels()}; give a price for every pair"
+        )
 
 
 def _accounts(memory: Any) -> Iterator[Account]:
