@@ -8,7 +8,6 @@ import os
 import re
 import signal
 from pathlib import Path
-from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -55,7 +54,7 @@ def draw(seed, lengths=(3, 1, 4, 2), labels=3, *, valued=False, rich=False, weig
 
 def frozen(rows):
     """The rows as datasets hold them; other types of arrays would compile again."""
-    return SequenceDataset(rows, (), SimpleNamespace(size=0, edge_size=0)).rows
+    return SequenceDataset(rows, [str(c) for c in range(max(rows.labels) + 1)], None).rows
 
 
 def chain(labels=3, order=1, rich=False):

@@ -243,12 +243,17 @@ def rows_with(**arrays):
     return SequenceDataset(DATA.rows._replace(**arrays), DATA.labels, DATA.features)
 
 
+def one_label():
+    rows = DATA.rows._replace(labels=np.zeros(DATA.n_tokens, np.int32))
+    return SequenceDataset(rows, ("only",), DATA.features)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (DATA.take([]), "no tokens"),
         (rows_with(labels=np.where(np.arange(DATA.n_tokens) == 3, -1, 0)), "token 4 has no label"),
-        (SequenceDataset(DATA.rows, ("only",), DATA.features), "at least two labels, .*'only'"),
+        (one_label(), "at least two labels, .*'only'"),
         (
             rows_with(
                 starts=np.insert(DATA.rows.starts, 2, DATA.rows.starts[2]), weights=np.ones(41)

@@ -104,11 +104,13 @@ class SequenceDataset:
     Parameters
     ----------
     rows : TokenRows
-        The arrays; other types are converted, and all become read-only.
+        The arrays; other types are converted, and all become read-only. Those that kernels would
+        follow out of bounds are refused.
     labels : sequence of str
         Label names in the order of the label codes.
     features : feature map
-        Meaning of the attributes; has ``size`` and ``edge_size``.
+        Meaning of the attributes; has ``size`` and ``edge_size``. None: attributes may have any
+        number, and whoever uses them must know how many there are.
     source : str
         Where the data came from, for messages and model files.
 
@@ -129,6 +131,7 @@ class SequenceDataset:
         self.features = features
         self.source = source
         self.mapping = None  # in memory, always
+        self._check()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -142,6 +145,34 @@ class SequenceDataset:
             f"<SequenceDataset {self.source}: {len(self)} sequences, {self.n_tokens} tokens, "
             f"{self.features.size} attributes, {len(self.labels)} labels>"
         )
+
+    def _check(self) -> None:
+        """Kernels follow these numbers wherever they lead, so all must lie in their arrays."""
+        rows, features, source = self.rows, self.features, self.source
+        sizes = (None, None) if features is None else (features.size, features.edge_size)
+        if flat := [name for name, a in rows._asdict().items() if a.ndim != 1]:
+            raise HopefearError(f"{source}: {flat[0]} must have one dimension")
+        _check_rising(rows.starts, "starts", len(rows.weights), len(rows.labels), source)
+        _check_rising(rows.indptr, "indptr", len(rows.labels), len(rows.indices), source)
+        if sizes[1] or rows.edge_indptr.size != 1 or rows.edge_indices.size:
+            n, ends = len(rows.labels), len(rows.edge_indices)
+            _check_rising(rows.edge_indptr, "edge_indptr", n, ends, source)
+        elif rows.edge_indptr[0] != 0:
+            raise HopefearError(f"{source}: edge_indptr must begin with 0")
+        _check_range(rows.indices, "indices", 0, sizes[0], source)
+        _check_range(rows.edge_indices, "edge_indices", 0, sizes[1], source)
+        _check_range(rows.labels, "labels", -1, len(self.labels), source)
+        for values, of in ((rows.values, rows.indices), (rows.edge_values, rows.edge_indices)):
+            if values.size not in (0, of.size):
+                raise HopefearError(
+                    f"{source}: {of.size} attributes need as many values, or none, not "
+                    f"{values.size}"
+                )
+            if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
+                raise HopefearError(f"{source}: a value of an attribute is not finite")
+        weights = rows.weights
+        if weights.size and not (weights.min() >= 0.0 and np.isfinite(weights.max())):
+            raise HopefearError(f"{source}: sequence weights must be finite and not negative")
 
     @functools.cached_property
     def digest(self) -> str:
@@ -191,8 +222,6 @@ class SequenceDataset:
             raise HopefearError(
                 f"{len(self)} sequences need as many weights, not an array of {weights.shape}"
             )
-        if not np.all((weights >= 0.0) & np.isfinite(weights)):
-            raise HopefearError("sequence weights must be finite and not negative")
         return SequenceDataset(
             self.rows._replace(weights=weights), self.labels, self.features, self.source
         )
@@ -204,6 +233,22 @@ def _frozen(array: Any, dtype: np.dtype) -> np.ndarray:
         array = array.view()
         array.flags.writeable = False
     return array
+
+
+def _check_rising(ptr: np.ndarray, name: str, n: int, end: int, source: str) -> None:
+    if ptr.size != n + 1 or ptr[0] != 0 or ptr[-1] != end or (ptr[1:] < ptr[:-1]).any():
+        raise HopefearError(f"{source}: {name} must be {n + 1} numbers that rise from 0 to {end}")
+
+
+def _check_range(array: np.ndarray, name: str, low: int, after: int | None, source: str) -> None:
+    if not array.size:
+        return
+    least, most = int(array.min()), int(array.max())
+    if least < low or (after is not None and most >= after):
+        limit = "on" if after is None else f"to {after - 1}"
+        raise HopefearError(
+            f"{source}: {name} go from {least} to {most}, which is outside of {low} {limit}"
+        )
 
 
 def _spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.errors import InputError
+from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates.kernels import Plan
 from hopefear.features.templates.lexicon import POSITIONS, Lexicon
 from hopefear.features.templates.spec import (
@@ -90,6 +90,7 @@ class Slots:
 
     def bind(self, sentences: Any) -> Bound:
         """The slots in the numbers of a file of sentences."""
+        _check_columns(sentences, self.columns)
         tokens = int(sentences.starts[-1])
         types = {c: Types(sentences.columns[c].strings) for c in self.columns}
         ids = np.empty((len(self.sources), tokens), np.int32)
@@ -193,6 +194,25 @@ class Bound(NamedTuple):
             outside = abs(int(program.offset[program.ptr[t + 1] - 1])) * len(self.starts)
             counts[t] = total(sizes) + (outside if total is np.sum else 1)
         return counts
+
+
+def _check_columns(sentences: Any, names: Sequence[str]) -> None:
+    """Refuse what kernels would follow to places outside of their arrays."""
+    starts = np.asarray(sentences.starts)
+    if starts.ndim != 1 or not starts.size or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+        raise HopefearError(f"{sentences.source}: starts must rise from 0")
+    for name in names:
+        ids, known = sentences.columns[name].ids, len(sentences.columns[name].strings)
+        if ids.shape != (int(starts[-1]),):
+            raise HopefearError(
+                f"{sentences.source}: the column {name!r} has {ids.size} rows for "
+                f"{int(starts[-1])} tokens"
+            )
+        if ids.size and (int(ids.min()) < 0 or int(ids.max()) >= known):
+            raise HopefearError(
+                f"{sentences.source}: the column {name!r} has {known} strings, and its ids go "
+                f"from {int(ids.min())} to {int(ids.max())}"
+            )
 
 
 def padding_name(code: int, depth: int) -> str:
