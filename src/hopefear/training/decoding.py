@@ -142,12 +142,7 @@ class Decoder:
 
     def _everywhere(self, rows: Any, work: Callable[..., np.ndarray], depth: int) -> None:
         """Do ``work`` on all sequences in parallel, and without limits where it must be."""
-        limited = self.structure.limits.tokens.size // self.structure.width
-        if limited not in (0, rows.labels.size):
-            raise HopefearError(
-                f"labels are allowed for {limited:,} tokens, but there are {rows.labels.size:,}; "
-                "give a set of labels, or None, for every token"
-            )
+        check_allowed(self.structure, rows)
 
         def run(structure, which):
             return work(structure, self._space(rows, structure, which, depth), which)
@@ -170,13 +165,28 @@ class Decoder:
 
     def _space(self, rows: Any, structure: Any, which: np.ndarray, depth: int) -> Any:
         longest = int(np.diff(rows.starts)[which].max(initial=1))
-        size = bytes_needed(structure, longest, depth)
-        if size > MOST_BYTES:
-            raise HopefearError(
-                f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "
-                f"the limit is {MOST_BYTES >> 30} GiB; split it"
-            )
+        check_room(structure, longest, depth)
         return structure.search_space(longest, depth, self.weights.dtype)
+
+
+def check_allowed(structure: Any, rows: Any) -> None:
+    """Limits of single tokens must be those of these tokens."""
+    limited = structure.limits.tokens.size // structure.width
+    if limited not in (0, rows.labels.size):
+        raise HopefearError(
+            f"labels are allowed for {limited:,} tokens, but there are {rows.labels.size:,}; "
+            "give a set of labels, or None, for every token"
+        )
+
+
+def check_room(structure: Any, longest: int, depth: int) -> None:
+    """Refuse to search what would not fit into memory."""
+    size = bytes_needed(structure, longest, depth)
+    if size > MOST_BYTES:
+        raise HopefearError(
+            f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "
+            f"the limit is {MOST_BYTES >> 30} GiB; split it"
+        )
 
 
 def bytes_needed(structure: Any, longest: int, depth: int) -> int:

@@ -14,7 +14,7 @@ from hopefear.errors import HopefearError
 from hopefear.example import Example
 from hopefear.lattice import viterbi
 from hopefear.losses.perceptron import Perceptron
-from hopefear.training.decoding import Ranked
+from hopefear.training.decoding import Ranked, check_allowed, check_room
 from hopefear.training.predictors import Collector, Found, Lines, VotedPredictor
 
 
@@ -46,6 +46,8 @@ class VotedDecoder:
     def nbest(self, rows: Any, n: int) -> list[Ranked]:
         """The outputs with most votes; probabilities are shares of all votes."""
         votes, chain = self.votes, self.structure
+        check_allowed(chain, rows)
+        check_room(chain, int(np.diff(rows.starts).max(initial=1)), 2)
         lines = Lines(
             votes.coordinates, votes.starts, votes.begin, votes.end, votes.level, votes.fall
         )
