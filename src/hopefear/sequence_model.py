@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopefear import storage
-from hopefear.chains.searches import search_named
+from hopefear.chains.searches import AStar, search_named
 from hopefear.chains.theta import Limits, no_limits
 from hopefear.data.scheme_tables import Constraints
 from hopefear.data.schemes import legal
@@ -25,6 +25,10 @@ from hopefear.training.predictors import LinearPredictor, Predictor, predictor_f
 from hopefear.training.sequence_votes import VotedDecoder
 
 Allowed = Sequence[Sequence[Sequence[str] | None]]
+_SENSELESS = (
+    *(LookupError, TypeError, ValueError, AttributeError),
+    *(OverflowError, RecursionError, MemoryError),
+)
 
 
 @dataclass(frozen=True)
@@ -216,12 +220,15 @@ class SequenceModel:
                 for k, v in arrays.items()
                 if k.startswith("features.")
             }
-            scheme = header["scheme"]
+            scheme, order = header["scheme"], int(header["order"])
+            labels = tuple(str(name) for name in header["labels"])
+            features = token_features_from_parts(header["features"], parts)
+            size = chain_of(features, labels, order, AStar()).n_coordinates()
             model = cls(
-                predictor_from_arrays(arrays),
-                tuple(str(name) for name in header["labels"]),
-                token_features_from_parts(header["features"], parts),
-                int(header["order"]),
+                predictor_from_arrays(arrays, size),
+                labels,
+                features,
+                order,
                 None if scheme is None else str(scheme),
                 str(header["search"]),
                 int(header["beam"]),
@@ -230,7 +237,7 @@ class SequenceModel:
                 dict(header["about"]),
             )
             model._check()
-        except (KeyError, TypeError, ValueError, AttributeError, HopefearError) as error:
+        except (*_SENSELESS, HopefearError) as error:
             if isinstance(error, ModelError):
                 raise
             raise ModelError(f"the model's header makes no sense: {error}") from error
@@ -239,6 +246,8 @@ class SequenceModel:
     def _check(self) -> None:
         if self.order not in (1, 2) or not 0.0 < self.temperature < np.inf:
             raise ModelError("the order must be 1 or 2 and the temperature above zero")
+        if not self.labels or self.beam >= 2**31:
+            raise ModelError("a model has labels, and a beam of 32 bits")
         n = self.structure().n_coordinates()
         if isinstance(self.predictor, LinearPredictor):
             fits = self.predictor.weights.size == n

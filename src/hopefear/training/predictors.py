@@ -118,23 +118,45 @@ class VotedPredictor:
 Predictor = LinearPredictor | VotedPredictor
 
 
-def predictor_from_arrays(arrays: Mapping[str, np.ndarray]) -> Predictor:
-    """Rebuild what ``arrays()`` gave; anything inconsistent is a ModelError."""
+def predictor_from_arrays(arrays: Mapping[str, np.ndarray], size: int | None = None) -> Predictor:
+    """Rebuild what ``arrays()`` gave; anything inconsistent is a ModelError.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        What is not trusted.
+    size : int, optional
+        Number of weights there must be, if known; others are refused before they take memory.
+    """
     if "weights.ids" in arrays:
-        return LinearPredictor(_dense(arrays))
+        return LinearPredictor(_dense(arrays, size))
     return _checked_votes(arrays)
 
 
-def _dense(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    ids, values = arrays["weights.ids"], arrays["weights.values"]
-    size = int(arrays["weights.size"][0])
+def _dense(arrays: Mapping[str, np.ndarray], wanted: int | None) -> np.ndarray:
+    try:
+        ids, values, sizes = (arrays[f"weights.{part}"] for part in ("ids", "values", "size"))
+    except KeyError as error:
+        raise ModelError(f"the weights lack {error}") from error
+    if not (ids.dtype == sizes.dtype == np.int64) or sizes.shape != (1,):
+        raise ModelError("the coordinates of the weights are not whole numbers of 64 bits")
+    size = int(sizes[0])
     if ids.shape != values.shape or ids.ndim != 1 or not 0 <= size < 2**40:
         raise ModelError("the weights do not fit their coordinates")
+    if wanted is not None and size != wanted:
+        raise ModelError(
+            f"the model's parts do not fit together: {size} weights, {wanted} coordinates expected"
+        )
     if ids.size and (ids[0] < 0 or ids[-1] >= size or np.any(np.diff(ids) <= 0)):
         raise ModelError("the coordinates of the weights are not sorted or not in range")
+    with np.errstate(over="ignore"):
+        values = values.astype(np.float32)
     if not np.all(np.isfinite(values)):
         raise ModelError("a weight is not finite")
-    weights = np.zeros(size, np.float32)
+    try:
+        weights = np.zeros(size, np.float32)
+    except MemoryError as error:
+        raise ModelError(f"there is no memory for {size:,} weights") from error
     weights[ids] = values
     return weights
 
@@ -147,10 +169,14 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
     except KeyError as error:
         raise ModelError(f"the votes lack {error}") from error
     n, predictors = votes.begin.size, votes.drops.size
-    shapes = {votes.end.shape, votes.level.shape, votes.fall.shape}
+    shapes = {votes.begin.shape, votes.end.shape, votes.level.shape, votes.fall.shape}
     reals = (votes.level, votes.fall, votes.drops, votes.survived)
+    # Differences of unsigned numbers wrap, so none would ever seem to fall.
+    places = (votes.coordinates, votes.starts, votes.begin, votes.end)
     sound = (
         shapes == {(n,)}
+        and votes.coordinates.ndim == votes.drops.ndim == 1
+        and all(a.dtype == np.int64 for a in places)
         and votes.starts.shape == (votes.coordinates.size + 1,)
         and (votes.starts[0], votes.starts[-1]) == (0, n)
         and predictors > 0

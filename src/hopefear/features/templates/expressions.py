@@ -28,6 +28,7 @@ _PLACES = {"bias": 0, "bos": FIRST_TOKEN, "eos": LAST_TOKEN}
 _WORD = "word"  # column a lexicon is asked about unless told otherwise
 _MAX_SIZE = 32
 _MAX_EXPANSION = 1000
+_MAX_DEPTH = 20
 
 
 class TemplateError(Exception):
@@ -168,14 +169,16 @@ def _lexicon(reader: _Reader) -> tuple[str, Source, tuple[View, ...]]:
     return f"lexicon({lexicon},{inner})", Source(column, lexicon, views), ()
 
 
-def _inner(reader: _Reader) -> tuple[str, str, tuple[View, ...]]:
+def _inner(reader: _Reader, depth: int = 1) -> tuple[str, str, tuple[View, ...]]:
     """A column, or a view of one that gives exactly one string."""
+    if depth > _MAX_DEPTH:
+        raise TemplateError(f"at most {_MAX_DEPTH} views inside of each other", reader.rest()[:60])
     name = reader.word("a column")
     if not reader.accept("("):
         return name, name, ()
     if name not in MAPS:
         raise TemplateError(f"a column or one of {', '.join(MAPS)} inside of another view", name)
-    inner, column, views = _inner(reader)
+    inner, column, views = _inner(reader, depth + 1)
     reader.need(")")
     return f"{name}({inner})", column, (*views, View(name))
 

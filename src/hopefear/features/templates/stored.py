@@ -77,7 +77,8 @@ def arrays_of(
     if named is not None:
         arrays["named"] = named
     for i, column in enumerate(Slots(templates).columns):
-        arrays |= strings[column].arrays(f"strings{i}")
+        # What only lexicons look at has no strings of its own.
+        arrays |= strings.get(column, Strings.pack(())).arrays(f"strings{i}")
     for what, of in zip(("label", "edge"), names, strict=True):
         arrays |= {f"{what}_template": of.template, f"{what}_parts": of.parts}
     return arrays
@@ -97,6 +98,8 @@ def parts_of(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> _Pa
     slots = Slots(templates)
     programs = slots.program(ON_LABELS), slots.program(ON_EDGES)
     only_these(arrays, _allowed(templates, slots, named, bits))
+    if edge_size and not programs[1].templates:
+        raise ModelError(f"feature map: {edge_size} edge attributes, but no template makes any")
     if not named:
         keys = np.zeros(0, np.uint64) if bits else vector(arrays, "label_keys", np.uint64)
         tables = Table(keys, bits), Table(vector(arrays, "edge_keys", np.uint64))

@@ -89,7 +89,7 @@ def _group(group: Any, source: str, lines: _Lines) -> list[Template]:
             parsed = parse(text)
         except TemplateError as mistake:
             raise InputError(
-                source, line, f"{mistake.expected} in the template {text!r}", mistake.found
+                source, line, f"{mistake.expected} in the template {text!r:.200}", mistake.found
             ) from None
         found += [
             replace(t, on=_ON[edges], line=line, when=tuple(when), optional=optional)
