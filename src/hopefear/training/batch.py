@@ -116,7 +116,7 @@ class BatchTrainer:
         self.objective = CRFObjective(structure, rows, crf.l2, crf.observed, crf.n_jobs)
         start = np.zeros(self.objective.n) if w0 is None else self.objective.gather(w0)
         self.search = Minimiser(self.objective, start, l1=crf.l1, memory=crf.memory)
-        self.sentences = len(rows.weights)
+        self.sentences = int(np.count_nonzero(rows.weights))
         self.updates = self.examples = self.mistakes = 0
         self.loss = 0.0
         self.values = [self.search.value]
@@ -223,8 +223,8 @@ def fit_batch(
     >>> result.converged, result.predictor.nnz
     (True, 3)
     """
-    if len(rows.weights) == 0:
-        raise HopefearError("there are no sentences to learn from")
+    if not rows.weights.any():
+        raise HopefearError("there are no sentences to learn from, of weight above 0")
     identity = {"signature": crf.signature(), **(identity or {})}
     trainer = BatchTrainer(structure, crf, rows, w0)
     try:

@@ -84,10 +84,12 @@ def turn(indptr, indices, values, ptr, tokens, turned_values):
 
 @kernel
 def mark_observed(chain, data, marks):
-    """Set the marks of all coordinates that gold label sequences use."""
+    """Set the marks of all coordinates that gold label sequences use; weight 0 is absence."""
     shape, width = chain_shape(chain), chain.width
     size = table_size(chain)
     for i in range(data.starts.size - 1):
+        if data.weights[i] == 0.0:
+            continue
         start = data.starts[i]
         for t in range(data.starts[i + 1] - start):
             k = start + t
