@@ -212,7 +212,8 @@ def test_the_scheme_is_found_kept_and_obeyed():
     assert scheme_of(BIO) == "bio" and scheme_of(DATA) is None
     model = fitted(BIO).model
     assert model.scheme == "bio"
-    assert fitted(BIO, constraints="never").model.scheme is None
+    free = fitted(BIO, constraints="never").model
+    assert (free.scheme, free.constrained, model.constrained) == ("bio", False, True)
     assert fitted(BIO, scheme=None).model.scheme is None
     event = fitted(BIO, dev=BIO).fit.history[-1]["dev"]
     assert set(event) == {"accuracy", "sentence_accuracy", "f1", "precision", "recall"}

@@ -10,10 +10,14 @@ import numpy as np
 
 from hopefear.costs.weighted import Weighted
 from hopefear.data.files import open_bytes
-from hopefear.errors import HopefearError, InputError
+from hopefear.data.labels import class_name
+from hopefear.data.sequences import SequenceDataset
+from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.swvp import substructures
+from hopefear.recipes import CHAIN_RECIPES, LOSSES, recipe
 
 Prices = Mapping[tuple[str, str], float]
+ClassWeight = str | Mapping[Any, float] | None
 
 
 def resolved(params: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
@@ -50,6 +54,87 @@ def resolved_early(params: Mapping[str, Any]) -> dict[str, Any]:
     if "cost" in params:
         made["cost"] = "hamming"
     return made
+
+
+def priced(
+    params: Mapping[str, Any], learner: str, class_weight: ClassWeight, data: SequenceDataset
+) -> dict[str, Any]:
+    """Learner parameters with the price of missing a label: ``cost[gold, label] = factor[gold]``.
+
+    Parameters
+    ----------
+    params, learner
+        What was given for a recipe, and its name.
+    class_weight : "balanced" or dict, optional
+        Factor of each label; labels it does not name have 1. A larger one asks for a wider margin
+        where the label is right, so that it is missed less often. ``"balanced"``: ``tokens /
+        (labels * tokens of the label)``.
+    data : SequenceDataset
+        Sequences to learn from.
+
+    Notes
+    -----
+    A margin is no vote: where the same evidence comes with several labels, many short steps still
+    follow the commonest, whatever the margins. Longer steps (``C`` of MIRA) let costs count.
+
+    Examples
+    --------
+    >>> from hopefear.data.sequences import TokenRows
+    >>> from hopefear.features.attributes import AttributeFeatures
+    >>> from hopefear.features.attribute_rows import AttributeRows
+    >>> rows = AttributeRows.of([[["a"], ["b"], ["a"], ["a"]]])
+    >>> features = AttributeFeatures.fit(rows)
+    >>> tokens = TokenRows(rows.starts, *features.encode(rows), [0, 1, 0, 0], [1.0])
+    >>> data = SequenceDataset(tokens, ("A", "B"), features)
+    >>> priced({}, "mira", "balanced", data)["cost"].table.round(2).tolist()
+    [[0.0, 0.67], [2.0, 0.0]]
+    """
+    check_class_weight(params, learner, class_weight)
+    if class_weight is None:
+        return dict(params)
+    labels, rows = data.labels, data.rows
+    if isinstance(class_weight, Mapping):
+        given = {class_name(name): float(factor) for name, factor in class_weight.items()}
+        if unknown := sorted(set(given) - set(labels)):
+            raise HopefearError(
+                f"class_weight names the label {unknown[0]!r}, which no token has; there are "
+                f"{', '.join(labels)}"
+            )
+        factors = np.array([given.get(name, 1.0) for name in labels])
+    else:
+        weights = np.repeat(rows.weights, np.diff(rows.starts))
+        counts = np.bincount(rows.labels, weights, len(labels))
+        seen = counts > 0.0  # others are never right, so what they cost does not matter
+        factors = np.where(seen, counts.sum() / (seen.sum() * np.where(seen, counts, 1.0)), 1.0)
+    table = np.repeat(factors[:, None], len(labels), axis=1)
+    np.fill_diagonal(table, 0.0)
+    return {**params, "cost": Weighted(table)}
+
+
+def check_class_weight(params: Mapping[str, Any], learner: str, class_weight: ClassWeight) -> None:
+    """Refuse factors of labels that cannot be, or that the learner has no use for."""
+    if class_weight is None:
+        return
+    if isinstance(class_weight, Mapping):
+        if not all(0.0 <= float(factor) < np.inf for factor in class_weight.values()):
+            raise HopefearError(
+                f"class_weight must be finite and not negative, not {dict(class_weight)}"
+            )
+    elif class_weight != "balanced":
+        raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {class_weight!r}")
+    loss = LOSSES.get(params.get("loss", ""), getattr(recipe(learner, "tag"), "loss", None))
+    if not hasattr(loss, "cost"):
+        able = [name for name, one in CHAIN_RECIPES.items() if hasattr(_loss_of(one), "cost")]
+        raise CombinationError(
+            f"class_weight is what it costs to miss a label, and {learner} learns without costs; "
+            f"use {', '.join(able)}"
+        )
+    if params.get("cost", "hamming") != "hamming":
+        raise CombinationError("class_weight and cost both say what mistakes cost; give one")
+
+
+def _loss_of(one: Any) -> Any:
+    return getattr(one, "loss", None)
 
 
 def weighted_cost(prices: Prices, labels: Sequence[str]) -> Weighted:

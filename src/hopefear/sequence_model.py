@@ -46,7 +46,7 @@ class SequenceModel:
     order : int
         1 or 2: how many labels the next one depends on.
     scheme : str, optional
-        Tag scheme of the labels (``bio``, ``iobes`` ...); outputs follow it. None: any labels.
+        Tag scheme of the labels (``bio``, ``iobes`` ...). None: labels that are no spans.
     search, beam : str, int
         How the n best are found.
     temperature : float
@@ -55,6 +55,8 @@ class SequenceModel:
         How the model was made, in one line.
     about : dict
         Learner and its parameters, training summary, origin of the data.
+    constrained : bool
+        Whether outputs follow the scheme unless told otherwise.
     """
 
     predictor: Predictor
@@ -67,6 +69,7 @@ class SequenceModel:
     temperature: float = 1.0
     signature: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
+    constrained: bool = True
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -80,7 +83,9 @@ class SequenceModel:
 
     def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Chain:
         """The chain, with the limits of the scheme (or of one's own) and of single tokens."""
-        rules = self.scheme if constrained is True else constrained or None
+        rules = constrained or None
+        if constrained is True:
+            rules = self.scheme if self.constrained else None
         return chain_of(
             self.features,
             self.labels,
@@ -153,17 +158,50 @@ class SequenceModel:
         table = self.weights[start : start + width * width].reshape(width, width)
         return table[:n, :n].T.copy()
 
+    def triples(self, n: int = 10) -> list[tuple[str, str, str, float]]:
+        """The heaviest label triples of a second-order chain, by size, either sign.
+
+        ``(label two before, label before, label, weight)``; none for a first-order chain.
+        """
+        if self.order == 1:
+            return []
+        width, names = padded_width(len(self.labels)), self.labels
+        start = (self.features.size + (1 + self.features.edge_size) * width) * width
+        table = self.weights[start : start + width**3].reshape(width, width, width)
+        return [
+            (names[two], names[one], names[c], float(table[c, one, two]))
+            for c, one, two in _heaviest(table[(slice(len(names)),) * 3], n)
+        ]
+
+    def edge_top(self, n: int = 10) -> list[tuple[str, str, str, float]]:
+        """The heaviest edge attributes, by size, either sign.
+
+        ``(attribute, label before, label, weight)``; none where templates have no edges.
+        """
+        width, names = padded_width(len(self.labels)), self.labels
+        start, square = (self.features.size + width) * width, width * width
+        table = self.weights[start : start + self.features.edge_size * square]
+        table = table.reshape(-1, width, width)
+        return [
+            (self.features.edge_name(a), names[before], names[c], float(table[a, c, before]))
+            for a, c, before in _heaviest(table[:, : len(names), : len(names)], n)
+        ]
+
     def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
-        """The heaviest attributes of every label, heaviest first."""
+        """The attributes that speak most for every label, heaviest first."""
+        return self._extreme(n, 1.0)
+
+    def bottom(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
+        """The attributes that speak most against every label: of negative weight, lowest first."""
+        return self._extreme(n, -1.0)
+
+    def _extreme(self, n: int, sign: float) -> dict[str, list[tuple[str, float]]]:
         width = padded_width(len(self.labels))
         table = self.weights[: self.features.size * width].reshape(-1, width)
         found = {}
         for c, name in enumerate(self.labels):
-            column = table[:, c]
-            order = np.argsort(-column, kind="stable")[:n]
-            found[name] = [
-                (self.features.name(int(a)), float(column[a])) for a in order if column[a] > 0.0
-            ]
+            order = _heaviest(np.maximum(sign * table[:, c], 0.0), n)
+            found[name] = [(self.features.name(a), float(table[a, c])) for (a,) in order]
         return found
 
     def to_bytes(self) -> bytes:
@@ -189,6 +227,7 @@ class SequenceModel:
             "task": "tag",
             "order": self.order,
             "scheme": self.scheme,
+            "constrained": self.constrained,
             "search": self.search,
             "beam": self.beam,
             "temperature": self.temperature,
@@ -235,6 +274,7 @@ class SequenceModel:
                 float(header["temperature"]),
                 str(header["signature"]),
                 dict(header["about"]),
+                bool(header.get("constrained", True)),
             )
             model._check()
         except (*_SENSELESS, HopefearError) as error:
@@ -255,6 +295,21 @@ class SequenceModel:
             fits = int(self.predictor.coordinates.max(initial=-1)) < n
         if not fits or len(set(self.labels)) != len(self.labels):
             raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
+
+
+def _heaviest(table: np.ndarray, n: int) -> list[tuple[int, ...]]:
+    """Places of the n weights of largest size, largest first; zeros are none.
+
+    >>> _heaviest(np.array([[0.0, 2.0], [-3.0, 1.0]]), 2)
+    [(1, 0), (0, 1)]
+    """
+    places = np.flatnonzero(table)
+    sizes = np.abs(table.ravel()[places])
+    if 0 < n < places.size:  # only these few are sorted: edges may have millions of weights
+        kept = sizes >= np.partition(sizes, -n)[-n]
+        places, sizes = places[kept], sizes[kept]
+    best = places[np.argsort(-sizes, kind="stable")[:n]]
+    return [tuple(map(int, place)) for place in np.transpose(np.unravel_index(best, table.shape))]
 
 
 def decoder_of(

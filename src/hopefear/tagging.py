@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
-from hopefear.label_costs import resolved
+from hopefear.label_costs import ClassWeight, priced, resolved
 from hopefear.learner import Learner, named
 from hopefear.metrics import best_temperature, chunk_scores
 from hopefear.recipes import Scale, recipe
@@ -126,6 +127,8 @@ def train(
     beam: int = 50,
     scheme: str | None = "auto",
     constraints: str = "predict",
+    class_weight: ClassWeight = None,
+    start: np.ndarray | None = None,
     dev: SequenceDataset | None = None,
     stopping: Stopping | None = None,
     on_event: Sequence[Callable[[Event], None]] = (),
@@ -155,6 +158,10 @@ def train(
         Tag scheme of the labels; ``"auto"`` detects it, None is for labels that are no spans.
     constraints : {"predict", "always", "never"}
         When outputs must be legal in the scheme: when tagging, in training too, or never.
+    class_weight : "balanced" or dict, optional
+        What it costs to miss each label; see :func:`hopefear.label_costs.priced`.
+    start : float array, optional
+        Weights that a batch learner starts from, at all coordinates of the chain.
     dev, stopping
         Held-out data, scored after each pass, and when to stop on it (the best model is kept).
     on_event, trace, checkpoints, resume, pieces
@@ -177,18 +184,27 @@ def train(
     check_constraints(data, scheme, constraints)
     if dev is not None:
         check_held_out(data, dev)
-    kept_scheme = None if constraints == "never" else scheme
     find = search_named(search, beam)
     limits = scheme_limits(data.labels, scheme if constraints == "always" else None)
     structure = chain_of(data.features, data.labels, order, find, limits)
-    tagging_structure = structure._replace(limits=scheme_limits(data.labels, kept_scheme))
+    constrained = constraints != "never"
+    tagging_limits = scheme_limits(data.labels, scheme if constrained else None)
+    tagging_structure = structure._replace(limits=tagging_limits)
     passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
-    made = recipe(learner, "tag").build(Scale(n=passes.n), **resolved(params or {}, data.labels))
+    params = resolved(priced(params or {}, learner, class_weight, data), data.labels)
+    made = recipe(learner, "tag").build(Scale(n=passes.n), **params)
     check_lengths(data, structure, made.loss.depth() if isinstance(made, Learner) else 1)
     if stopping is not None:
         stopping.check(score_names(scheme))
     evaluate = None if dev is None else evaluator(tagging_structure, dev, scheme, n_jobs)
     online = isinstance(made, Learner)
+    if online and start is not None:
+        raise HopefearError(
+            f"{learner} learns online, and only batch learners start from given weights; use "
+            "crf-lbfgs or crf-owlqn"
+        )
+    if not online and epochs is not None:
+        made = replace(made, max_iter=epochs)
     epochs = EPOCHS if epochs is None and online else epochs
     length = {} if epochs is None else {"epochs": epochs}
     signature = made.signature(order=order, search=search, **length, seed=seed)
@@ -204,6 +220,8 @@ def train(
         "dev": None if dev is None else dev.digest,
         "stopping": None if stopping is None else [stopping.metric, stopping.patience],
     }
+    if start is not None:
+        identity["start"] = hashlib.sha256(np.asarray(start, np.float64).tobytes()).hexdigest()
     common: dict[str, Any] = {
         "evaluate": evaluate,
         "stopping": stopping,
@@ -223,7 +241,7 @@ def train(
                 f"{learner} learns weights of label pairs, which the templates leave out (no B "
                 "line); use an online learner such as crf"
             )
-        result = made.fit(structure, data.rows, epochs=epochs, n_jobs=n_jobs, **common)
+        result = made.fit(structure, data.rows, n_jobs=n_jobs, w0=start, **common)
     temperature = 1.0
     if needs_temperature(made, result.predictor):
         held = data if dev is None else dev
@@ -233,12 +251,13 @@ def train(
         data.labels,
         data.features,
         order,
-        kept_scheme,
+        scheme,
         search,
         beam,
         temperature,
         signature,
         about(data, learner, made, result, epochs, seed),
+        constrained,
     )
     return Trained(model, made, result)
 

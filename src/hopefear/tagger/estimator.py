@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
+
+import numpy as np
 
 from hopefear.chains.searches import search_named
 from hopefear.data.labels import class_name
@@ -27,6 +29,7 @@ from hopefear.tagger.preparing import (
     labelled,
     prepared,
     present,
+    same_features,
 )
 from hopefear.tagger.telling import say
 from hopefear.tagging import (
@@ -40,6 +43,7 @@ from hopefear.tagging import (
 from hopefear.training.fit import Event, counts
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
+from hopefear.training.predictors import LinearPredictor
 from hopefear.training.stopping import Stopping
 
 
@@ -76,6 +80,14 @@ class Tagger(SequencePredictor):
         labels that are no spans.
     constraints : {"predict", "always", "never"}
         When outputs must be legal in the scheme: when tagging, in training too, or never.
+    class_weight : dict or "balanced", optional
+        What it costs to miss a label, 1 where a dict does not name it; more keeps a wider margin
+        where the label is right. ``"balanced"``: in inverse proportion to their numbers. For
+        ``mira``, ``nbest-mira``, ``ssvm`` and ``arow``, whose losses know costs.
+    warm_start : bool
+        A further :meth:`fit` of a batch learner starts from the weights of the last one where
+        labels and features are the same as then, and from zero where not; the result is the same,
+        sooner. Online learners go on by :meth:`partial_fit`.
     min_count : int
         Attributes seen fewer times are left out; more makes smaller models.
     hash_bits : int, optional
@@ -151,6 +163,8 @@ class Tagger(SequencePredictor):
         beam: int = 50,
         scheme: str | None = "auto",
         constraints: str = "predict",
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
         min_count: int = 1,
         hash_bits: int | None = None,
         early_stopping: bool = False,
@@ -173,6 +187,8 @@ class Tagger(SequencePredictor):
         self.beam = beam
         self.scheme = scheme
         self.constraints = constraints
+        self.class_weight = class_weight
+        self.warm_start = warm_start
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.early_stopping = early_stopping
@@ -240,6 +256,8 @@ class Tagger(SequencePredictor):
                 beam=self.beam,
                 scheme=ready.scheme,
                 constraints=self.constraints,
+                class_weight=self.class_weight,
+                start=self._start(ready) if self.warm_start else None,
                 dev=dev,
                 stopping=stopping,
                 on_event=self._listeners(),
@@ -278,6 +296,11 @@ class Tagger(SequencePredictor):
         [[2]]
         """
         with as_value_errors():
+            if self.class_weight is not None:
+                raise HopefearError(
+                    "class_weight needs all data, which partial_fit never sees; give the prices "
+                    "themselves: cost={('B-X', '*'): 2.0}"
+                )
             X, y, weights = present(X, y, sample_weight)
             first = None
             if not hasattr(self, "classes_"):
@@ -410,6 +433,20 @@ class Tagger(SequencePredictor):
 
     def _check_legal(self, data: SequenceDataset, scheme: str | None) -> None:
         check_constraints(data, scheme, self.constraints, lambda k: (place(data.rows.starts, k), 0))
+
+    def _start(self, ready: Prepared) -> np.ndarray | None:
+        """The weights of the last fit, where they mean the same."""
+        if "max_iter" not in recipe(self.learner, "tag").parameters():
+            raise HopefearError(
+                f"warm_start is for batch learners such as crf-lbfgs, and {self.learner} learns "
+                "online: partial_fit goes on from where fit ended"
+            )
+        if not hasattr(self, "classes_"):
+            return None
+        model, features = self.model_, ready.data.features
+        same = model.order == self.order and model.labels == ready.data.labels
+        same = same and isinstance(model.predictor, LinearPredictor)
+        return model.weights if same and same_features(model.features, features) else None
 
     def _epochs(self) -> int:
         if self.epochs is not None:

@@ -160,6 +160,16 @@ def distinct_labels(classes: Any) -> list[Any]:
     return read_labels([classes], np.array([0, len(classes)]))[1]
 
 
+def same_features(one: Any, other: Any) -> bool:
+    """Whether two feature maps give every attribute the same number."""
+    if one.to_header() != other.to_header():
+        return False
+    arrays, others = one.arrays(), other.arrays()
+    return arrays.keys() == others.keys() and all(
+        np.array_equal(array, others[name]) for name, array in arrays.items()
+    )
+
+
 @contextmanager
 def as_value_errors() -> Iterator[None]:
     """Errors as scikit-learn's users expect them; a stop by signal goes on as that signal."""

@@ -28,7 +28,9 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     own.reading(options.compare_data(parser))
     options.report_page(parser)
-    options.learners(options.learning(parser, None, "10; of batch learners, their max_iter"))
+    learning = options.learning(parser, None, "10; of batch learners, their max_iter")
+    options.learners(learning)
+    own.class_weights(learning)
     own.features(parser)
     own.structure(parser)
 
@@ -40,13 +42,14 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
     from hopefear.cli.tag.study import columns, page_section, study
-    from hopefear.label_costs import resolved_early
+    from hopefear.label_costs import check_class_weight, resolved_early
     from hopefear.recipes import recipe
     from hopefear.report import Page
 
     for _, name, params in args.learners:
         # The last one's faults before the first one trains.
         recipe(name, "tag").build(**resolved_early(params))
+        check_class_weight(params, name, args.class_weight)
     console = Console(args.quiet)
     with announced(console, "these learners"):
         found = corpus(args, console, args.test)
@@ -62,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
             "beam": args.beam,
             "scheme": found.schemes.model,
             "constraints": args.constraints,
+            "class_weight": args.class_weight,
             "n_jobs": options.threads(args.jobs),
         }
         results = study(args.learners, data, test, console, settings, args.epochs)

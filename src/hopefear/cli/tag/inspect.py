@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hopefear.sequence_model import SequenceModel
 
 _TEMPLATES = 60  # shown at most
+_TITLES = {"triples": "label triples, heaviest", "edges": "features of label pairs, heaviest"}
 
 
 def facts(model: SequenceModel, top: int) -> dict[str, Any]:
@@ -25,6 +26,7 @@ def facts(model: SequenceModel, top: int) -> dict[str, Any]:
         "labels": list(model.labels),
         "order": model.order,
         "scheme": model.scheme,
+        "constrained": model.constrained,
         "search": model.search,
         "temperature": model.temperature,
         "features": features.size,
@@ -40,8 +42,9 @@ def facts(model: SequenceModel, top: int) -> dict[str, Any]:
         "about": dict(model.about),
     }
     if isinstance(model.predictor, LinearPredictor):
-        found["top"] = model.top(top)
+        found["top"], found["bottom"] = model.top(top), model.bottom(top)
         found["transitions"] = _transitions(model, top)
+        found["edges"], found["triples"] = model.edge_top(top), model.triples(top)
     return found
 
 
@@ -71,7 +74,7 @@ def show(console: Console, facts: dict[str, Any]) -> None:
         {
             "model": facts["model"] + (f"  ({size:,} bytes)" if size else ""),
             "labels": labels_in_words(facts["labels"]),
-            "scheme": facts["scheme"] or "none: any labels may follow each other",
+            "scheme": _scheme(facts),
             "chain": f"order {facts['order']}, search {facts['search']}",
             "temperature": f"{facts['temperature']:.3g}",
             "features": f"{facts['features']:,}{edges} ({origin})",
@@ -100,7 +103,23 @@ def show(console: Console, facts: dict[str, Any]) -> None:
             console.say(f"\ntransitions {name}")
             rows = [[f"  {a}", b, f"{w:.4f}"] for a, b, w in pairs]
             console.table(["  from", "to", "weight"], rows)
+    for name, heads in (
+        ("triples", ["  two before", "before", "label"]),
+        ("edges", ["  feature", "from", "to"]),
+    ):
+        if facts[name]:
+            console.say(f"\n{_TITLES[name]}")
+            rows = [[f"  {a}", b, c, f"{w:.4f}"] for a, b, c, w in facts[name]]
+            console.table([*heads, "weight"], rows)
     for name, features in facts["top"].items():
-        if features:
+        # What speaks for the label, then what speaks against it, the strongest last.
+        rows = [[f"  {f}", f"{w:.4f}"] for f, w in [*features, *facts["bottom"][name][::-1]]]
+        if rows:
             console.say(f"\n{name}")
-            console.table(["  feature", "weight"], [[f"  {f}", f"{w:.4f}"] for f, w in features])
+            console.table(["  feature", "weight"], rows)
+
+
+def _scheme(facts: dict[str, Any]) -> str:
+    if facts["scheme"] is None:
+        return "none: any labels may follow each other"
+    return facts["scheme"] + ("" if facts["constrained"] else ", which outputs need not follow")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from hopefear.cli.classify.options import class_weight
 from hopefear.cli.options import FORMATS, at_least, columns, jobs, on_error
 
 
@@ -36,6 +37,16 @@ def reading(group: argparse._ArgumentGroup) -> None:
         help="learn the same spans in another scheme, such as iobes",
     )
     on_error(group)
+
+
+def class_weights(group: argparse._ArgumentGroup) -> None:
+    """``--class-weight``."""
+    group.add_argument(
+        "--class-weight",
+        type=class_weight,
+        metavar="balanced|LABEL=W,…",
+        help="what it costs to miss each label, 1 unless named; for mira, nbest-mira, ssvm, arow",
+    )
 
 
 def features(parser: argparse.ArgumentParser) -> None:

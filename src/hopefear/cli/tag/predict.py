@@ -29,11 +29,12 @@ def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> Non
     if args.explain or args.explain_token:
         put(args.output, explanations(model, text, data, args))
         return
-    decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))
-    if args.nbest:
-        table = _ranked(model, decoder, data, args, target)
-    else:
-        table = _best(model, decoder, data, args, target)
+    # One searches and another says how sure it is: sentences without legal labels count once.
+    decoder, judge = (
+        model.decoder(not args.no_constraints, n_jobs=threads(args.jobs)) for _ in range(2)
+    )
+    make = _ranked if args.nbest else _best
+    table = make(model, decoder, judge, data, args, target)
     put(args.output, tagged(text, how(model)["column"] or "label", table))
     if decoder.unlimited:
         console.say(
@@ -42,22 +43,33 @@ def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> Non
 
 
 def _best(
-    model: SequenceModel, decoder: Any, data: SequenceDataset, args: Any, target: str | None
+    model: SequenceModel,
+    decoder: Any,
+    judge: Any,
+    data: SequenceDataset,
+    args: Any,
+    target: str | None,
 ) -> Table:
     tags = decoder.tags(data.rows)
     table = Table(data.rows.starts, _column(model, tags, data.rows.starts, target))
     if not args.proba:
         return table
-    logs = decoder.log_likelihoods(data.rows._replace(labels=tags))
+    tags.flags.writeable = False  # as all rows are; kernels would compile again for others
+    logs = judge.log_likelihoods(data.rows._replace(labels=tags))
     return table._replace(
-        probabilities=_taken(decoder.marginals(data.rows), tags),
+        probabilities=_taken(judge.marginals(data.rows), tags),
         spans=_span_column(model, data, tags, args),
         comments=[[f"probability = {p:.6g}"] for p in np.exp(logs)],
     )
 
 
 def _ranked(
-    model: SequenceModel, decoder: Any, data: SequenceDataset, args: Any, target: str | None
+    model: SequenceModel,
+    decoder: Any,
+    judge: Any,
+    data: SequenceDataset,
+    args: Any,
+    target: str | None,
 ) -> Table:
     """Every sentence as often as it has candidates."""
     found = decoder.nbest(data.rows, args.nbest)
@@ -76,7 +88,7 @@ def _ranked(
     )
     if not args.proba:
         return table
-    each = decoder.marginals(data.rows)
+    each = judge.marginals(data.rows)
     tokens = np.concatenate(
         [
             np.tile(np.arange(start, end), count)

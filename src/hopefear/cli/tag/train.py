@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "f1, precision, recall, accuracy or sentence_accuracy (default: f1 where labels are "
         "spans, else accuracy)",
     )
+    own.class_weights(learning)
     own.features(parser)
     own.structure(parser)
     options.checkpoints(parser)
@@ -54,12 +55,13 @@ def run(args: argparse.Namespace) -> int:
     training.check(args, args.features)
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
-    from hopefear.label_costs import resolved_early
+    from hopefear.label_costs import check_class_weight, resolved_early
     from hopefear.recipes import recipe
     from hopefear.tagging import DEFAULT_LEARNER
 
     args.learner = args.learner or DEFAULT_LEARNER
     made = recipe(args.learner, "tag").build(**resolved_early(dict(args.param)))
+    check_class_weight(dict(args.param), args.learner, args.class_weight)
     console, started = Console(args.quiet), time.perf_counter()
     with announced(console, "this data and learner") as compiling:
         data = corpus(args, console, args.dev)
@@ -109,6 +111,7 @@ def _train(args: argparse.Namespace, console: Console, corpus: Corpus, made: Any
             beam=args.beam,
             scheme=scheme,
             constraints=args.constraints,
+            class_weight=args.class_weight,
             dev=corpus.held,
             stopping=stopping,
             on_event=listeners,
@@ -140,6 +143,7 @@ def _settings(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]:
         "order": args.order,
         "search": args.search,
         "constraints": args.constraints,
+        "class_weight": args.class_weight,
     }
     return training.settings(args, args.learner, found) | more
 
