@@ -24,7 +24,7 @@ class Nothing:
 
 
 def two_tokens():
-    rows = TokenRows([0, 2], [0, 1, 2], [0, 1], [], [0], [], [], [0, 0], [1.0])
+    rows = TokenRows([0, 2], [0, 1, 2], [0, 1], [], [0], [], [], [0, 1], [1.0])
     return SequenceDataset(rows, LABELS, Nothing())
 
 
@@ -43,6 +43,13 @@ def test_limits_of_tokens_hold_even_where_the_scheme_cannot():
     decoder = Decoder(chain, np.zeros(chain.n_coordinates(), np.float32))
     assert decoder.tags(two_tokens().rows).tolist() == [2, 0]
     assert decoder.unlimited == 1
+
+
+def test_votes_keep_the_limits_of_tokens_too():
+    data = two_tokens()
+    voted = tagging.train(data, "perceptron", {"readout": "voted"}, epochs=2, scheme="bio").model
+    decoder = voted.decoder(allowed=[[["I-X"], ["B-X"]]])
+    assert decoder.tags(data.rows).tolist() == [2, 1] and decoder.unlimited == 1
 
 
 @pytest.mark.parametrize("weighting", ["wm", "wmr"])

@@ -85,13 +85,13 @@ def test_labels_allowed_for_single_tokens_are_kept_to():
             assert row[[0, 1, 4]].max() == 0
 
 
-def test_limits_that_leave_nothing_are_lifted_and_counted():
+def test_the_scheme_is_lifted_where_it_leaves_nothing_and_that_is_counted():
     model = random_model()
     allowed = sets(lambda i, t: ["I-X"] if t == 0 and i < 3 else None)
     decoder = model.decoder(allowed=allowed)
     tags = decoder.tags(DATA.rows)
     assert decoder.unlimited == 3
-    free = model.decoder(constrained=False).tags(DATA.rows)
+    free = model.decoder(constrained=False, allowed=allowed).tags(DATA.rows)
     end = DATA.rows.starts[3]
     np.testing.assert_array_equal(tags[:end], free[:end])
     alone = model.tag(DATA, constrained=False, allowed=allowed).texts()

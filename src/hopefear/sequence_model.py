@@ -83,9 +83,11 @@ class SequenceModel:
 
     def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Chain:
         """The chain, with the limits of the scheme (or of one's own) and of single tokens."""
-        rules = constrained or None
-        if constrained is True:
-            rules = self.scheme if self.constrained else None
+        rules: str | Constraints | None = None
+        if isinstance(constrained, Constraints):
+            rules = constrained
+        elif constrained and self.constrained:
+            rules = self.scheme
         return chain_of(
             self.features,
             self.labels,

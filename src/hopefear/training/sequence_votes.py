@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.chains.layout import chain_shape, length, table_size, tables_used
 from hopefear.chains.mu import add_cell
-from hopefear.chains.theta import limit_scores
+from hopefear.chains.theta import limit_scores, tokens_only
 from hopefear.component import kernel
 from hopefear.errors import HopefearError
 from hopefear.example import Example
@@ -32,10 +33,9 @@ class VotedDecoder:
         What a learner with the readout ``voted`` leaves behind.
     """
 
-    unlimited = 0
-
     def __init__(self, structure: Any, votes: VotedPredictor) -> None:
         self.structure, self.votes = structure, votes
+        self.unlimited = 0
 
     def tags(self, rows: Any) -> np.ndarray:
         """The labels that most predictors give (int32); ties go to the earlier output."""
@@ -57,7 +57,11 @@ class VotedDecoder:
         ranked = []
         for i in range(rows.weights.size):
             T = int(rows.starts[i + 1] - rows.starts[i])
-            paths, weights = vote(chain, rows, i, work, lines, votes.drops, votes.survived, found)
+            told = (rows, i, work, lines, votes.drops, votes.survived, found)
+            paths, weights = vote(chain, *told)
+            if weights.size == 0:
+                self.unlimited += 1
+                paths, weights = vote(chain._replace(limits=tokens_only(chain.limits)), *told)
             order = np.argsort(-weights, kind="stable")[:n]
             shares = weights[order] / max(weights.sum(), 1e-300)
             ranked.append(Ranked(paths[order][:, :T], weights[order], shares, shares))
@@ -178,7 +182,10 @@ def count(structure, x, work, changes, drops, survived, n_nodes, n_parts):
             if not silent:
                 if structure.limits.step.size:
                     limit_scores(structure, x, scores)
-                viterbi(chain_shape(structure), T, scores, work.theta.space.table, work.y)
+                table = work.theta.space.table
+                best = viterbi(chain_shape(structure), T, scores, table, work.y)
+                if not math.isfinite(best):  # nothing is allowed
+                    return paths[:0], weights[:0]
                 present = -1
                 for q in range(known):
                     same = True
