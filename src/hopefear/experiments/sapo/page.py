@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hopefear.experiments.sapo import figures
-from hopefear.experiments.sapo.comparing import compare, exponent, p_text
+from hopefear.experiments.sapo.comparing import Difference, compare, exponent, p_text
 from hopefear.experiments.sapo.measuring import Measured
 from hopefear.experiments.sapo.plan import (
     AVERAGED,
@@ -125,8 +125,8 @@ def _scores(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         row: list[object] = [f"{first.title} − {second.title}"]
         for made in measured:
             found = against(made, plan, first, second)
-            row += [f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"]
-            row += [" / ".join(p_text(p) for p in (found.p_bootstrap, found.p_randomisation))]
+            row.append(f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]")
+            row.append(_ps(found))
         rows.append(row)
     heads = [head for made in measured for head in (f"{made.name} [95 %]", "p")]
     page.table(
@@ -266,9 +266,7 @@ def _by_search(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
                     f"{found.scores[LAST, -1]:.2f}",
                     f"{found.scores[AVERAGED, -1]:.2f}",
                     None if key == "astar" else f"{-test.points:+.2f}",
-                    None
-                    if key == "astar"
-                    else " / ".join(p_text(p) for p in (test.p_bootstrap, test.p_randomisation)),
+                    None if key == "astar" else _ps(test),
                     f"{figures.seconds_of([found]):.3f}",
                 ]
             )
@@ -350,6 +348,11 @@ def _settings(page: Page, measured: Sequence[Measured]) -> None:
         for m in measured:
             page.text(f"**{m.name}**")
             page.code("\n".join(runs[0].signature for runs in m.runs.values()))
+
+
+def _ps(found: Difference) -> str:
+    both = (found.p_bootstrap, found.p_randomisation)
+    return " / ".join(p_text(p).removeprefix("= ") for p in both)
 
 
 def _metric(made: Measured) -> str:
