@@ -127,7 +127,7 @@ def test_options_reach_the_model(run):
     run(*train("--order", 2, "--constraints", "never", "--min-count", 2, "--no-names",
                "--features", "pos", "--epochs", 1, "--model", "o.model"))  # fmt: skip
     model = SequenceModel.load("o.model")
-    assert (model.order, model.search, model.scheme) == (2, "astar", None)
+    assert (model.order, model.search, model.constrained) == (2, "astar", False)
     assert model.features.name(0) == "#0"
     _, out, _ = run("evaluate", "--model", "o.model", "--data", "test.txt", "--json")
     assert "f1" in json.loads(out), "spans are scored, though nothing constrains them"
