@@ -403,12 +403,13 @@ class Tagger(SequencePredictor):
             names,
             data.features,
             self.order,
-            None if self.constraints == "never" else ready.scheme,
+            ready.scheme,
             self.search,
             self.beam,
             1.0,
             made.signature(order=self.order, search=self.search),
             about,
+            constrained=self.constraints != "never",
         )
         return model, trainer
 
