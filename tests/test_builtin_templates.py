@@ -54,6 +54,12 @@ def test_crfsuite_attributes_of_a_token() -> None:
     ]
 
 
+def test_substrings_of_the_papers_set_are_shorter_than_ten() -> None:
+    features, _ = TemplateFeatures.fit_encode("sapo-bioner", TEXT)
+    found = [n.split("=", 1)[1] for n in features.names(range(features.size)) if "substr" in n]
+    assert max(map(len, found)) == 9 and "xpression" in found and "expression" not in found
+
+
 def test_bioner_substrings_have_two_to_six_letters() -> None:
     features, _ = TemplateFeatures.fit_encode("bioner", TEXT)
     found = [n.split("=", 1)[1] for n in features.names(range(features.size)) if "substr" in n]

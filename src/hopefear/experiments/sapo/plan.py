@@ -137,7 +137,7 @@ FULL = Plan(
             "Bio-NER",
             "JNLPBA, words only: the paper's data without its automatic POS and chunk columns",
             {"train": "jnlpba/train.iob2.gz", "test": "jnlpba/test.iob2.gz"},
-            features="bioner",
+            features="sapo-bioner",
             columns=_WORD_TAG,
             passes=15,
             timed_passes=3,

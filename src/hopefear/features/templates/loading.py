@@ -11,7 +11,7 @@ from hopefear.features.templates.lexicon import read_lexicon
 from hopefear.features.templates.spec import Templates
 from hopefear.features.templates.toml_file import parse_toml
 
-BUILT_IN = ("pos", "chunking", "crfsuite-chunking", "ner", "bioner")
+BUILT_IN = ("pos", "chunking", "crfsuite-chunking", "ner", "bioner", "sapo-bioner")
 
 
 def load_templates(name_or_path: str | Path) -> Templates:
