@@ -297,8 +297,8 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         "Data: sentences, training tokens, labels, and attributes of the training text.",
     )
     page.text(
-        "Features are the built-in sets `chunking`, `pos` and `sapo-bioner`, which follow section 4.2 "
-        "but are not the paper's to the letter; attributes fire with every label, transitions with "
+        "Features are the built-in sets `chunking`, `pos` and `sapo-bioner`, which follow section "
+        "4.2 but are not the paper's to the letter; attributes fire with every label, transitions with "
         "every pair. All learners see the same attributes and the same shuffles, start from zero, "
         "and any label may follow any other, also when tagging."
     )
