@@ -298,9 +298,9 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
     )
     page.text(
         "Features are the built-in sets `chunking`, `pos` and `sapo-bioner`, which follow section "
-        "4.2 but are not the paper's to the letter; attributes fire with every label, transitions with "
-        "every pair. All learners see the same attributes and the same shuffles, start from zero, "
-        "and any label may follow any other, also when tagging."
+        "4.2 but are not the paper's to the letter; attributes fire with every label, transitions "
+        "with every pair. All learners see the same attributes and the same shuffles, start from "
+        "zero, and any label may follow any other, also when tagging."
     )
     page.text(
         "Rate and λ are chosen **for the CRF only** and by its last weights on held-out sentences "
