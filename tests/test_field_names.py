@@ -11,12 +11,14 @@ from hopefear.component import _SIGNATURES
 OUTSIDE = {
     "Interval.value",
     "Minimum.value",
+    "Output.score",
     "RawRows.line",
     "Reading.reading",
     "Tagging.reading",
     "Temperature.value",
     "TextRows.line",
     "Tokens.content",
+    "Trial.score",
 }
 
 
