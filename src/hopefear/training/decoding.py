@@ -236,7 +236,9 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
         counts[i] = count
         for k in range(count):
             y = structure.candidate(x, theta, k)
-            scores[i, k] = theta.space.totals[k]
+            # Summed anew in double precision, as the partition sum is; the order is the search's.
+            score = path_score(chain_shape(structure), T, theta.scores, y)
+            scores[i, k] = score if k == 0 else min(score, scores[i, k - 1])
             for t in range(T):
                 paths[start + k * T + t] = y[t]
         cool(structure, theta.scores, T, inverse)
