@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from hopefear import storage
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, from_parts
+from hopefear.storage.model_file import ModelFile
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
 from hopefear.training.predictors import (
@@ -26,7 +25,7 @@ _STRUCTURES = {"binary": Binary, "multiclass": Multiclass}
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(ModelFile):
     """A classifier that can be trusted, inspected and sent to others.
 
     Parameters
@@ -125,24 +124,6 @@ class Model:
         """Number of non-zero weights."""
         return self.predictor.nnz
 
-    def to_bytes(self) -> bytes:
-        """The model file, in memory."""
-        return storage.pack(self._header(), self._arrays(), kind="model", finite=self._finite())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file, atomically; the same model gives the same bytes."""
-        storage.save(path, "model", self._header(), self._arrays(), finite=self._finite())
-
-    @classmethod
-    def from_bytes(cls, data: bytes | memoryview) -> Model:
-        """The model that :meth:`to_bytes` gave."""
-        return cls.from_file_parts(*storage.unpack(data, kind="model"))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Read a model file; any changed byte is refused."""
-        return cls.from_file_parts(*storage.load(path, "model"))
-
     def _weights(self) -> np.ndarray:
         if isinstance(self.predictor, VotedPredictor):
             raise HopefearError(
@@ -168,9 +149,6 @@ class Model:
             **self.predictor.arrays(),
             **{f"features.{k}": v for k, v in self.features.arrays().items()},
         }
-
-    def _finite(self) -> list[str]:
-        return [name for name, array in self._arrays().items() if array.dtype.kind == "f"]
 
     @classmethod
     def from_file_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from hopefear import storage
 from hopefear.chains.searches import AStar, search_named
 from hopefear.chains.theta import Limits, no_limits
 from hopefear.data.scheme_tables import Constraints
@@ -19,6 +17,7 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.explaining import Explanation, SpanConfidence, explain, span_probabilities
 from hopefear.features.parts import token_features_from_parts
 from hopefear.lattice import padded_width
+from hopefear.storage.model_file import ModelFile
 from hopefear.structures.chain import Chain
 from hopefear.training.decoding import Decoder, Ranked
 from hopefear.training.predictors import LinearPredictor, Predictor, predictor_from_arrays
@@ -32,7 +31,7 @@ _SENSELESS = (
 
 
 @dataclass(frozen=True)
-class SequenceModel:
+class SequenceModel(ModelFile):
     """A tagger that can be trusted, inspected and sent to others.
 
     Parameters
@@ -206,24 +205,6 @@ class SequenceModel:
             found[name] = [(self.features.name(a), float(table[a, c])) for (a,) in order]
         return found
 
-    def to_bytes(self) -> bytes:
-        """The model file, in memory."""
-        return storage.pack(self._header(), self._arrays(), kind="model", finite=self._finite())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file, atomically; the same model gives the same bytes."""
-        storage.save(path, "model", self._header(), self._arrays(), finite=self._finite())
-
-    @classmethod
-    def from_bytes(cls, data: bytes | memoryview) -> SequenceModel:
-        """The model that :meth:`to_bytes` gave."""
-        return cls.from_file_parts(*storage.unpack(data, kind="model"))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SequenceModel:
-        """Read a model file; any changed byte is refused."""
-        return cls.from_file_parts(*storage.load(path, "model"))
-
     def _header(self) -> dict[str, Any]:
         return {
             "task": "tag",
@@ -244,9 +225,6 @@ class SequenceModel:
             **self.predictor.arrays(),
             **{f"features.{k}": v for k, v in self.features.arrays().items()},
         }
-
-    def _finite(self) -> list[str]:
-        return [name for name, array in self._arrays().items() if array.dtype.kind == "f"]
 
     @classmethod
     def from_file_parts(
