@@ -1,0 +1,1 @@
+"""Constituent trees as arrays."""
