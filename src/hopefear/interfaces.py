@@ -74,7 +74,10 @@ class Row:
 
 @interface
 class Cost:
-    """How bad it is to predict a label where another one is right."""
+    """How bad it is to predict a label where another one is right.
+
+    Where outputs are candidates of a list, labels are what the two candidates cost.
+    """
 
     @python_only
     def fault(self):
@@ -166,6 +169,10 @@ class Structure:
         """Leave in ``y`` the output of the highest score minus cost; returns (margin, cost)."""
         return 0.0, 0.0
 
+    def worst(self, x, theta, cost, y):
+        """Leave in ``y`` the output of the highest cost; returns (margin, cost)."""
+        return 0.0, 0.0
+
     def charge(self, x, cost, y):
         """Cost of the output ``y``."""
         return 0.0
@@ -204,6 +211,20 @@ class Structure:
 
     def expect(self, x, theta, coef, mu):
         """Set ``mu`` to ``coef`` (parts of gold minus their expectation); returns -log P(gold)."""
+        return 0.0
+
+    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+        """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned.
+
+        Outputs have the probabilities ``softmax(sharp * score)``.
+        """
+        return 0.0
+
+    def expect_good(self, x, theta, cost, sharp, coef, mu):
+        """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P.
+
+        P is ``softmax(score)``, Q is ``softmax(-sharp * cost)``.
+        """
         return 0.0
 
     def places(self, x):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.data.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.errors import HopefearError
 
 
@@ -126,7 +127,7 @@ class SequenceDataset:
     def __init__(
         self, rows: TokenRows, labels: Sequence[str], features: Any, source: str = "memory"
     ) -> None:
-        self.rows = TokenRows(*(_frozen(a, t) for a, t in zip(rows, DTYPES, strict=True)))
+        self.rows = TokenRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
         self.features = features
         self.source = source
@@ -152,16 +153,16 @@ class SequenceDataset:
         sizes = (None, None) if features is None else (features.size, features.edge_size)
         if flat := [name for name, a in rows._asdict().items() if a.ndim != 1]:
             raise HopefearError(f"{source}: {flat[0]} must have one dimension")
-        _check_rising(rows.starts, "starts", len(rows.weights), len(rows.labels), source)
-        _check_rising(rows.indptr, "indptr", len(rows.labels), len(rows.indices), source)
+        check_rising(rows.starts, "starts", len(rows.weights), len(rows.labels), source)
+        check_rising(rows.indptr, "indptr", len(rows.labels), len(rows.indices), source)
         if sizes[1] or rows.edge_indptr.size != 1 or rows.edge_indices.size:
             n, ends = len(rows.labels), len(rows.edge_indices)
-            _check_rising(rows.edge_indptr, "edge_indptr", n, ends, source)
+            check_rising(rows.edge_indptr, "edge_indptr", n, ends, source)
         elif rows.edge_indptr[0] != 0:
             raise HopefearError(f"{source}: edge_indptr must begin with 0")
-        _check_range(rows.indices, "indices", 0, sizes[0], source)
-        _check_range(rows.edge_indices, "edge_indices", 0, sizes[1], source)
-        _check_range(rows.labels, "labels", -1, len(self.labels), source)
+        check_range(rows.indices, "indices", 0, sizes[0], source)
+        check_range(rows.edge_indices, "edge_indices", 0, sizes[1], source)
+        check_range(rows.labels, "labels", -1, len(self.labels), source)
         for values, of in ((rows.values, rows.indices), (rows.edge_values, rows.edge_indices)):
             if values.size not in (0, of.size):
                 raise HopefearError(
@@ -192,11 +193,11 @@ class SequenceDataset:
         rows = self.rows
         lengths = np.diff(rows.starts)[which]
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        tokens = _spans(rows.starts[which], lengths)
+        tokens = stretches(rows.starts[which], lengths)
         edges = rows.edge_indptr.size > 1
-        indptr, entries = _gathered(rows.indptr, tokens)
+        indptr, entries = gathered(rows.indptr, tokens)
         edge_indptr, edge_entries = (
-            _gathered(rows.edge_indptr, tokens) if edges else (rows.edge_indptr, np.empty(0, int))
+            gathered(rows.edge_indptr, tokens) if edges else (rows.edge_indptr, np.empty(0, int))
         )
         return SequenceDataset(
             TokenRows(
@@ -225,39 +226,3 @@ class SequenceDataset:
         return SequenceDataset(
             self.rows._replace(weights=weights), self.labels, self.features, self.source
         )
-
-
-def _frozen(array: Any, dtype: np.dtype) -> np.ndarray:
-    array = np.ascontiguousarray(array, dtype)
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
-    return array
-
-
-def _check_rising(ptr: np.ndarray, name: str, n: int, end: int, source: str) -> None:
-    if ptr.size != n + 1 or ptr[0] != 0 or ptr[-1] != end or (ptr[1:] < ptr[:-1]).any():
-        raise HopefearError(f"{source}: {name} must be {n + 1} numbers that rise from 0 to {end}")
-
-
-def _check_range(array: np.ndarray, name: str, low: int, after: int | None, source: str) -> None:
-    if not array.size:
-        return
-    least, most = int(array.min()), int(array.max())
-    if least < low or (after is not None and most >= after):
-        limit = "on" if after is None else f"to {after - 1}"
-        raise HopefearError(
-            f"{source}: {name} go from {least} to {most}, which is outside of {low} {limit}"
-        )
-
-
-def _spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Positions of stretches of these lengths, one after the other."""
-    total = int(lengths.sum())
-    shift = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return np.arange(total) + shift
-
-
-def _gathered(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    sizes = np.diff(indptr)[rows]
-    return np.concatenate([[0], np.cumsum(sizes)]), _spans(indptr[rows], sizes)

@@ -10,9 +10,11 @@ from hopefear.recipes.base import LOSSES, ON, READOUTS, RULES, Recipe, Scale, un
 from hopefear.recipes.batch import BATCH_RECIPES, BatchRecipe
 from hopefear.recipes.chains import CHAIN_RECIPES as ONLINE_CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
+from hopefear.recipes.lists import LIST_RECIPES
 
 __all__ = [
     "CHAIN_RECIPES",
+    "LIST_RECIPES",
     "LOSSES",
     "ON",
     "READOUTS",
@@ -25,7 +27,7 @@ __all__ = [
 ]
 
 CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {**ONLINE_CHAIN_RECIPES, **BATCH_RECIPES}
-TASKS: dict[str, Mapping[str, Any]] = {"classify": RECIPES, "tag": CHAIN_RECIPES}
+TASKS: dict[str, Mapping[str, Any]] = {"classify": RECIPES, "tag": CHAIN_RECIPES, "rerank": LIST_RECIPES}
 
 
 def recipe(name: str, task: str = "classify") -> Any:

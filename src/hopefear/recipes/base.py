@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hopefear.costs.hamming import Hamming
+from hopefear.costs.regret import Regret
 from hopefear.errors import HopefearError
 from hopefear.learner import Learner, named, part_name
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
+from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.linear import Linear
 from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
@@ -18,10 +21,12 @@ from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.prediction_hinge import PredictionHinge
 from hopefear.losses.ramp import Ramp
+from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import SWVP
+from hopefear.losses.weighted_log import WeightedLog
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
@@ -52,6 +57,9 @@ LOSSES = {
         Log,
         SWVP,
         Ramp,
+        HopeFear,
+        Risk,
+        WeightedLog,
     )
 }
 RULES = {
@@ -70,6 +78,7 @@ RULES = {
     )
 }
 READOUTS = {part_name(c): c for c in (Last, Averaged, Voted)}
+COSTS = {part_name(c): c for c in (Hamming, Regret)}
 ON = ("every", "mistakes")
 
 
@@ -115,7 +124,9 @@ class Recipe:
         }
         for part in (self.loss, self.rule, self.readout):
             values |= {k: named(part, k, v) for k, v in _open_fields(part).items()}
-        values |= self.defaults
+        values |= {k: shown_part(v) for k, v in self.defaults.items()}
+        if "cost" in values:
+            values["price"] = 1.0
         if self.auto is not None:
             values["rate"] = "auto"
         if "lam" in self.defaults:
@@ -142,6 +153,7 @@ class Recipe:
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
         values |= self._penalty(params, scale)
         values |= params
+        price = values.pop("price", None) if "cost" in known[0] else None
         for key in values:
             if not any(key in part for part in known):
                 raise HopefearError(unknown(self.name, key, [*self.parameters(), *loss._fields]))
@@ -155,6 +167,11 @@ class Recipe:
             cls(**{k: _value(cls, k, v, part[k]) for k, v in values.items() if k in part})
             for cls, part in zip((loss, self.rule, readout), known, strict=True)
         ]
+        if price is not None:
+            cost = parts[0].cost
+            if "each" not in cost._fields:
+                raise HopefearError(f"price is for one unit of hamming or regret, not for {cost!r}")
+            parts[0] = parts[0]._replace(cost=cost._replace(each=number("price", price, 1.0)))
         return Learner(parts[0], parts[1], parts[2], on)
 
     def _penalty(self, params: dict[str, Any], scale: Scale) -> dict[str, Any]:
@@ -174,6 +191,11 @@ class Recipe:
         if penalty not in ("l1", "l2"):
             raise HopefearError(f"{self.name}: penalty is l1 or l2, not {penalty!r}")
         return {penalty: lam / scale.n * (2.0 if penalty == "l2" else 1.0)}
+
+
+def shown_part(value: Any) -> Any:
+    """A default as people write it: parts by name."""
+    return part_name(type(value)) if isinstance(value, tuple) else value
 
 
 def _open_fields(part: Any) -> dict[str, Any]:
@@ -209,12 +231,11 @@ def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
             raise HopefearError(f"{key} is one of {', '.join(choices)}, not {value!r}")
         return choices.index(value)
     if isinstance(like, tuple):  # a cost, or sets of positions
-        if value == part_name(type(like)):
-            return like
+        if key == "cost" and value in COSTS:
+            return COSTS[value]()
         if not isinstance(value, tuple):
-            raise HopefearError(
-                f"{key} must be {part_name(type(like))} or an object, not {value!r}"
-            )
+            names = " or ".join(COSTS) if key == "cost" else part_name(type(like))
+            raise HopefearError(f"{key} must be {names} or an object, not {value!r}")
         return value
     return number(key, value, like)
 

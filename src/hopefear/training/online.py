@@ -67,7 +67,7 @@ class OnlineTrainer:
     """
 
     def __init__(self, structure: Any, learner: Learner, dtype: Any = np.float32) -> None:
-        _check_votes(learner)
+        _check_votes(structure, learner)
         _check_prices(structure, learner.loss)
         self.structure, self.learner = structure, learner
         self.n = structure.n_coordinates()
@@ -210,8 +210,13 @@ class OnlineTrainer:
         return self.memory.kept if isinstance(self.learner.readout, Observed) else self.memory
 
 
-def _check_votes(learner: Learner) -> None:
-    """Votes have room for updates between gold and one other output; others would not fit."""
+def _check_votes(structure: Any, learner: Learner) -> None:
+    """Votes have room for updates between gold and one other output; others would not fit.
+
+    But for structures whose every update touches few coordinates.
+    """
+    if "bounded" in structure.offers():
+        return
     loss, readout = learner.loss, learner.readout
     readout = readout.readout if isinstance(readout, Observed) else readout
     several = loss.depth() > 1 and "places" not in loss.needs()  # mixtures of two have room

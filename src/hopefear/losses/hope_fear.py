@@ -1,0 +1,77 @@
+"""Margin between a hope and a fear, of any of the usual choices (Crammer et al.; Chiang, 2012)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.costs.regret import Regret
+from hopefear.interfaces import Loss
+
+HOPE, ORACLE = 0, 1
+FEAR, PREDICTION, WORST = 0, 1, 2
+
+
+@component(Loss)
+class HopeFear(NamedTuple):
+    """How much the fear breaks the margin over the hope that their costs ask for.
+
+    ``max(0, (cost_fear - cost_hope) - (score_hope - score_fear))``
+
+    Parameters
+    ----------
+    cost : Cost
+        Price of a candidate.
+    toward : {"hope", "oracle"}
+        Hope is the highest score minus cost, the oracle the lowest cost.
+    away : {"fear", "prediction", "worst"}
+        Fear is the highest score plus cost, the prediction the highest score, the worst the
+        highest cost.
+
+    Examples
+    --------
+    >>> HopeFear.choices["away"][HopeFear().away]
+    'fear'
+    """
+
+    cost: Any = Regret()
+    toward: int = HOPE
+    away: int = FEAR
+
+    def needs(self):
+        return ("cost", "worst") if self.away == WORST else ("cost",)
+
+    def depth(self):
+        return 2
+
+    def notes(self, places):
+        return np.zeros(places, np.int32)
+
+    def subgradient(self, structure, x, work):
+        importance, hoped, theta = np.float64(x.data.weights[x.i]), work.pad, work.theta
+        up, better = 0.0, 0.0
+        if self.toward == HOPE:
+            up, better = structure.hope(x, theta, self.cost, hoped)
+        if self.away == FEAR:
+            down, worse = structure.fear(x, theta, self.cost, work.y)
+        elif self.away == WORST:
+            down, worse = structure.worst(x, theta, self.cost, work.y)
+        else:
+            structure.argmax(x, theta, work.y)
+            down = structure.lead(x, theta, work.y)
+            worse = structure.charge(x, self.cost, work.y)
+        work.loss[0] = importance * max(0.0, worse - better - (down - up))
+        structure.clear(x, work.mu)
+        structure.pull(x, work.y, importance, work.mu)
+        if self.toward == HOPE:
+            structure.pull(x, hoped, -importance, work.mu)
+        work.gap[0] = structure.violation(x, theta, work.y)
+        return 1 if work.loss[0] > 0.0 else 0
+
+
+HopeFear.choices = {  # type: ignore[attr-defined]
+    "toward": ("hope", "oracle"),
+    "away": ("fear", "prediction", "worst"),
+}

@@ -1,0 +1,56 @@
+"""Bayes risk: the expected cost (eqs. 7 and 21 of the paper on voted dual averaging)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.component import component
+from hopefear.costs.regret import Regret
+from hopefear.interfaces import Loss
+
+
+@component(Loss)
+class Risk(NamedTuple):
+    """Mean cost of the candidates under their probabilities.
+
+    ``R = sum_j P_j cost_j`` with ``P = softmax(sharp * score)``; the direction that lowers it is
+    ``sharp * sum_j P_j (R - cost_j) phi_j``
+
+    Parameters
+    ----------
+    cost : Cost
+        Price of a candidate.
+    sharp : float
+        Scale of the scores before they become probabilities. Larger looks at the best candidates
+        only, and comes closer to the cost of the best one.
+
+    Notes
+    -----
+    The paper writes, below eq. 21, ``U(w, y) = loss(w) - sBleu(y)`` for the weight of a candidate
+    in the subgradient. With ``cost = -sBleu`` and ``loss = -sum P sBleu`` the derivative is
+    ``sum_j P_j (cost_j - loss) phi_j``, so that U is ``-sBleu - loss``: its sign before ``loss`` is
+    a slip.
+
+    Examples
+    --------
+    >>> Risk().needs()
+    ('risk',)
+    """
+
+    cost: Any = Regret()
+    sharp: float = 1.0
+
+    def fault(self):
+        return "" if self.sharp > 0.0 else "sharp must be above zero"
+
+    def needs(self):
+        return ("risk",)
+
+    def subgradient(self, structure, x, work):
+        importance = np.float64(x.data.weights[x.i])
+        risk = structure.expect_cost(x, work.theta, self.cost, self.sharp, importance, work.mu)
+        work.loss[0] = importance * risk
+        work.gap[0] = structure.violation(x, work.theta, work.y)
+        return 1 if importance > 0.0 else 0

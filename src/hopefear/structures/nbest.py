@@ -1,0 +1,332 @@
+"""Lists of candidates: the output is one of those that some generator proposed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.component import component
+from hopefear.example import Workspace
+from hopefear.interfaces import Structure
+
+# Margin of a list that has no rival: large enough to exert no force, and a number.
+UNRIVALLED = 1e30
+
+
+class ListTheta(NamedTuple):
+    """Scores of candidates, and what searching them needs."""
+
+    points: np.ndarray  # float64[longest]: scores
+    local: np.ndarray  # float[most features of a list]: their weights
+    charged: np.ndarray  # float64[longest]: scores plus or minus costs; probabilities
+    picks: np.ndarray  # int64[depth, 2]: the n best
+
+
+class ListMu(NamedTuple):
+    """Signed weights on candidates, and the direction they add up to."""
+
+    parts: np.ndarray  # float64[longest]
+    local: np.ndarray  # float[most features of a list]; all zero between two uses
+
+
+@component(Structure)
+class NBest(NamedTuple):
+    """One of a list of candidates; parts are the candidates, coordinates the features.
+
+    An output ``y`` is two positions in the list: the candidate, and the one it is measured against
+    (gold). Candidates with equal scores rank as they stand in the list.
+
+    Parameters
+    ----------
+    features : int
+        Number of features.
+    tied : bool
+        False: gold is the oracle, and every other candidate is a rival (eq. 2 of the paper on
+        voted dual averaging). True: gold is the best scored of all candidates as cheap as the
+        oracle, only dearer ones are rivals, and probabilities of the cheapest add up.
+    """
+
+    features: int
+    tied: bool = False
+
+    def n_coordinates(self):
+        return self.features
+
+    def n_labels(self):
+        return 0
+
+    def offers(self):
+        return ("cost", "nbest", "expectation", "risk", "worst", "bounded")
+
+    def workspace(self, data, loss, dtype):
+        longest = int(np.diff(data.starts).max(initial=1))
+        most = int(np.diff(data.scopes).max(initial=1))
+        depth = max(2, loss.depth())
+        theta = ListTheta(
+            np.zeros(longest), np.zeros(most, dtype), np.zeros(longest), np.zeros((depth, 2), int)
+        )
+        mu = ListMu(np.zeros(longest), np.zeros(most, dtype))
+        y = np.zeros(2, np.int64)
+        return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(2))
+
+    def entries(self, data, order):
+        return int((data.scopes[order + 1] - data.scopes[order]).sum())
+
+    def score(self, x, weights, theta):
+        data, points, local = x.data, theta.points, theta.local
+        features, columns, values = data.features, data.columns, data.values
+        first, last = np.uint64(data.scopes[x.i]), np.uint64(data.scopes[x.i + 1])
+        for k in range(first, last):
+            local[k - first] = weights.at(np.uint64(features[k]))
+        start = data.starts[x.i]
+        for c in range(data.starts[x.i + 1] - start):
+            begin, end = np.uint64(data.indptr[start + c]), np.uint64(data.indptr[start + c + 1])
+            total = local.dtype.type(0.0)
+            for e in range(begin, end):
+                total += local[np.uint64(columns[e])] * values[e]
+            points[c] = float(total) + float(data.offsets[start + c])
+
+    def argmax(self, x, theta, y):
+        y[0] = highest(theta.points, size(x))
+        y[1] = gold(self, x, theta)
+
+    def violation(self, x, theta, y):
+        self.argmax(x, theta, y)
+        if self.right(x, y):
+            return 1.0
+        return theta.points[y[1]] - theta.points[y[0]]
+
+    def margin(self, x, theta, y):
+        points, best = theta.points, -1
+        y[1] = gold(self, x, theta)
+        for c in range(size(x)):
+            if rival(self, x, y[1], c) and (best < 0 or points[c] > points[best]):
+                best = c
+        y[0] = best if best >= 0 else y[1]
+        return points[y[1]] - points[best] if best >= 0 else UNRIVALLED
+
+    def right(self, x, y):
+        return not rival(self, x, y[1], y[0])
+
+    def lead(self, x, theta, y):
+        return theta.points[y[1]] - theta.points[y[0]]
+
+    def charge(self, x, cost, y):
+        return price(x, cost, y[1], y[0])
+
+    def fear(self, x, theta, cost, y):
+        y[1] = gold(self, x, theta)
+        charge_points(x, theta, cost, y[1], 1.0)
+        y[0] = highest(theta.charged, size(x))
+        return self.lead(x, theta, y), self.charge(x, cost, y)
+
+    def hope(self, x, theta, cost, y):
+        y[1] = gold(self, x, theta)
+        charge_points(x, theta, cost, y[1], -1.0)
+        y[0] = highest(theta.charged, size(x))
+        return self.lead(x, theta, y), self.charge(x, cost, y)
+
+    def worst(self, x, theta, cost, y):
+        y[1] = gold(self, x, theta)
+        for c in range(size(x)):
+            theta.charged[c] = price(x, cost, y[1], c)
+        y[0] = highest(theta.charged, size(x))
+        return self.lead(x, theta, y), self.charge(x, cost, y)
+
+    def candidates(self, x, theta, n, ratio):
+        for c in range(size(x)):
+            theta.charged[c] = theta.points[c]
+        count = pick(self, x, theta, n)
+        if ratio > 0.0:
+            lowest = theta.points[theta.picks[0, 0]] - math.log(ratio)
+            while theta.points[theta.picks[count - 1, 0]] < lowest:
+                count -= 1
+        return count
+
+    def feared(self, x, theta, cost, n):
+        charge_points(x, theta, cost, gold(self, x, theta), 1.0)
+        return pick(self, x, theta, n)
+
+    def candidate(self, x, theta, k):
+        return theta.picks[k]
+
+    def contrast(self, x, y, coef, mu):
+        self.clear(x, mu)
+        self.pull(x, y, coef, mu)
+
+    def clear(self, x, mu):
+        mu.parts[: size(x)] = 0.0
+
+    def pull(self, x, y, coef, mu):
+        mu.parts[y[1]] += coef
+        mu.parts[y[0]] -= coef
+
+    def expect(self, x, theta, coef, mu):
+        total = shares(x, theta, 1.0)
+        best, sure = gold(self, x, theta), 0.0
+        for c in range(size(x)):
+            if not rival(self, x, best, c):
+                sure += theta.charged[c]
+        if sure == 0.0:  # too small for a share: all of the force goes to gold
+            sure = theta.charged[best] = np.finfo(np.float64).tiny
+        for c in range(size(x)):
+            right = 0.0 if rival(self, x, best, c) else theta.charged[c] / sure
+            mu.parts[c] = coef * (right - theta.charged[c] / total)
+        top = theta.points[highest(theta.points, size(x))]
+        if sure == np.finfo(np.float64).tiny:
+            return math.log(total) + top - theta.points[best]
+        return max(0.0, math.log(total / sure))
+
+    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+        total, best = shares(x, theta, sharp), gold(self, x, theta)
+        risk = 0.0
+        for c in range(size(x)):
+            risk += theta.charged[c] / total * price(x, cost, best, c)
+        for c in range(size(x)):
+            share = theta.charged[c] / total
+            mu.parts[c] = coef * sharp * share * (risk - price(x, cost, best, c))
+        return risk
+
+    def expect_good(self, x, theta, cost, sharp, coef, mu):
+        total, best = shares(x, theta, 1.0), gold(self, x, theta)
+        top = theta.points[highest(theta.points, size(x))]
+        goods = 0.0
+        for c in range(size(x)):
+            mu.parts[c] = math.exp(-sharp * price(x, cost, best, c))
+            goods += mu.parts[c]
+        value = 0.0
+        for c in range(size(x)):
+            share = mu.parts[c] / goods
+            if share > 0.0:
+                logs = theta.points[c] - top - math.log(total)
+                value += share * (math.log(share) - logs)
+            mu.parts[c] = coef * (share - theta.charged[c] / total)
+        return max(0.0, value)
+
+    def scatter(self, x, mu, row):
+        add_up(x, mu)
+        first, local, features = x.data.scopes[x.i], mu.local, x.data.features
+        for k in range(x.data.scopes[x.i + 1] - first):
+            g = local[k]
+            if g != 0.0:
+                local[k] = 0.0
+                row.put(np.uint64(features[first + k]), g)
+
+    def norm(self, x, mu, weights):
+        add_up(x, mu)
+        first, local, features, total = x.data.scopes[x.i], mu.local, x.data.features, 0.0
+        for k in range(x.data.scopes[x.i + 1] - first):
+            g = np.float64(local[k])
+            if g != 0.0:
+                local[k] = 0.0
+                total += np.float64(weights.at(np.uint64(features[first + k]))) * g * g
+        return total
+
+    def gram(self, x, theta, count, mu, products):
+        data, start, local = x.data, x.data.starts[x.i], mu.local
+        for k in range(count):
+            self.contrast(x, theta.picks[k], 1.0, mu)
+            add_up(x, mu)
+            toward = along(data, start + theta.picks[k, 1], local)
+            for m in range(k, count):
+                products[k, m] = toward - along(data, start + theta.picks[m, 0], local)
+                products[m, k] = products[k, m]
+            local[: data.scopes[x.i + 1] - data.scopes[x.i]] = 0.0
+
+
+@register_jitable
+def size(x):
+    """Number of candidates."""
+    return x.data.starts[x.i + 1] - x.data.starts[x.i]
+
+
+@register_jitable
+def gold(structure, x, theta):
+    """The candidate to learn."""
+    best = np.int64(x.data.oracles[x.i])
+    if structure.tied:
+        costs, start, points = x.data.costs, x.data.starts[x.i], theta.points
+        least, best = costs[start + best], -1
+        for c in range(size(x)):
+            if costs[start + c] == least and (best < 0 or points[c] > points[best]):
+                best = c
+    return best
+
+
+@register_jitable
+def rival(structure, x, best, c):
+    """Whether candidate ``c`` should lose against gold."""
+    if structure.tied:
+        start = x.data.starts[x.i]
+        return x.data.costs[start + c] != x.data.costs[start + best]
+    return c != best
+
+
+@register_jitable
+def highest(points, n):
+    """Position of the highest number; of equal ones the first."""
+    best = 0
+    for c in range(1, n):
+        if points[c] > points[best]:
+            best = c
+    return best
+
+
+@register_jitable
+def price(x, cost, best, c):
+    """What candidate ``c`` costs more than gold."""
+    start = x.data.starts[x.i]
+    return cost.price(x.data.costs[start + best], x.data.costs[start + c])
+
+
+@register_jitable
+def charge_points(x, theta, cost, best, sign):
+    """Scores plus or minus costs."""
+    for c in range(size(x)):
+        theta.charged[c] = theta.points[c] + sign * price(x, cost, best, c)
+
+
+@register_jitable
+def pick(structure, x, theta, n):
+    """Leave the ``n`` highest charged candidates in ``picks``; the charges are used up."""
+    best, count = gold(structure, x, theta), min(n, size(x))
+    for k in range(count):
+        c = highest(theta.charged, size(x))
+        theta.charged[c] = -math.inf
+        theta.picks[k, 0] = c
+        theta.picks[k, 1] = best
+    return count
+
+
+@register_jitable
+def shares(x, theta, sharp):
+    """Leave ``exp(sharp * (score - best score))`` in ``charged``; returns their sum."""
+    points, n = theta.points, size(x)
+    top, total = points[highest(points, n)], 0.0
+    for c in range(n):
+        theta.charged[c] = math.exp(sharp * (points[c] - top))
+        total += theta.charged[c]
+    return total
+
+
+@register_jitable
+def add_up(x, mu):
+    """Add the features of all candidates, by their weights, into ``local``."""
+    data, local, start = x.data, mu.local, x.data.starts[x.i]
+    for c in range(size(x)):
+        if mu.parts[c] != 0.0:
+            coef = local.dtype.type(mu.parts[c])
+            for e in range(data.indptr[start + c], data.indptr[start + c + 1]):
+                local[np.uint64(data.columns[e])] += coef * data.values[e]
+
+
+@register_jitable
+def along(data, candidate, local):
+    """Inner product of a candidate with a direction."""
+    total = 0.0
+    for e in range(data.indptr[candidate], data.indptr[candidate + 1]):
+        total += np.float64(local[data.columns[e]]) * np.float64(data.values[e])
+    return total
