@@ -1,0 +1,1 @@
+"""Features of candidates: from keys and values to the numbered columns of list datasets."""
