@@ -49,6 +49,8 @@ class CandidateLists:
         Features that the file names.
     trees : Trees, optional
         The candidates, when they are trees.
+    weights : float64 array, optional
+        What each list counts in training; 1 for all where None.
     source, lines : str, int64 array
         The file, and the line on which each list begins, for messages.
     """
@@ -63,6 +65,7 @@ class CandidateLists:
     references: Sequence[Sequence[str]] | None = None
     named: NamedValues | None = None
     trees: Trees | None = None
+    weights: np.ndarray | None = None
     source: str = "memory"
     lines: np.ndarray | None = field(default=None, repr=False)
 
