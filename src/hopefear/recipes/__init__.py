@@ -7,10 +7,10 @@ from typing import Any
 
 from hopefear.errors import HopefearError
 from hopefear.recipes.base import LOSSES, ON, READOUTS, RULES, Recipe, Scale, unknown
-from hopefear.recipes.batch import BATCH_RECIPES, BatchRecipe
+from hopefear.recipes.batch import BATCH_RECIPES, LIST_BATCH_RECIPES, BatchRecipe
 from hopefear.recipes.chains import CHAIN_RECIPES as ONLINE_CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
-from hopefear.recipes.lists import LIST_RECIPES
+from hopefear.recipes.lists import LIST_RECIPES as ONLINE_LIST_RECIPES
 
 __all__ = [
     "CHAIN_RECIPES",
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {**ONLINE_CHAIN_RECIPES, **BATCH_RECIPES}
+LIST_RECIPES: dict[str, Recipe | BatchRecipe] = {**ONLINE_LIST_RECIPES, **LIST_BATCH_RECIPES}
 TASKS: dict[str, Mapping[str, Any]] = {"classify": RECIPES, "tag": CHAIN_RECIPES, "rerank": LIST_RECIPES}
 
 

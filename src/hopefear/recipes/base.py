@@ -163,15 +163,9 @@ class Recipe:
             if self.auto is None:
                 raise HopefearError(f"{self.name} has no automatic rate; give a number")
             values["rate"] = self.auto(scale)
-        parts = [
-            cls(**{k: _value(cls, k, v, part[k]) for k, v in values.items() if k in part})
-            for cls, part in zip((loss, self.rule, readout), known, strict=True)
-        ]
         if price is not None:
-            cost = parts[0].cost
-            if "each" not in cost._fields:
-                raise HopefearError(f"price is for one unit of hamming or regret, not for {cost!r}")
-            parts[0] = parts[0]._replace(cost=cost._replace(each=number("price", price, 1.0)))
+            values["price"] = price
+        parts = [made_part(cls, values) for cls in (loss, self.rule, readout)]
         return Learner(parts[0], parts[1], parts[2], on)
 
     def _penalty(self, params: dict[str, Any], scale: Scale) -> dict[str, Any]:
@@ -191,6 +185,24 @@ class Recipe:
         if penalty not in ("l1", "l2"):
             raise HopefearError(f"{self.name}: penalty is l1 or l2, not {penalty!r}")
         return {penalty: lam / scale.n * (2.0 if penalty == "l2" else 1.0)}
+
+
+def made_part(cls: Any, values: Mapping[str, Any]) -> Any:
+    """A component from those of the values that it has; ``price`` is that of its cost."""
+    known = _open_fields(cls)
+    part = cls(**{k: _value(cls, k, v, known[k]) for k, v in values.items() if k in known})
+    if "price" in values and "cost" in known:
+        if "each" not in part.cost._fields:
+            raise HopefearError(f"price is for one unit of {' or '.join(COSTS)}, not of a table")
+        each = number("price", values["price"], 1.0)
+        part = part._replace(cost=part.cost._replace(each=each))
+    return part
+
+
+def loss_parameters(loss: Any) -> dict[str, Any]:
+    """Parameters of a loss with their defaults, as ``-p`` takes them."""
+    values = {k: named(loss, k, v) for k, v in _open_fields(loss).items()}
+    return values | ({"price": 1.0} if "cost" in values else {})
 
 
 def shown_part(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Learners of label chains that look at all sentences before they move."""
+"""Learners that look at all examples before they move."""
 
 from __future__ import annotations
 
@@ -7,30 +7,42 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hopefear.errors import HopefearError
-from hopefear.recipes.base import Scale, number, unknown
+from hopefear.learner import part_name
+from hopefear.losses.log import Log
+from hopefear.recipes.base import LOSSES, Scale, loss_parameters, made_part, number, unknown
 from hopefear.training.batch import BatchCRF
+from hopefear.training.batch_lists import BatchLists
 
 
 @dataclass(frozen=True)
 class BatchRecipe:
-    """A CRF trained in batch, and defaults that work.
+    """A learner in batch, and defaults that work.
 
     Parameters
     ----------
     name, summary : str
         As for other recipes.
     defaults : mapping
-        Parameters that differ from those of :class:`hopefear.training.batch.BatchCRF`.
+        Parameters that differ from those of the learner.
+    learner : type
+        The learner.
+    loss : type, optional
+        What it minimises, where that can be chosen.
     """
 
     name: str
     summary: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    learner: type[BatchCRF] = BatchCRF
+    loss: type | None = None
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter with its default, as ``-p`` takes them."""
         # Threads are no parameter of a learner: every task has an option of its own for them.
         known = {f.name: f.default for f in fields(BatchCRF) if f.name != "n_jobs"}
+        if self.loss is not None:
+            del known["observed"]
+            known = {"loss": part_name(self.loss), **loss_parameters(self.loss), **known}
         return known | dict(self.defaults)
 
     def build(self, scale: Scale = Scale(), **params: Any) -> BatchCRF:  # noqa: B008 - frozen
@@ -42,12 +54,26 @@ class BatchRecipe:
         0.5
         """
         values = self.parameters()
+        params = {key.replace("-", "_"): value for key, value in params.items()}
+        if self.loss is None:
+            return self.learner(**self._replaced(values, params))
+        name = params.pop("loss", values.pop("loss"))
+        if name not in LOSSES:
+            raise HopefearError(unknown("hopefear", str(name), list(LOSSES), "loss"))
+        loss, fixed = LOSSES[name], loss_parameters(self.loss)
+        told = loss_parameters(loss)
+        rest = {key: value for key, value in values.items() if key not in fixed}
+        values = self._replaced({**told, **rest}, params)
+        made = made_part(loss, {key: values.pop(key) for key in told})
+        return self.learner(loss=made, **values)  # type: ignore[call-arg]
+
+    def _replaced(self, values: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in params.items():
-            key = key.replace("-", "_")
             if key not in values:
                 raise HopefearError(unknown(self.name, key, list(values)))
-            values[key] = number(key, value, values[key])
-        return BatchCRF(**values)
+            known = isinstance(values[key], str)
+            values[key] = value if known else number(key, value, values[key])
+        return values
 
 
 # Strengths chosen on the last 936 training sentences of CoNLL-2000, learning from the others.
@@ -63,6 +89,26 @@ BATCH_RECIPES = {
             "crf-owlqn",
             "conditional random field by OWL-QN with L1: sparse (Andrew and Gao, 2007)",
             {"l1": 0.3, "l2": 0.01, "observed": False},
+        ),
+    )
+}
+
+LIST_BATCH_RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        BatchRecipe(
+            "maxent-lbfgs",
+            "log loss over the list by L-BFGS with L2 (Charniak and Johnson, 2005)",
+            {"l2": 10.0},
+            BatchLists,
+            Log,
+        ),
+        BatchRecipe(
+            "maxent-owlqn",
+            "log loss over the list by OWL-QN with L1: sparse (Andrew and Gao, 2007)",
+            {"l1": 1.0, "l2": 0.0},
+            BatchLists,
+            Log,
         ),
     )
 }

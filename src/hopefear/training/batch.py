@@ -86,6 +86,10 @@ observed=true)|readout:last|v:0.1.0'
         crf = replace(self, max_iter=epochs or self.max_iter, n_jobs=n_jobs or self.n_jobs)
         return fit_batch(structure, crf, rows, **more)
 
+    def objective(self, structure: Any, rows: TokenRows) -> CRFObjective:
+        """What is minimised, but for L1."""
+        return CRFObjective(structure, rows, self.l2, self.observed, self.n_jobs)
+
     def parameters(self) -> dict[str, Any]:
         """All parameters that the model depends on."""
         return {key: value for key, value in asdict(self).items() if key != "n_jobs"}
@@ -113,7 +117,7 @@ class BatchTrainer:
         self, structure: Any, crf: BatchCRF, rows: TokenRows, w0: np.ndarray | None = None
     ) -> None:
         self.structure, self.learner = structure, crf
-        self.objective = CRFObjective(structure, rows, crf.l2, crf.observed, crf.n_jobs)
+        self.objective = crf.objective(structure, rows)
         start = np.zeros(self.objective.n) if w0 is None else self.objective.gather(w0)
         self.search = Minimiser(self.objective, start, l1=crf.l1, memory=crf.memory)
         self.sentences = int(np.count_nonzero(rows.weights))
