@@ -1,0 +1,114 @@
+"""What every metric of candidates offers: counts, costs from counts, scores from summed counts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopefear import __version__
+from hopefear.errors import HopefearError
+from hopefear.metrics.classification import Scores
+
+Counts = NDArray[Any]  # int64, or float64 where a metric counts in fractions
+
+
+@dataclass(frozen=True)
+class ListMetric(ABC):
+    """A metric of candidates against references, in three steps.
+
+    ``counts`` are statistics of each candidate, ``costs(counts)`` how bad each is by itself, and
+    ``scores(sum of counts)`` what a whole choice of candidates is worth. Sums of counts over
+    different choices, shards and resamples need no second look at the texts.
+
+    Notes
+    -----
+    A cost is 0 for a perfect candidate and grows as it gets worse, to 1 where the metric has
+    bounds. Scores are percentages. ``scores`` takes one sum ``[S]`` or many ``[..., S]`` at once.
+    """
+
+    name: ClassVar[str]
+    main: ClassVar[str]  # the score people look at
+    higher: ClassVar[bool]  # whether more of it is better
+    made_by: ClassVar[str] = "it has no counts of its own"  # for messages
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """What the columns of counts hold."""
+
+    @abstractmethod
+    def costs(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Cost of each row of counts."""
+
+    @abstractmethod
+    def scores(self, sums: ArrayLike) -> Scores:
+        """Scores by their usual names, from summed counts."""
+
+    def counts(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> Counts:
+        """Counts ``[m, S]`` of candidates, each with its own references."""
+        raise HopefearError(
+            f"{self.name} is not counted from texts and references: {self.made_by}; to count text "
+            "choose bleu, chrf, ter, wer, edit or f1"
+        )
+
+    def counts_by_list(
+        self, texts: Sequence[str], starts: ArrayLike, references: Sequence[Sequence[str]]
+    ) -> Counts:
+        """Counts ``[m, S]`` of candidates in lists, one sequence of references for each list."""
+        return self.counts(texts, references)
+
+    def signature(self, n_references: int = 1) -> str:
+        """How the scores were made; ``n_references`` is -1 where lists have different numbers."""
+        return f"metric:{self.name}{_listed(self.parameters())}|v:{__version__}"
+
+    def cost_signature(self) -> str:
+        """How the costs were made."""
+        return f"cost:{self.name}{_listed(self.parameters())}"
+
+    def parameters(self) -> dict[str, Any]:
+        """What makes the same metric again: ``metric_named(name, **parameters)``."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def checked_starts(starts: ArrayLike, candidates: int) -> NDArray[np.int64]:
+    """``starts`` as an array, if it cuts ``candidates`` into lists none of which is empty."""
+    found = np.asarray(starts, np.int64)
+    if found.ndim != 1 or len(found) < 1 or found[0] != 0 or found[-1] != candidates:
+        raise HopefearError(
+            f"starts must run from 0 to the number of candidates, {candidates}; "
+            f"they are {found.ravel()[:1].tolist()} .. {found.ravel()[-1:].tolist()}"
+        )
+    empty = np.flatnonzero(found[1:] <= found[:-1])
+    if len(empty):
+        raise HopefearError(
+            f"list {empty[0]} has no candidates, and nothing can be chosen from it; leave it out"
+        )
+    return found
+
+
+def ratio(part: ArrayLike, whole: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
+    """``part / whole``, and ``empty`` where there is nothing to divide by."""
+    a, b = np.asarray(part, np.float64), np.asarray(whole, np.float64)
+    return np.divide(a, b, out=np.full(b.shape, empty), where=b != 0)
+
+
+def columns_of(counts: ArrayLike, metric: ListMetric) -> NDArray[Any]:
+    """Counts with their columns first, if they have those of ``metric``."""
+    found = np.asarray(counts)
+    wanted = metric.columns
+    if found.ndim < 1 or found.shape[-1] != len(wanted):
+        raise HopefearError(
+            f"{metric.name} has {len(wanted)} counts a row ({', '.join(wanted)}), but these have "
+            f"the shape {found.shape}; count with the same metric and parameters"
+        )
+    return np.moveaxis(found, -1, 0)
+
+
+def _listed(parameters: dict[str, Any]) -> str:
+    shown = ",".join(f"{name}={value}" for name, value in parameters.items() if value is not None)
+    return f"({shown})" if shown else ""
