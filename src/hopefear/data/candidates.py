@@ -1,4 +1,4 @@
-"""Lists of candidates as files give them: texts, scores, references; no numbers for features yet."""
+"""Lists of candidates as files give them: texts, scores, references; features not numbered yet."""
 
 from __future__ import annotations
 

@@ -1,0 +1,91 @@
+"""Candidates that say the same: which of them to keep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from hopefear.data.candidates import CandidateLists, NamedValues
+from hopefear.errors import HopefearError
+from hopefear.features.checks import frozen
+from hopefear.trees.take import take_trees
+
+POLICIES = ("none", "first", "best")
+
+
+def deduplicated(lists: CandidateLists, policy: str = "first") -> CandidateLists:
+    """The lists with one candidate for each text.
+
+    Parameters
+    ----------
+    lists : CandidateLists
+        Candidates without text are all kept.
+    policy : {"none", "first", "best"}
+        Keep all; the first of equal texts; or the one of highest score, the first among those,
+        which is the best derivation h of an output y: ``max_h score(x, y, h)``. Those kept stay in
+        their order.
+
+    Examples
+    --------
+    >>> lists = CandidateLists(
+    ...     ["a"], np.array([0, 3]), ["hope", "fear", "hope"], np.array([1.0, 3.0, 2.0])
+    ... )
+    >>> deduplicated(lists).scores.tolist(), deduplicated(lists, "best").scores.tolist()
+    ([1.0, 3.0], [3.0, 2.0])
+    """
+    check_policy(policy)
+    if policy == "none":
+        return lists
+    keep = np.ones(lists.n_candidates, bool)
+    starts = lists.starts.tolist()
+    for begin, end in pairwise(starts):
+        texts = lists.texts[begin:end]
+        if len(set(texts)) < len(texts):
+            _mark(keep[begin:end], texts, lists.scores[begin:end], policy == "best")
+    return lists if keep.all() else kept(lists, keep)
+
+
+def kept(lists: CandidateLists, keep: np.ndarray) -> CandidateLists:
+    """The lists with the candidates that a mask marks."""
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])
+    texts = [text for text, wanted in zip(lists.texts, keep.tolist(), strict=True) if wanted]
+    return replace(
+        lists,
+        starts=frozen(before[lists.starts]),
+        texts=texts,
+        scores=frozen(lists.scores[keep]),
+        costs=None if lists.costs is None else frozen(lists.costs[keep]),
+        counts=None if lists.counts is None else frozen(lists.counts[keep]),
+        named=None if lists.named is None else _kept_values(lists.named, keep),
+        trees=None if lists.trees is None else take_trees(lists.trees, keep),
+    )
+
+
+def check_policy(policy: str) -> None:
+    """HopefearError unless the word is known."""
+    if policy not in POLICIES:
+        raise HopefearError(f"dedup must be one of {', '.join(POLICIES)}, not {policy!r}")
+
+
+def _mark(keep: np.ndarray, texts, scores: np.ndarray, best: bool) -> None:
+    chosen: dict[str, int] = {}
+    for c, text in enumerate(texts):
+        if not text:
+            continue
+        other = chosen.setdefault(text, c)
+        if other != c:
+            worse = other if best and scores[c] > scores[other] else c
+            keep[worse] = False
+            chosen[text] = other if worse == c else c
+
+
+def _kept_values(named: NamedValues, keep: np.ndarray) -> NamedValues:
+    sizes = np.diff(named.indptr)
+    indptr = np.zeros(int(np.count_nonzero(keep)) + 1, np.int64)
+    np.cumsum(sizes[keep], out=indptr[1:])
+    entries = np.repeat(keep, sizes)
+    return NamedValues(
+        named.names, frozen(indptr), frozen(named.ids[entries]), frozen(named.values[entries])
+    )

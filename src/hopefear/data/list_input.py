@@ -1,0 +1,123 @@
+"""A file of lists while it is read: its lines, the ids seen, and what becomes of bad lists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hopefear.data.files import MAX_LINE_BYTES, open_bytes
+from hopefear.data.report import ReadReport
+from hopefear.data.svmlight_blocks import check_on_error
+from hopefear.errors import InputError
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class RawList:
+    """One list as a file has it, checked on its own; everything optional may be None."""
+
+    id: str
+    line: int
+    texts: list[str]
+    scores: Sequence[float]
+    costs: Sequence[float] | None = None
+    weight: float | None = None
+    references: list[str] | None = None
+    features: list[dict[str, Any]] | None = None
+    tokens: list[str] | None = None
+    counts: Any = None  # int64[candidates, 3]
+    lines: list[int] | None = None  # of the candidates
+    spoken: bool = True  # every candidate has a text, be it empty
+
+    def place(self, candidate: int | None = None) -> int:
+        """Line of a candidate, from 0, or of the list."""
+        return self.line if candidate is None or self.lines is None else self.lines[candidate]
+
+    def where(self, candidate: int | None = None) -> str:
+        """The list or one of its candidates in the words of a message."""
+        return where(self.id, candidate)
+
+
+def where(name: str | None, candidate: int | None = None) -> str:
+    """``candidate 2 of list 'x'``; candidates are counted from 0 here and from 1 there."""
+    shown = "this list" if name is None else f"list {name[:60]!r}"
+    return shown if candidate is None else f"candidate {candidate + 1} of {shown}"
+
+
+class ListInput:
+    """Lines of a file of lists, and what was wrong with them.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed UTF-8 file; ``-`` is standard input.
+    on_error : {"raise", "skip"}
+        Stop at the first bad list, or leave bad lists out and count them.
+    report : ReadReport
+        Where lists are counted.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        on_error: str = "raise",
+        report: ReadReport | None = None,
+    ) -> None:
+        check_on_error(on_error)
+        self.path, self.name = path, os.fspath(path)
+        self.skip = on_error == "skip"
+        self.report = ReadReport() if report is None else report
+        self._seen: set[str] = set()
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """``(number, line)`` of every line, from 1, without its newline; a mark is dropped."""
+        with open_bytes(self.path) as stream:
+            number = 0
+            while line := stream.readline(MAX_LINE_BYTES):
+                number += 1
+                if number == 1:
+                    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                        raise InputError(
+                            self.name, 1, "UTF-8 text", "UTF-16 text; convert it first"
+                        )
+                    line = line.removeprefix(BOM)
+                if len(line) == MAX_LINE_BYTES:
+                    limit = f"lines of fewer than {MAX_LINE_BYTES:,} bytes"
+                    raise InputError(self.name, number, limit, "more")
+                yield number, line.rstrip(b"\r\n")
+
+    def text(self, number: int, line: bytes) -> str:
+        """A line as text, or InputError."""
+        try:
+            return line.decode()
+        except UnicodeDecodeError:
+            shown = line[:60].decode("utf-8", "backslashreplace")
+            raise self.error(number, "UTF-8 text", shown) from None
+
+    def error(self, line: int, expected: str, found: str | None = None) -> InputError:
+        return InputError(self.name, line, expected, found)
+
+    def refuse(self, error: InputError) -> None:
+        """Raise, or count the list as left out."""
+        if not self.skip:
+            raise error
+        self.report.skip(str(error))
+
+    def enter(self, name: str, line: int) -> None:
+        """Note an id; InputError where it was seen before, near or far."""
+        if name in self._seen:
+            raise self.error(
+                line,
+                "every id once, with all candidates of a list together",
+                f"{name[:40]} again",
+            )
+        self._seen.add(name)
+
+    def emptiness(self) -> InputError:
+        """What to say of a file that gave no list."""
+        skipped = self.report.skipped
+        what = f"{skipped} bad lists, all skipped" if skipped else "an empty file"
+        return self.error(0, "at least one list", what)
