@@ -40,6 +40,10 @@ class HopeFear(NamedTuple):
     toward: int = HOPE
     away: int = FEAR
 
+    def fault(self):
+        known = self.toward in (HOPE, ORACLE) and self.away in (FEAR, PREDICTION, WORST)
+        return "" if known else "toward is hope or oracle, away is fear, prediction or worst"
+
     def needs(self):
         return ("cost", "worst") if self.away == WORST else ("cost",)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,14 @@ class Risk(NamedTuple):
 
     def needs(self):
         return ("risk",)
+
+    def value(self, z):
+        """Of two outputs, the rival costing 1."""
+        return 0.5 - 0.5 * math.tanh(0.5 * self.sharp * z)
+
+    def slope(self, z):
+        rival = self.value(z)
+        return self.sharp * rival * (1.0 - rival)
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])

@@ -95,9 +95,9 @@ class NBest(NamedTuple):
 
     def violation(self, x, theta, y):
         self.argmax(x, theta, y)
-        if self.right(x, y):
-            return 1.0
-        return theta.points[y[1]] - theta.points[y[0]]
+        ahead = self.lead(x, theta, y)
+        # Gold that wins is 0 ahead of itself, unless scores are not finite: that must show.
+        return ahead + 1.0 if self.right(x, y) else ahead
 
     def margin(self, x, theta, y):
         points, best = theta.points, -1
@@ -142,7 +142,7 @@ class NBest(NamedTuple):
         count = pick(self, x, theta, n)
         if ratio > 0.0:
             lowest = theta.points[theta.picks[0, 0]] - math.log(ratio)
-            while theta.points[theta.picks[count - 1, 0]] < lowest:
+            while count > 1 and theta.points[theta.picks[count - 1, 0]] < lowest:
                 count -= 1
         return count
 
@@ -178,7 +178,8 @@ class NBest(NamedTuple):
         top = theta.points[highest(theta.points, size(x))]
         if sure == np.finfo(np.float64).tiny:
             return math.log(total) + top - theta.points[best]
-        return max(0.0, math.log(total / sure))
+        value = math.log(total) - math.log(sure)  # the quotient of the two may be infinite
+        return 0.0 if value < 0.0 else value  # what is not a number stays that
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         total, best = shares(x, theta, sharp), gold(self, x, theta)
