@@ -1,0 +1,7 @@
+"""Features of constituent trees after Charniak and Johnson (2005), as keys."""
+
+from hopefear.features.trees.extract import tree_keys, tree_names
+from hopefear.features.trees.families import FAMILIES, TreeFamilies, families
+from hopefear.features.trees.kinds import KINDS
+
+__all__ = ["FAMILIES", "KINDS", "TreeFamilies", "families", "tree_keys", "tree_names"]
