@@ -37,7 +37,8 @@ def bracket_lists(
     lines : iterable of (int, bytes)
         Its lines and their numbers.
     gold : ListInput, optional
-        One gold tree to a line, in the order of the lists; blank lines do not count.
+        One gold tree to a line, in the order of the lists; blank lines do not count. Where a list
+        has no readable first line, the order is lost, which is never skipped.
     """
     reader = _Reader(source, iter(lines))
     golds = iter(()) if gold is None else _golds(gold)
@@ -47,6 +48,8 @@ def bracket_lists(
             raw = reader.read(header)
             source.enter(raw.id, raw.line)
         except InputError as error:
+            if gold is not None and HEADER.match(header[1]) is None:
+                raise  # nobody knows how many gold trees to leave out with it
             source.refuse(error)
             reader.skip_list()
             continue
@@ -88,6 +91,7 @@ class _Reader:
             number, tree = self._line(name, c, size)
             texts.append(self.source.text(number, tree).strip())
             places.append(number)
+        self.last = None  # nothing of this list is left to skip
         return RawList(name, first, texts, scores, lines=places)
 
     def _line(self, name: str, c: int, size: int) -> Line:
