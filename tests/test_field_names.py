@@ -14,6 +14,7 @@ OUTSIDE = {
     "Output.score",
     "RawRows.line",
     "Reading.reading",
+    "Scanned.places",
     "Tagging.reading",
     "Temperature.value",
     "TextRows.line",

@@ -10,7 +10,6 @@ from numba.extending import register_jitable
 from hopefear.component import kernel
 from hopefear.features.lists.keyed import Keyed
 
-
 # Counts have few different values; real numbers have many, and none of them is common.
 _KINDS = 16
 
@@ -90,9 +89,9 @@ def relative(starts: np.ndarray, keyed: Keyed) -> Relative:
 class _Found(NamedTuple):
     """Differences of one list, by key."""
 
-    candidate: np.ndarray  # int32
-    column: np.ndarray  # int32
-    value: np.ndarray  # float32
+    owners: np.ndarray  # int32: candidates
+    columns: np.ndarray  # int32
+    amounts: np.ndarray  # float32
 
 
 @kernel
@@ -110,9 +109,9 @@ def _relative(starts, indptr, keys, values, scratch, found, out):
             for c in range(count):
                 value = np.float32(scratch.dense[c] - common)
                 if value != 0.0:
-                    found.candidate[used] = c
-                    found.column[used] = kept
-                    found.value[used] = value
+                    found.owners[used] = c
+                    found.columns[used] = kept
+                    found.amounts[used] = value
                     used += 1
             if used > before:
                 out.keys[scope + kept] = scratch.keys[k]
@@ -197,13 +196,13 @@ def by_candidate(found, used, start, count, out):
     base = indptr[start]
     indptr[start + 1 : start + count + 1] = 0
     for q in range(used):
-        indptr[start + found.candidate[q] + 1] += 1
+        indptr[start + found.owners[q] + 1] += 1
     for c in range(start, start + count):
         indptr[c + 1] += indptr[c]
     for q in range(used):  # the start of a candidate serves as its pen
-        c = start + found.candidate[q]
-        out.columns[indptr[c]] = found.column[q]
-        out.values[indptr[c]] = found.value[q]
+        c = start + found.owners[q]
+        out.columns[indptr[c]] = found.columns[q]
+        out.values[indptr[c]] = found.amounts[q]
         indptr[c] += 1
     for c in range(start + count, start, -1):
         indptr[c] = indptr[c - 1]
