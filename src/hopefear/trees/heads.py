@@ -96,9 +96,8 @@ def head_rules(symbols: Sequence[str]) -> HeadRules:
     Examples
     --------
     >>> rules = head_rules(["PP", "IN", "NP"])
-    >>> pp, children = rules.row[0], rules.column[1:]
-    >>> rules.rank[SYNTACTIC, pp, children].argmin(), rules.rank[SEMANTIC, pp, children].argmin()
-    (0, 1)
+    >>> rules.rank[:, rules.row[0], rules.column[1:]].argmin(axis=1).tolist()
+    [0, 1]
     """
     tables = (SYNTACTIC_RULES, SEMANTIC_RULES)
     rows = sorted(SYNTACTIC_RULES)

@@ -94,6 +94,14 @@ def tree_keys(trees: Trees, families: TreeFamilies) -> Keyed:
         Candidates, in their order.
     families : TreeFamilies
         Which features to take.
+
+    Examples
+    --------
+    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.features.trees import families
+    >>> trees = parse_trees(["(NP (DT the) (NN dog))", "(NP (NN dog))"])
+    >>> tree_keys(trees, families("Word.2")).indptr.tolist()
+    [0, 2, 3]
     """
     return _Extractor(trees, families).keys(0, len(trees))
 
@@ -107,6 +115,14 @@ def tree_names(trees: Trees, families: TreeFamilies, wanted: np.ndarray) -> dict
         As in `tree_keys`; trees are read until every name is known.
     wanted : uint64 array
         Keys, ascending.
+
+    Examples
+    --------
+    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.features.trees import families
+    >>> trees, chosen = parse_trees(["(NP (DT the) (NN dog))"]), families("Rule.plain")
+    >>> list(tree_names(trees, chosen, tree_keys(trees, chosen).keys).values())
+    ['Rule.plain|NP -> DT NN']
     """
     extractor = _Extractor(trees, families)
     names: dict[int, str] = {}
