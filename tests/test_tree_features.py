@@ -46,7 +46,7 @@ BY_HAND = {
         "S -> NP VP . ^ S1; NP -> PRP ^ S; VP -> VBZ PP ^ S; PP -> IN NP ^ VP; NP -> NNP ^ PP"
     ),
     "Rule.up2": (
-        "S -> NP VP . ^ S1 #; NP -> PRP ^ S S1; VP -> VBZ PP ^ S S1; PP -> IN NP ^ VP S; "
+        "S -> NP VP . ^ S1 []; NP -> PRP ^ S S1; VP -> VBZ PP ^ S S1; PP -> IN NP ^ VP S; "
         "NP -> NNP ^ PP VP"
     ),
     "Rule.tag": (
@@ -60,25 +60,25 @@ BY_HAND = {
     "Rule.content": "PP -> IN NP * rome",
     "Rule.function": "NP -> PRP it; PP -> IN in NP",
     "NGram.2": (
-        "S # NP <; S NP VP *; S VP * .; S . # >; VP # VBZ *; VP VBZ * PP; VP PP # >; "
-        "PP # IN *; PP IN * NP; PP NP # >"
+        "S [] NP <; S NP VP *; S VP * .; S . [] >; VP [] VBZ *; VP VBZ * PP; VP PP [] >; "
+        "PP [] IN *; PP IN * NP; PP NP [] >"
     ),
     "NGram.2up": (
-        "S # NP < ^ S1; S NP VP * ^ S1; S VP * . ^ S1; S . # > ^ S1; VP # VBZ * ^ S; "
-        "VP VBZ * PP ^ S; VP PP # > ^ S; PP # IN * ^ VP; PP IN * NP ^ VP; PP NP # > ^ VP"
+        "S [] NP < ^ S1; S NP VP * ^ S1; S VP * . ^ S1; S . [] > ^ S1; VP [] VBZ * ^ S; "
+        "VP VBZ * PP ^ S; VP PP [] > ^ S; PP [] IN * ^ VP; PP IN * NP ^ VP; PP NP [] > ^ VP"
     ),
     "NGram.2tag": (
-        "S # NP < VBZ; S NP VP * VBZ; S VP * . VBZ; S . # > VBZ; VP # VBZ * VBZ; VP VBZ * PP VBZ; "
-        "VP PP # > VBZ; PP # IN * IN; PP IN * NP IN; PP NP # > IN"
+        "S [] NP < VBZ; S NP VP * VBZ; S VP * . VBZ; S . [] > VBZ; VP [] VBZ * VBZ; VP VBZ * PP VBZ; "
+        "VP PP [] > VBZ; PP [] IN * IN; PP IN * NP IN; PP NP [] > IN"
     ),
     "NGram.2word": (
-        "S # NP < is; S NP VP * is; S VP * . is; S . # > is; VP # VBZ * is; VP VBZ * PP is; "
-        "VP PP # > is; PP # IN * in; PP IN * NP in; PP NP # > in"
+        "S [] NP < is; S NP VP * is; S VP * . is; S . [] > is; VP [] VBZ * is; VP VBZ * PP is; "
+        "VP PP [] > is; PP [] IN * in; PP IN * NP in; PP NP [] > in"
     ),
-    "NGram.2function": "PP # IN * in; PP IN * in NP",
-    "NGram.3": "S # NP VP *; S NP VP * .; S VP * . #",
-    "NGram.3up": "S # NP VP * ^ S1; S NP VP * . ^ S1; S VP * . # ^ S1",
-    "NGram.3tag": "S # NP VP * VBZ; S NP VP * . VBZ; S VP * . # VBZ",
+    "NGram.2function": "PP [] IN * in; PP IN * in NP",
+    "NGram.3": "S [] NP VP *; S NP VP * .; S VP * . []",
+    "NGram.3up": "S [] NP VP * ^ S1; S NP VP * . ^ S1; S VP * . [] ^ S1",
+    "NGram.3tag": "S [] NP VP * VBZ; S NP VP * . VBZ; S VP * . [] VBZ",
     "NGramTree.2": (
         "S NP PRP ) ) VP VBZ; VP VBZ ) PP IN; PP IN ) NP NNP; S VP PP NP NNP ) ) ) ) ."
     ),
@@ -99,13 +99,13 @@ BY_HAND = {
     "Heads.wt": "is < PRP; is > IN; in > NNP",
     "Heads.ww": "is < it; is > in; in > rome",
     "Heads.label": "S VP NP VBZ < PRP; VP VBZ PP VBZ > IN; PP IN NP IN > NNP",
-    "Heads.ttt": "# > VBZ < PRP; # > VBZ > IN; VBZ > IN > NNP",
-    "Heads.ttw": "# > VBZ < it; # > VBZ > in; VBZ > IN > rome",
+    "Heads.ttt": "[] > VBZ < PRP; [] > VBZ > IN; VBZ > IN > NNP",
+    "Heads.ttw": "[] > VBZ < it; [] > VBZ > in; VBZ > IN > rome",
     "Heads.semantic.tt": "VBZ < PRP; VBZ > NNP; NNP < IN",
     "Heads.semantic.tw": "VBZ < it; VBZ > rome; NNP < in",
     "Heads.semantic.wt": "is < PRP; is > NNP; rome < IN",
     "Heads.semantic.ww": "is < it; is > rome; rome < in",
-    "Heads.semantic.ttt": "# > VBZ < PRP; # > VBZ > NNP; VBZ > NNP < IN",
+    "Heads.semantic.ttt": "[] > VBZ < PRP; [] > VBZ > NNP; VBZ > NNP < IN",
     "HeadTree.plain": ("PRP ^ NP _; VBZ ^ VP _ PP ^ S NP _ . ^ S1 _; IN ^ PP _ NP; NNP ^ NP _"),
     "HeadTree.word": (
         "it PRP ^ NP _; is VBZ ^ VP _ PP ^ S NP _ . ^ S1 _; in IN ^ PP _ NP; rome NNP ^ NP _"
@@ -115,38 +115,40 @@ BY_HAND = {
     "LexFunHeads.tags": "PP IN NNP",
     "LexFunHeads.function": "PP in NNP",
     "LexFunHeads.words": "PP in rome",
-    "WProj.tag": "PRP NP ^ S; VBZ VP S S1 ^ #; IN PP ^ VP; NNP NP ^ PP; . ^ S",
-    "WProj.word": "it NP ^ S; is VP S S1 ^ #; in PP ^ VP; rome NP ^ PP; . ^ S",
+    "WProj.tag": "PRP NP ^ S; VBZ VP S S1 ^ []; IN PP ^ VP; NNP NP ^ PP; . ^ S",
+    "WProj.word": "it NP ^ S; is VP S S1 ^ []; in PP ^ VP; rome NP ^ PP; . ^ S",
     "Word.1": "it PRP; is VBZ; in IN; rome NNP; . .",
     "Word.2": "it PRP NP; is VBZ VP; in IN PP; rome NNP NP; . . S",
     "Word.3": "it PRP NP S; is VBZ VP S; in IN PP VP; rome NNP NP PP; . . S S1",
     "RightBranch": "yes; yes; yes; yes; yes; no",
     "Heavy": "S 5 yes no; NP 1 no no; VP 3 yes yes; PP 2 yes yes; NP 1 yes yes",
-    "Neighbours.1": "S 5 # #; NP 1 # VBZ; VP 3 PRP .; PP 2 VBZ .; NP 1 IN .",
-    "Neighbours.2": "S 5 # # #; NP 1 # # VBZ; VP 3 # PRP .; PP 2 PRP VBZ .; NP 1 VBZ IN .",
+    "Neighbours.1": "S 5 [] []; NP 1 [] VBZ; VP 3 PRP .; PP 2 VBZ .; NP 1 IN .",
+    "Neighbours.2": "S 5 [] [] []; NP 1 [] [] VBZ; VP 3 [] PRP .; PP 2 PRP VBZ .; NP 1 VBZ IN .",
     "CoPar.depth": "",
     "CoPar.label": "",
     "CoLenPar.plain": "",
     "CoLenPar.label": "",
-    "Edges.left": "S # PRP; NP # PRP; VP PRP VBZ; PP VBZ IN; NP IN NNP",
-    "Edges.right": "S . #; NP PRP VBZ; VP NNP .; PP NNP .; NP NNP .",
+    "Edges.left": "S [] PRP; NP [] PRP; VP PRP VBZ; PP VBZ IN; NP IN NNP",
+    "Edges.right": "S . []; NP PRP VBZ; VP NNP .; PP NNP .; NP NNP .",
     "Edges.inner": "S PRP .; NP PRP PRP; VP VBZ NNP; PP IN NNP; NP NNP NNP",
-    "Edges.outer": "S # #; NP # VBZ; VP PRP .; PP VBZ .; NP IN .",
+    "Edges.outer": "S [] []; NP [] VBZ; VP PRP .; PP VBZ .; NP IN .",
     "Edges.around": (
-        "S # PRP . #; NP # PRP PRP VBZ; VP PRP VBZ NNP .; PP VBZ IN NNP .; NP IN NNP NNP ."
+        "S [] PRP . []; NP [] PRP PRP VBZ; VP PRP VBZ NNP .; PP VBZ IN NNP .; NP IN NNP NNP ."
     ),
-    "Edges.left.length": "S 5 # PRP; NP 1 # PRP; VP 3 PRP VBZ; PP 2 VBZ IN; NP 1 IN NNP",
-    "Edges.right.length": "S 5 . #; NP 1 PRP VBZ; VP 3 NNP .; PP 2 NNP .; NP 1 NNP .",
+    "Edges.left.length": "S 5 [] PRP; NP 1 [] PRP; VP 3 PRP VBZ; PP 2 VBZ IN; NP 1 IN NNP",
+    "Edges.right.length": "S 5 . []; NP 1 PRP VBZ; VP 3 NNP .; PP 2 NNP .; NP 1 NNP .",
     "Edges.left2": (
-        "S # # PRP VBZ; NP # # PRP VBZ; VP # PRP VBZ IN; PP PRP VBZ IN NNP; NP VBZ IN NNP ."
+        "S [] [] PRP VBZ; NP [] [] PRP VBZ; VP [] PRP VBZ IN; PP PRP VBZ IN NNP; NP VBZ IN NNP ."
     ),
-    "Edges.right2": ("S NNP . # #; NP # PRP VBZ IN; VP IN NNP . #; PP IN NNP . #; NP IN NNP . #"),
+    "Edges.right2": (
+        "S NNP . [] []; NP [] PRP VBZ IN; VP IN NNP . []; PP IN NNP . []; NP IN NNP . []"
+    ),
     "WordEdges.first": "S 5 it; NP 1 it; VP 3 is; PP 2 in; NP 1 rome",
     "WordEdges.last": "S 5 .; NP 1 it; VP 3 rome; PP 2 rome; NP 1 rome",
-    "WordEdges.before": "S 5 #; NP 1 #; VP 3 it; PP 2 is; NP 1 in",
-    "WordEdges.after": "S 5 #; NP 1 is; VP 3 .; PP 2 .; NP 1 .",
-    "WordEdges.left": "S # it; NP # it; VP it is; PP is in; NP in rome",
-    "WordEdges.right": "S . #; NP it is; VP rome .; PP rome .; NP rome .",
+    "WordEdges.before": "S 5 []; NP 1 []; VP 3 it; PP 2 is; NP 1 in",
+    "WordEdges.after": "S 5 []; NP 1 is; VP 3 .; PP 2 .; NP 1 .",
+    "WordEdges.left": "S [] it; NP [] it; VP it is; PP is in; NP in rome",
+    "WordEdges.right": "S . []; NP it is; VP rome .; PP rome .; NP rome .",
     "Distance.tt": "VBZ < PRP 1; VBZ > IN 1; IN > NNP 1",
     "Distance.tw": "VBZ < it 1; VBZ > in 1; IN > rome 1",
     "Distance.wt": "is < PRP 1; is > IN 1; in > NNP 1",
@@ -325,11 +327,11 @@ def test_headers():
 def test_marks_are_no_words():
     """A word that looks like a mark has another key."""
     assert len(set(SPECIALS)) == len(SPECIALS)
-    trees = parse_trees(["(S (NP (NN #)) (VP (VB a)))", "(S (NP (NN b)) (VP (VB a)))"])
+    trees = parse_trees(["(S (NP (NN [])) (VP (VB a)))", "(S (NP (NN b)) (VP (VB a)))"])
     assert isinstance(trees, Trees)
     chosen = families("WordEdges.before")
     keyed = tree_keys(trees, chosen)
     before = keyed.keys.reshape(2, 2)
     assert before[0, 0] == before[1, 0] != before[0, 1]
     names = tree_names(trees, chosen, np.sort(keyed.keys))
-    assert names[int(before[0, 0])] == "WordEdges.before|NP 1 #"
+    assert names[int(before[0, 0])] == "WordEdges.before|NP 1 []"

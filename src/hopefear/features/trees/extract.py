@@ -1,4 +1,4 @@
-"""Keys of the features of trees, and the names behind keys.
+"""Keys of the features of trees.
 
 Families spell the features of one tree on a tape; a key is the hash of what stands there, mixed
 from hashes of strings. So keys mean the same for every file, however its symbols are numbered.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.component import inlined, kernel
 from hopefear.features.checks import frozen
 from hopefear.features.lists.keyed import Keyed
 from hopefear.features.ngram_tables import mix
@@ -26,11 +26,10 @@ from hopefear.trees.rows import TreeRows, Trees
 
 _FEATURES = 1 << 12  # of one tree, to begin with
 _A_NODE = 32  # features, to begin with
-_NAMING = 1 << 11  # trees whose keys are held while names are looked for
 TREE, DONE = 0, 1  # positions in the state of `write_keys`
 
 
-class _Extractor:
+class Extractor:
     """Everything that the trees of one file share."""
 
     def __init__(self, trees: Trees, families: TreeFamilies) -> None:
@@ -63,24 +62,19 @@ class _Extractor:
                 keys,
                 values,
             ):
-                if self.tape.used[FULL]:
-                    self.tape = new_tape(self.on, 2 * len(self.tape.amounts))
-                else:
+                if not self.lengthened():
                     more = len(keys) // 2 + len(self.tape.amounts)
                     keys = np.concatenate([keys, np.empty(more, np.uint64)])
                     values = np.concatenate([values, np.empty(more, np.float32)])
         used = int(state[DONE])
         return Keyed(indptr, keys[:used], values[:used])
 
-    def names(self, tree: int, features: list[int]) -> list[str]:
-        """How features of a tree read, given by their place among them."""
-        spell(self.rows, tree, self.facts, self.scratch, self.tape)
-        symbols, ends = self.tape.symbols.tolist(), self.tape.ends
-        told = []
-        for f in features:
-            kind, *rest = (self.strings[s] for s in symbols[ends[f] : ends[f + 1]])
-            told.append(f"{kind}|{' '.join(rest)}")
-        return told
+    def lengthened(self) -> bool:
+        """Whether the tape was too short; then it is longer now."""
+        full = bool(self.tape.used[FULL])
+        if full:
+            self.tape = new_tape(self.on, 2 * len(self.tape.amounts))
+        return full
 
 
 def tree_keys(trees: Trees, families: TreeFamilies) -> Keyed:
@@ -103,47 +97,7 @@ def tree_keys(trees: Trees, families: TreeFamilies) -> Keyed:
     >>> tree_keys(trees, families("Word.2")).indptr.tolist()
     [0, 2, 3]
     """
-    return _Extractor(trees, families).keys(0, len(trees))
-
-
-def tree_names(trees: Trees, families: TreeFamilies, wanted: np.ndarray) -> dict[int, str]:
-    """Names such as ``Rule.up|NP -> DT NN ^ VP`` of the keys that occur in these trees.
-
-    Parameters
-    ----------
-    trees, families
-        As in `tree_keys`; trees are read until every name is known.
-    wanted : uint64 array
-        Keys, ascending.
-
-    Examples
-    --------
-    >>> from hopefear.data.trees import parse_trees
-    >>> from hopefear.features.trees import families
-    >>> trees, chosen = parse_trees(["(NP (DT the) (NN dog))"]), families("Rule.plain")
-    >>> list(tree_names(trees, chosen, tree_keys(trees, chosen).keys).values())
-    ['Rule.plain|NP -> DT NN']
-    """
-    extractor = _Extractor(trees, families)
-    names: dict[int, str] = {}
-    left = np.asarray(wanted, np.uint64)
-    for first in range(0, len(trees), _NAMING):
-        if len(left) == 0:
-            break
-        last = min(first + _NAMING, len(trees))
-        keyed = extractor.keys(first, last)
-        place = np.minimum(np.searchsorted(left, keyed.keys), len(left) - 1)
-        hits = np.flatnonzero(left[place] == keyed.keys)[::-1]
-        met = np.full(len(left), -1)
-        met[place[hits]] = hits  # the first of each key is written last
-        entries = np.sort(met[met >= 0])
-        owners = np.searchsorted(keyed.indptr, entries, side="right") - 1
-        for tree in dict.fromkeys(owners.tolist()):
-            own = entries[owners == tree]
-            told = extractor.names(first + tree, (own - keyed.indptr[tree]).tolist())
-            names.update(zip(keyed.keys[own].tolist(), told, strict=True))
-        left = left[met < 0]
-    return names
+    return Extractor(trees, families).keys(0, len(trees))
 
 
 @kernel
@@ -166,6 +120,15 @@ def spell(rows, t, facts, scratch, tape):
     conjuncts(tree, tape, facts.heads.joins)
 
 
+@inlined
+def key_at(tape, hashes, f):
+    """Key of the feature f on the tape."""
+    h = hashes[tape.symbols[tape.ends[f]]]
+    for p in range(tape.ends[f] + 1, tape.ends[f + 1]):
+        h = mix(h, hashes[tape.symbols[p]])
+    return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty slot
+
+
 @kernel
 def write_keys(rows, first, last, facts, scratch, tape, state, indptr, keys, values):
     """Keys of the trees from ``state`` on, before last; False where tape or keys are too short.
@@ -180,10 +143,7 @@ def write_keys(rows, first, last, facts, scratch, tape, state, indptr, keys, val
         if tape.used[FULL] or done + count > len(keys):
             return False
         for f in range(count):
-            h = hashes[tape.symbols[tape.ends[f]]]
-            for p in range(tape.ends[f] + 1, tape.ends[f + 1]):
-                h = mix(h, hashes[tape.symbols[p]])
-            keys[done + f] = h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty slot
+            keys[done + f] = key_at(tape, hashes, f)
             values[done + f] = tape.amounts[f]
         state[TREE] = t + 1
         state[DONE] = done + count
