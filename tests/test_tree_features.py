@@ -68,8 +68,8 @@ BY_HAND = {
         "VP VBZ * PP ^ S; VP PP [] > ^ S; PP [] IN * ^ VP; PP IN * NP ^ VP; PP NP [] > ^ VP"
     ),
     "NGram.2tag": (
-        "S [] NP < VBZ; S NP VP * VBZ; S VP * . VBZ; S . [] > VBZ; VP [] VBZ * VBZ; VP VBZ * PP VBZ; "
-        "VP PP [] > VBZ; PP [] IN * IN; PP IN * NP IN; PP NP [] > IN"
+        "S [] NP < VBZ; S NP VP * VBZ; S VP * . VBZ; S . [] > VBZ; VP [] VBZ * VBZ; "
+        "VP VBZ * PP VBZ; VP PP [] > VBZ; PP [] IN * IN; PP IN * NP IN; PP NP [] > IN"
     ),
     "NGram.2word": (
         "S [] NP < is; S NP VP * is; S VP * . is; S . [] > is; VP [] VBZ * is; VP VBZ * PP is; "
