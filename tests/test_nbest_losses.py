@@ -176,6 +176,15 @@ def test_weighted_log_with_sharp_costs_is_the_log_loss():
         np.testing.assert_allclose(g, h, atol=1e-9)
 
 
+def test_an_oracle_that_is_not_the_cheapest_leaves_wanted_probabilities_finite():
+    rows = rows_of([np.eye(6)[:3]], [[90.0, 0.0, 0.5]], oracles=[0])
+    asked, w = Asked(WeightedLog(), rows), np.arange(6.0)
+    _, value, _, g = asked.answer(0, w)
+    Q, P = softmax(np.array([-900.0, 0.0, -5.0])), softmax(w[:3])
+    np.testing.assert_allclose(g[:3], Q - P, atol=1e-12)
+    assert value == pytest.approx(Q[1:] @ np.log(Q[1:] / P[1:]))
+
+
 def test_the_printed_direction_of_the_bayes_risk_has_a_slip_of_sign():
     """Below eq. 21: U(w, y) = loss(w) - sBleu(y). The gradient has -loss(w) - sBleu(y)."""
     rng = np.random.default_rng(6)

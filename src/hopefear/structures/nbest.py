@@ -194,9 +194,12 @@ class NBest(NamedTuple):
     def expect_good(self, x, theta, cost, sharp, coef, mu):
         total, best = shares(x, theta, 1.0), gold(self, x, theta)
         top = theta.points[highest(theta.points, size(x))]
-        goods = 0.0
+        least, goods = 0.0, 0.0
         for c in range(size(x)):
-            mu.parts[c] = math.exp(-sharp * price(x, cost, best, c))
+            mu.parts[c] = price(x, cost, best, c)
+            least = min(least, mu.parts[c])  # below 0 where the oracle is not the cheapest
+        for c in range(size(x)):
+            mu.parts[c] = math.exp(-sharp * (mu.parts[c] - least))
             goods += mu.parts[c]
         value = 0.0
         for c in range(size(x)):
