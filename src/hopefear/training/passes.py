@@ -61,7 +61,8 @@ class Passes:
         by_content: bool = False,
     ) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
-        values_per_row = max(1, dataset.rows.indices.size // max(1, len(dataset)))
+        stored = getattr(dataset.rows, "indices", dataset.rows.values)  # lists have no indices
+        values_per_row = max(1, stored.size // max(1, len(dataset)))
         self._streamed = dataset.mapping is not None
         self._rows = max(1, (_BLOCK if self._streamed else _PIECE) // values_per_row)
         self._unit = max(

@@ -1,0 +1,99 @@
+"""How good choices are while a reranker is trained: scores, when to stop, temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hopefear.data.lists import ListDataset
+from hopefear.errors import HopefearError
+from hopefear.metrics import best_temperature
+from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
+from hopefear.structures.nbest import NBest
+from hopefear.training.predictors import Predictor
+from hopefear.training.ranking import Ranker, in_lists, softmax
+from hopefear.training.stopping import Stopping
+
+
+def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
+    """The metric meant; it must be the one the data was judged by."""
+    made = metric_named(metric or data.metric) if not isinstance(metric, ListMetric) else metric
+    if made.name not in (data.metric, "cost"):
+        raise HopefearError(
+            f"{data.source} was judged by {data.metric}, not by {made.name}; make the dataset with "
+            f"metric={made.name!r}"
+        )
+    return made
+
+
+def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
+    """What the metric counts, for every candidate."""
+    if isinstance(metric, GivenCost):
+        return metric.counts_of(data.rows.costs)
+    if data.counts is None:
+        raise HopefearError(
+            f"{data.source}: its candidates have no counts of {metric.name}; make the dataset with "
+            f"metric={metric.name!r}"
+        )
+    return data.counts
+
+
+def scores(data: ListDataset, best: np.ndarray, metric: ListMetric) -> dict[str, float]:
+    """Scores of a choice: the metric's, and how often it is as cheap as the oracle, in percent."""
+    rows, first = data.rows, data.rows.starts[:-1]
+    found = dict(metric.scores(counts_of(data, metric)[first + best].sum(axis=0)))
+    right = rows.costs[first + best] == rows.costs[first + rows.oracles]
+    return {**found, "oracle_rate": 100.0 * float(right.mean()) if len(right) else 0.0}
+
+
+def score_names(metric: ListMetric, data: ListDataset) -> tuple[str, ...]:
+    """Names of the scores that a reranker gets."""
+    return tuple(scores(data, np.asarray(data.rows.oracles, np.int64), metric))
+
+
+def evaluator(
+    structure: NBest, data: ListDataset, metric: ListMetric
+) -> Callable[[Predictor], dict[str, float]]:
+    """Scores of a predictor on this data."""
+
+    def evaluate(predictor: Predictor) -> dict[str, float]:
+        return scores(data, Ranker(structure, predictor).best(data.rows), metric)
+
+    return evaluate
+
+
+@dataclass
+class _Falling(Stopping):
+    """Stopping on a score of which less is better."""
+
+    def see(self, epoch: int, scores: dict[str, float]) -> bool:
+        self.check(scores)
+        return super().see(epoch, {**scores, self.metric: -scores[self.metric]})
+
+
+def turned(stopping: Stopping, metric: ListMetric) -> Stopping:
+    """The same stopping, if need be for a score of which less is better."""
+    if metric.higher or stopping.metric == "oracle_rate":
+        return stopping
+    return _Falling(stopping.metric, stopping.patience)
+
+
+def fitted_temperature(ranker: Ranker, data: ListDataset) -> float:
+    """The temperature at which the cheapest candidates are most probable.
+
+    Fitted on held-out data where there is any; on training data probabilities come out too sure.
+    It stays at 1 where the data has no best one, as when all choices are right at any temperature.
+    """
+    rows, points = data.rows, ranker.scores(data.rows)
+    least = np.repeat(in_lists(np.minimum, rows.costs, rows.starts), np.diff(rows.starts))
+    cheap = rows.costs == least
+
+    def log_likelihood(temperature: float) -> float:
+        shares = np.where(cheap, softmax(points / temperature, rows.starts), 0.0)
+        sums = in_lists(np.add, shares, rows.starts)
+        return float(np.log(np.maximum(sums, np.finfo(float).tiny)).sum())
+
+    found = best_temperature(log_likelihood)
+    return 1.0 if found.at_bound else float(found.value)
