@@ -14,6 +14,8 @@ __all__ = [
     "HopefearError",
     "Learner",
     "Model",
+    "RerankModel",
+    "Reranker",
     "SequenceModel",
     "SparseDataset",
     "Tagger",
@@ -30,6 +32,8 @@ _HOMES = {
     "Learner": "hopefear.learner",
     "Model": "hopefear.model",
     "RECIPES": "hopefear.recipes",
+    "RerankModel": "hopefear.list_model",
+    "Reranker": "hopefear.reranker",
     "SequenceModel": "hopefear.sequence_model",
     "SparseDataset": "hopefear.data.sparse",
     "Tagger": "hopefear.tagger",
@@ -37,7 +41,7 @@ _HOMES = {
 }
 
 # The model of each task, by the name that its files have for it.
-_MODELS = {"classify": "Model", "tag": "SequenceModel"}
+_MODELS = {"classify": "Model", "tag": "SequenceModel", "rerank": "RerankModel"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

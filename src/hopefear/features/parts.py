@@ -12,6 +12,7 @@ from hopefear.features.attributes import AttributeFeatures
 from hopefear.features.hashed import HashedFeatures
 from hopefear.features.identity import IdentityFeatures
 from hopefear.features.interface import FeatureMap
+from hopefear.features.lists.list_features import ListFeatures
 from hopefear.features.ngrams import NGramFeatures
 from hopefear.features.table import TableFeatures
 from hopefear.features.templates import TemplateFeatures
@@ -21,6 +22,8 @@ KINDS: dict[str, type[FeatureMap]] = {
 }
 
 TOKEN_KINDS: dict[str, Any] = {cls.kind: cls for cls in (AttributeFeatures, TemplateFeatures)}
+
+LIST_KINDS: dict[str, Any] = {ListFeatures.kind: ListFeatures}
 
 
 def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureMap:
@@ -49,6 +52,13 @@ def token_features_from_parts(
 ) -> AttributeFeatures | TemplateFeatures:
     """As :func:`from_parts`, for maps of tokens."""
     return _kind(header, TOKEN_KINDS).from_parts(header, arrays)
+
+
+def list_features_from_parts(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> ListFeatures:
+    """As :func:`from_parts`, for maps of candidates."""
+    return _kind(header, LIST_KINDS).from_parts(header, arrays)
 
 
 def _kind(header: Any, kinds: Mapping[str, Any]) -> Any:

@@ -1,0 +1,150 @@
+"""What rerankers are given, in the form that training reads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from hopefear.data.candidates import CandidateLists
+from hopefear.data.list_files import read_lists
+from hopefear.data.lists import ListDataset
+from hopefear.errors import HopefearError
+from hopefear.estimators import ArgumentError
+from hopefear.learner import Learner
+from hopefear.list_model import RerankModel
+from hopefear.metrics.lists import ListMetric, metric_named
+from hopefear.recipes import Scale, recipe
+from hopefear.reranker.answers import judged_by, weighted
+from hopefear.reranker.reading import ListReader
+from hopefear.reranking import baseline_of, check, parameters
+from hopefear.structures.nbest import NBest
+from hopefear.training.checkpoints import InterruptedTrainingError
+from hopefear.training.fit import Event
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.ranking import check_offsets
+
+
+def blocks_of(
+    X: Any, y: Any = None, weights: Any = None, reader: ListReader | None = None
+) -> tuple[list[CandidateLists], ListReader]:
+    """Lists as readers give them, and how their candidates are written.
+
+    Parameters
+    ----------
+    X : list of lists of candidates, CandidateLists or several of them
+        The lists.
+    y, weights
+        Costs or references, and a weight, of each list; not for several blocks, which hold theirs.
+    reader : ListReader, optional
+        How candidates are written, if known.
+
+    Examples
+    --------
+    >>> blocks, reader = blocks_of([[{"a": 1}, {"b": 1}]])
+    >>> blocks[0].n_candidates
+    2
+    """
+    if isinstance(X, CandidateLists):
+        return [weighted(judged_by(X, y), weights)], reader or ListReader()
+    if isinstance(X, list | tuple) and X and all(isinstance(one, CandidateLists) for one in X):
+        if y is not None or weights is not None:
+            raise HopefearError(
+                "X holds blocks as files give them, with their own costs and weights; leave out y "
+                "and sample_weight"
+            )
+        return list(X), reader or ListReader()
+    if not isinstance(X, list | tuple | np.ndarray):
+        X = list(X) if hasattr(X, "__iter__") and not isinstance(X, str | bytes | dict) else X
+    reader = reader or ListReader.of(X)
+    return [reader.read(X, y, weights)], reader
+
+
+def blocks_in(
+    path: str | os.PathLike[str], metric: ListMetric | None, **reading: Any
+) -> Iterator[CandidateLists]:
+    """Lists of a file; texts are judged by the metric where it is one of texts."""
+    of_texts = metric is not None and metric.name not in ("cost", "parseval")
+    return read_lists(path, metric=metric if of_texts else None, **reading)
+
+
+def metric_meant(metric: str | ListMetric | None) -> ListMetric | None:
+    """The metric by its name; None where the lists are judged already."""
+    if metric is None or metric == "auto":
+        return None
+    return metric_named(metric) if isinstance(metric, str) else metric
+
+
+def begun(
+    data: ListDataset, learner: str, params: dict[str, Any], tied: bool, metric: ListMetric
+) -> tuple[RerankModel, OnlineTrainer]:
+    """A model that knows nothing yet, and what will teach it."""
+    check(data)
+    made = recipe(learner, "rerank").build(Scale(n=len(data)), **params)
+    if not isinstance(made, Learner):
+        raise HopefearError(
+            f"{learner} learns from all data at once, so it has no partial_fit; use fit, or an "
+            "online learner such as 'perceptron'"
+        )
+    check_offsets(made.readout, data.rows)
+    trainer = OnlineTrainer(NBest(data.features.size, tied), made)
+    about = {
+        "learner": learner,
+        "on": made.on,
+        "parameters": parameters(made),
+        "data": {"source": "stream", "features": data.features.size},
+    }
+    model = RerankModel(
+        trainer.predictor(),
+        data.features,
+        baseline_of(data),
+        metric=metric,
+        signature=made.signature(),
+        about=about,
+    )
+    return model, trainer
+
+
+def held_out(n: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """``(rest, held out)``: numbers of lists, drawn at random.
+
+    >>> [part.tolist() for part in held_out(5, 0.4, seed=1)]
+    [[1, 2, 3], [0, 4]]
+    """
+    if not 0.0 < fraction < 1.0:
+        raise HopefearError(f"validation_fraction must be between 0 and 1, not {fraction}")
+    size = round(n * fraction)
+    if not 0 < size < n:
+        raise HopefearError(
+            f"validation_fraction={fraction} of {n} lists leaves none on one side; give X_val, or "
+            "another fraction"
+        )
+    order = np.random.default_rng(seed).permutation(n)
+    return np.sort(order[size:]), np.sort(order[:size])
+
+
+def say(event: Event) -> None:
+    """A line on the standard error stream for every pass."""
+    if "pass_mistakes" in event:
+        said = {key: event[key] for key in ("epoch", "loss", "pass_mistakes", "nnz")}
+        said |= {f"dev {key}": value for key, value in event.get("dev", {}).items()}
+        print(*(f"{key} {value:.6g}" for key, value in said.items()), sep=", ", file=sys.stderr)
+
+
+@contextmanager
+def as_value_errors() -> Iterator[None]:
+    """Errors as scikit-learn's users expect them; a stop by signal goes on as that signal."""
+    try:
+        yield
+    except InterruptedTrainingError as error:
+        signal.raise_signal(error.signum)
+        raise
+    except HopefearError as error:
+        if isinstance(error, ValueError):
+            raise
+        raise ArgumentError(str(error)) from None
