@@ -17,9 +17,9 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 FOUNDATION = {"", "errors", "storage", "component", "rows"}
 AROUND = {
-    "data": FOUNDATION | {"data", "features"},
-    "features": FOUNDATION | {"features"},
-    "metrics": FOUNDATION | {"metrics"},
+    "data": FOUNDATION | {"data", "features", "trees"},
+    "features": FOUNDATION | {"features", "trees"},
+    "metrics": FOUNDATION | {"metrics", "trees"},
     "report": FOUNDATION | {"report"},
 }
 RUNS_CODE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

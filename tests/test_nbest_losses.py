@@ -157,9 +157,6 @@ def test_the_log_loss_of_one_oracle_and_of_all_cheapest():
     assert several >= 2
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Log takes over half of the probability for a win, also when several share"
-)
 def test_cheapest_candidates_that_share_their_probability_do_not_win_together():
     asked = Asked(Log(), rows_of([np.diag([0.5, 0, 0, 0, 0, 0])[:4]], [[1, 0, 0, 0]]), tied=True)
     _, value, gap, _ = asked.answer(0, np.ones(6))

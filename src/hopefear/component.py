@@ -50,6 +50,7 @@ _KERNEL_SOURCES = (
     "lattice/*.py",
     "chains/*.py",
     "costs/*.py",
+    "trees/*.py",
     "structures/*.py",
     "losses/*.py",
     "rules/*.py",

@@ -213,6 +213,10 @@ class Structure:
         """Set ``mu`` to ``coef`` (parts of gold minus their expectation); returns -log P(gold)."""
         return 0.0
 
+    def settles(self, value):
+        """Whether gold must win where -log P(gold) is so small."""
+        return value < 0.6  # gold has over half of the probability
+
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned.
 

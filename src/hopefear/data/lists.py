@@ -26,9 +26,9 @@ class ListRows(NamedTuple):
 
     starts: np.ndarray  # int64[n + 1]
     scopes: np.ndarray  # int64[n + 1]
-    features: np.ndarray  # int32, ascending within a list
+    features: np.ndarray  # int32, each once in a list
     indptr: np.ndarray  # int64[candidates + 1]
-    columns: np.ndarray  # int32[nnz], ascending within a candidate
+    columns: np.ndarray  # int32[nnz]
     values: np.ndarray  # float32[nnz]
     offsets: np.ndarray  # float32[candidates]: fixed score b(x, y), no weight learns it
     costs: np.ndarray  # float64[candidates]

@@ -47,7 +47,7 @@ class Log(NamedTuple):
         coef = self.force * np.float64(x.data.weights[x.i])
         value = structure.expect(x, work.theta, coef, work.mu)
         work.loss[0] = coef * value
-        if value < 0.6:  # gold has over half of the probability, so nothing beats it
+        if structure.settles(value):
             work.gap[0] = 1.0
         elif math.isfinite(value):
             work.gap[0] = structure.violation(x, work.theta, work.y)

@@ -181,6 +181,10 @@ class NBest(NamedTuple):
         value = math.log(total) - math.log(sure)  # the quotient of the two may be infinite
         return 0.0 if value < 0.0 else value  # what is not a number stays that
 
+    def settles(self, value):
+        # Several candidates may share the probability of gold; and to look costs little here.
+        return False
+
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
         total, best = shares(x, theta, sharp), gold(self, x, theta)
         risk = 0.0
