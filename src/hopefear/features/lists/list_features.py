@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,7 +12,8 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.features.checks import column_in_range, frozen, only_these, vector
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.key_table import KeyTable
-from hopefear.features.lists.numbering import Numbered, joined, numbered, pruned
+from hopefear.features.lists.numbering import Numbered, numbered, pruned
+from hopefear.features.lists.pile import Pile
 from hopefear.features.strings import Strings
 
 
@@ -33,6 +35,7 @@ class ListFeatures:
     def __init__(self, extraction: Extraction, keys: np.ndarray, names: Strings) -> None:
         self.extraction, self.keys, self._names = extraction, frozen(keys), names
         self._table = KeyTable(keys)
+        self.pile: Pile | None = None
 
     @property
     def size(self) -> int:
@@ -78,29 +81,46 @@ class ListFeatures:
 class ListNumbering:
     """Takes blocks of lists, one after the other, and numbers their features at the end.
 
+    What was extracted waits on disk, because most features turn out to be too rare to keep.
+
     Parameters
     ----------
     extraction : Extraction
         What is looked at.
     min_count : int
         Features that tell candidates apart in fewer lists are left out.
+    folder : path, optional
+        Where features wait, and stay: arrays are then mapped from files there, for lists that
+        memory would not hold. Unless said they wait among the system's temporary files and end in
+        memory.
     """
 
-    def __init__(self, extraction: Extraction, min_count: int = 1) -> None:
-        self.extraction, self.min_count = extraction, min_count
+    def __init__(
+        self,
+        extraction: Extraction,
+        min_count: int = 1,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.extraction, self.min_count, self.folder = extraction, min_count, folder
         self._table = KeyTable()
         self._names: dict[int, str] = {}
-        self._blocks: list[Numbered] = []
+        self._pile = Pile(folder)
         self._starts: list[np.ndarray] = []
+
+    @property
+    def seen(self) -> int:
+        """Number of different features so far."""
+        return self._table.size
 
     def add(self, block: Any) -> None:
         """Extract the features of a block."""
         found = self.extraction.extract(block)
-        before = self._table.seen.copy()
-        self._blocks.append(numbered(found, self._table.count(found.keys)))
+        before = self._table.size
+        rare = self._table.seen < self.min_count
+        self._pile.add(numbered(found, self._table.count(found.keys)))
         self._starts.append(block.starts)
         now = self._table.seen >= self.min_count  # names are asked for when a feature is in
-        now[: len(before)] &= before < self.min_count
+        now[:before] &= rare
         wanted = np.sort(self._table.keys[now])
         if wanted.size:
             names = self.extraction.names(block, wanted)
@@ -108,13 +128,22 @@ class ListNumbering:
 
     def finish(self) -> tuple[ListFeatures, Numbered]:
         """The feature map, and the features of all blocks."""
-        if not self._blocks:
+        if not self._starts:
             raise HopefearError("there are no lists to learn from")
         kept = np.flatnonzero(self._table.seen >= self.min_count)
         new = np.full(self._table.size, -1, np.int32)
         new[kept] = np.arange(len(kept), dtype=np.int32)
         keys = self._table.keys[kept].copy()
-        names = Strings.pack(self._names[key] for key in keys.tolist())
-        for b, starts in enumerate(self._starts):
-            self._blocks[b] = pruned(self._blocks[b], starts, new)
-        return ListFeatures(self.extraction, keys, names), joined(self._blocks)
+        names = Strings.pack(map(self._names.pop, keys.tolist()))
+        self._table = KeyTable()  # room for what follows
+        pile = Pile(self.folder)
+        for block, starts in zip(self._pile.blocks(), self._starts, strict=True):
+            pile.add(pruned(block, starts, new))
+        self._pile.close()
+        features = ListFeatures(self.extraction, keys, names)
+        whole = pile.whole(mapped=self.folder is not None)
+        if self.folder is None:
+            pile.close()
+        else:
+            features.pile = pile  # the files live as long as what they mean
+        return features, whole
