@@ -175,6 +175,15 @@ def test_blocks_give_what_they_give_together():
         np.testing.assert_array_equal(a[:, order], b)
 
 
+def test_features_may_stay_on_disk(tmp_path):
+    data = dataset(LISTS, folder=tmp_path)
+    assert any(tmp_path.iterdir()) and data.digest == DATA.digest
+    weights = train(data, "perceptron", epochs=2).model.weights
+    np.testing.assert_array_equal(weights, train(DATA, "perceptron", epochs=2).model.weights)
+    data.features.pile.close()
+    assert not any(tmp_path.iterdir())
+
+
 def cut(lists: CandidateLists, first: int, stop: int) -> CandidateLists:
     a, b = lists.starts[first], lists.starts[stop]
     named = lists.named
@@ -283,6 +292,18 @@ def test_a_run_goes_on_where_it_was_broken_off(tmp_path):
         train(DATA, "perceptron", epochs=4, checkpoints=Checkpoints(tmp_path), on_event=[stop])
     found = train(DATA, "perceptron", epochs=4, checkpoints=Checkpoints(tmp_path), resume=True)
     assert found.model.to_bytes() == whole
+
+
+def test_batch_learners_settle_and_start_where_they_are_told():
+    made = train(DATA, "maxent-lbfgs")
+    assert made.fit.converged and made.model.about["on"] == "batch"
+    start = made.model.weights
+    again = train(DATA, "maxent-lbfgs", start=start)
+    assert len(again.fit.history) < len(made.fit.history)
+    np.testing.assert_allclose(again.model.weights, start, atol=0.05)
+    assert len(train(DATA, "maxent-lbfgs", epochs=2).fit.history) == 2
+    with pytest.raises(HopefearError, match="only batch learners start from given weights"):
+        train(DATA, "perceptron", start=start)
 
 
 def test_data_of_other_features_is_refused():

@@ -76,6 +76,7 @@ def dataset(
     baseline: str = "feature",
     oracle: str = "first",
     metric: str | ListMetric | None = None,
+    folder: str | os.PathLike[str] | None = None,
 ) -> ListDataset:
     """Look at candidates for training, and number what tells them apart.
 
@@ -100,6 +101,8 @@ def dataset(
         Which of equally cheap candidates is to be learned: the first, or that of highest score.
     metric : str or ListMetric, optional
         Makes the costs of candidates against references; without it costs must be given.
+    folder : path, optional
+        Keep features in files there, for lists that memory would not hold; they go with the data.
 
     Examples
     --------
@@ -107,18 +110,24 @@ def dataset(
     >>> dataset(candidate_lists(20, features=12)).features.size
     13
     """
-    stream, numbering = iter(each(blocks)), None
     made = metric_named(metric) if isinstance(metric, str) else metric
     gathered = Gathered(baseline, oracle, made)
-    for block in stream:
+    numbering: ListNumbering | None = None
+    try:
+        for block in each(blocks):
+            judged = gathered.add(block)
+            if numbering is None:
+                extraction, count = chosen(features, block, min_count)
+                score = extraction.score and baseline == "feature"
+                numbering = ListNumbering(replace(extraction, score=score), count, folder)
+            numbering.add(judged)
         if numbering is None:
-            extraction, count = chosen(features, block, min_count)
-            score = extraction.score and baseline == "feature"
-            numbering = ListNumbering(replace(extraction, score=score), count)
-        numbering.add(gathered.add(block))
-    if numbering is None:
-        raise HopefearError("there are no lists to learn from")
-    found, numbered = numbering.finish()
+            raise HopefearError("there are no lists to learn from")
+        found, numbered = numbering.finish()
+    except BaseException:
+        if numbering is not None:
+            numbering._pile.close()
+        raise
     return teaching(gathered.dataset(numbered, found))
 
 

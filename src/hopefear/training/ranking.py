@@ -119,7 +119,9 @@ def list_votes(votes: VotedPredictor, rows: Any) -> np.ndarray:
         np.full(len(votes.drops) + 1, -1, np.int64),
         np.zeros(most, np.int64),
         np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
+        np.zeros(most),
+        np.zeros(most),
+        np.zeros(most),
         np.zeros(entries + 1, np.int64),
         np.zeros(stored, np.int64),
         np.zeros(stored),
@@ -138,7 +140,9 @@ class Space(NamedTuple):
     head: np.ndarray  # int64[predictors + 1]: first change at each predictor, -1 = none
     link: np.ndarray  # int64[changes]: the next one
     column: np.ndarray  # int64[changes]: feature of the list
-    change: np.ndarray  # int64[changes]: the line that begins, or ~line where it ends
+    raised: np.ndarray  # float64[changes]: by how much its level rises
+    sunk: np.ndarray  # float64[changes]: by how much its fall does
+    born: np.ndarray  # float64[changes]: lines that begin less lines that end
     begins: np.ndarray  # int64[features + 1]: where the values of a column start
     owners: np.ndarray  # int64[values]: candidate of each
     values: np.ndarray  # float64[values]
@@ -169,7 +173,7 @@ def count_list_votes(data, places, lines, drops, survived, space, votes):
         space.alive[:n] = 0.0
         best, silent = 0, True
         for k in range(drops.size):
-            moved = move_scores(lines, k, space)
+            moved = move_scores(k, space)
             if moved or (k > 0 and drops[k] != drops[k - 1]):
                 best, silent, top = 0, True, 0.0
                 for c in range(n):
@@ -204,40 +208,56 @@ def by_column(data, i, space):
 
 @kernel
 def enter_lines(data, i, places, lines, space):
-    """Write down, by predictor, which lines of the list's features begin and end."""
+    """Write down, by predictor, how the lines of the list's features begin, go on and end."""
     used = 0
     for k in range(data.scopes[i], data.scopes[i + 1]):
         if places[k] < 0:
             continue
-        for q in range(lines.starts[places[k]], lines.starts[places[k] + 1]):
-            for when, line in ((lines.begin[q], q), (lines.end[q], ~q)):
-                space.link[used] = space.head[when]
-                space.head[when] = used
-                space.column[used] = k - data.scopes[i]
-                space.change[used] = line
+        column, last = k - data.scopes[i], lines.starts[places[k] + 1] - 1
+        level, fall, born = 0.0, 0.0, 1.0
+        for q in range(lines.starts[places[k]], last + 1):
+            raised, sunk = lines.level[q] - level, lines.fall[q] - fall
+            enter_change(space, used, lines.begin[q], column, raised, sunk, born)
+            used += 1
+            level, fall, born = lines.level[q], lines.fall[q], 0.0
+            if q == last or lines.begin[q + 1] != lines.end[q]:
+                enter_change(space, used, lines.end[q], column, -level, -fall, -1.0)
                 used += 1
+                level, fall, born = 0.0, 0.0, 1.0
 
 
 @kernel
-def move_scores(lines, k, space):
+def enter_change(space, n, when, column, raised, sunk, born):
+    """Write down a change."""
+    space.link[n] = space.head[when]
+    space.head[when] = n
+    space.column[n] = column
+    space.raised[n] = raised
+    space.sunk[n] = sunk
+    space.born[n] = born
+
+
+@kernel
+def move_scores(k, space):
     """Bring the scores to predictor ``k``; whether any moved. Its changes are used up."""
-    event = space.head[k]
+    n = space.head[k]
     space.head[k] = -1
-    moved = event >= 0
-    while event >= 0:
-        line, sign = space.change[event], 1.0
-        if line < 0:
-            line, sign = ~line, -1.0
-        column = space.column[event]
+    moved = n >= 0
+    while n >= 0:
+        raised, sunk, born = space.raised[n], space.sunk[n], space.born[n]
+        column = space.column[n]
         for p in range(space.begins[column], space.begins[column + 1]):
-            c, value = space.owners[p], sign * space.values[p]
-            space.level[c] += value * lines.level[line]
-            space.fall[c] += value * lines.fall[line]
-            space.alive[c] += sign
-            if space.alive[c] == 0.0:  # no line is alive: what is left is rounding
-                space.level[c] = 0.0
-                space.fall[c] = 0.0
-        event = space.link[event]
+            c, value = np.uint64(space.owners[p]), space.values[p]
+            space.level[c] += value * raised
+            space.fall[c] += value * sunk
+        if born != 0.0:
+            for p in range(space.begins[column], space.begins[column + 1]):
+                c = np.uint64(space.owners[p])
+                space.alive[c] += born
+                if space.alive[c] == 0.0:  # no line is alive: what is left is rounding
+                    space.level[c] = 0.0
+                    space.fall[c] = 0.0
+        n = space.link[n]
     return moved
 
 
