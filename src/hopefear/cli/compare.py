@@ -20,6 +20,8 @@ examples:
       --learners perceptron,vrda,adagrad-rda --report comparison.html
   hopefear compare tag --train train.txt --test test.txt --learners perceptron,sapo:n=10,crf \\
       --report taggers.html
+  hopefear compare rerank --train lists.jsonl --test test.jsonl --learners perceptron,vrda,maxent \\
+      --report rerankers.html
 """
 
 

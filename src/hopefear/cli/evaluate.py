@@ -1,4 +1,4 @@
-"""``hopefear evaluate``: scores of a model on labelled data."""
+"""``hopefear evaluate``: scores of a model on data with known answers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ Score a tagger on labelled tokens: accuracy and, where labels have a scheme, pre
 F1 of spans, equal to the conlleval script to the last digit, with a row for every type; accuracy
 on words that training did not see, commonest mistakes, a 95 % confidence interval; with --proba
 how well probabilities agree with accuracy.
+
+Score a reranker on lists with costs, references or gold trees: its choices beside the generator's
+1-best, the oracle and the worst candidates, each with a 95 % confidence interval, and a paired test
+of whether the model beats the 1-best. The metric is the one that the model was trained on.
 """
 EXAMPLES = """
 examples:
   hopefear evaluate --model news.model --data test.svm
   hopefear evaluate --model news.model --data test.svm.xz --json | python -m json.tool
   hopefear evaluate --model chunks.model --data test.txt.gz --report
+  hopefear evaluate --model parses.model --data test.jsonl.xz
 """
 
 
@@ -34,12 +39,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data",
         required=True,
         metavar="FILE",
-        help="labelled lines; a class the model does not know is an error, a tag a mistake",
+        help="labelled lines; a class the model does not know is an error, a tag a mistake; of a "
+        "reranker, lists",
     )
     options.any_format(data)
     options.columns(data)
     data.add_argument(
         "--column", metavar="NAME", help="tags: column of the labels (default: as trained)"
+    )
+    data.add_argument(
+        "--gold", metavar="FILE", help="lists: gold trees, one a line, where the format is bllip"
     )
     options.on_error(data)
     output = parser.add_argument_group("output")

@@ -102,17 +102,29 @@ def facts(recipe: Any) -> dict[str, Any]:
 
 def _batch_facts(recipe: Any) -> dict[str, Any]:
     """Of a learner that sees all data before it moves, and so has no rule that could be swapped."""
+    from hopefear.learner import part_name
+
     made = recipe.build()
+    loss = getattr(made, "loss", None)
+    effects = {} if loss is None else parameters_of(type(loss))
     return {
         "name": recipe.name,
         "summary": recipe.summary,
-        "loss": "log",
+        "loss": "log" if loss is None else part_name(type(loss)),
         "rule": "batch",
         "readout": "last",
         "on": "all at once",
         "formula": formula_of(type(made)),
-        "parameters": _explained(recipe, parameters_of(type(made))),
+        "parameters": _explained(recipe, effects | _batch_effects(type(made))),
     }
+
+
+def _batch_effects(made: type) -> dict[str, str]:
+    """Effects of parameters; a class leaves those of the class it extends to that."""
+    found: dict[str, str] = {}
+    for part in reversed(made.__mro__[:-1]):
+        found |= parameters_of(part)
+    return found
 
 
 def _explained(recipe: Any, effects: dict[str, str]) -> dict[str, dict[str, Any]]:

@@ -15,17 +15,19 @@ from hopefear.errors import HopefearError, ModelError
 _CLASSES = {
     "classify": ("hopefear.model", "Model", "from_file_parts"),
     "tag": ("hopefear.sequence_model", "SequenceModel", "from_file_parts"),
+    "rerank": ("hopefear.list_model", "RerankModel", "from_file_parts"),
 }
-# Options of predict and evaluate that only one task knows, as argparse calls them.
-_OWN = {
-    "columns": "tag",
-    "column": "tag",
-    "scheme": "tag",
-    "explain": "tag",
-    "explain_token": "tag",
-    "no_constraints": "tag",
-    "jobs": "tag",
-    "report": "tag",
+# Options that only one task knows, as argparse calls them, by verb.
+_OWN: dict[str, dict[str, tuple[str, ...]]] = {
+    "predict": {
+        "tag": ("columns", "scheme", "explain", "explain_token", "no_constraints", "jobs"),
+        "rerank": ("output_format",),
+    },
+    "evaluate": {
+        "tag": ("columns", "column", "no_constraints", "jobs", "report", "proba"),
+        "rerank": ("gold",),
+    },
+    "inspect": {"rerank": ("explain", "list", "pair")},
 }
 
 
@@ -47,13 +49,14 @@ def load_model(path: str) -> tuple[str, Any]:
 
 def verb_of(task: str, verb: str, args: Any) -> ModuleType:
     """The module that does a verb for a task, after a check that all options make sense for it."""
-    for name, owner in _OWN.items():
-        if owner != task and getattr(args, name, None):
-            option = f"--{name.replace('_', '-')}"
-            raise HopefearError(
-                f"{option} is for the task {owner}, and {args.model} is a model of the task "
-                f"{task}; leave it out"
-            )
+    for owner, names in _OWN.get(verb, {}).items():
+        for name in names if owner != task else ():
+            if getattr(args, name, None):
+                option = f"--{name.replace('_', '-')}"
+                raise HopefearError(
+                    f"{option} is for the task {owner}, and {args.model} is a model of the task "
+                    f"{task}; leave it out"
+                )
     form = getattr(args, "format", "auto")
     if form not in FORMATS[task]:
         raise HopefearError(

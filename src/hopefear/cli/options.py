@@ -8,6 +8,7 @@ import os
 FORMATS = {
     "classify": ("auto", "svmlight", "tsv"),
     "tag": ("auto", "columns", "conllu", "crfsuite"),
+    "rerank": ("auto", "json", "ptb", "bllip"),
 }
 
 
@@ -17,8 +18,8 @@ def on_error(group: argparse._ArgumentGroup) -> None:
         "--on-error",
         choices=("raise", "skip"),
         default="raise",
-        help="stop at the first bad line, or leave bad lines (of tokens: their sentences) out, "
-        "count and list them (default: raise)",
+        help="stop at the first bad line, or leave bad lines (of tokens their sentences, of "
+        "candidates their lists) out, count and list them (default: raise)",
     )
 
 
@@ -29,8 +30,8 @@ def any_format(group: argparse._ArgumentGroup) -> None:
         "--format",
         choices=tuple(known),
         default="auto",
-        help="classes: svmlight or tsv; tags: columns, conllu or crfsuite; auto asks the model "
-        "(default: auto)",
+        help="classes: svmlight or tsv; tags: columns, conllu or crfsuite; lists: json, ptb or "
+        "bllip; auto asks the model and the file (default: auto)",
     )
 
 
@@ -133,8 +134,8 @@ def learning(
     return group
 
 
-def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str) -> None:
-    """The learner to train, its parameters, and when it stops."""
+def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str | None = None) -> None:
+    """The learner to train, its parameters, and when it stops; ``metrics`` it can stop on."""
     group.add_argument(
         "--learner", metavar="NAME", help=f"see `hopefear learners` (default: {default})"
     )
@@ -155,7 +156,10 @@ def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str) -> N
         help="stop after N passes without a better score on --dev; 0 never stops "
         "early; either way the best model is kept (default: 3; of batch learners 20)",
     )
-    group.add_argument("--metric", metavar="NAME", help=f"score on --dev that counts: {metrics}")
+    if metrics is not None:
+        group.add_argument(
+            "--metric", metavar="NAME", help=f"score on --dev that counts: {metrics}"
+        )
 
 
 def learners(group: argparse._ArgumentGroup) -> None:

@@ -1,4 +1,4 @@
-"""``hopefear predict``: labels for the lines of a file; the model says which task it is for."""
+"""``hopefear predict``: what a model says of a file; the model says which task it is for."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ comment, that of all labels of the sentence; in CoNLL-U they go to MISC. With --
 sentence comes N times, best first, each behind a comment `# rank = K score = S probability = P`.
 With --explain the output tells instead, for every token, which features made its label beat the
 runner-up.
+
+A reranker prints one JSON object for every list: its id, the position of the best candidate (from
+0, as in the file), its text and its score. With --nbest N it is the reranked list, N candidates,
+best first, which is a file of lists again; with --proba each has its probability. --output-format
+text prints the texts alone, one a line. Costs and references are not needed. The file is read in
+blocks, so it may be of any size and may come from a pipe.
 """
 EXAMPLES = """
 examples:
@@ -29,6 +35,8 @@ examples:
   zcat reviews.tsv.gz | hopefear predict --model reviews.model --input - --nbest 3 --proba
   hopefear predict --model chunks.model --input new.txt --proba --output tagged.txt
   hopefear predict --model names.model --input new.txt --explain-token 3:7
+  hopefear predict --model parses.model --input nbest.jsonl.xz --output-format text > trees.mrg
+  hopefear predict --model speech.model --input hypotheses.jsonl --nbest 5 --proba
 """
 
 
@@ -56,9 +64,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nbest",
         type=options.at_least(1),
         metavar="N",
-        help="the N best classes, or label sequences, with their scores",
+        help="the N best classes, label sequences or candidates, with their scores",
     )
     output.add_argument("--proba", action="store_true", help="probabilities of what is printed")
+    output.add_argument(
+        "--output-format",
+        choices=("json", "text"),
+        help="lists: one JSON object a list, or the texts of the best candidates, one a line; of "
+        "--nbest with a blank line behind each list (default: json)",
+    )
     tags = parser.add_argument_group("tags")
     tags.add_argument(
         "--scheme",

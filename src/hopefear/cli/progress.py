@@ -1,4 +1,4 @@
-"""Training as people watch it: a bar on a terminal, and a line for every finished pass.
+"""Reading and training as people watch them: a bar on a terminal, a line for each finished pass.
 
 Of more than fifty passes, as iterations of batch learners are, every tenth gets a line.
 """
@@ -6,6 +6,7 @@ Of more than fifty passes, as iterations of batch learners are, every tenth gets
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hopefear.cli.console import Console
@@ -108,3 +109,52 @@ def _bound(event: dict[str, Any]) -> str:
         return ""
     limit = "none (vacuous)" if bound["theorem1"] is None else f"{bound['theorem1']:,.0f}"
     return f", {bound['mistakes']:,} mistakes so far, bound {limit}"
+
+
+class Counting:
+    """How much of a file has been read, on a terminal; elsewhere nothing is shown.
+
+    Parameters
+    ----------
+    console : Console
+        Where it is shown.
+    what : str
+        What is counted.
+    """
+
+    def __init__(self, console: Console, what: str) -> None:
+        self.console, self.what = console, what
+        self._bar: Any = None
+
+    def __enter__(self) -> Counting:
+        if self.console.terminal:
+            from rich.console import Console as Terminal
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                console=Terminal(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, blocks: Iterable[Any], name: str) -> Iterator[Any]:
+        """The blocks as they are; they are counted when the next one is asked for."""
+        if self._bar is None:
+            yield from blocks
+            return
+        task = self._bar.add_task(f"reading {name}", total=None)
+        started, count = time.perf_counter(), 0
+        for block in blocks:
+            count += len(block)
+            yield block
+            speed = count / max(time.perf_counter() - started, 1e-9)
+            text = f"reading {name}: {count:,} {self.what}, {speed:,.0f} {self.what}/s"
+            self._bar.update(task, description=text)

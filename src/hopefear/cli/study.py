@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from hopefear.report import Plot
 
@@ -19,7 +19,8 @@ class Result:
     trained: Any
     events: list[dict[str, Any]]
     scores: dict[str, Any]
-    p_value: float | None = None  # of the difference to the best learner; None for that one
+    p_value: float | None = None  # of the difference to one learner; None for that one
+    without_p: ClassVar[str] = "best"  # what tables call that learner
 
     @property
     def seconds(self) -> float:
@@ -39,7 +40,7 @@ class Result:
     @property
     def p(self) -> str:
         """The p-value as tables show it."""
-        return "best" if self.p_value is None else f"{self.p_value:.4f}"
+        return self.without_p if self.p_value is None else f"{self.p_value:.4f}"
 
     def shared_facts(self) -> dict[str, Any]:
         """What ``--json`` says of a learner of any task."""
@@ -52,15 +53,32 @@ class Result:
         }
 
 
-def plots(results: Sequence[Result], metric: str, name: str) -> list[Plot]:
-    """Mistakes, a test score and sparsity while training, and the trade between the last two."""
+def plots(
+    results: Sequence[Result],
+    metric: str,
+    name: str,
+    *,
+    unit: str = " in percent",
+    held: str = "Test",
+) -> list[Plot]:
+    """Mistakes, a score and sparsity while training, and the trade between the last two.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        The learners.
+    metric, name, unit : str
+        The score, what people call it, and what it is counted in.
+    held : str
+        The data that it was taken on after each pass.
+    """
     mistakes = Plot("Mistakes while training", "samples", "mistakes so far")
-    score = Plot(f"Test {name} after each pass", "samples", f"{name} in percent")
+    score = Plot(f"{held} {name} after each pass", "samples", f"{name}{unit}")
     sparsity = Plot("Sparsity while training", "samples", "non-zero weights")
     trade = Plot(
         f"{name[:1].upper()}{name[1:]} against sparsity",
         "non-zero weights kept",
-        f"{name} in percent",
+        f"{name}{unit}",
         x_scale="log",
     )
     for look, result in enumerate(results):

@@ -18,6 +18,7 @@ examples:
   hopefear train classify --train train.svm --dev dev.svm --model news.model
   hopefear train tag --train train.txt --dev dev.txt --model chunks.model
   hopefear train tag --train train.conllu --column upos --learner crf --model pos.model
+  hopefear train rerank --train parses.jsonl.xz --dev dev.jsonl.xz --model parses.model
 """
 
 

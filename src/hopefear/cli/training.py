@@ -17,10 +17,24 @@ from hopefear.errors import HopefearError
 PIECES = 20
 
 
-def check(args: argparse.Namespace, *inputs: str | None) -> None:
-    """Tell what cannot work before anything is read or written."""
-    if args.dev is None and (args.patience is not None or args.metric is not None):
-        args.usage_error("--patience and --metric need held-out data: give --dev FILE")
+def check(
+    args: argparse.Namespace, *inputs: str | None, on_dev: tuple[str, ...] = ("patience", "metric")
+) -> None:
+    """Tell what cannot work before anything is read or written.
+
+    Parameters
+    ----------
+    args : Namespace
+        What was typed.
+    *inputs : str, optional
+        Files that are read, beside those of the data.
+    on_dev : tuple of str
+        Options that make no sense without held-out data.
+    """
+    if args.dev is None and any(getattr(args, name) is not None for name in on_dev):
+        wanted = " and ".join(f"--{name}" for name in on_dev)
+        needed = "need" if len(on_dev) > 1 else "needs"
+        args.usage_error(f"{wanted} {needed} held-out data: give --dev FILE")
     if args.resume and not args.checkpoint:
         args.usage_error("--resume needs --checkpoint DIR: where the run was saved")
     if args.train == "-" and args.dev == "-":

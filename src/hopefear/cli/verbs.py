@@ -15,8 +15,8 @@ VERBS = {
     "demo": "train several learners on built-in data and write report.html",
     "learners": "list every learner, its parts, parameters and defaults",
     "train": "train a model on a file",
-    "predict": "label the lines of a file",
-    "evaluate": "score a model on labelled data",
+    "predict": "label a file, or choose from its lists",
+    "evaluate": "score a model on data with known answers",
     "compare": "train several learners on the same data and test them",
     "inspect": "show what a model is, what it weighs and where it came from",
     "report": "turn run folders into one HTML page",
@@ -25,6 +25,7 @@ VERBS = {
 TASKS = {
     "classify": "one label a line, out of two or more classes",
     "tag": "one label a token: parts of speech, chunks, names",
+    "rerank": "the best of a list of candidates: parses, translations, transcripts",
 }
 
 # Verbs that take a TASK first: each task has options of its own.
@@ -41,6 +42,7 @@ examples:
   hopefear evaluate --model news.model --data test.svm --json
   hopefear train tag --train train.txt --dev dev.txt --model chunks.model
   hopefear predict --model chunks.model --input new.txt --proba
+  hopefear train rerank --train lists.jsonl --model lists.model
 
 `hopefear VERB --help` explains a verb.
 """

@@ -1,0 +1,1 @@
+"""The verbs for lists of candidates: the best of each."""

@@ -1,0 +1,101 @@
+"""Options of the task ``rerank``."""
+
+from __future__ import annotations
+
+import argparse
+
+from hopefear.cli.options import FORMATS, at_least, on_error, parameter
+
+METRICS = ("bleu", "chrf", "ter", "wer", "edit", "f1", "parseval", "cost")
+
+
+def reading(group: argparse._ArgumentGroup) -> None:
+    """How lists are read, and what their candidates cost."""
+    group.add_argument(
+        "--format",
+        choices=FORMATS["rerank"],
+        default="auto",
+        help='json ({"id", "candidates": [{"text", "score", "cost", "features"}]} a line), ptb '
+        "(the same with trees), or bllip (what that parser prints); auto looks at the first lines "
+        "(default: auto)",
+    )
+    group.add_argument(
+        "--metric",
+        choices=METRICS,
+        metavar="NAME",
+        help=f"what makes costs of texts and their references, and scores choices: "
+        f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees, else the costs in "
+        "the file)",
+    )
+    group.add_argument(
+        "--metric-option",
+        type=parameter,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter of the metric, such as smoothing=exp or lowercase=true; may be repeated",
+    )
+    group.add_argument(
+        "--dedup",
+        choices=("first", "best", "none"),
+        default="first",
+        help="of candidates with equal texts keep the first, the one of highest score, or all "
+        "(default: first)",
+    )
+    on_error(group)
+
+
+def gold(group: argparse._ArgumentGroup, *, told: str = "--train") -> None:
+    """``--gold``."""
+    group.add_argument(
+        "--gold",
+        metavar="FILE",
+        help=f"gold trees for the lists of {told}, one a line, where the format is bllip",
+    )
+
+
+def candidates(group: argparse._ArgumentGroup) -> None:
+    """Which candidates are right."""
+    group.add_argument(
+        "--oracle",
+        choices=("first", "score"),
+        default="first",
+        help="which of the cheapest candidates to learn: the first, or that of the highest score "
+        "(default: first)",
+    )
+    group.add_argument(
+        "--tied",
+        action="store_true",
+        help="all of the cheapest candidates are right, not one of them alone",
+    )
+    group.add_argument(
+        "--jobs",
+        type=at_least(1),
+        metavar="N",
+        help="threads of batch learners; the model does not depend on it (default: one a core)",
+    )
+
+
+def features(parser: argparse.ArgumentParser) -> None:
+    """What becomes a feature."""
+    group = parser.add_argument_group("features")
+    group.add_argument(
+        "--features",
+        metavar="SET",
+        help="a comma list: named (those in the file), score, ptb or families of tree features "
+        "such as Rule,Heads, and consensus (default: ptb,consensus for trees, else named,score)",
+    )
+    group.add_argument(
+        "--min-count",
+        type=at_least(1),
+        metavar="N",
+        help="keep features that tell candidates apart in at least N lists (default: 5 for trees, "
+        "else 1)",
+    )
+    group.add_argument(
+        "--baseline",
+        choices=("feature", "offset", "none"),
+        default="feature",
+        help="the generator's score: a feature, a fixed part of every score, or ignored "
+        "(default: feature)",
+    )
