@@ -81,7 +81,7 @@ def tree_keys(trees: Trees, families: TreeFamilies) -> Keyed:
     """Keys and values of the features of every tree.
 
     A feature of count n comes n times with the value 1; RightBranch comes with its counts. Features
-    of more than 48 symbols (`LONGEST`) are left out: they spell one sentence, and no other has them.
+    of more than 48 symbols (`LONGEST`) are left out: they spell one sentence, no other has them.
 
     Parameters
     ----------
