@@ -70,6 +70,27 @@ class Learner:
         return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
+def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
+    """All parameters of a learner, online or in batch, as JSON has them.
+
+    >>> from hopefear.losses.hinge import Hinge
+    >>> from hopefear.rules.sgd import SGD
+    >>> from hopefear.readouts.last import Last
+    >>> parameters_by_part(Learner(Hinge(), SGD(), Last()))["loss"]
+    {'asked': '1.0'}
+    """
+    if not isinstance(learner, Learner):
+        return {"batch": learner.parameters()}
+    return {
+        part: {
+            key: shown if isinstance(shown, str | bool | int) else str(shown)
+            for key, value in getattr(learner, part)._asdict().items()
+            if not isinstance(shown := named(type(getattr(learner, part)), key, value), tuple)
+        }
+        for part in ("loss", "rule", "readout")
+    }
+
+
 def check_part(part: Any) -> None:
     """Refuse parameters that no formula makes sense for.
 

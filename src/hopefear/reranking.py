@@ -16,7 +16,7 @@ from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
-from hopefear.learner import Learner, named
+from hopefear.learner import Learner, parameters_by_part
 from hopefear.list_model import RerankModel, check_features
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
 from hopefear.recipes import Scale, recipe
@@ -30,7 +30,6 @@ from hopefear.training.judging import (
     metric_of,
     score_names,
     scores,
-    turned,
 )
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
@@ -126,7 +125,7 @@ def dataset(
         found, numbered = numbering.finish()
     except BaseException:
         if numbering is not None:
-            numbering._pile.close()
+            numbering.close()
         raise
     return teaching(gathered.dataset(numbered, found))
 
@@ -239,7 +238,6 @@ def train(
         )
     if stopping is not None:
         stopping.check(score_names(judge, data))
-        stopping = turned(stopping, judge)
     evaluate = None if dev is None else evaluator(structure, dev, judge)
     if not online and epochs is not None:
         made = replace(made, max_iter=epochs)
@@ -361,7 +359,7 @@ def about(
     return {
         "learner": name,
         "on": getattr(learner, "on", "batch"),
-        "parameters": parameters(learner),
+        "parameters": parameters_by_part(learner),
         "epochs": epochs,
         "seed": seed,
         "data": {
@@ -374,18 +372,3 @@ def about(
         },
         "training": {"best_epoch": result.best_epoch, "history": result.history},
     }
-
-
-def parameters(learner: Any) -> dict[str, Any]:
-    """All parameters of a learner, part by part, as JSON."""
-    if not isinstance(learner, Learner):
-        return {"batch": learner.parameters()}
-    found: dict[str, dict[str, Any]] = {}
-    for part in ("loss", "rule", "readout"):
-        unit = getattr(learner, part)
-        shown = {key: named(type(unit), key, value) for key, value in unit._asdict().items()}
-        found[part] = {
-            key: value if isinstance(value, str | bool | int) else str(value)
-            for key, value in shown.items()
-        }
-    return found

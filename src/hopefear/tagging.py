@@ -17,7 +17,7 @@ from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.label_costs import ClassWeight, priced, resolved
-from hopefear.learner import Learner, named
+from hopefear.learner import Learner, parameters_by_part
 from hopefear.metrics import best_temperature, chunk_scores
 from hopefear.recipes import Scale, recipe
 from hopefear.sequence_model import (
@@ -386,7 +386,7 @@ def about(
     return {
         "learner": name,
         "on": getattr(learner, "on", "batch"),
-        "parameters": parameters(learner),
+        "parameters": parameters_by_part(learner),
         "epochs": epochs,
         "seed": seed,
         "data": {
@@ -398,18 +398,4 @@ def about(
             "edge_features": data.features.edge_size,
         },
         "training": {"best_epoch": result.best_epoch, "history": result.history},
-    }
-
-
-def parameters(learner: Any) -> dict[str, Any]:
-    """All parameters of a learner, part by part, as JSON."""
-    if not isinstance(learner, Learner):
-        return {"batch": learner.parameters()}
-    return {
-        part: {
-            key: shown if isinstance(shown, str | bool | int) else str(shown)
-            for key, value in getattr(learner, part)._asdict().items()
-            if not isinstance(shown := named(type(getattr(learner, part)), key, value), tuple)
-        }
-        for part in ("loss", "rule", "readout")
     }

@@ -28,7 +28,11 @@ __all__ = [
 
 CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {**ONLINE_CHAIN_RECIPES, **BATCH_RECIPES}
 LIST_RECIPES: dict[str, Recipe | BatchRecipe] = {**ONLINE_LIST_RECIPES, **LIST_BATCH_RECIPES}
-TASKS: dict[str, Mapping[str, Any]] = {"classify": RECIPES, "tag": CHAIN_RECIPES, "rerank": LIST_RECIPES}
+TASKS: dict[str, Mapping[str, Any]] = {
+    "classify": RECIPES,
+    "tag": CHAIN_RECIPES,
+    "rerank": LIST_RECIPES,
+}
 
 
 def recipe(name: str, task: str = "classify") -> Any:

@@ -16,13 +16,13 @@ from hopefear.data.list_files import read_lists
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.estimators import ArgumentError
-from hopefear.learner import Learner
+from hopefear.learner import Learner, parameters_by_part
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.recipes import Scale, recipe
 from hopefear.reranker.answers import judged_by, weighted
 from hopefear.reranker.reading import ListReader
-from hopefear.reranking import baseline_of, check, parameters
+from hopefear.reranking import baseline_of, check
 from hopefear.structures.nbest import NBest
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.fit import Event
@@ -96,7 +96,7 @@ def begun(
     about = {
         "learner": learner,
         "on": made.on,
-        "parameters": parameters(made),
+        "parameters": parameters_by_part(made),
         "data": {"source": "stream", "features": data.features.size},
     }
     model = RerankModel(

@@ -15,7 +15,7 @@ from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.attribute_rows import place
 from hopefear.label_costs import resolved
-from hopefear.learner import Learner
+from hopefear.learner import Learner, parameters_by_part
 from hopefear.recipes import Scale, recipe
 from hopefear.sequence_model import SequenceModel, chain_of, scheme_limits
 from hopefear.tagger.predicting import SequencePredictor
@@ -37,7 +37,6 @@ from hopefear.tagging import (
     check_constraints,
     fitted_temperature,
     needs_temperature,
-    parameters,
     train,
 )
 from hopefear.training.fit import Event, counts
@@ -391,7 +390,7 @@ class Tagger(SequencePredictor):
         about = {
             "learner": self.learner,
             "on": made.on,
-            "parameters": parameters(made),
+            "parameters": parameters_by_part(made),
             "data": {
                 "source": "stream",
                 "features": data.features.size,

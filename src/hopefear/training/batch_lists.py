@@ -84,7 +84,9 @@ class LossObjective:
         self.n = structure.n_coordinates()
         self.loss, self.mistakes = 0.0, 0
         self._loss = loss
-        cuts = np.searchsorted(rows.indptr[rows.starts], np.linspace(0, rows.indptr[-1], _PARTS + 1))
+        cuts = np.searchsorted(
+            rows.indptr[rows.starts], np.linspace(0, rows.indptr[-1], _PARTS + 1)
+        )
         cuts[0], cuts[-1] = 0, rows.weights.size
         self._blocks = [(int(a), int(b)) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
@@ -100,7 +102,9 @@ class LossObjective:
             self._spare.append(space)
             return row, totals
 
-        found = map(work, self._blocks) if self._pool is None else self._pool.map(work, self._blocks)
+        found = (
+            map(work, self._blocks) if self._pool is None else self._pool.map(work, self._blocks)
+        )
         for row, totals in found:
             g -= row
             loss += totals[0]

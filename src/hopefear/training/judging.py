@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
 from hopefear.structures.nbest import NBest
 from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, in_lists, softmax
-from hopefear.training.stopping import Stopping
 
 
 def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
@@ -62,22 +60,6 @@ def evaluator(
         return scores(data, Ranker(structure, predictor).best(data.rows), metric)
 
     return evaluate
-
-
-@dataclass
-class _Falling(Stopping):
-    """Stopping on a score of which less is better."""
-
-    def see(self, epoch: int, scores: dict[str, float]) -> bool:
-        self.check(scores)
-        return super().see(epoch, {**scores, self.metric: -scores[self.metric]})
-
-
-def turned(stopping: Stopping, metric: ListMetric) -> Stopping:
-    """The same stopping, if need be for a score of which less is better."""
-    if metric.higher or stopping.metric == "oracle_rate":
-        return stopping
-    return _Falling(stopping.metric, stopping.patience)
 
 
 def fitted_temperature(ranker: Ranker, data: ListDataset) -> float:

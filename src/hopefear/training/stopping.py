@@ -9,7 +9,7 @@ from numbers import Integral
 from hopefear.errors import HopefearError
 
 # Scores of which less is better.
-_LOSSES = ("error", "log_loss", "brier")
+_LOSSES = ("error", "log_loss", "brier", "cost", "wer", "ter", "cer")
 
 
 @dataclass

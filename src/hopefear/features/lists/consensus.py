@@ -82,9 +82,7 @@ def _bins() -> list[str]:
     return [f"{a}-{b}" for a, b in zip(edges, edges[1:], strict=False)]
 
 
-def _squeezed(
-    indptr: np.ndarray, used: np.ndarray, keys: np.ndarray, values: np.ndarray
-) -> Keyed:
+def _squeezed(indptr: np.ndarray, used: np.ndarray, keys: np.ndarray, values: np.ndarray) -> Keyed:
     place = np.arange(len(keys)) - np.repeat(indptr[:-1], np.diff(indptr))
     kept = place < np.repeat(used, np.diff(indptr))
     return Keyed(np.concatenate([[0], np.cumsum(used)]), keys[kept], values[kept])

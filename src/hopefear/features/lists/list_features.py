@@ -126,6 +126,10 @@ class ListNumbering:
             names = self.extraction.names(block, wanted)
             self._names |= {key: names[key] for key in wanted.tolist()}
 
+    def close(self) -> None:
+        """Forget what was extracted."""
+        self._pile.close()
+
     def finish(self) -> tuple[ListFeatures, Numbered]:
         """The feature map, and the features of all blocks."""
         if not self._starts:

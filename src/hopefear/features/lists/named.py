@@ -30,6 +30,4 @@ def keys_of(names: Iterable[str]) -> np.ndarray:
 def score_keys(scores: np.ndarray) -> Keyed:
     """The generator's score as a feature."""
     n = len(scores)
-    return Keyed(
-        np.arange(n + 1), np.full(n, key_of(SCORE), np.uint64), scores.astype(np.float64)
-    )
+    return Keyed(np.arange(n + 1), np.full(n, key_of(SCORE), np.uint64), scores.astype(np.float64))

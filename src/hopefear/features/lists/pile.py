@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ _DTYPES = Numbered(np.int64, np.int32, np.int64, np.int32, np.float32)
 class Pile:
     """Numbered features of many lists, kept in files until they are asked for.
 
-    The files are gone when nobody holds the pile any more.
+    The files are gone after ``close()``, or when nobody holds the pile any more.
 
     Parameters
     ----------
@@ -30,27 +32,30 @@ class Pile:
     Examples
     --------
     >>> pile = Pile()
-    >>> block = Numbered(*(np.array(a, t) for a, t in zip(
-    ...     ([0, 1], [7], [0, 0, 1], [0], [1.0]), _DTYPES)))
-    >>> pile.add(block); pile.add(block)
+    >>> arrays = [0, 1], [7], [0, 0, 1], [0], [1.0]
+    >>> block = Numbered(*map(np.array, arrays))
+    >>> pile.add(block)
+    >>> pile.add(block)
     >>> pile.whole().scopes.tolist(), pile.whole().indptr.tolist()
     ([0, 1, 2], [0, 0, 1, 1, 2])
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         try:
-            self._place = tempfile.TemporaryDirectory(prefix="hopefear-", dir=folder)
+            self._path = Path(tempfile.mkdtemp(prefix="hopefear-", dir=folder))
         except OSError as error:
             raise HopefearError(f"{folder}: cannot keep files here: {error.strerror}") from error
-        self._path = Path(self._place.name)
+        self.close = weakref.finalize(self, shutil.rmtree, self._path, ignore_errors=True)
         self._sizes: list[tuple[int, ...]] = []
-        self._files = [open(self._path / name, "wb") for name in Numbered._fields]  # noqa: SIM115
+        for name in Numbered._fields:
+            (self._path / name).touch()
 
     def add(self, block: Numbered) -> None:
         """Put a block on top."""
         try:
-            for file, array, dtype in zip(self._files, block, _DTYPES, strict=True):
-                np.ascontiguousarray(array, dtype).tofile(file)
+            for name, array, dtype in zip(Numbered._fields, block, _DTYPES, strict=True):
+                with open(self._path / name, "ab") as file:
+                    np.ascontiguousarray(array, dtype).tofile(file)
         except OSError as error:
             raise HopefearError(
                 f"{self._path.parent}: no room for the features of all lists "
@@ -60,7 +65,6 @@ class Pile:
 
     def blocks(self) -> Iterator[Numbered]:
         """All blocks, from the first."""
-        self._flush()
         at = [0] * len(Numbered._fields)
         for sizes in self._sizes:
             yield Numbered(
@@ -75,7 +79,6 @@ class Pile:
 
     def whole(self, mapped: bool = False) -> Numbered:
         """All blocks as one; ``mapped`` leaves the long arrays on disk."""
-        self._flush()
 
         def array(name: str, dtype: Any) -> np.ndarray:
             path = self._path / name
@@ -94,13 +97,3 @@ class Pile:
                 offsets.append(read[at[k] + 1 : at[k] + sizes[where]] + offsets[-1][-1])
                 at[k] += sizes[where]
         return Numbered(scopes=np.concatenate(scopes), indptr=np.concatenate(indptr), **long)
-
-    def _flush(self) -> None:
-        for file in self._files:
-            file.flush()
-
-    def close(self) -> None:
-        """Forget everything."""
-        for file in self._files:
-            file.close()
-        self._place.cleanup()
