@@ -66,6 +66,7 @@ def corpus(args: argparse.Namespace, console: Console) -> Corpus:
             baseline=args.baseline,
             oracle=args.oracle,
             metric=metric,
+            folder=args.scratch,
         )
     tell_skipped(report, console)
     check(data)

@@ -105,7 +105,8 @@ def show(console: Console, facts: dict[str, Any]) -> None:
             "-p readout=averaged to see the heaviest ones."
         )
         return
-    _show_families(console, facts["families"])
+    if facts["families"]:
+        _show_families(console, facts["families"])
     for title, features in (("for", facts["top"]), ("against", facts["bottom"])):
         if features:
             console.say(f"\n{title} a candidate")

@@ -42,6 +42,12 @@ def reading(group: argparse._ArgumentGroup) -> None:
         help="of candidates with equal texts keep the first, the one of highest score, or all "
         "(default: first)",
     )
+    group.add_argument(
+        "--scratch",
+        metavar="DIR",
+        help="keep the features of the lists in files in this folder, for lists that memory would "
+        "not hold; the files are removed in the end",
+    )
     on_error(group)
 
 

@@ -30,12 +30,12 @@ def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMe
             raise HopefearError("--metric-option belongs to a metric: give --metric NAME too")
         return None
     usual = metric_named(name).parameters()
-    values = {key: _value(key, text, usual.get(key)) for key, text in options}
-    return metric_named(name, **values)
-
-
-def _value(key: str, text: str, like: Any) -> Any:
-    return text if isinstance(like, str) else number(key, text, 0.0 if like is None else like)
+    given = dict(options)
+    for key, text in options:
+        like = usual.get(key, "")  # what a metric does not know, it refuses itself
+        if not isinstance(like, str):
+            given[key] = number(key, text, 0.0 if like is None else like)
+    return metric_named(name, **given)
 
 
 def judged_blocks(
