@@ -18,6 +18,8 @@ Progress = Callable[[str], None]
 EXPERIMENTS: dict[str, str] = {
     "vrda-classification": "voted RDA against perceptron, truncated gradient and RDA: Table 1 and "
     "Figures 1 to 5 of Xu, Gao, Xiao and Regan",
+    "vrda-reranking": "voted RDA against perceptron and truncated gradient on lists of parses: "
+    "Tables 1 and 2 and Figures 3 to 6 of Gao, Xiao, Xu and He",
     "swvp-synthetic": "structured weighted violations perceptron against the perceptron on hidden "
     "Markov chains: Table 1 of Dror and Reichart",
     "sapo": "SAPO against CRF, perceptron and MIRA on tagging, entities and chunking: Figures 1 to "

@@ -1,0 +1,160 @@
+"""What is run: learners, the grids their parameters are chosen from, seeds, levels, folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+AVERAGED, SUPPORT, LAST = 0, 1, 2
+KEPT = ("average", "average on the last support", "last weights")
+LOSSES = ("hinge", "logistic")
+GOAL = 0.10  # share of the perceptron's weights that a sparse model should do with
+
+
+def short(value: float) -> str:
+    """A strength in few letters.
+
+    >>> short(3e-4), short(0.0), short(1.5e-3)
+    ('3e-4', '0', '1.5e-3')
+    """
+    return f"{value:.2g}" if value >= 0.01 else _power(value) if value else "0"
+
+
+def _power(value: float) -> str:
+    digits, exponent = f"{value:.1e}".split("e")
+    return f"{digits.removesuffix('.0')}e{int(exponent)}"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A learner of the comparison, and the values its parameters may take."""
+
+    key: str
+    title: str
+    recipe: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    strength: str = ""  # name of the parameter that makes weights zero
+    kept: tuple[int, ...] = (AVERAGED, SUPPORT, LAST)  # to choose from
+
+    def settings(self) -> list[dict[str, float]]:
+        """Every point of the grid.
+
+        >>> Spec("tg", "TG", "tg", grid={"rate": (0.1,), "gravity": (0.0, 1e-3)}).settings()
+        [{'rate': 0.1, 'gravity': 0.0}, {'rate': 0.1, 'gravity': 0.001}]
+        """
+        return [dict(zip(self.grid, point, strict=True)) for point in product(*self.grid.values())]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run."""
+
+    specs: tuple[Spec, ...]  # of the paper: perceptron, TG and VRDA, two losses each
+    extensions: tuple[Spec, ...]
+    marks: tuple[int, ...] = (1, 2, 3, 5, 10)  # passes to choose from
+    seeds: tuple[int, ...] = (1, 2, 3)
+    tuning_seeds: tuple[int, ...] = (1, 2, 3)  # of the paper's learners
+    extension_seeds: tuple[int, ...] = (1,)
+    sweep: tuple[float, ...] = (0.0, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3)  # Table 2
+    fold_sweep: tuple[float, ...] = (0.0, 1e-4, 5e-4, 1e-3)
+    levels: tuple[int, ...] = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
+    fold_levels: tuple[int, ...] = (1_000, 2_000, 5_000, 10_000, 50_000)
+    sparse_levels: int = 10_000  # up to here models count as sparse
+    folds: int = 5
+    paths: tuple[float, ...] = (0.0, 1e-4, 2e-4, 5e-4, 1e-3)  # Figures 5 and 6
+    trail_passes: int = 20
+    replicates: int = 2000
+
+    @property
+    def every(self) -> tuple[Spec, ...]:
+        return self.specs + self.extensions
+
+    def spec(self, key: str) -> Spec:
+        return next(spec for spec in self.every if spec.key == key)
+
+
+def _paper(
+    l1: tuple[float, ...],
+    rates: tuple[float, ...],
+    gravity: tuple[float, ...],
+    steps: tuple[float, ...],
+    every: tuple[int, ...],
+) -> tuple[Spec, ...]:
+    made = [Spec("perceptron", "Perceptron", "perceptron", kept=(AVERAGED,))]  # as the paper's
+    for loss in LOSSES:
+        grid = {"rate": steps, "every": every, "gravity": gravity}
+        made.append(Spec(f"tg-{loss}", f"TG ({loss})", "tg", {"loss": loss}, grid, "gravity"))
+    # On mistakes the force of the hinge is always one, so its rate changes no prediction.
+    made.append(Spec("vrda-hinge", "VRDA (hinge)", "vrda", {"rate": 1.0}, {"l1": l1}, "l1"))
+    grid = {"rate": rates, "l1": l1}
+    made.append(Spec("vrda-logistic", "VRDA (logistic)", "vrda", {"loss": "logistic"}, grid, "l1"))
+    return tuple(made)
+
+
+def _extensions(quick: bool = False) -> tuple[Spec, ...]:
+    """Losses that the paper leaves to translation, by voted RDA, RDA and SGD."""
+    wide: dict[str, dict[str, Any]] = {
+        "structured-hinge": {
+            "title": "structured hinge",
+            "fixed": {"cost": "regret", "price": 10.0},
+            "vrda": {"l1": (2e-4, 5e-4, 8e-4, 2e-3), "rate": (1.0,)},
+            "rda": {"rate": (0.03, 0.1, 1.0), "l1": (1e-4, 5e-4)},
+            "sgd": {"rate": (0.001, 0.003, 0.01, 0.1)},
+        },
+        "log": {
+            "title": "log",
+            "vrda": {"rate": (0.1, 1.0), "l1": (1e-4, 5e-4)},
+            "rda": {"rate": (0.1, 1.0), "l1": (1e-5, 1e-4)},
+            "sgd": {"rate": (0.003, 0.01, 0.03)},
+        },
+        "weighted-log": {
+            "title": "cost-weighted log",
+            "fixed": {"sharp": 10.0},
+            "vrda": {"rate": (0.1, 0.3, 1.0), "l1": (1e-4, 5e-4)},
+            "rda": {"rate": (0.1, 0.3, 1.0), "l1": (1e-5, 1e-4, 3e-4)},
+            "sgd": {"rate": (0.001, 0.003, 0.01, 0.03)},
+        },
+        "risk": {
+            "title": "Bayes risk",
+            "vrda": {"rate": (10.0, 100.0), "l1": (1e-6, 1e-5)},
+            "rda": {"rate": (10.0, 100.0), "l1": (1e-6, 1e-5)},
+            "sgd": {"rate": (0.1, 0.3, 1.0, 3.0)},
+        },
+    }
+    rules = {"vrda": "VRDA", "rda": "RDA", "sgd": "SGD"}
+    made = []
+    for loss, given in wide.items():
+        for rule, name in rules.items():
+            if quick and (loss, rule) not in (("weighted-log", "sgd"), ("risk", "vrda")):
+                continue
+            grid = {k: v[:1] if quick else v for k, v in given[rule].items()}
+            fixed = {"loss": loss, **given.get("fixed", {})}
+            strength = "" if rule == "sgd" else "l1"
+            title = f"{name} ({given['title']})"
+            made.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength))
+    return tuple(made)
+
+
+_L1 = (0.0, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 8e-4, 1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 1e-2)
+_GRAVITY = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+
+FULL = Plan(_paper(_L1, (0.1, 1.0, 10.0), _GRAVITY, (0.01, 0.1), (10, 100)), _extensions())
+
+QUICK = Plan(
+    _paper((0.0, 1e-4, 1e-3, 5e-3), (1.0,), (0.0, 1e-3, 1e-2), (0.1,), (10,)),
+    _extensions(quick=True),
+    marks=(1, 3),
+    seeds=(1, 2),
+    tuning_seeds=(1,),
+    sweep=(0.0, 1e-4, 1e-3),
+    fold_sweep=(0.0, 1e-4, 1e-3),
+    levels=(1_000, 10_000, 100_000),
+    fold_levels=(10_000,),
+    folds=2,
+    paths=(0.0, 1e-4, 1e-3),
+    trail_passes=3,
+    replicates=200,
+)

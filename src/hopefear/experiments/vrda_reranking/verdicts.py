@@ -1,0 +1,306 @@
+"""Each claim of the paper, judged by what was measured, on test lists and over folds.
+
+The thresholds were set before any test list was looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.experiments.sapo.comparing import Difference
+from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN, all_of, better
+from hopefear.experiments.vrda_reranking.choosing import at, at_most, sparse
+from hopefear.experiments.vrda_reranking.comparing import compare, exponent, order_of, settled
+from hopefear.experiments.vrda_reranking.measuring import TABLE, Measured
+from hopefear.experiments.vrda_reranking.plan import AVERAGED, GOAL, LOSSES, SUPPORT, Plan, short
+from hopefear.experiments.vrda_reranking.runs import Trail
+
+PLACES = ("test", "folds")
+MARGIN = 0.5  # points of F within which two models count as equally good
+SAME = 0.01  # share by which numbers of mistakes may differ and count as equal
+ORDERED = 0.89  # rank correlation from which one number follows another
+ROOM = 0.05  # of the perceptron's weights: how near to its end NNZ must stay to have settled
+
+
+class Verdict(NamedTuple):
+    """What one set of lists says about one claim."""
+
+    claim: str
+    where: str
+    verdict: str
+    evidence: str
+
+
+def as_good(found: Difference) -> str:
+    """Is the first one better, or no more than the margin worse?
+
+    >>> as_good(Difference(86.9, 87.0, -0.4, 0.2, 0.5, 0.5))
+    'agrees'
+    >>> as_good(Difference(86.0, 87.0, -1.4, -0.2, 0.01, 0.01))
+    'disagrees'
+    """
+    if found.low > -MARGIN:
+        return AGREES
+    return DISAGREES if found.high < 0.0 else OPEN
+
+
+class Judge:
+    """Compares choices of one measurement; the same pair is tested once."""
+
+    def __init__(self, made: Measured, plan: Plan) -> None:
+        self.made, self.plan = made, plan
+        self._found: dict[tuple[str, str, str], Difference] = {}
+
+    def against(self, first: str, second: str, where: str) -> Difference:
+        """Two choices on test lists, seeds pooled, or over folds."""
+        key = (first, second, where)
+        if key not in self._found:
+            a, b = (self.made.counts(name, where) for name in (first, second))
+            self._found[key] = compare(a, b, self.plan.replicates)
+        return self._found[key]
+
+    def votes(self, name: str) -> Difference:
+        """The average of a choice against the vote of its predictors, on test lists."""
+        key = (name, f"{name} voted", "test")
+        if key not in self._found:
+            a, b = [s.counts for s in self.made.voters[name]], self.made.votes[name]
+            self._found[key] = compare(a, b, self.plan.replicates)
+        return self._found[key]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """All that was compared."""
+        return [
+            {"first": one, "second": two, "where": where, **asdict(found)}
+            for (one, two, where), found in self._found.items()
+        ]
+
+    def share(self, first: str, second: str, where: str) -> float:
+        """Weights of one choice as a share of another's."""
+        return self.made.nnz(first, where) / max(1.0, self.made.nnz(second, where))
+
+
+_Check = Callable[[Judge, str], tuple[str, str]]
+
+
+def judge(judge: Judge) -> list[Verdict]:
+    """All claims."""
+    found = [
+        Verdict(claim, where, *check(judge, where))
+        for claim, check in _checks(judge.plan)
+        for where in PLACES
+    ]
+    return found + [
+        Verdict(claim, "training", *check(judge, "training")) for claim, check in _TRAINING
+    ]
+
+
+def _beat_baseline(judge: Judge, where: str) -> tuple[str, str]:
+    found = {name: judge.against(name, "baseline", where) for name in TABLE}
+    evidence = "; ".join(f"{name}: {f.text()}" for name, f in found.items())
+    return all_of(map(better, found.values())), evidence
+
+
+def _as_perceptron(name: str) -> _Check:
+    def check(judge: Judge, where: str) -> tuple[str, str]:
+        found = judge.against(name, "perceptron", where)
+        return as_good(found), found.text()
+
+    return check
+
+
+def _better_than_perceptron(judge: Judge, where: str) -> tuple[str, str]:
+    found = {name: judge.against(name, "perceptron", where) for name in TABLE[1:]}
+    evidence = "; ".join(f"{name}: {f.text()}" for name, f in found.items())
+    return all_of(map(better, found.values())), evidence
+
+
+def _sparser(name: str, most: float) -> _Check:
+    """Fewer weights at an F as good as the perceptron's."""
+
+    def check(judge: Judge, where: str) -> tuple[str, str]:
+        found = judge.against(sparse(name), "perceptron", where)
+        share = judge.share(sparse(name), "perceptron", where)
+        few = AGREES if share <= most else DISAGREES
+        return all_of([as_good(found), few]), (
+            f"{judge.made.nnz(sparse(name), where):,.0f} weights, {share:.1%} of the perceptron's; "
+            f"F {found.text()}"
+        )
+
+    return check
+
+
+def levels(judge: Judge, loss: str, where: str) -> list[tuple[int, Difference]]:
+    """VRDA against TG, each the best with at most so many weights."""
+    found = []
+    for level in judge.plan.levels:
+        ours, theirs = (at_most(f"{rule}-{loss}", level) for rule in ("vrda", "tg"))
+        if judge.made.has(ours, where) and judge.made.has(theirs, where):
+            found.append((level, judge.against(ours, theirs, where)))
+    return found
+
+
+def _ahead_of_tg(loss: str, dense: bool) -> _Check:
+    def check(judge: Judge, where: str) -> tuple[str, str]:
+        limit = judge.plan.sparse_levels
+        found = [(n, f) for n, f in levels(judge, loss, where) if (n > limit) == dense]
+        evidence = "; ".join(f"≤ {n:,}: {f.text()}" for n, f in found)
+        words = (as_good(f) if dense else better(f) for _, f in found)
+        return (all_of(words), evidence) if found else (OPEN, "no such models")
+
+    return check
+
+
+def _as_unregularised(loss: str, l1: float) -> _Check:
+    def check(judge: Judge, where: str) -> tuple[str, str]:
+        first, second = at(loss, l1), at(loss, 0.0)
+        if not (judge.made.has(first, where) and judge.made.has(second, where)):
+            return OPEN, "not run"
+        found = judge.against(first, second, where)
+        share = judge.share(first, second, where)
+        fewer = AGREES if share < 1.0 else DISAGREES
+        return all_of([as_good(found), fewer]), f"{share:.0%} of the weights; F {found.text()}"
+
+    return check
+
+
+def _strong_is_worse(loss: str, l1: float) -> _Check:
+    def check(judge: Judge, where: str) -> tuple[str, str]:
+        first, second = at(loss, 0.0), at(loss, l1)
+        if not (judge.made.has(first, where) and judge.made.has(second, where)):
+            return OPEN, "not run"
+        found = judge.against(first, second, where)
+        return better(found), found.text()
+
+    return check
+
+
+def _falls_with_strength(judge: Judge, where: str) -> tuple[str, str]:
+    words, parts = [], []
+    for loss in LOSSES:
+        for kept, title in ((SUPPORT, "on the last support"), (AVERAGED, "average")):
+            counts = [judge.made.nnz(at(loss, l1, kept)) for l1 in judge.plan.sweep]
+            words.append(_follows(-order_of(judge.plan.sweep, counts)))
+            shown = ", ".join(f"{n:,.0f}" for n in counts)
+            parts.append(f"{loss}, {title}: {shown}")
+    return all_of(words), "; ".join(parts)
+
+
+def _follows(correlation: float) -> str:
+    return AGREES if correlation >= ORDERED else DISAGREES if correlation <= 0.0 else OPEN
+
+
+def _ends_sparser(judge: Judge, where: str) -> tuple[str, str]:
+    return _by_strength(judge, lambda t: float(t.nnz[-1]), -1.0, "weights at the end")
+
+
+def _settles_sooner(judge: Judge, where: str) -> tuple[str, str]:
+    room = ROOM * float(judge.made.trails["perceptron"][0].nnz[-1])
+    return _by_strength(judge, lambda t: float(settled(t, room)), -1.0, "samples until settled")
+
+
+def _more_mistakes(judge: Judge, where: str) -> tuple[str, str]:
+    return _by_strength(judge, lambda t: float(t.mistakes[-1]), 1.0, "mistakes in all passes")
+
+
+def _by_strength(
+    judge: Judge, measure: Callable[[Trail], float], sign: float, what: str
+) -> tuple[str, str]:
+    words, parts = [], []
+    for loss in LOSSES:
+        trails = judge.made.trails[loss]
+        values = [measure(t) for t in trails]
+        words.append(_follows(sign * order_of([t.strength for t in trails], values)))
+        shown = ", ".join(
+            f"λ {short(t.strength)}: {v:,.0f}" for t, v in zip(trails, values, strict=True)
+        )
+        parts.append(f"{loss}: {shown}")
+    return all_of(words), f"{what}; " + "; ".join(parts)
+
+
+def first_pass(trail: Trail, n: int) -> int:
+    """Mistakes in the first pass."""
+    return int(trail.mistakes[np.searchsorted(trail.samples, n)])
+
+
+def _no_more_mistakes(loss: str) -> _Check:
+    def check(judge: Judge, where: str) -> tuple[str, str]:
+        n = visits(judge.made, judge.plan)
+        ours = first_pass(judge.made.trails[loss][0], n)
+        theirs = first_pass(judge.made.trails["perceptron"][0], n)
+        change = ours / max(1, theirs) - 1.0
+        word = AGREES if change <= 0.0 else DISAGREES if change > SAME else OPEN
+        evidence = f"{ours:,} mistakes in the first pass, perceptron {theirs:,} ({change:+.1%})"
+        if loss == "hinge":
+            evidence += "; up to rounding they are the same learner, as λ = 0 leaves a multiple "
+            evidence += "of the perceptron's weights"
+            word = AGREES if change <= SAME else word
+        return word, evidence
+
+    return check
+
+
+def visits(made: Measured, plan: Plan) -> int:
+    """Lists that a pass learns from; those without a choice are left out."""
+    return int(made.trails["perceptron"][0].samples[-1]) // plan.trail_passes
+
+
+def _sublinear(judge: Judge, where: str) -> tuple[str, str]:
+    n, words, parts = visits(judge.made, judge.plan), [], []
+    trails: dict[str, Sequence[Trail]] = {**judge.made.trails}
+    for name, found in trails.items():
+        b = exponent(found[0], n)
+        ends = n * np.arange(judge.plan.trail_passes + 1)
+        a_pass = np.diff(found[0].mistakes[np.searchsorted(found[0].samples, ends)])
+        falls = b < 0.95 and a_pass[-1] < a_pass[0]
+        words.append(AGREES if falls else DISAGREES if b >= 1.0 else OPEN)
+        title = name if name == "perceptron" else f"VRDA {name}, λ 0"
+        parts.append(
+            f"{title}: like samples^{b:.2f} in the first pass, {a_pass[0]:,} of {n:,} lists in it, "
+            f"{a_pass[-1]:,} in pass {judge.plan.trail_passes}"
+        )
+    return all_of(words), "; ".join(parts)
+
+
+def _checks(plan: Plan) -> list[tuple[str, _Check]]:
+    made: list[tuple[str, _Check]] = [
+        ("every trained model is better than the baseline", _beat_baseline),
+        ("VRDA and TG are better than the perceptron", _better_than_perceptron),
+    ]
+    titles = {key: plan.spec(key).title for key in TABLE}
+    for key in TABLE[1:]:
+        made.append((f"{titles[key]} is as good as the perceptron", _as_perceptron(key)))
+    for loss in LOSSES:
+        key = f"vrda-{loss}"
+        less = f"{titles[key]} is as good as the perceptron with"
+        made.append((f"{less} fewer weights", _sparser(key, 1.0)))
+        made.append((f"{less} {GOAL:.0%} of its weights (our goal)", _sparser(key, GOAL)))
+    for loss in LOSSES:
+        limit = f"{plan.sparse_levels:,}"
+        made.append(
+            (
+                f"{loss}: sparse (≤ {limit} weights), VRDA is better than TG",
+                _ahead_of_tg(loss, False),
+            )
+        )
+        made.append((f"{loss}: with more weights, VRDA is as good as TG", _ahead_of_tg(loss, True)))
+    for loss in LOSSES:
+        made.append(
+            (f"{loss}: λ 1e-4 is as good as λ 0, and sparser", _as_unregularised(loss, 1e-4))
+        )
+        made.append((f"{loss}: λ 5e-4 is worse than λ 0", _strong_is_worse(loss, 5e-4)))
+    return made
+
+
+_TRAINING: list[tuple[str, _Check]] = [
+    ("more λ, fewer weights (Table 2)", _falls_with_strength),
+    ("more λ, fewer weights at the end of training (Figure 5)", _ends_sparser),
+    ("more λ, NNZ settles sooner (Figure 5)", _settles_sooner),
+    ("mistakes grow more slowly than samples (Figure 6)", _sublinear),
+    ("λ = 0 makes no more mistakes than the perceptron (hinge)", _no_more_mistakes("hinge")),
+    ("λ = 0 makes no more mistakes than the perceptron (logistic)", _no_more_mistakes("logistic")),
+    ("more λ, more mistakes (Figure 6)", _more_mistakes),
+]
