@@ -235,7 +235,7 @@ def _no_more_mistakes(loss: str) -> _Check:
         word = AGREES if change <= 0.0 else DISAGREES if change > SAME else OPEN
         evidence = f"{ours:,} mistakes in the first pass, perceptron {theirs:,} ({change:+.1%})"
         if loss == "hinge":
-            evidence += "; up to rounding they are the same learner, as λ = 0 leaves a multiple "
+            evidence += "; but for ties they are the same learner, as λ = 0 leaves a multiple "
             evidence += "of the perceptron's weights"
             word = AGREES if change <= SAME else word
         return word, evidence
