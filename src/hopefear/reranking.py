@@ -19,7 +19,7 @@ from hopefear.features.lists.list_features import ListNumbering
 from hopefear.learner import Learner, parameters_by_part
 from hopefear.list_model import RerankModel, check_features
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import USUAL_COST, Scale, recipe
 from hopefear.structures.nbest import NBest
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.fit import Event, Fit, fit
@@ -33,7 +33,7 @@ from hopefear.training.judging import (
 )
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
-from hopefear.training.ranking import Ranker, check_offsets, in_lists, mean_squares
+from hopefear.training.ranking import Ranker, check_offsets, in_lists, mean_distances, mean_regret
 from hopefear.training.stopping import Stopping
 
 __all__ = [
@@ -50,9 +50,9 @@ __all__ = [
 ]
 
 DEFAULT_LEARNER = "maxent"
-EPOCHS = 10
+EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
-TREE_FEATURES, TREE_COUNT = "ptb,consensus", 5
+TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
 OTHER_FEATURES, OTHER_COUNT = "named,score", 1
 # Losses whose scores are log probabilities up to a constant: temperature 1.
 _PROBABILISTIC = ("Log", "WeightedLog")
@@ -87,9 +87,9 @@ def dataset(
     blocks : CandidateLists, or several
         The lists, as readers give them.
     features : str or Extraction
-        A comma list of ``named`` (those that files name), ``score`` (of the generator), ``ptb`` or
-        single families of tree features, and ``consensus``. ``"auto"`` is ``ptb,consensus`` where
-        candidates are trees, else ``named,score``.
+        A comma list of ``named`` (those that files name), ``score`` (of the generator), ``ptb``,
+        ``rich`` or single families of tree features, and ``consensus``. ``"auto"`` is
+        ``rich,consensus`` where candidates are trees, else ``named,score``.
     min_count : int, optional
         Features that tell candidates apart in fewer lists are left out; 5 for trees and 1
         elsewhere, unless said. More makes smaller models.
@@ -128,6 +128,13 @@ def dataset(
             numbering.close()
         raise
     return teaching(gathered.dataset(numbered, found))
+
+
+def scale_of(data: ListDataset) -> Scale:
+    """The sizes that good step lengths depend on."""
+    square, reach = mean_distances(data.rows).mean(axis=0).tolist()
+    cost = mean_regret(data.rows)
+    return Scale(square or 1.0, len(data), reach or 1.0, cost or USUAL_COST)
 
 
 def teaching(data: ListDataset) -> ListDataset:
@@ -195,7 +202,7 @@ def train(
     learner, params
         Name of a recipe and the parameters to replace.
     epochs, seed, shuffle
-        Passes over the data, 10 unless said, and their order. For a batch learner the most
+        Passes over the data, 5 unless said, and their order. For a batch learner the most
         iterations; by default it goes on until it has settled.
     tied : bool
         Treat all candidates as cheap as the oracle as right, not the oracle alone.
@@ -228,8 +235,7 @@ def train(
         check_features(dev, data.features)
     structure = NBest(data.features.size, tied)
     passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
-    square = float(passes.means(mean_squares)[0])
-    made = recipe(learner, "rerank").build(Scale(square or 1.0, passes.n), **(params or {}))
+    made = recipe(learner, "rerank").build(scale_of(data), **(params or {}))
     online = isinstance(made, Learner)
     check_offsets(getattr(made, "readout", None), data.rows)
     if online and start is not None:

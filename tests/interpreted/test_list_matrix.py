@@ -176,7 +176,7 @@ def test_lists_of_one_and_weights_of_lists(tied, name):
 def test_published_learners_equal_their_formulas(name, readout):
     rows = tiny_lists(17, SIZES)
     more = {"rounds": 5000} if name == "nbest-mira" else {}
-    learner = LIST_RECIPES[name].build(Scale(n=len(SIZES)), readout=readout, **more)
+    learner = LIST_RECIPES[name].build(Scale(40.0, len(SIZES), 12.0), readout=readout, **more)
     order = np.concatenate([np.arange(8), np.arange(8)[::-1]])
     compare(NBest(FEATURES), rows, learner, order, 1e-5 if name == "nbest-mira" else 1e-9)
 
@@ -192,7 +192,7 @@ def language(seed=3, lists=24, candidates=5):
 @pytest.mark.parametrize("name", ONLINE)
 def test_every_learner_learns_to_rank(name):
     rows, structure = language(), NBest(FEATURES)
-    trainer = OnlineTrainer(structure, LIST_RECIPES[name].build(Scale(n=24)), np.float64)
+    trainer = OnlineTrainer(structure, LIST_RECIPES[name].build(Scale(20.0, 24, 8.0)), np.float64)
     for _ in range(4):
         trainer.learn(rows, np.arange(24))
     w = trainer.predictor().weights.astype(np.float64)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hopefear.errors import HopefearError
-from hopefear.recipes.base import LOSSES, ON, READOUTS, RULES, Recipe, Scale, unknown
+from hopefear.recipes.base import LOSSES, ON, READOUTS, RULES, USUAL_COST, Recipe, Scale, unknown
 from hopefear.recipes.batch import BATCH_RECIPES, LIST_BATCH_RECIPES, BatchRecipe
 from hopefear.recipes.chains import CHAIN_RECIPES as ONLINE_CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
@@ -21,6 +21,7 @@ __all__ = [
     "RECIPES",
     "RULES",
     "TASKS",
+    "USUAL_COST",
     "Recipe",
     "Scale",
     "recipe",

@@ -80,6 +80,8 @@ RULES = {
 READOUTS = {part_name(c): c for c in (Last, Averaged, Voted)}
 COSTS = {part_name(c): c for c in (Hamming, Regret)}
 ON = ("every", "mistakes")
+# Mean cost at which a unit of it has the price 1; about that of the parse lists of 1 - F.
+USUAL_COST = 0.15
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,16 @@ class Scale:
         Mean squared length of an example.
     n : int
         Examples in a pass.
+    reach : float
+        Mean sum of the sizes of an example's values.
+    cost : float
+        What candidates of a list cost more than the cheapest, on average.
     """
 
     square: float = 1.0
     n: int = 1
+    reach: float = 1.0
+    cost: float = USUAL_COST
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,8 @@ class Recipe:
     """A learner of the literature: which parts, and defaults that work.
 
     ``rate`` may be ``"auto"``: then it is ``auto(scale)``, because the papers' rates only make
-    sense relative to the lengths of the examples.
+    sense relative to the lengths of the examples. ``price`` too: then costs have the same mean
+    in whatever unit they come.
     """
 
     name: str
@@ -126,7 +135,7 @@ class Recipe:
             values |= {k: named(part, k, v) for k, v in _open_fields(part).items()}
         values |= {k: shown_part(v) for k, v in self.defaults.items()}
         if "cost" in values:
-            values["price"] = 1.0
+            values.setdefault("price", 1.0)
         if self.auto is not None:
             values["rate"] = "auto"
         if "lam" in self.defaults:
@@ -153,7 +162,13 @@ class Recipe:
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
         values |= self._penalty(params, scale)
         values |= params
-        price = values.pop("price", None) if "cost" in known[0] else None
+        price = values.pop("price", self.defaults.get("price"))
+        if price is not None and "cost" not in known[0]:
+            if "price" in params:
+                raise HopefearError(f"the loss {part_name(loss)} has no cost, so there is no price")
+            price = None
+        if price == "auto":
+            price = USUAL_COST / scale.cost
         for key in values:
             if not any(key in part for part in known):
                 raise HopefearError(unknown(self.name, key, [*self.parameters(), *loss._fields]))

@@ -7,13 +7,13 @@ from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.linear import Linear
 from hopefear.losses.log import Log
-from hopefear.losses.logistic import Logistic
 from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.ramp import Ramp
 from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
+from hopefear.losses.weighted_log import WeightedLog
 from hopefear.readouts.averaged import Averaged
 from hopefear.recipes.base import made
 from hopefear.rules.adagrad import AdaGrad
@@ -27,9 +27,18 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
 
+# Strengths and lengths of steps were chosen on the dev lists of the Penn Treebank sample, with the
+# features "rich,consensus"; "auto" carries them over to lists of other features and costs.
 LIST_RECIPES = {
     recipe.name: recipe
     for recipe in (
+        made(
+            "maxent",
+            "log loss, every candidate wanted by its cost, by AdaGrad, averaged",
+            *(WeightedLog, AdaGrad, Averaged, "every"),
+            price="auto",
+            auto=lambda s: 1.6 / s.reach,
+        ),
         made(
             "perceptron",
             "averaged perceptron on lists (Collins, 2002)",
@@ -39,117 +48,115 @@ LIST_RECIPES = {
             "mira",
             "MIRA between hope and fear, averaged (Chiang, 2012)",
             *(HopeFear, PassiveAggressive, Averaged, "every"),
-            C=0.01,
+            C=0.001,
+            price="auto",
         ),
         made(
             "nbest-mira",
             "n-best MIRA, averaged (McDonald et al., 2005)",
             *(NBestMIRA, SGD, Averaged, "every"),
-            C=0.01,
+            C=0.001,
             cost=Regret(),
-        ),
-        made(
-            "maxent",
-            "log loss over the list (Charniak and Johnson, 2005)",
-            *(Log, SGD, Averaged, "every"),
-            rate=0.1,
-            decay=0.9,
-            l2=1e-5,
+            price="auto",
         ),
         made(
             "risk",
             "expected cost (Smith and Eisner, 2006)",
-            *(Risk, SGD, Averaged, "every"),
-            rate=0.1,
-            decay=0.9,
-            l2=1e-5,
+            *(Risk, AdaGrad, Averaged, "every"),
+            price="auto",
+            auto=lambda s: 4.0 / s.reach,
         ),
         made(
             "rampion",
             "ramp loss, from fear to hope (Gimpel and Smith, 2012)",
             *(Ramp, SGD, Averaged, "every"),
-            rate=0.1,
             decay=0.9,
-            l2=1e-5,
+            cost=Regret(),
+            price="auto",
+            auto=lambda s: 2.0 / s.square,
         ),
         made(
             "ssvm",
             "structured SVM by stochastic subgradient (Taskar et al., 2003)",
             *(StructuredHinge, SGD, Averaged, "every"),
-            rate=0.1,
             decay=0.9,
-            l2=1e-5,
             cost=Regret(),
+            price="auto",
+            auto=lambda s: 2.0 / s.square,
         ),
         made(
             "sapo",
             "probabilities over the n best (Sun et al.)",
             *(SAPO, SGD, Averaged, "every"),
-            rate=0.1,
             decay=0.9,
-            l2=1e-5,
+            auto=lambda s: 2.0 / s.square,
         ),
         made(
             "sgd",
             "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            *(Logistic, SGD, Averaged, "every"),
-            rate=0.1,
+            *(Log, SGD, Averaged, "every"),
             decay=0.9,
-            l2=1e-5,
+            auto=lambda s: 2.0 / s.square,
         ),
         made(
             "pa",
             "passive-aggressive against the best rival (Crammer et al., 2006)",
             *(Hinge, PassiveAggressive, Averaged, "every"),
-            C=0.01,
+            C=0.001,
         ),
         made(
             "adagrad",
             "AdaGrad, composite mirror descent (Duchi et al., 2011)",
             *(Log, AdaGrad, Averaged, "every"),
-            rate=0.05,
+            auto=lambda s: 1.6 / s.reach,
         ),
         made(
             "adagrad-rda",
-            "adaptive dual averaging with L1 (Duchi et al., 2011)",
-            *(Log, AdaGradRDA, Averaged, "every"),
-            rate=0.05,
-            l1=1e-4,
+            "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
+            *(WeightedLog, AdaGradRDA, Averaged, "every"),
+            price="auto",
+            l1=3e-4,
+            on_last_support=True,
+            auto=lambda s: 4.0 / s.reach,
         ),
         made(
             "rda",
             "regularized dual averaging with L1 (Xiao, 2010)",
-            *(Log, RDA, Averaged, "every"),
-            rate=1.0,
+            *(WeightedLog, RDA, Averaged, "every"),
+            price="auto",
             l1=1e-4,
+            on_last_support=True,
+            auto=lambda s: 400.0 / s.square,
         ),
         made(
             "vrda",
             "voted RDA: dual averaging on mistakes (Gao, Xiao, Xu and He)",
             *(Hinge, RDA, Averaged, "mistakes"),
-            rate=1.0,
-            l1=1e-4,
+            l1=8e-4,
+            on_last_support=True,
+            auto=lambda s: 40.0 / s.square,
         ),
         made(
             "tg",
             "truncated gradient (Langford et al., 2009)",
             *(Hinge, TruncatedGradient, Averaged, "every"),
-            rate=0.1,
             gravity=1e-5,
+            auto=lambda s: 4.0 / s.square,
         ),
         made(
             "fobos",
             "forward-backward splitting (Duchi and Singer, 2009)",
             *(Log, FOBOS, Averaged, "every"),
-            rate=0.1,
             l1=1e-5,
+            auto=lambda s: 4.0 / s.square,
         ),
         made(
             "ftrl",
             "FTRL-proximal (McMahan et al., 2013)",
-            *(Log, FTRL, Averaged, "every"),
-            rate=0.05,
+            *(WeightedLog, FTRL, Averaged, "every"),
+            price="auto",
             l1=0.0,
+            auto=lambda s: 1.6 / s.reach,
         ),
         made(
             "cw",

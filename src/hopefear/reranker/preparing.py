@@ -19,10 +19,10 @@ from hopefear.estimators import ArgumentError
 from hopefear.learner import Learner, parameters_by_part
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import recipe
 from hopefear.reranker.answers import judged_by, weighted
 from hopefear.reranker.reading import ListReader
-from hopefear.reranking import baseline_of, check
+from hopefear.reranking import baseline_of, check, scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.fit import Event
@@ -85,7 +85,7 @@ def begun(
 ) -> tuple[RerankModel, OnlineTrainer]:
     """A model that knows nothing yet, and what will teach it."""
     check(data)
-    made = recipe(learner, "rerank").build(Scale(n=len(data)), **params)
+    made = recipe(learner, "rerank").build(scale_of(data), **params)
     if not isinstance(made, Learner):
         raise HopefearError(
             f"{learner} learns from all data at once, so it has no partial_fit; use fit, or an "

@@ -86,7 +86,7 @@ observed=true)|readout:last|v:0.1.0'
         crf = replace(self, max_iter=epochs or self.max_iter, n_jobs=n_jobs or self.n_jobs)
         return fit_batch(structure, crf, rows, **more)
 
-    def objective(self, structure: Any, rows: TokenRows) -> CRFObjective:
+    def objective(self, structure: Any, rows: Any) -> Any:
         """What is minimised, but for L1."""
         return CRFObjective(structure, rows, self.l2, self.observed, self.n_jobs)
 

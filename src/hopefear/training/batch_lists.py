@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ class BatchLists(BatchCRF):
                 "WeightedLog or Risk, or an online learner"
             )
 
-    def objective(self, structure: Any, rows: Any) -> LossObjective:
+    def objective(self, structure: Any, rows: Any) -> Any:
         return LossObjective(structure, self.loss, rows, self.l2, self.n_jobs)
 
     def parameters(self) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class LossObjective:
             rows.indptr[rows.starts], np.linspace(0, rows.indptr[-1], _PARTS + 1)
         )
         cuts[0], cuts[-1] = 0, rows.weights.size
-        self._blocks = [(int(a), int(b)) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+        self._blocks = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
         self._spare = [structure.workspace(rows, loss, np.float64) for _ in range(max(1, n_jobs))]
 

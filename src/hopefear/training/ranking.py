@@ -262,27 +262,39 @@ def move_scores(k, space):
 
 
 @kernel
-def squared_distances(data, local, out):
-    """Mean squared distance of the oracle from the other candidates, for each list."""
+def distances(data, local, out):
+    """Mean squared and mean absolute distance of the oracle from the others, for each list."""
     for i in range(data.weights.size):
         start, n = data.starts[i], data.starts[i + 1] - data.starts[i]
-        oracle, own, total = start + data.oracles[i], 0.0, 0.0
+        oracle = start + data.oracles[i]
         for e in range(data.indptr[oracle], data.indptr[oracle + 1]):
             local[data.columns[e]] = data.values[e]
-            own += np.float64(data.values[e]) ** 2
+        squares, sizes = 0.0, 0.0
         for c in range(start, start + n):
-            if c != oracle:
-                total += own
-                for e in range(data.indptr[c], data.indptr[c + 1]):
-                    value, there = np.float64(data.values[e]), local[data.columns[e]]
-                    total += value * (value - 2.0 * there)
+            for e in range(data.indptr[oracle], data.indptr[oracle + 1]):
+                value = np.float64(data.values[e])
+                squares += value * value
+                sizes += abs(value)
+            for e in range(data.indptr[c], data.indptr[c + 1]):
+                value, there = np.float64(data.values[e]), local[data.columns[e]]
+                squares += value * (value - 2.0 * there)
+                sizes += abs(value - there) - abs(there)
         for e in range(data.indptr[oracle], data.indptr[oracle + 1]):
             local[data.columns[e]] = 0.0
-        out[i] = total / max(n - 1, 1)
+        out[i, 0] = squares / max(n - 1, 1)
+        out[i, 1] = sizes / max(n - 1, 1)
 
 
-def mean_squares(rows: Any) -> np.ndarray:
-    """As :func:`squared_distances`, one column (float64)."""
-    out = np.zeros(len(rows.weights))
-    squared_distances(rows, np.zeros(int(np.diff(rows.scopes).max(initial=1))), out)
-    return out[:, None]
+def mean_distances(rows: Any) -> np.ndarray:
+    """As :func:`distances` (float64, two columns)."""
+    out = np.zeros((len(rows.weights), 2))
+    distances(rows, np.zeros(int(np.diff(rows.scopes).max(initial=1))), out)
+    return out
+
+
+def mean_regret(rows: Any) -> float:
+    """What candidates cost more than the cheapest of their list, on average."""
+    if not rows.costs.size:
+        return 0.0
+    least = in_lists(np.minimum, rows.costs, rows.starts)
+    return float((rows.costs - np.repeat(least, np.diff(rows.starts))).mean())

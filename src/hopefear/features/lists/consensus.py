@@ -8,6 +8,7 @@ each bracket counts by its label and its share of the probability.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def consensus_keys(trees: Trees, starts: np.ndarray, scores: np.ndarray, sharp: 
 
 def _bins() -> list[str]:
     edges = ["0", *(f"{b:g}" for b in BINS), "1"]
-    return [f"{a}-{b}" for a, b in zip(edges, edges[1:], strict=False)]
+    return [f"{a}-{b}" for a, b in pairwise(edges)]
 
 
 def _squeezed(indptr: np.ndarray, used: np.ndarray, keys: np.ndarray, values: np.ndarray) -> Keyed:

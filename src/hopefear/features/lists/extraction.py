@@ -46,7 +46,7 @@ class Extraction:
     score: bool = True
     trees: TreeFamilies | None = None
     consensus: bool = False
-    sharp: float = 0.3
+    sharp: float = 0.2
 
     @classmethod
     def of(cls, features: str) -> Extraction:

@@ -8,7 +8,6 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.lists.numbering import Numbered
 
 # What the numbers of a block are; offsets count from its own start.
-_DTYPES = Numbered(np.int64, np.int32, np.int64, np.int32, np.float32)
+_DTYPES = tuple(np.dtype(t) for t in ("i8", "i4", "i8", "i4", "f4"))
 
 
 class Pile:
@@ -69,7 +68,7 @@ class Pile:
         for sizes in self._sizes:
             yield Numbered(
                 *(
-                    np.fromfile(self._path / name, dtype, size, offset=start * dtype().itemsize)
+                    np.fromfile(self._path / name, dtype, size, offset=start * dtype.itemsize)
                     for name, dtype, size, start in zip(
                         Numbered._fields, _DTYPES, sizes, at, strict=True
                     )
@@ -80,15 +79,14 @@ class Pile:
     def whole(self, mapped: bool = False) -> Numbered:
         """All blocks as one; ``mapped`` leaves the long arrays on disk."""
 
-        def array(name: str, dtype: Any) -> np.ndarray:
+        def array(name: str, dtype: np.dtype) -> np.ndarray:
             path = self._path / name
             if not mapped or path.stat().st_size == 0:
                 return np.fromfile(path, dtype)
             return np.memmap(path, dtype, "r")
 
-        long = {
-            name: array(name, getattr(_DTYPES, name)) for name in ("features", "columns", "values")
-        }
+        dtypes = dict(zip(Numbered._fields, _DTYPES, strict=True))
+        long = {name: array(name, dtypes[name]) for name in ("features", "columns", "values")}
         scopes, indptr = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
         short = [np.fromfile(self._path / name, np.int64) for name in ("scopes", "indptr")]
         at = [0, 0]
