@@ -85,6 +85,7 @@ def facts(recipe: Any) -> dict[str, Any]:
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "
         "keeps weights smaller.",
         "penalty": "What lam counts: l2 or l1.",
+        "price": "Margin asked for by one unit of cost; larger separates more strictly.",
     }
     for part in (recipe.loss, recipe.rule, recipe.readout):
         effects |= parameters_of(part)

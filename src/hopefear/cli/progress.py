@@ -5,6 +5,7 @@ Of more than fifty passes, as iterations of batch learners are, every tenth gets
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -150,6 +151,7 @@ class Counting:
         if self._bar is None:
             yield from blocks
             return
+        name = os.path.basename(name)
         task = self._bar.add_task(f"reading {name}", total=None)
         started, count = time.perf_counter(), 0
         for block in blocks:
