@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hopefear.data.list_files import read_lists
 from hopefear.data.list_generators import candidate_lists
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
@@ -32,15 +33,24 @@ from hopefear.experiments.vrda_reranking.plan import (
     Plan,
 )
 from hopefear.experiments.vrda_reranking.problems import (
+    FEATURES,
     FILES,
     MIN_COUNT,
+    SCORE,
     Part,
     Problem,
     extracted,
     find_data,
     find_problem,
 )
-from hopefear.experiments.vrda_reranking.runs import Trail, f_score, follow, run, vote
+from hopefear.experiments.vrda_reranking.runs import (
+    Trail,
+    _readings,
+    f_score,
+    follow,
+    run,
+    vote,
+)
 from hopefear.reranking import dataset, idle_lists, train
 
 WORDS = {"agrees", "disagrees", "not shown"}
@@ -261,6 +271,27 @@ def test_choices_follow_development_scores(tiny):
     assert made[at("hinge", 1e-4)].params == {"l1": 1e-4}
 
 
+def test_the_generators_score_stays_in_an_average_on_the_last_support():
+    class Faked:
+        def average(self) -> np.ndarray:
+            return np.array([3.0, 2.0, 1.0])
+
+        def weights(self) -> np.ndarray:
+            return np.array([0.0, 5.0, 0.0], np.float32)
+
+    found = [p.weights.tolist() for p in _readings(Faked())]
+    assert found == [[3.0, 2.0, 1.0], [3.0, 2.0, 0.0], [0.0, 5.0, 0.0]]
+
+
+def test_strengths_are_matched_by_the_share_of_weights_they_leave(tiny):
+    class Faked:
+        def nnz(self, name: str) -> float:
+            return {at("hinge", 0.0): 1000.0, at("hinge", 1e-4): 900.0}.get(name, 200.0)
+
+    assert verdicts.alike(Faked(), TINY, "hinge", 1e-5) == 1e-4
+    assert verdicts.alike(Faked(), TINY, "hinge", 5e-4) == 5e-3
+
+
 def test_verdicts_follow_the_numbers():
     ahead = Difference(88.0, 87.0, 0.4, 1.6, 0.01, 0.01)
     close = Difference(87.1, 87.0, -0.3, 0.5, 0.7, 0.7)
@@ -315,6 +346,8 @@ def test_parses_are_read_and_kept(tmp_path, monkeypatch):
     again = find_problem(DATA, tmp_path, True, silent)  # from the file it was kept in
     assert again.lists.digest == made.lists.digest
     assert again.published.tolist() == made.published.tolist()
+    few = next(read_lists(DATA / "ptb-nbest" / "dev.jsonl.xz", "ptb", block_lists=5))
+    assert dataset(few, FEATURES, min_count=1).features.name(SCORE) == "score"
     split = made.cut(Part(published=True))
     assert 0 < split.size < made.cut(Part()).size
     path = tmp_path / "lists-quick.bin"

@@ -93,9 +93,10 @@ def choose(trials: Trials, plan: Plan) -> dict[str, Trial]:
     """
     made = {key: best(found) for key, found in trials.items()}
     floor = made["perceptron"].dev
+    for key in dict.fromkeys([*(s.key for s in plan.voted), *(f"tg-{loss}" for loss in LOSSES)]):
+        made[sparse(key)] = sparsest(trials[key], floor)
     for key in (f"{rule}-{loss}" for loss in LOSSES for rule in ("vrda", "tg")):
         found = trials[key]
-        made[sparse(key)] = sparsest(found, floor)
         for level in plan.levels:
             small = within(found, level)
             if small is not None:

@@ -197,7 +197,8 @@ def _tune(made: Measured, bench: _Bench, tell: Callable[[float, str], None]) -> 
     total = sum(len(s.settings()) for s in plan.every)
     done = 0
     for spec in plan.every:
-        seeds = plan.tuning_seeds if spec in plan.specs else plan.extension_seeds
+        often = spec in plan.specs or spec in plan.voted
+        seeds = plan.tuning_seeds if often else plan.extension_seeds
         found: list[Trial] = []
         for n, params in enumerate(spec.settings()):
             if n % _TOLD == 0:
@@ -242,8 +243,9 @@ def _cross(made: Measured, bench: _Bench, tell: Callable[[float, str], None]) ->
 def _crossed(plan: Plan) -> Iterable[str]:
     """Choices that are tried on folds as well."""
     yield from (*TABLE, TOP)
+    yield from (sparse(spec.key) for spec in plan.voted)
     for loss in LOSSES:
-        yield from (sparse(f"{rule}-{loss}") for rule in ("vrda", "tg"))
+        yield sparse(f"tg-{loss}")
         yield from (at(loss, l1) for l1 in plan.fold_sweep)
         for level in plan.fold_levels:
             yield from (at_most(f"{rule}-{loss}", level) for rule in ("vrda", "tg"))

@@ -26,6 +26,7 @@ from hopefear.storage import load, save
 FOLDER = "ptb-nbest"
 FILES = ("train", "dev", "test")
 FEATURES = "rich,consensus"
+SCORE = 0  # number of the generator's score, which is the first feature of every candidate
 MIN_COUNT = 5  # lists of the training part that a feature must tell candidates apart in
 LIMITED = 400, 150, 150  # lists of each part in the quick version
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hopefear.data.lists import ListDataset
 from hopefear.experiments.vrda_reranking.plan import KEPT, Spec
-from hopefear.experiments.vrda_reranking.problems import Split
+from hopefear.experiments.vrda_reranking.problems import SCORE, Split
 from hopefear.learner import Learner
 from hopefear.metrics.lists import Brackets
 from hopefear.recipes import Scale, recipe
@@ -153,7 +153,9 @@ def _epochs(trainer: OnlineTrainer, train: ListDataset, seed: int, passes: int) 
 def _readings(trainer: OnlineTrainer) -> list[LinearPredictor]:
     """In the order of ``KEPT``."""
     mean, last = trainer.average().astype(np.float32), trainer.weights()
-    return [LinearPredictor(w) for w in (mean, np.where(last == 0.0, last, mean), last)]
+    used = last != 0.0
+    used[SCORE] = True
+    return [LinearPredictor(w) for w in (mean, np.where(used, mean, np.float32(0.0)), last)]
 
 
 def _stops(epoch: int, n: int) -> np.ndarray:
