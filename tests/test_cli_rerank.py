@@ -19,6 +19,7 @@ from hopefear.cli.rerank.options import METRICS
 from hopefear.data.list_generators import candidate_lists
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import LIST_METRICS
+from hopefear.reranking import DEFAULT_LEARNER, TREE_COUNT, TREE_FEATURES
 
 REFERENCES = ["the cat sat on the mat", "a dog sleeps here now", "birds sing in tall trees"]
 # The generator likes what is wrong.
@@ -371,6 +372,9 @@ def test_every_metric_has_a_name_here():
 def test_help_teaches_with_examples(run, verb):
     status, out, _ = run(verb, "rerank", "--help")
     assert status == 0 and f"hopefear {verb} rerank --train" in out and "--metric-option" in out
+    told = " ".join(out.split())
+    assert f"{TREE_FEATURES} for trees" in told and f"{TREE_COUNT} for trees" in told
+    assert verb == "compare" or f"(default: {DEFAULT_LEARNER})" in told
 
 
 def data_file(name):
@@ -388,7 +392,7 @@ def test_real_parses_end_to_end(run, folder):
     (folder / "real-test.jsonl").write_bytes(b"".join(some[40:]))
     argv = ["train", "rerank", "--train", "real.jsonl", "--learner", "perceptron", "--epochs", 5]
     status, out, err = run(*argv, "--model", "real.model", "--json")
-    assert status == 0 and "ptb,consensus, in 5 lists or more" in err
+    assert status == 0 and f"{TREE_FEATURES}, in {TREE_COUNT} lists or more" in err
     assert json.loads(out)["features"] > 1000
     _, out, _ = run("evaluate", "--model", "real.model", "--data", "real-test.jsonl", "--json")
     found = json.loads(out)

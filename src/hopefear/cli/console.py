@@ -86,6 +86,15 @@ def percent(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f} %"
 
 
+def scored(name: str, value: float) -> str:
+    """A score with the digits that matter: most are percentages, costs often below one.
+
+    >>> scored("f1", 87.0712), scored("cost", 0.0123)
+    ('87.07', '0.0123')
+    """
+    return f"{value:.4f}" if name == "cost" else f"{value:.2f}"
+
+
 def _cell(value: object) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 

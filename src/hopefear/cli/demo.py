@@ -185,7 +185,7 @@ def _lists(console: Console, page: Page) -> list[str]:
     )
     console.say(f"\n{title}: {text}")
     results, bounds = _study_lists(console, train, test, 5)
-    told = f"Cost of the 1-best {bounds['1-best']:.2f}, of the oracle {bounds['oracle']:.2f}."
+    told = f"Cost of the 1-best {bounds['1-best']:.4f}, of the oracle {bounds['oracle']:.4f}."
     console.say(f"\n{told}")
     console.table(columns(results), [r.row() for r in results])
     page_section(page, title, f"{text} {told}", results, results[0].trained.model.metric, "Test")

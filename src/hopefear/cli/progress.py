@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hopefear.cli.console import Console
+from hopefear.cli.console import Console, scored
 
 
 class Watcher:
@@ -69,7 +69,9 @@ class Watcher:
         if "nnz" in event:
             self._shown["nnz"] = f", {event['nnz']:,} non-zeros"
         if "dev" in event:
-            self._shown["dev"] = f", dev {self.metric} {event['dev'][self.metric]:.2f}"
+            self._shown["dev"] = (
+                f", dev {self.metric} {scored(self.metric, event['dev'][self.metric])}"
+            )
         if self._bar is not None:
             self._bar.update(
                 self._task,

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from hopefear.cli import options
-from hopefear.cli.console import Console, check_output, print_json
+from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.rerank import options as own
 
 USAGE = "--train FILE --test FILE [--dev FILE] --learners A,B,C --report FILE.html [OPTIONS]"
@@ -69,9 +69,10 @@ def run(args: argparse.Namespace) -> int:
         dev = None if args.dev is None else held_out(args.dev, found, args, console).data
         bounds = limits(test, first, found.metric)
         name = shown_score(found.metric.main)
+        shown = {who: scored(found.metric.main, value) for who, value in bounds.items()}
         told = (
-            f"tested on {len(test):,} lists, {name} of 1-best {bounds['1-best']:.2f}, of the "
-            f"oracle {bounds['oracle']:.2f}"
+            f"tested on {len(test):,} lists, {name} of 1-best {shown['1-best']}, of the oracle "
+            f"{shown['oracle']}"
         )
         console.say(told)
         settings = {

@@ -88,8 +88,9 @@ def features(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--features",
         metavar="SET",
-        help="a comma list: named (those in the file), score, ptb or families of tree features "
-        "such as Rule,Heads, and consensus (default: ptb,consensus for trees, else named,score)",
+        help="a comma list: named (those in the file), score, ptb, rich (all that is known "
+        "of trees) or families such as Rule,Heads, and consensus (default: rich,consensus for "
+        "trees, else named,score)",
     )
     group.add_argument(
         "--min-count",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopefear.cli import study as shared
-from hopefear.cli.console import Console
+from hopefear.cli.console import Console, scored
 from hopefear.cli.rerank.words import shown_score
 from hopefear.data.lists import ListDataset
 from hopefear.metrics.lists import ListMetric, compare_lists
@@ -34,7 +34,7 @@ class Result(shared.Result):
     def row(self) -> list[Any]:
         return [
             self.name,
-            f"{self.scores[self.main]:.2f}",
+            scored(self.main, self.scores[self.main]),
             f"{self.scores['oracle_rate']:.2f}",
             self.nnz,
             self.last_nnz,
@@ -104,7 +104,7 @@ def study(
         found = scores(test, best, metric)
         results.append(Result(label, trained, events, found, main=metric.main, chosen=best))
         console.say(
-            f"  {label}: {shown_score(metric.main)} {found[metric.main]:.2f}, "
+            f"  {label}: {shown_score(metric.main)} {scored(metric.main, found[metric.main])}, "
             f"{trained.model.nnz:,} non-zeros"
         )
     _test_differences(results, test, metric)

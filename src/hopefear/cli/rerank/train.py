@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hopefear.cli import options, training
-from hopefear.cli.console import Console, print_json
+from hopefear.cli.console import Console, print_json, scored
 from hopefear.cli.rerank import options as own
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _summary(
     console.say()
     console.pairs(
         {
-            f"dev {shown_score(main)}": dev and f"{dev[main]:.2f}{best}",
+            f"dev {shown_score(main)}": dev and f"{scored(main, dev[main])}{best}",
             "dev oracle first": dev and f"{dev['oracle_rate']:.2f} % of lists",
             "wrong while learning": f"{result['online_error']:.2f} % of lists in the last pass",
             "kept": training.kept(result),
