@@ -19,7 +19,7 @@ from hopefear.cli.rerank.options import METRICS
 from hopefear.data.list_generators import candidate_lists
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import LIST_METRICS
-from hopefear.reranking import DEFAULT_LEARNER, TREE_COUNT, TREE_FEATURES
+from hopefear.reranking import DEFAULT_LEARNER, EPOCHS, TREE_COUNT, TREE_FEATURES
 
 REFERENCES = ["the cat sat on the mat", "a dog sleeps here now", "birds sing in tall trees"]
 # The generator likes what is wrong.
@@ -373,6 +373,7 @@ def test_help_teaches_with_examples(run, verb):
     status, out, _ = run(verb, "rerank", "--help")
     assert status == 0 and f"hopefear {verb} rerank --train" in out and "--metric-option" in out
     told = " ".join(out.split())
+    assert f"at most (default: {EPOCHS};" in told
     assert f"{TREE_FEATURES} for trees" in told and f"{TREE_COUNT} for trees" in told
     assert verb == "compare" or f"(default: {DEFAULT_LEARNER})" in told
 

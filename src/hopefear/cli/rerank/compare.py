@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--dev", metavar="FILE", help="held-out lists that choose the pass to keep")
     own.reading(data)
     options.report_page(parser)
-    learning = options.learning(parser, None, "10; of batch learners, their max_iter")
+    learning = options.learning(parser, None, "5; of batch learners, their max_iter")
     options.learners(learning)
     learning.add_argument(
         "--patience",

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     own.gold(data)
     own.reading(data)
     options.model_and_run(parser)
-    learning = options.learning(parser, None, "10; of batch learners, their max_iter")
+    learning = options.learning(parser, None, "5; of batch learners, their max_iter")
     options.one_learner(learning, "maxent")
     own.candidates(learning)
     own.features(parser)
