@@ -132,8 +132,7 @@ LIST_RECIPES = {
             "vrda",
             "voted RDA: dual averaging on mistakes (Gao, Xiao, Xu and He)",
             *(Hinge, RDA, Averaged, "mistakes"),
-            l1=8e-4,
-            on_last_support=True,
+            l1=1e-3,
             auto=lambda s: 40.0 / s.square,
         ),
         made(

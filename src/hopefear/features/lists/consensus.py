@@ -40,7 +40,7 @@ def consensus_names(labels: list[str]) -> dict[int, str]:
 
 
 def consensus_keys(trees: Trees, starts: np.ndarray, scores: np.ndarray, sharp: float) -> Keyed:
-    """Expected F against the list, and brackets by label and share.
+    """Expected F against the list in percent, and brackets by label and share.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _consensus(
                 values[at] = 1.0
                 at += 1
             keys[at] = expected
-            values[at] = 20.0 * agreed / max(1.0, brackets + mean)
+            values[at] = 200.0 * agreed / max(1.0, brackets + mean)
             used[c] = at + 1 - indptr[c]
         table.slots[:] = 0
 

@@ -28,6 +28,13 @@ class ListFeatures:
         Key of each feature.
     names : Strings
         Name of each feature.
+
+    Attributes
+    ----------
+    seen : int, optional
+        Different features that training lists had, those left out among them.
+    pile : Pile, optional
+        The files that hold the features of training lists, where memory does not.
     """
 
     kind = "lists"
@@ -36,6 +43,7 @@ class ListFeatures:
         self.extraction, self.keys, self._names = extraction, frozen(keys), names
         self._table = KeyTable(keys)
         self.pile: Pile | None = None
+        self.seen: int | None = None
 
     @property
     def size(self) -> int:
@@ -145,6 +153,7 @@ class ListNumbering:
             pile.add(pruned(block, starts, new))
         self._pile.close()
         features = ListFeatures(self.extraction, keys, names)
+        features.seen = len(new)
         whole = pile.whole(mapped=self.folder is not None)
         if self.folder is None:
             pile.close()
