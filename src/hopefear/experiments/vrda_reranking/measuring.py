@@ -18,9 +18,17 @@ from hopefear.experiments.vrda_reranking.choosing import (
     text_of,
     trials_of,
 )
-from hopefear.experiments.vrda_reranking.plan import AVERAGED, LOSSES, Plan, Spec
+from hopefear.experiments.vrda_reranking.plan import AVERAGED, KEPT, LOSSES, Plan, Spec
 from hopefear.experiments.vrda_reranking.problems import Part, Problem, Split
-from hopefear.experiments.vrda_reranking.runs import Run, Trail, brackets, follow, run, vote
+from hopefear.experiments.vrda_reranking.runs import (
+    Run,
+    Trail,
+    brackets,
+    build,
+    follow,
+    run,
+    vote,
+)
 
 TABLE = ("perceptron", *(f"{rule}-{loss}" for rule in ("tg", "vrda") for loss in LOSSES))
 TOP = "best of all"
@@ -252,7 +260,7 @@ def _crossed(plan: Plan) -> Iterable[str]:
 
 
 def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:
-    return {"recipe": spec.recipe, "fixed": dict(spec.fixed), "params": dict(params)}
+    return {"learner": build(spec, params, 1).signature(), "kept": list(KEPT)}
 
 
 def _plain(made: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from hopefear.experiments.vrda_reranking.results import scores_of, signature, sp
 from hopefear.experiments.vrda_reranking.verdicts import (
     MARGIN,
     ORDERED,
+    OURS,
     PLACES,
     ROOM,
     Judge,
@@ -61,12 +62,13 @@ def write_page(
 def _verdicts(
     page: Page, made: Measured, verdicts: Sequence[Verdict], plan: Plan, quick: bool
 ) -> None:
-    counts = Counter(v.verdict for v in verdicts)
+    theirs = [v for v in verdicts if not v.claim.startswith(OURS)]
+    counts = Counter(v.verdict for v in theirs)
     page.section("What agrees and what does not")
     if quick:
         page.text("**This version reads a few lists only: too few to conclude from.**")
     page.text(
-        f"Of {len(verdicts)} checks **{counts[AGREES]} agree** with the paper, "
+        f"Of {len(theirs)} checks **{counts[AGREES]} agree** with the paper, "
         f"**{counts[DISAGREES]} disagree**, and {counts[OPEN]} show neither. The paper learns from "
         "36,000 sentences of the Penn Treebank and tests on 1,700; ours are far fewer "
         f"({made.lists['train']:,}, and {made.lists['test']:,} for the test), so every comparison "

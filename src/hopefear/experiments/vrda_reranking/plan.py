@@ -139,6 +139,8 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
                 continue
             grid = {k: v[:1] if quick else v for k, v in given[rule].items()}
             fixed = {"loss": loss, **given.get("fixed", {})}
+            if rule == "sgd":
+                fixed |= {"decay": 0.9, "l2": 1e-5}
             strength = "" if rule == "sgd" else "l1"
             title = f"{name} ({given['title']})"
             made.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength))
