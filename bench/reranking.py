@@ -1,0 +1,186 @@
+"""The speed and memory goals of reranking, beside the reranker of the BLLIP parser.
+
+    python bench/reranking.py
+    python bench/reranking.py --only synthetic training --repeats 7 --json figures.json
+    python bench/reranking.py --quick
+
+Lists of the 50 best parses with the features "rich,consensus", synthetic lists of the size that
+the peer was timed on, and translations; one thread. Figures are CPU seconds, the minimum over the
+runs; of passes pass by pass, and then their mean. Compilation is left out. The peer's figures are
+published ones: its program is not run here. What is shown without a goal is there for comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import reranking_goals as goals
+import reranking_lists as lists
+import reranking_passes as passes
+import reranking_whole as whole
+
+from hopefear.experiments.vrda_reranking.problems import find_data
+from hopefear.reranking import train
+
+QUICK = lists.Size(30, 1_500, 30, 150, 1_500)
+SEEDS = 3
+
+
+class Figures:
+    """Values, notes and all that was seen, by row of the table."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float | None] = {}
+        self.notes: dict[str, str] = {}
+        self.seen: dict[str, Any] = {}
+
+
+def main() -> None:
+    chosen = arguments()
+    folder, found = find_data(chosen.data), Figures()
+    with tempfile.TemporaryDirectory() as scratch:
+        measure(folder, Path(scratch), chosen, found)
+    rows = [
+        goals.line(key, goal, found.values[key], found.notes.get(key, ""))
+        for group in chosen.only
+        for key, goal in goals.GOALS[group].items()
+    ]
+    result = {
+        "rows": rows,
+        "repeats": chosen.repeats,
+        "passes": chosen.passes,
+        "seen": found.seen,
+        "machine": common.machine(),
+        "versions": {name: version(name) for name in ("hopefear", "numba", "scipy")},
+    }
+    print(goals.table(rows), file=sys.stderr)
+    print(f"load {result['machine']['load']}", file=sys.stderr)
+    text = json.dumps(result, ensure_ascii=False) + "\n"
+    if chosen.json == "-":
+        sys.stdout.write(text)
+    elif chosen.json is not None:
+        Path(chosen.json).write_text(text, "utf-8")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder that holds ptb-nbest")
+    parser.add_argument("--only", nargs="+", choices=list(goals.GOALS), default=list(goals.GOALS))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--passes", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of training in all")
+    parser.add_argument("--block-lists", type=int, default=16, help="lists extracted at a time")
+    parser.add_argument("--quick", action="store_true", help="a few lists, to see that it runs")
+    parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help="also write as JSON")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.repeats, chosen.passes, chosen.seeds = 1, 2, 1
+    if min(chosen.passes, chosen.repeats, chosen.seeds, chosen.block_lists) < 1:
+        parser.error("--passes, --repeats, --seeds and --block-lists must be 1 or more")
+    return chosen
+
+
+def measure(folder: Path, scratch: Path, chosen: argparse.Namespace, found: Figures) -> None:
+    """Group after group, so that a group of large arrays is gone before the next."""
+    wanted = set(chosen.only)
+    if "synthetic" in wanted:
+        told("synthetic lists")
+        data = lists.synthetic(QUICK if chosen.quick else lists.PEER)
+        take_turns("synthetic", passes.tasks("synthetic", data, chosen.passes), chosen, found)
+        del data
+    if wanted & {"passes", "training", "predict"}:
+        told("parses")
+        parts = whole.parts(folder, 1 if chosen.quick else None)
+        if "passes" in wanted:
+            take_turns("real", passes.tasks("real", parts.train, chosen.passes), chosen, found)
+        if "training" in wanted:
+            train_all(parts, range(1, chosen.seeds + 1), found)
+        if "predict" in wanted:
+            rank_parses(folder, parts, scratch, chosen, found)
+        del parts
+    if "texts" in wanted:
+        told("translations")
+        file = scratch / "texts.jsonl"
+        n = whole.write_texts(folder.parent / whole.TEXTS, file, 20 if chosen.quick else None)
+        rates(whole.text_tasks(file, scratch), n, chosen, found)
+    if "extraction" in wanted:
+        extract(folder, chosen, found)
+
+
+def take_turns(where: str, tasks: Any, chosen: argparse.Namespace, found: Figures) -> None:
+    """Passes of all learners, and how often the yardstick each takes."""
+    told(f"{len(tasks)} tasks take turns, {chosen.repeats} times")
+    times = common.interleave(tasks, chosen.repeats)
+    least = {name: np.min(np.array(runs), axis=0) for name, runs in times.items()}
+    yardstick = float(np.min(least[f"yardstick {where}"]))
+    for name, seconds in least.items():
+        found.values[name] = float(seconds.mean())
+        found.notes[name] = f"{seconds.mean() / yardstick:.1f} × X @ w; first {seconds[0]:.3f} s"
+    key = f"yardstick {where}"
+    found.values[key], found.notes[key] = yardstick, ""
+    found.seen |= {name: seconds.tolist() for name, seconds in least.items()}
+
+
+def train_all(parts: whole.Parts, seeds: range, found: Figures) -> None:
+    for name in goals.TRAINING:
+        told(f"training {name}")
+        key = f"training {name}"
+        run = found.seen[key] = whole.training(parts, name, seeds)
+        F, spread = float(np.mean(run["test"])), float(np.std(run["test"]))
+        found.notes[key] = f"test F {F:.2f} ± {spread:.2f}, {len(seeds)} seeds"
+        found.notes[key] += f"; mean {np.mean(run['seconds']):.2f} s"
+        found.values[key] = min(run["seconds"])
+        if goals.F > F:
+            found.values[key], found.notes[key] = None, f"not reached: {found.notes[key]}"
+
+
+def rank_parses(
+    folder: Path, parts: whole.Parts, scratch: Path, chosen: argparse.Namespace, found: Figures
+) -> None:
+    told("predicting")
+    model = train(parts.train, epochs=1).model
+    n = sum(block.n_candidates for block in lists.read(folder, "test"))
+    rates(
+        whole.predict_tasks("predict", folder / "test.jsonl.xz", model, scratch), n, chosen, found
+    )
+
+
+def rates(tasks: Any, n: int, chosen: argparse.Namespace, found: Figures) -> None:
+    """Candidates a second."""
+    for name, seconds in common.best(common.interleave(tasks, chosen.repeats)).items():
+        found.values[name], found.notes[name] = n / seconds, f"{n:,} in {seconds:.2f} s"
+
+
+def extract(folder: Path, chosen: argparse.Namespace, found: Figures) -> None:
+    repeats = min(2, chosen.repeats)  # the first loads kernels, and compiles those that are new
+    for mapped in (False, True):
+        told("extraction" + (", features left in files" if mapped else ""))
+        most = 1 if chosen.quick else None
+        run = whole.extraction(folder, chosen.block_lists, repeats, mapped, most)
+        last, peak = run["steps"]["test"], run["steps"]["test"]["peak_mb"]
+        found.seen["extraction mapped" if mapped else "extraction"] = run
+        if mapped:
+            found.values["extraction mapped"] = peak
+            found.values["extraction mapped anonymous"] = last["anonymous_mb"]
+        else:
+            found.values |= {"extraction": last["cpu"], "extraction memory": peak}
+            found.notes["extraction"] = (
+                f"{run['trees']:,} trees; {run['features']:,} features, {run['values']:,} values"
+            )
+            found.notes["extraction memory"] = f"{chosen.block_lists} lists at a time"
+
+
+def told(what: str) -> None:
+    print(f"… {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Lists for reranking.py: parses with their features, and synthetic ones of a given size.
+
+Synthetic lists are for time and memory, not for learning: a candidate has so many of the features
+of its list, chosen at random, with small whole numbers as values; costs go by hidden weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.data.candidates import CandidateLists
+from hopefear.data.list_datasets import encoded
+from hopefear.data.list_files import BLOCK_LISTS as BLOCK_LISTS
+from hopefear.data.list_files import read_lists
+from hopefear.data.lists import ListDataset, ListRows, cheapest
+from hopefear.features.lists.extraction import Extraction
+from hopefear.features.lists.list_features import ListFeatures
+from hopefear.features.lists.numbering import Numbered
+from hopefear.features.lists.pile import Pile
+from hopefear.features.strings import Strings
+from hopefear.reranking import dataset
+
+FEATURES = "rich,consensus"
+METRIC = "parseval"
+FOLDER = "ptb-nbest"
+
+
+class Size(NamedTuple):
+    """How large synthetic lists are."""
+
+    lists: int
+    candidates: int  # in all
+    per_candidate: int  # values
+    per_list: int  # features
+    features: int  # in all
+
+
+PEER = Size(2_987, 148_656, 296, 1_500, 150_000)  # what BLLIP's estimators were timed on
+LARGE = Size(36_000, 1_800_000, 200, 1_200, 1_000_000)  # WSJ sections 2-21
+
+
+def read(
+    folder: Path, part: str, block_lists: int = BLOCK_LISTS, most: int | None = None
+) -> Iterator[CandidateLists]:
+    """Blocks of lists of parses; ``most`` limits the blocks."""
+    path = folder / f"{part}.jsonl.xz"
+    return islice(read_lists(path, "ptb", require_costs=True, block_lists=block_lists), most)
+
+
+def numbered(blocks: Iterable[CandidateLists], scratch: str | None = None) -> ListDataset:
+    """Training lists, with a number for every feature."""
+    return dataset(blocks, FEATURES, metric=METRIC, folder=scratch)
+
+
+def seen(blocks: CandidateLists | Iterable[CandidateLists], features: Any) -> ListDataset:
+    """Other lists in the same features."""
+    return encoded(blocks, features)
+
+
+def synthetic(size: Size, scratch: str | None = None, seed: int = 1) -> ListDataset:
+    """Lists of a size; with a folder their features stay in files there.
+
+    Examples
+    --------
+    >>> data = synthetic(Size(3, 10, 4, 8, 20))
+    >>> len(data), data.n_candidates, len(data.rows.values), len(data.rows.features)
+    (3, 10, 40, 24)
+    """
+    random = np.random.default_rng(seed)
+    truth = random.normal(size=size.features)
+    starts = np.arange(size.lists + 1) * size.candidates // size.lists
+    pile, costs = Pile(scratch), np.empty(size.candidates)
+    for first in range(0, size.lists, BLOCK_LISTS):
+        bounds = starts[first : first + BLOCK_LISTS + 1]
+        block = _block(random, size, bounds - bounds[0])
+        pile.add(block)
+        costs[bounds[0] : bounds[-1]] = _costs(random, block, bounds - bounds[0], truth)
+    found = pile.whole(mapped=scratch is not None)
+    keys = np.arange(1, size.features + 1, dtype=np.uint64)
+    features = ListFeatures(
+        Extraction.of("named,score"), keys, Strings.pack(f"f{j}" for j in range(size.features))
+    )
+    features.pile = pile if scratch is not None else None
+    rows = ListRows(
+        starts,
+        *(found.scopes, found.features, found.indptr, found.columns, found.values),
+        *(np.zeros(size.candidates), costs, cheapest(costs, starts), np.ones(size.lists)),
+    )
+    return ListDataset(rows, features, source="synthetic")
+
+
+def _block(random: np.random.Generator, size: Size, starts: np.ndarray) -> Numbered:
+    lists, candidates = len(starts) - 1, int(starts[-1])
+    features = np.concatenate([_scope(random, size) for _ in range(lists)])
+    # One column from each of so many stretches of the list's features: no column comes twice.
+    edges = np.arange(size.per_candidate + 1) * size.per_list // size.per_candidate
+    shape = candidates, size.per_candidate
+    columns = (edges[:-1] + random.random(shape, np.float32) * np.diff(edges)).astype(np.int32)
+    values = random.integers(-2, 2, shape, np.int8)
+    values += values >= 0  # a value of 0 would not be stored
+    return Numbered(
+        np.arange(lists + 1) * size.per_list,
+        features,
+        np.arange(candidates + 1) * size.per_candidate,
+        np.minimum(columns, edges[1:] - 1, dtype=np.int32, casting="unsafe").ravel(),
+        values.ravel().astype(np.float32),
+    )
+
+
+def _scope(random: np.random.Generator, size: Size) -> np.ndarray:
+    """Different features, the first ones more often than the last, as in language."""
+    found = np.empty(0, np.int32)
+    while len(found) < size.per_list:
+        drawn = size.features * random.random(2 * size.per_list) ** 3
+        found = np.sort(np.concatenate([found, drawn.astype(np.int32)]))
+        found = found[np.concatenate([[True], found[1:] != found[:-1]])]
+    return random.permutation(found)[: size.per_list]
+
+
+def _costs(
+    random: np.random.Generator, block: Numbered, starts: np.ndarray, truth: np.ndarray
+) -> np.ndarray:
+    """How much less a candidate is worth than the best of its list, as a share of the range."""
+    shift = np.repeat(block.scopes[:-1], block.indptr[starts[1:]] - block.indptr[starts[:-1]])
+    parts = truth[block.features[block.columns + shift]] * block.values
+    worth = np.add.reduceat(parts, block.indptr[:-1])
+    worth += worth.std() * random.normal(size=len(worth))
+    best, least = (f.reduceat(worth, starts[:-1]) for f in (np.maximum, np.minimum))
+    lengths = np.diff(starts)
+    return (np.repeat(best, lengths) - worth) / np.repeat(best - least, lengths)

@@ -1,0 +1,147 @@
+"""Whole tasks of reranking.py: training in all, extraction, prediction, lists of texts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import common
+import numpy as np
+import reranking_lists as lists
+
+from hopefear.data.files import open_bytes
+from hopefear.data.list_files import read_lists
+from hopefear.data.lists import ListDataset
+from hopefear.list_model import RerankModel
+from hopefear.metrics.lists import metric_named
+from hopefear.reranking import dataset, scores, train
+
+CHILD = Path(__file__).with_name("reranking_child.py")
+TEXTS = "multi30k-nbest"
+
+
+class Parts(NamedTuple):
+    train: ListDataset
+    dev: ListDataset
+    test: ListDataset
+
+
+def parts(folder: Path, most: int | None) -> Parts:
+    """Lists of parses in memory; ``most`` limits the blocks of each part."""
+    first = lists.numbered(lists.read(folder, "train", most=most))
+    rest = (lists.read(folder, name, most=most) for name in ("dev", "test"))
+    return Parts(first, *(lists.seen(blocks, first.features) for blocks in rest))
+
+
+def training(given: Parts, learner: str, seeds: range) -> dict[str, list[float]]:
+    """CPU seconds of training with the defaults, dev scored after every pass; F on dev and test."""
+    few = np.arange(4)
+    train(given.train.take(few), learner, epochs=1, dev=given.dev.take(few))  # compiles
+    found: dict[str, list[float]] = {"seconds": [], "dev": [], "test": [], "nnz": []}
+    for seed in seeds:
+        data, held = given.train.replaced(), given.dev.replaced()  # with no digest known yet
+        made: list[RerankModel] = []
+
+        def work(data=data, held=held, seed=seed, made=made) -> None:
+            made.append(train(data, learner, seed=seed, dev=held).model)
+
+        found["seconds"].append(common.cpu_seconds(work))
+        for part in ("dev", "test"):
+            of = getattr(given, part)
+            found[part].append(scores(of, made[0].predict(of), made[0].metric)["f1"])
+        found["nnz"].append(float(made[0].nnz))
+    return found
+
+
+def extraction(
+    folder: Path, block_lists: int, repeats: int, mapped: bool, most: int | None = None
+) -> dict[str, Any]:
+    """CPU seconds and memory of the quickest of several processes that extract all features."""
+    runs = []
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, str(CHILD), "extract", str(folder)]
+        command += ["--block-lists", str(block_lists)]
+        command += ["--scratch", scratch] if mapped else []
+        command += [] if most is None else ["--most", str(most)]
+        for _ in range(repeats):
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            runs.append(json.loads(done.stdout))
+    return min(runs, key=lambda run: run["steps"]["test"]["cpu"])
+
+
+def predict_tasks(kind: str, path: Path, model: RerankModel, folder: Path) -> dict[str, Any]:
+    """Seconds to rank a file, in Python and by the command."""
+    saved = folder / f"{kind}.model"
+    model.save(saved)
+    command = [sys.executable, "-m", "hopefear", "predict", "--model", str(saved)]
+    command += ["--input", str(path), "--output", str(folder / f"{kind}.out")]
+
+    def in_python() -> None:
+        for block in read_lists(path):
+            model.predict(block)
+
+    in_python()  # compiles what is not on disk yet, as does the command
+    common.run(command)
+    return {
+        kind: lambda: common.cpu_seconds(in_python),
+        f"{kind} process": lambda: common.run(command).seconds,
+    }
+
+
+def write_texts(data: Path, target: Path, most: int | None = None) -> int:
+    """Translations of Multi30k as lists in JSON; the number of candidates."""
+    references = (data / "val.en").read_text("utf-8").splitlines()[:most]
+    candidates: list[dict[str, Any]] = []
+    total = now = 0
+    with open(target, "w", encoding="utf-8") as out:
+
+        def put() -> None:
+            record = {"id": str(now), "reference": references[now], "candidates": candidates}
+            out.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+        for i, candidate in moses(data / "val.nbest.xz"):
+            if i != now:
+                put()
+                candidates, now = [], i
+                if i >= len(references):
+                    return total
+            candidates.append(candidate)
+            total += 1
+        put()
+    return total
+
+
+def moses(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number of the list and candidate of each line of an N-best list of Moses."""
+    with open_bytes(path) as lines:
+        for line in lines:
+            number, text, given, score, *_ = line.decode("utf-8").split(" ||| ")
+            features: dict[str, float] = {}
+            name = ""
+            for word in given.split():
+                if word.endswith("="):
+                    name, k = word[:-1], 0
+                else:
+                    features[f"{name}.{k}"] = float(word)
+                    k += 1
+            yield int(number), {"text": text, "score": float(score), "features": features}
+
+
+def text_tasks(path: Path, folder: Path) -> dict[str, Any]:
+    """Seconds from a file of texts and references to training lists, and to choices."""
+
+    def data() -> ListDataset:
+        return dataset(read_lists(path, metric=metric_named("bleu")), metric="bleu")
+
+    model = train(data(), "perceptron").model
+    made = predict_tasks("texts predict", path, model, folder)
+    return {
+        "texts data": lambda: common.cpu_seconds(data),
+        "texts predict": made["texts predict"],
+        "texts process": made["texts predict process"],
+    }
