@@ -145,9 +145,10 @@ LIST_RECIPES = {
         made(
             "fobos",
             "forward-backward splitting (Duchi and Singer, 2009)",
-            *(Log, FOBOS, Averaged, "every"),
+            *(WeightedLog, FOBOS, Averaged, "every"),
+            price="auto",
             l1=1e-5,
-            auto=lambda s: 4.0 / s.square,
+            auto=lambda s: 40.0 / s.square,
         ),
         made(
             "ftrl",
