@@ -1,0 +1,265 @@
+"""The pages about reranking: examples run, commands parse, tables are complete, theory holds."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from list_oracle import tiny_lists
+
+from hopefear.cli.verbs import BY_TASK, parser_of
+from hopefear.costs.regret import Regret
+from hopefear.data.list_files import read_lists
+from hopefear.data.trees import parse_trees
+from hopefear.example import Example, Plain
+from hopefear.features.lists.consensus import EXPECTED, consensus_keys, consensus_names
+from hopefear.features.lists.named import key_of
+from hopefear.features.trees import FAMILIES
+from hopefear.features.trees.kinds import OWN
+from hopefear.learner import part_name
+from hopefear.losses.hope_fear import HopeFear
+from hopefear.losses.ramp import Ramp
+from hopefear.metrics.lists import LIST_METRICS
+from hopefear.recipes import LIST_RECIPES, LOSSES, Recipe
+from hopefear.reranker.reading import ListReader
+from hopefear.reranking import dataset, train
+from hopefear.structures.nbest import NBest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/reranking.md").read_text("utf-8")
+# Where people look for what they can use from Python.
+PUBLIC = (
+    *("losses", "rules", "readouts", "costs", "structures", "recipes", "reranker", "trees"),
+    "metrics.lists",
+)
+ALONE = (
+    *("reranking", "list_model", "metrics.parseval", "training.ranking", "training.batch_lists"),
+    *("data.candidates", "data.lists", "data.list_files", "data.list_generators", "data.dedup"),
+    *("data.list_datasets", "features.lists.extraction", "features.lists.list_features"),
+    *("features.trees.families", "features.trees.kinds"),
+)
+
+
+def commands():
+    for page in ("README.md", "docs/reranking.md", "docs/cli.md"):
+        text = (ROOT / page).read_text("utf-8").replace("\\\n", " ")
+        for line in text.splitlines():
+            if re.match(r"    hopefear \w+ (rerank|--model (lists|parses)\.)", line):
+                yield pytest.param(line, id=" ".join(line.split()[1:5]))
+
+
+def rows_of_table(head: str, page: str = PAGE) -> dict[str, list[str]]:
+    """Cells of the table whose first line starts with ``head``, by the names in the first."""
+    lines = page.split(f"\n| {head} |", 1)[1].splitlines()[2:]
+    found = {}
+    for line in lines[: next(k for k, line in enumerate(lines) if not line.startswith("|"))]:
+        first, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
+        for name in re.findall(r"`([^`]+)`", first):
+            found[name] = cells
+    return found
+
+
+def test_examples_of_the_estimator_are_true():
+    """Interpreted, so that nothing is compiled for two lists."""
+    code = (
+        "import doctest, sys; found = doctest.testfile(sys.argv[1], module_relative=False); "
+        "print(found.failed, found.attempted)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(ROOT / "docs/reranker.md")],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert answer.returncode == 0, answer.stderr
+    failed, tried = map(int, answer.stdout.split()[-2:])
+    assert failed == 0, answer.stdout
+    assert tried > 15
+
+
+def test_the_files_of_the_tutorial_can_be_made(tmp_path, monkeypatch):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(re.sub(r"\b(1\d)00\b", r"\1", code), "reranking.md", "exec"), {})
+    sizes = {path.stem: len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
+    assert sizes == {"train": 10, "dev": 2, "test": 2}
+    (block,) = read_lists(tmp_path / "train.jsonl", require_costs=True)
+    assert block.n_candidates == 80
+    assert json.loads((tmp_path / "test.jsonl").read_text().splitlines()[0])["id"] == "13"
+
+
+@pytest.mark.parametrize("line", list(commands()))
+def test_commands_are_understood(line):
+    verb, *words = shlex.split(line)[1:]
+    task = words.pop(0) if verb in BY_TASK else None
+    module = importlib.import_module(f"hopefear.cli.{task + '.' if task else ''}{verb}")
+    parser_of(verb, module, task).parse_args(words)
+
+
+def test_the_table_of_learners_is_that_of_the_recipes():
+    expected = {}
+    for name, made in LIST_RECIPES.items():
+        if isinstance(made, Recipe):
+            expected[name] = [*map(part_name, (made.loss, made.rule, made.readout)), made.on]
+        else:
+            assert made.loss is not None
+            expected[name] = [part_name(made.loss), "batch", "last", "all at once"]
+    shown = rows_of_table("learner | loss")
+    assert {name: cells[:4] for name, cells in shown.items()} == expected
+
+
+def test_every_loss_that_lists_can_have_is_described():
+    assert set(rows_of_table("loss | candidates")) == set(LOSSES) - {"swvp"}
+    theory = (ROOT / "docs/theory.md").read_text("utf-8").split("\n## Candidate lists\n")[1]
+    named = set(re.findall(r"`([a-z-]+)`", theory.split("### Losses on lists")[1]))
+    assert {part_name(made.loss) for made in LIST_RECIPES.values()} - {"linear"} <= named
+
+
+def test_every_family_of_tree_features_is_described():
+    shown = rows_of_table("family")
+    assert tuple(shown) == FAMILIES
+    assert {name for name, cells in shown.items() if "our own" in cells[0]} == set(OWN)
+
+
+def test_metrics_and_their_options_are_those_there_are():
+    shown = {
+        name: re.findall(r"`([a-z_]+)`", re.sub(r"\([^)]*\)", "", cells[2].strip("| ")))
+        for name, cells in rows_of_table("`--metric`").items()
+    }
+    expected = {name: [f.name for f in fields(kind)] for name, kind in LIST_METRICS.items()}
+    assert shown == expected
+
+
+def test_everything_public_has_a_page():
+    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs/api").glob("*.md"))
+    shown = set(re.findall(r"^::: (\S+)$", pages, re.MULTILINE))
+    wanted = {f"hopefear.{name}" for name in ALONE}
+    for name in PUBLIC:
+        package = importlib.import_module(f"hopefear.{name}")
+        wanted |= {f"hopefear.{name}.{m.name}" for m in pkgutil.iter_modules(package.__path__)}
+    assert sorted(wanted - shown) == []
+
+
+def test_links_lead_somewhere():
+    for page in ("reranking.md", "reranker.md", "theory.md", "index.md", "files.md"):
+        text = (ROOT / "docs" / page).read_text("utf-8")
+        for target, anchor in re.findall(r"\]\(([a-z/_.-]*\.md)?(#[a-z0-9-]+)?\)", text):
+            where = ROOT / "docs" / (target or page)
+            assert where.exists(), f"{page} links to {target}"
+            heads = re.findall(r"^#+ (.+)$", where.read_text("utf-8"), re.MULTILINE)
+            names = {"#" + re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in heads}
+            assert not anchor or anchor in names, f"{page} links to {target}{anchor}"
+
+
+def test_tests_that_the_theory_names_exist():
+    theory = (ROOT / "docs/theory.md").read_text("utf-8").split("\n## Candidate lists\n")[1]
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", theory))
+    assert len(named) > 12
+    assert sorted(name for name in named if f"def {name}(" not in source) == []
+
+
+def test_what_all_candidates_share_changes_nothing():
+    rng = np.random.default_rng(3)
+    X = [
+        [{f"f{j}": int(rng.integers(-2, 3)) for j in range(5)} for _ in range(4)] for _ in "ab" * 9
+    ]
+    y = rng.random((len(X), 4)).tolist()
+    shifted = [
+        [{name: value + i % 3 for name, value in one.items()} | {"same": i} for one in candidates]
+        for i, candidates in enumerate(X)
+    ]
+    found = []
+    for lists in (X, shifted):
+        data = dataset(ListReader(False).read(lists, y), "named")
+        weights = train(data, "perceptron", epochs=3, dtype=np.float64).model.weights
+        found.append(dict(zip(data.features.names(range(5)), weights.tolist(), strict=True)))
+        assert data.features.size == 5  # what is the same for all is no feature at all
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+    assert any(found[0].values())
+
+
+def test_ramp_and_hope_fear_differ_by_twice_the_hope():
+    rows, structure = tiny_lists(2), NBest(6)
+    rng, costly = np.random.default_rng(4), 0
+    for i in range(len(rows.weights)):
+        for w in rng.normal(size=(5, 6)):
+            first, after = rows.starts[i : i + 2]
+            prices = rows.costs[first:after] - rows.costs[first + rows.oracles[i]]
+            values, directions = [], []
+            for loss in (Ramp(Regret()), HopeFear(Regret())):
+                x, work = Example(rows, i), structure.workspace(rows, loss, np.float64)
+                structure.score(x, Plain(w), work.theta)
+                loss.subgradient(structure, x, work)
+                values.append(work.loss[0] / rows.weights[i])
+                directions.append(work.mu.parts[: after - first].copy())
+            hope = prices[np.argmax(work.theta.points[: after - first] - prices)]
+            assert values[0] - values[1] == pytest.approx(2.0 * hope, abs=1e-9)
+            assert values[1] >= -1e-12
+            np.testing.assert_allclose(directions[0], directions[1], atol=1e-12)
+            costly += hope > 0.0
+    assert costly >= 3
+
+
+def brackets(text):
+    """Labels and spans of a tree but its root and its tags, by a stack."""
+    found, stack, at = [], [], 0
+    for token in re.findall(r"\(|\)|[^\s()]+", text):
+        if token == "(":
+            stack.append([None, at])
+        elif token == ")":
+            label, begin = stack.pop()
+            if stack and label is not None and label[1]:
+                found.append((label[0], begin, at))
+        elif stack[-1][0] is None:
+            stack[-1][0] = (token, False)
+            if len(stack) > 1:
+                stack[-2][0] = (stack[-2][0][0], True)
+        else:
+            at += 1
+    return found
+
+
+def test_consensus_is_the_f_of_expected_counts():
+    texts = [
+        "(S1 (S (NP (DT a) (NN b)) (VP (VBZ c) (NP (NN d)))))",
+        "(S1 (S (NP (DT a)) (VP (NN b) (VBZ c) (NP (NN d)))))",
+        "(S1 (FRAG (NP (DT a) (NN b)) (VBZ c) (NN d)))",
+        "(S1 (S (NP (DT a) (NN b)) (VP (VBZ c) (NN d))))",
+        "(S1 (S (NP (NN a)) (VP (VBZ c))))",
+    ]
+    scores, sharp, starts = np.array([-1.0, -3.0, -2.0, -1.5, 0.0]), 0.4, np.array([0, 4, 5])
+    keyed = consensus_keys(parse_trees(texts), starts, scores, sharp)
+    names = consensus_names(["S", "NP", "VP", "FRAG"])
+    for begin, end in pairwise(starts.tolist()):
+        P = np.exp(sharp * scores[begin:end])
+        P /= P.sum()
+        trees = [brackets(text) for text in texts[begin:end]]
+        mean = sum(p * len(tree) for p, tree in zip(P, trees, strict=True))
+        for c, tree in enumerate(trees, begin):
+            span = slice(keyed.indptr[c], keyed.indptr[c + 1])
+            keys, values = keyed.keys[span].tolist(), keyed.values[span].tolist()
+            shares = [sum(p for p, other in zip(P, trees, strict=True) if b in other) for b in tree]
+            wanted = 200.0 * sum(shares) / (len(tree) + mean)
+            assert values[keys.index(key_of(EXPECTED))] == pytest.approx(wanted, rel=1e-6)
+            counted = [names[key].split("|")[1:] for key in keys if key != key_of(EXPECTED)]
+            assert sorted(label for label, _ in counted) == sorted(b[0] for b in tree)
+            for (_, interval), share in zip(
+                sorted(counted, key=lambda one: float(one[1].split("-")[0])),
+                sorted(shares),
+                strict=True,
+            ):
+                low, high = map(float, interval.split("-"))
+                assert low - 1e-9 <= share <= high + 1e-9
