@@ -20,6 +20,7 @@ from hopefear.errors import HopefearError
 FORMATS = ("auto", "json", "ptb", "bllip")
 BLOCK_LISTS = 256
 BLOCK_CANDIDATES = 20_000
+BLOCK_TREES = 1_000  # over a thousand features each come of them
 
 _LOOKED_AT = 10  # lines by which a format is known
 
@@ -120,7 +121,8 @@ def _blocks(
     kind = _text_kind(metric) if format == "json" else _tree_kind
     raws = _same_kind(source, raws, kind, require_costs)
     count = 0
-    for group in _groups(raws, block_lists):
+    candidates = BLOCK_CANDIDATES if format == "json" else BLOCK_TREES
+    for group in _groups(raws, block_lists, candidates):
         block: CandidateLists | None
         if format == "json":
             block = text_block(source, group, names, metric)
@@ -138,13 +140,13 @@ def _blocks(
         raise source.emptiness()
 
 
-def _groups(raws: Iterator[RawList], most: int) -> Iterator[list[RawList]]:
+def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[list[RawList]]:
     group: list[RawList] = []
     size = 0
     for raw in raws:
         group.append(raw)
         size += len(raw.texts)
-        if len(group) == most or size >= BLOCK_CANDIDATES:
+        if len(group) == most or size >= candidates:
             yield group
             group, size = [], 0
     if group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ class ListRows(NamedTuple):
     scopes: np.ndarray  # int64[n + 1]
     features: np.ndarray  # int32, each once in a list
     indptr: np.ndarray  # int64[candidates + 1]
-    columns: np.ndarray  # int32[nnz]
+    columns: np.ndarray  # uint16[nnz], or int32 where a list has over 65,536 features
     values: np.ndarray  # float32[nnz]
     offsets: np.ndarray  # float32[candidates]: fixed score b(x, y), no weight learns it
     costs: np.ndarray  # float64[candidates]
@@ -36,7 +37,13 @@ class ListRows(NamedTuple):
     weights: np.ndarray  # float32[n]
 
 
-DTYPES = tuple(np.dtype(t) for t in ("i8", "i8", "i4", "i8", "i4", "f4", "f4", "f8", "i4", "f4"))
+DTYPES = dict(
+    zip(
+        ListRows._fields,
+        map(np.dtype, ("i8", "i8", "i4", "i8", "i4", "f4", "f4", "f8", "i4", "f4")),
+        strict=True,
+    )
+)
 
 
 class ListDataset:
@@ -75,12 +82,13 @@ class ListDataset:
         ids: Sequence[str] | None = None,
         source: str = "memory",
     ) -> None:
-        self.rows = ListRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
+        self.rows = ListRows(*map(frozen_as, rows, _dtypes(rows)))
         self.features = features
         self.counts, self.metric, self.ids = counts, metric, ids
         self.source = source
         self.mapping = None  # in memory, or mapped array by array
         self._check()
+        self._check_entries()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -115,19 +123,21 @@ class ListDataset:
             raise HopefearError(f"{source}: list {self.name(i)} has no candidates; leave it out")
         if n and not ((rows.oracles >= 0) & (rows.oracles < lengths)).all():
             raise HopefearError(f"{source}: an oracle lies outside of its list")
-        after = None if self.features is None else self.features.size
-        check_range(rows.features, "features", 0, after, source)
-        if not columns_fit(rows.starts, rows.scopes, rows.indptr, rows.columns):
-            raise HopefearError(f"{source}: a column lies outside of the features of its list")
-        for name in ("values", "offsets", "costs"):
-            array = getattr(rows, name)
-            if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
-                raise HopefearError(f"{source}: {name} must be finite numbers")
+        check_finite(rows, ("offsets", "costs"), source)
         weights = rows.weights
         if weights.size and not (weights.min() >= 0.0 and np.isfinite(weights.max())):
             raise HopefearError(f"{source}: weights of lists must be finite and not negative")
         if self.counts is not None and len(self.counts) != candidates:
             raise HopefearError(f"{source}: {candidates} candidates need as many rows of counts")
+
+    def _check_entries(self) -> None:
+        """The same for the long arrays."""
+        rows, source = self.rows, self.source
+        after = None if self.features is None else self.features.size
+        check_range(rows.features, "features", 0, after, source)
+        if not columns_fit(rows.starts, rows.scopes, rows.indptr, rows.columns):
+            raise HopefearError(f"{source}: a column lies outside of the features of its list")
+        check_finite(rows, ("values",), source)
 
     def name(self, i: int) -> str:
         """Name of list ``i``; its number, from 1, where it has none."""
@@ -138,7 +148,8 @@ class ListDataset:
         """SHA-256 of the content."""
         h = hashlib.sha256(self.metric.encode())
         for array in self.rows:
-            h.update(str(array.size).encode() + array.tobytes())
+            h.update(str(array.size).encode())
+            h.update(array.data)
         return h.hexdigest()
 
     def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:
@@ -169,9 +180,32 @@ class ListDataset:
         )
 
     def replaced(self, **arrays: Any) -> ListDataset:
-        """The same lists with other arrays in place of some."""
-        rows = self.rows._replace(**arrays)
-        return ListDataset(rows, self.features, self.counts, self.metric, self.ids, self.source)
+        """The same lists with other weights, costs, oracles or offsets."""
+        changed = copy.copy(self)
+        changed.__dict__.pop("digest", None)
+        types = dict(zip(ListRows._fields, _dtypes(self.rows), strict=True))
+        changed.rows = self.rows._replace(
+            **{name: frozen_as(array, types[name]) for name, array in arrays.items()}
+        )
+        changed._check()
+        if arrays.keys() - {"weights", "costs", "oracles", "offsets"}:
+            changed._check_entries()
+        return changed
+
+
+def _dtypes(rows: ListRows) -> tuple[np.dtype, ...]:
+    """Types of the arrays; columns are short where no list has too many features for that."""
+    widest = int(np.diff(np.asarray(rows.scopes)).max(initial=0))
+    short = np.dtype("u2" if widest <= 1 << 16 else "i4")
+    return tuple(short if name == "columns" else t for name, t in DTYPES.items())
+
+
+def check_finite(rows: ListRows, names: Sequence[str], source: str) -> None:
+    """Refuse numbers that are none."""
+    for name in names:
+        array = getattr(rows, name)
+        if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+            raise HopefearError(f"{source}: {name} must be finite numbers")
 
 
 @kernel

@@ -258,7 +258,7 @@ def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
             raise HopefearError(f"{key} is one of {', '.join(choices)}, not {value!r}")
         return choices.index(value)
     if isinstance(like, tuple):  # a cost, or sets of positions
-        if key == "cost" and value in COSTS:
+        if key == "cost" and isinstance(value, str) and value in COSTS:
             return COSTS[value]()
         if not isinstance(value, tuple):
             names = " or ".join(COSTS) if key == "cost" else part_name(type(like))

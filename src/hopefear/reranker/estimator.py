@@ -54,11 +54,11 @@ class Reranker(ListPredictor):
     learner : str
         Name of a recipe; ``hopefear learners`` lists them.
     features : str
-        A comma list of ``named`` (those that candidates have), ``score``, ``ptb`` or families of
-        tree features, and ``consensus``. ``"auto"`` is ``ptb,consensus`` where candidates are
-        trees, else ``named,score``.
+        A comma list of ``named`` (those that candidates have), ``score``, ``ptb``, ``rich`` or
+        families of tree features, and ``consensus``. ``"auto"`` is ``rich,consensus`` where
+        candidates are trees, else ``named,score``.
     epochs : int, optional
-        Passes over the data, at most. More fit the data better, and at last too well. None is 10;
+        Passes over the data, at most. More fit the data better, and at last too well. None is 5;
         for batch learners, their own number of iterations.
     seed : int
         Fixes the order of the lists in every pass.

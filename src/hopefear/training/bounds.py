@@ -24,6 +24,8 @@ from hopefear.example import Example, Ones, Plain
 from hopefear.learner import describe
 from hopefear.readouts.observed import Observed
 from hopefear.rules.rda import RDA
+from hopefear.structures.binary import Binary
+from hopefear.structures.multiclass import Multiclass
 from hopefear.training.bound_formulas import (
     corollary_1,
     inequality,
@@ -252,6 +254,10 @@ class _Ray:
             raise CombinationError(
                 f"the bounds are those of dual averaging, not of "
                 f"{describe(self.rule, defaults=False)}; use the rule RDA"
+            )
+        if not isinstance(structure, Binary | Multiclass):
+            raise CombinationError(
+                f"the bounds are worked out for classes only, not for {type(structure).__name__}"
             )
         if learner.on != "mistakes":
             raise CombinationError(

@@ -192,7 +192,7 @@ def by_column(data, i, space):
     begins, room = space.begins, data.scopes[i + 1] - data.scopes[i]
     begins[: room + 1] = 0
     for e in range(data.indptr[data.starts[i]], data.indptr[data.starts[i + 1]]):
-        begins[data.columns[e] + 1] += 1
+        begins[np.int64(data.columns[e]) + 1] += 1
     for k in range(room):
         begins[k + 1] += begins[k]
     for c in range(data.starts[i], data.starts[i + 1]):

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _FAMILIES = 60  # shown at most
 
+# The family of features whose names tell none.
+OTHERS = "others"
+
 
 def facts(model: RerankModel, top: int) -> dict[str, Any]:
     """What there is to say."""
@@ -46,7 +49,8 @@ def facts(model: RerankModel, top: int) -> dict[str, Any]:
 def families(model: RerankModel) -> list[dict[str, Any]]:
     """Weights by family of features, the heaviest family first.
 
-    A family is what a name says before the first ``|``, or ``=`` where there is none.
+    A family is what a name says before the first ``|``, or ``=`` where there is none; names
+    without either go together.
     """
     groups: dict[str, list[float]] = {}
     for j in np.flatnonzero(model.weights).tolist():
@@ -68,9 +72,10 @@ def family(name: str) -> str:
     """What a feature is one of.
 
     >>> family("Rule.up|NP -> DT NN ^ VP"), family("source=web"), family("lm")
-    ('Rule.up', 'source', 'lm')
+    ('Rule.up', 'source', 'others')
     """
-    return name.partition("|" if "|" in name else "=")[0] or name
+    kind, mark, _ = name.partition("|" if "|" in name else "=")
+    return kind if kind and mark else OTHERS
 
 
 def show(console: Console, facts: dict[str, Any]) -> None:

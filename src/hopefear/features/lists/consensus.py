@@ -15,6 +15,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.component import kernel
+from hopefear.errors import HopefearError
 from hopefear.features.lists.keyed import Keyed
 from hopefear.features.lists.named import key_of
 from hopefear.trees.rows import Trees
@@ -22,6 +23,7 @@ from hopefear.trees.rows import Trees
 # Shares of the probability at which brackets begin to be counted apart.
 BINS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
 EXPECTED = "Consensus|F"
+MOST_WORDS = 1 << 16  # a bracket is a label and two positions in one number of 64 bits
 
 
 class _Table(NamedTuple):
@@ -54,6 +56,11 @@ def consensus_keys(trees: Trees, starts: np.ndarray, scores: np.ndarray, sharp: 
         Factor on the scores before they become probabilities. Smaller hears more candidates.
     """
     rows = trees.rows
+    if rows.ends.max(initial=0) >= MOST_WORDS:
+        raise HopefearError(
+            f"consensus: a tree of {rows.ends.max():,} words is too long, the limit is "
+            f"{MOST_WORDS - 1:,}; leave it out, or take features without consensus"
+        )
     inner = np.diff(rows.starts)
     indptr = np.concatenate([[0], np.cumsum(inner + 1)])
     keys, values = np.zeros(indptr[-1], np.uint64), np.zeros(indptr[-1])

@@ -16,6 +16,9 @@ from hopefear.features.lists.numbering import Numbered, numbered, pruned
 from hopefear.features.lists.pile import Pile
 from hopefear.features.strings import Strings
 
+# Features of a list that positions of 16 bits reach.
+SHORT = 1 << 16
+
 
 class ListFeatures:
     """Numbers of features that were seen in enough lists.
@@ -114,6 +117,7 @@ class ListNumbering:
         self._names: dict[int, str] = {}
         self._pile = Pile(folder)
         self._starts: list[np.ndarray] = []
+        self._widest = 0
 
     @property
     def seen(self) -> int:
@@ -123,6 +127,7 @@ class ListNumbering:
     def add(self, block: Any) -> None:
         """Extract the features of a block."""
         found = self.extraction.extract(block)
+        self._widest = max(self._widest, int(np.diff(found.scopes).max(initial=0)))
         before = self._table.size
         rare = self._table.seen < self.min_count
         self._pile.add(numbered(found, self._table.count(found.keys)))
@@ -148,7 +153,7 @@ class ListNumbering:
         keys = self._table.keys[kept].copy()
         names = Strings.pack(map(self._names.pop, keys.tolist()))
         self._table = KeyTable()  # room for what follows
-        pile = Pile(self.folder)
+        pile = Pile(self.folder, short=self._widest <= SHORT)
         for block, starts in zip(self._pile.blocks(), self._starts, strict=True):
             pile.add(pruned(block, starts, new))
         self._pile.close()

@@ -8,6 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.lists.numbering import Numbered
 
 # What the numbers of a block are; offsets count from its own start.
-_DTYPES = tuple(np.dtype(t) for t in ("i8", "i4", "i8", "i4", "f4"))
+_DTYPES: Any = Numbered._make(map(np.dtype, ("i8", "i4", "i8", "i4", "f4")))
 
 
 class Pile:
@@ -27,6 +28,8 @@ class Pile:
     ----------
     folder : path, optional
         Where the files go; the system's place for temporary files unless said.
+    short : bool
+        Columns have 16 bits: no list has over 65,536 features.
 
     Examples
     --------
@@ -39,7 +42,8 @@ class Pile:
     ([0, 1, 2], [0, 0, 1, 1, 2])
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None, short: bool = False) -> None:
+        self._dtypes: Any = _DTYPES._replace(columns=np.dtype("u2")) if short else _DTYPES
         try:
             self._path = Path(tempfile.mkdtemp(prefix="hopefear-", dir=folder))
         except OSError as error:
@@ -52,7 +56,7 @@ class Pile:
     def add(self, block: Numbered) -> None:
         """Put a block on top."""
         try:
-            for name, array, dtype in zip(Numbered._fields, block, _DTYPES, strict=True):
+            for name, array, dtype in zip(Numbered._fields, block, self._dtypes, strict=True):
                 with open(self._path / name, "ab") as file:
                     np.ascontiguousarray(array, dtype).tofile(file)
         except OSError as error:
@@ -70,7 +74,7 @@ class Pile:
                 *(
                     np.fromfile(self._path / name, dtype, size, offset=start * dtype.itemsize)
                     for name, dtype, size, start in zip(
-                        Numbered._fields, _DTYPES, sizes, at, strict=True
+                        Numbered._fields, self._dtypes, sizes, at, strict=True
                     )
                 )
             )
@@ -79,14 +83,13 @@ class Pile:
     def whole(self, mapped: bool = False) -> Numbered:
         """All blocks as one; ``mapped`` leaves the long arrays on disk."""
 
-        def array(name: str, dtype: np.dtype) -> np.ndarray:
-            path = self._path / name
+        def array(name: str) -> np.ndarray:
+            path, dtype = self._path / name, getattr(self._dtypes, name)
             if not mapped or path.stat().st_size == 0:
                 return np.fromfile(path, dtype)
             return np.memmap(path, dtype, "r")
 
-        dtypes = dict(zip(Numbered._fields, _DTYPES, strict=True))
-        long = {name: array(name, dtypes[name]) for name in ("features", "columns", "values")}
+        long = {name: array(name) for name in ("features", "columns", "values")}
         scopes, indptr = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
         short = [np.fromfile(self._path / name, np.int64) for name in ("scopes", "indptr")]
         at = [0, 0]

@@ -104,17 +104,18 @@ class ListScores:
     def text(self) -> str:
         """A table for people."""
         main = self.metric.main
+        digits = 4 if main == "cost" else 2  # most scores are percentages, costs often below one
         others = [name for name in self.model.scores if name != main]
         heads = [main, "low", "high", *(others if len(others) < 4 else ())]
         lines = [f"{'':8}" + "".join(f"{head:>11}" for head in heads)]
         shown = ("model", "1-best", "oracle", "worst")
         for title, choice in zip(shown, self._choices().values(), strict=True):
             cells = choice.scores | {"low": choice.low, "high": choice.high}
-            lines.append(f"{title:8}" + "".join(f"{cells[head]:11.2f}" for head in heads))
+            lines.append(f"{title:8}" + "".join(f"{cells[head]:11.{digits}f}" for head in heads))
         test, gap = self.test, self.gap_closed
         lines.append(
-            f"model - 1-best: {test['difference']:+.2f} "
-            f"({test['low']:+.2f} to {test['high']:+.2f}), p = {test['p_bootstrap']:.3g} "
+            f"model - 1-best: {test['difference']:+.{digits}f} "
+            f"({test['low']:+.{digits}f} to {test['high']:+.{digits}f}), p = {test['p_bootstrap']:.3g} "
             f"(bootstrap), {test['p_randomisation']:.3g} (randomisation)"
         )
         closed = "" if gap is None else f"; {gap:.1f} % of the way to the oracle"
