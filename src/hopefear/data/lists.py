@@ -29,7 +29,7 @@ class ListRows(NamedTuple):
     scopes: np.ndarray  # int64[n + 1]
     features: np.ndarray  # int32, each once in a list
     indptr: np.ndarray  # int64[candidates + 1]
-    columns: np.ndarray  # uint16[nnz], or int32 where a list has over 65,536 features
+    columns: np.ndarray  # uint16[nnz]; int32 where a list has over 65,536 features
     values: np.ndarray  # float32[nnz]
     offsets: np.ndarray  # float32[candidates]: fixed score b(x, y), no weight learns it
     costs: np.ndarray  # float64[candidates]
@@ -194,10 +194,12 @@ class ListDataset:
 
 
 def _dtypes(rows: ListRows) -> tuple[np.dtype, ...]:
-    """Types of the arrays; columns are short where no list has too many features for that."""
-    widest = int(np.diff(np.asarray(rows.scopes)).max(initial=0))
-    short = np.dtype("u2" if widest <= 1 << 16 else "i4")
-    return tuple(short if name == "columns" else t for name, t in DTYPES.items())
+    """Types of the arrays; columns are short where that is enough."""
+    columns = np.asarray(rows.columns)
+    short = columns.dtype == np.uint16 or (
+        not columns.size or 0 <= columns.min() <= columns.max() < 1 << 16
+    )
+    return tuple(np.dtype("u2") if short and name == "columns" else t for name, t in DTYPES.items())
 
 
 def check_finite(rows: ListRows, names: Sequence[str], source: str) -> None:

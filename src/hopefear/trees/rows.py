@@ -35,3 +35,19 @@ class Trees:
 
     def __len__(self) -> int:
         return len(self.rows.starts) - 1
+
+    def compact(self) -> Trees:
+        """The same trees with only the symbols they use, in the same order.
+
+        >>> rows = TreeRows(*map(np.array, ([0, 1], [5], [7], [-1], [1], [0], [1])))
+        >>> found = Trees(rows, list("abcdefgh")).compact()
+        >>> found.symbols, found.rows.labels.tolist(), found.rows.words.tolist()
+        (['f', 'h'], [0], [1])
+        """
+        rows, used = self.rows, np.zeros(len(self.symbols) + 1, bool)
+        used[rows.labels] = used[rows.words] = True  # no word is -1, which is the last
+        used[-1] = False
+        numbers = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        numbers[-1] = -1
+        symbols = [self.symbols[s] for s in np.flatnonzero(used).tolist()]
+        return Trees(rows._replace(labels=numbers[rows.labels], words=numbers[rows.words]), symbols)

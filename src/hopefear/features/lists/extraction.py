@@ -66,9 +66,10 @@ class Extraction:
         """Features of a block of lists, relative within each."""
         parts: list[Keyed] = []
         if self.named and block.named is not None:
-            named = block.named
-            keys = keys_of(named.names)[named.ids] if len(named.names) else np.empty(0, np.uint64)
-            parts.append(Keyed(named.indptr, keys, named.values))
+            used = used_ids(block.named.ids)
+            keys = keys_of(block.named.names[i] for i in used.tolist())
+            entries = keys[np.searchsorted(used, block.named.ids)]
+            parts.append(Keyed(block.named.indptr, entries, block.named.values))
         if self.score:
             parts.append(score_keys(block.scores))
         if self.trees is not None:
@@ -86,7 +87,9 @@ class Extraction:
         """Names of keys that occur in a block."""
         found: dict[int, str] = {}
         if self.named and block.named is not None:
-            found |= {key_of(name): name for name in block.named.names}
+            for i in used_ids(block.named.ids).tolist():
+                name = block.named.names[i]
+                found[key_of(name)] = name
         found[key_of(SCORE)] = SCORE
         if self.trees is not None:
             found |= tree_names(self._trees(block), self.trees, wanted)
@@ -126,3 +129,13 @@ class Extraction:
             raise ModelError("feature map: the extraction is not one of ours")
         made = None if trees is None else TreeFamilies.from_header(trees)
         return cls(flags[0], flags[1], made, flags[2], sharp)
+
+
+def used_ids(ids: np.ndarray) -> np.ndarray:
+    """Those that occur, in rising order: names of a whole file are not looked at block by block.
+
+    >>> used_ids(np.array([7, 3, 7])).tolist()
+    [3, 7]
+    """
+    ordered = np.sort(ids)
+    return ordered[np.diff(ordered, prepend=-1) > 0]

@@ -30,9 +30,10 @@ TREE, DONE = 0, 1  # positions in the state of `write_keys`
 
 
 class Extractor:
-    """Everything that the trees of one file share."""
+    """Everything that the trees of one block share."""
 
     def __init__(self, trees: Trees, families: TreeFamilies) -> None:
+        trees = trees.compact()  # facts of symbols are worked out for this block only
         self.rows = TreeRows(*map(frozen, trees.rows))
         self.facts: SymbolFacts
         self.facts, self.strings = symbol_facts(trees.symbols, families.lower)
