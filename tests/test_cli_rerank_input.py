@@ -140,7 +140,7 @@ def test_wishes_that_make_no_sense(refused, tmp_path):
     (tmp_path / "texts.jsonl").write_text(good())
     (tmp_path / "trees.jsonl").write_text(tree_list("a", TREE))
     texts, trees = ("--train", "texts.jsonl"), ("--train", "trees.jsonl")
-    refused("--metric wer is for texts", "trees.jsonl", argv=(*trees, "--metric", "wer"))
+    refused("the metric wer is for texts", "trees.jsonl", argv=(*trees, "--metric", "wer"))
     refused("these features are of trees", "texts.jsonl", argv=(*texts, "--features", "ptb"))
     refused("nothing is called 'Rules'", argv=(*texts, "--features", "Rules"))
     refused("no parameter 'smooth'", argv=(*texts, "--metric", "bleu", "--metric-option",

@@ -228,3 +228,68 @@ def test_files_are_read_and_models_loaded(tmp_path):
     assert loaded.predict(read).tolist() == model.predict(read).tolist()
     with pytest.raises(ValueError, match=r"lists\.jsonl"):
         Reranker("perceptron").fit_file(tmp_path / "no" / "lists.jsonl")
+
+
+def test_metrics_of_texts_are_refused_for_trees():
+    gold = [TREES[0][0]["tree"], TREES[1][1]["tree"]]
+    with pytest.raises(ValueError, match="the metric bleu is for texts, and these candidates are"):
+        Reranker("perceptron", metric="bleu", min_count=1).fit(TREES, gold)
+    heard = [[{"text": "a", "score": 1}, {"text": "b", "score": 2}]]
+    with pytest.raises(ValueError, match="the metric parseval is for trees, and these candidates"):
+        Reranker("perceptron", metric="parseval").fit(heard, ["a"])
+
+
+def test_costs_of_trees_stand_beside_gold_trees():
+    costs = [(5.0, 1.0), (1.0, 5.0)]
+    lists = [
+        {
+            "gold": parses[0]["tree"],
+            "candidates": [one | {"cost": c} for one, c in zip(parses, cost, strict=True)],
+        }
+        for parses, cost in zip(TREES, costs, strict=True)
+    ]
+    given = Reranker("perceptron", metric="cost", min_count=1).fit(lists)
+    assert given.evaluate(lists).as_dict()["oracle_cost"] == 1.0
+    counted = Reranker("perceptron", min_count=1).fit(lists)
+    assert counted.evaluate(lists).as_dict()["metric"] == "parseval"
+
+
+def test_gold_trees_may_have_traces():
+    gold = [parses[k]["tree"] for parses, k in zip(TREES, (0, 1), strict=True)]
+    traced = [tree.replace("(VP", "(VP (NP (-NONE- *))") for tree in gold]
+    found = Reranker("perceptron", min_count=1).fit(TREES, traced)
+    assert found.metrics(TREES, traced) == found.metrics(TREES, gold)
+
+
+def test_costs_are_not_looked_at_where_nobody_needs_them():
+    lists = [
+        [{"features": x, "cost": c} for x, c in zip(*one, strict=True)]
+        for one in zip(X, Y, strict=True)
+    ]
+    reranker = Reranker("perceptron").fit(lists)
+    mixed = [[{"features": lists[0][0]["features"], "cost": None}, *lists[0][1:]], *lists[1:]]
+    mixed[1] = [{"features": one["features"], "cost": "high"} for one in lists[1]]
+    assert reranker.predict(mixed).tolist() == reranker.predict(lists).tolist()
+
+
+def test_values_that_single_precision_cannot_hold_are_refused():
+    for big in ([[{"a": 1e39}, {"b": 1}]], [[{"features": {}, "score": -1e16}]]):
+        with pytest.raises(ValueError, match=r"list 0, candidate 0: .* at most 1e15 in size"):
+            Reranker("perceptron").fit(big, [[0.0] * len(big[0])])
+    with pytest.raises(ValueError, match=r"list 0, candidate 1: .* at most 1e15 in size"):
+        Reranker("perceptron").fit([np.array([[1.0], [1e39]])], [[0.0, 1.0]])
+
+
+def test_files_with_duplicates_and_gold_trees_of_their_own(tmp_path):
+    tree, other = TREES[0][0]["tree"], TREES[0][1]["tree"]
+    (tmp_path / "nbest").write_text(f"3\tx\n-3\n{other}\n-2\n{tree}\n-1\n{other}\n")
+    (tmp_path / "gold").write_text(tree + "\n")
+    nbest, gold = tmp_path / "nbest", tmp_path / "gold"
+    reranker = Reranker("perceptron", min_count=1, epochs=2)
+    reranker.fit_file(nbest, nbest, dev_gold=gold, gold=gold, format="bllip", dedup="best")
+    assert reranker.model_.about["reading"] == {"dedup": "best"}
+    reranker.save(tmp_path / "model")
+    kept = Reranker.load(tmp_path / "model").model_.about
+    assert kept["reading"] == {"dedup": "best"}
+    with pytest.raises(ValueError, match="dev_gold belongs to held-out lists"):
+        reranker.fit_file(nbest, dev_gold=gold, gold=gold)

@@ -367,3 +367,20 @@ def test_parse_lists_end_to_end():
     assert found["f1"] == pytest.approx(max(e["dev"]["f1"] for e in made.fit.history))
     assert found["worst_f1"] < found["baseline_f1"] < found["oracle_f1"]
     assert found["worst_f1"] < found["f1"] < found["oracle_f1"]
+
+
+def test_lists_without_features_are_refused():
+    found = texts([[0.0, 1.0], [1.0, 0.0]])
+    bare = replace(found, named=None, scores=np.zeros(4))
+    with pytest.raises(HopefearError, match="memory: no feature tells the candidates of a list ap"):
+        train(dataset(bare), "perceptron")
+
+
+def test_costs_below_zero_teach_by_their_differences():
+    less = replace(LISTS, costs=LISTS.costs - 7.0)
+    for learner in ("perceptron", "mira", "nbest-mira", "maxent", "risk", "rampion", "ssvm"):
+        one, other = (train(dataset(lists), learner, epochs=2).model for lists in (LISTS, less))
+        np.testing.assert_allclose(one.weights, other.weights, rtol=1e-4, atol=1e-6)
+    found = evaluate(other, less)
+    assert found.oracle.scores["cost"] == pytest.approx(-7.0)
+    assert found.gap_closed == pytest.approx(evaluate(one, LISTS).gap_closed)

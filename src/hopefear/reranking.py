@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hopefear.data.candidates import CandidateLists
-from hopefear.data.list_datasets import Blocks, Gathered, each, encoded
+from hopefear.data.list_datasets import Blocks, Gathered, Noting, each, encoded
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
@@ -307,14 +307,8 @@ def evaluate(
     samples, seed : int
         Resamples behind bounds and p-values.
     """
-    given: list[np.ndarray] = []
-
-    def noted(blocks: Blocks) -> Iterator[CandidateLists]:
-        for block in each(blocks):
-            given.append(block.scores)
-            yield block
-
-    data = model.encode(lists if isinstance(lists, ListDataset) else noted(lists), judged=True)
+    ready, noting = isinstance(lists, ListDataset), Noting()
+    data = model.encode(lists if isinstance(lists, ListDataset) else noting(lists), judged=True)
     rows, ranker = data.rows, model.ranker()
     found = ranker.scores(rows)
     return evaluate_lists(
@@ -323,8 +317,9 @@ def evaluate(
         rows.starts,
         ranker.best(rows, found),
         rows.costs,
-        scores=np.concatenate(given) if given else None,
+        scores=None if ready else noting.scores,
         model_scores=found,
+        n_references=noting.n_references,
         samples=samples,
         seed=seed,
     )
@@ -343,6 +338,12 @@ def check(data: ListDataset) -> None:
         )
     if not data.rows.weights.any():
         raise HopefearError(f"{data.source}: every list that could teach has the weight 0")
+    if data.features.size == 0:
+        raise HopefearError(
+            f"{data.source}: no feature tells the candidates of a list apart, so that there is "
+            "nothing to weigh; give candidates features or scores that differ, look at more of "
+            "them (features), or keep features of fewer lists (min_count)"
+        )
 
 
 def baseline_of(data: ListDataset) -> str:

@@ -38,7 +38,8 @@ class CandidateLists:
     scores : float64 array
         What the generator thought of each candidate; more is better. Zeros where nothing is said.
     costs : float64 array, optional
-        How bad each candidate is against the reference; 0 is best. None where nobody knows.
+        How bad each candidate is against the reference; less is better, and only differences
+        matter. None where nobody knows.
     counts : int64 array, optional
         Statistics of each candidate, one row each, that ``metric`` adds up and turns into scores.
     metric : str
@@ -49,6 +50,8 @@ class CandidateLists:
         Features that the file names.
     trees : Trees, optional
         The candidates, when they are trees.
+    derivations : sequence, optional
+        How each candidate came about, as the file says it: a string, or None.
     weights : float64 array, optional
         What each list counts in training; 1 for all where None.
     source, lines : str, int64 array
@@ -68,6 +71,7 @@ class CandidateLists:
     weights: np.ndarray | None = None
     source: str = "memory"
     lines: np.ndarray | None = field(default=None, repr=False)
+    derivations: Sequence[str | None] | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 
@@ -24,8 +24,8 @@ def deduplicated(lists: CandidateLists, policy: str = "first") -> CandidateLists
         Candidates without text are all kept.
     policy : {"none", "first", "best"}
         Keep all; the first of equal texts; or the one of highest score, the first among those,
-        which is the best derivation h of an output y: ``max_h score(x, y, h)``. Those kept stay in
-        their order.
+        which is the best derivation h of an output y by the generator's score, not by the model's:
+        ``max_h score(x, y, h)``. Those kept stay in their order.
 
     Examples
     --------
@@ -35,31 +35,40 @@ def deduplicated(lists: CandidateLists, policy: str = "first") -> CandidateLists
     >>> deduplicated(lists).scores.tolist(), deduplicated(lists, "best").scores.tolist()
     ([1.0, 3.0], [3.0, 2.0])
     """
+    keep = without_copies(lists, policy)
+    return lists if keep.all() else kept(lists, keep)
+
+
+def without_copies(lists: CandidateLists, policy: str = "first") -> np.ndarray:
+    """Which candidates (bool) `deduplicated` keeps."""
     check_policy(policy)
-    if policy == "none":
-        return lists
     keep = np.ones(lists.n_candidates, bool)
+    if policy == "none":
+        return keep
     starts = lists.starts.tolist()
     for begin, end in pairwise(starts):
         texts = lists.texts[begin:end]
         if len(set(texts)) < len(texts):
             _mark(keep[begin:end], texts, lists.scores[begin:end], policy == "best")
-    return lists if keep.all() else kept(lists, keep)
+    return keep
 
 
 def kept(lists: CandidateLists, keep: np.ndarray) -> CandidateLists:
     """The lists with the candidates that a mask marks."""
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])
-    texts = [text for text, wanted in zip(lists.texts, keep.tolist(), strict=True) if wanted]
+    derivations = None
+    if lists.derivations is not None:
+        derivations = list(compress(lists.derivations, keep.tolist()))
     return replace(
         lists,
         starts=frozen(before[lists.starts]),
-        texts=texts,
+        texts=list(compress(lists.texts, keep.tolist())),
         scores=frozen(lists.scores[keep]),
         costs=None if lists.costs is None else frozen(lists.costs[keep]),
         counts=None if lists.counts is None else frozen(lists.counts[keep]),
         named=None if lists.named is None else _kept_values(lists.named, keep),
         trees=None if lists.trees is None else take_trees(lists.trees, keep),
+        derivations=derivations,
     )
 
 

@@ -72,8 +72,8 @@ def text_block(
             "costs": frozen(np.asarray(metric.costs(counts), np.float64)),
             "metric": metric.name,
         }
-    elif all(raw.costs is not None for raw in raws):
-        common["costs"] = numbers(chain.from_iterable(raw.costs or () for raw in raws))
+    else:
+        common["costs"] = given_costs(raws)
     return CandidateLists(**common, references=references)
 
 
@@ -91,14 +91,28 @@ def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> d
         "scores": numbers(chain.from_iterable(raw.scores for raw in raws)),
         "named": _named(raws, names),
         "weights": weights,
+        "derivations": _derivations(raws),
         "source": source.name,
         "lines": frozen(np.array([raw.line for raw in raws], np.int64)),
     }
 
 
+def given_costs(raws: Sequence[RawList]) -> np.ndarray | None:
+    """The costs of the file, where all lists have them."""
+    if any(raw.costs is None for raw in raws):
+        return None
+    return numbers(chain.from_iterable(raw.costs or () for raw in raws))
+
+
 def numbers(values) -> np.ndarray:
     """Read-only float64 array of an iterable."""
     return frozen(np.fromiter(values, np.float64))
+
+
+def _derivations(raws: Sequence[RawList]) -> list[str | None] | None:
+    if all(raw.derivations is None for raw in raws):
+        return None
+    return list(chain.from_iterable(raw.derivations or [None] * len(raw.texts) for raw in raws))
 
 
 def _named(raws: Sequence[RawList], names: Names) -> NamedValues | None:

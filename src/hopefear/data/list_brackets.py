@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from math import isfinite
 
-from hopefear.data.list_input import ListInput, RawList, where
+from hopefear.data.list_input import ListInput, RawList, finite, number_wanted, where
 from hopefear.errors import InputError
 
 HEADER = re.compile(rb"\s*([0-9]{1,9})\s+(\S.*?)\s*$")
@@ -76,6 +75,7 @@ class _Reader:
 
     def read(self, header: Line) -> RawList:
         first, line = header
+        self.source.check_family(first, line)
         match = HEADER.match(line)
         if match is None:
             shown = line[:60].decode("utf-8", "backslashreplace")
@@ -109,9 +109,10 @@ class _Reader:
             score = float(line[1])
         except ValueError:
             score = float("nan")
-        if not isfinite(score):
+        if not finite([score]):
             shown = line[1][:60].decode("utf-8", "backslashreplace")
-            raise self.source.error(line[0], f"a finite score in {where(name, c)}", shown)
+            expected = f"{number_wanted(score)} as score in {where(name, c)}"
+            raise self.source.error(line[0], expected, shown)
         return score
 
 

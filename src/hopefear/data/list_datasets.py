@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from hopefear.data.candidates import CandidateLists
+from hopefear.data.list_kinds import GIVEN, UnjudgedError, check_metric
 from hopefear.data.lists import ListDataset, ListRows, cheapest
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError
 from hopefear.features.lists.named import SCORE
 from hopefear.features.lists.numbering import Numbered, joined
 
@@ -133,6 +134,30 @@ class Gathered:
         return ListDataset(rows, features, table, name, self._ids, self.source)
 
 
+class Noting:
+    """Blocks on their way to a dataset, and what an evaluation will ask of them."""
+
+    def __init__(self) -> None:
+        self._scores: list[np.ndarray] = []
+        self._references: set[int] = set()
+
+    def __call__(self, blocks: Blocks) -> Iterator[CandidateLists]:
+        for block in each(blocks):
+            self._scores.append(block.scores)
+            self._references |= {1} if block.references is None else set(map(len, block.references))
+            yield block
+
+    @property
+    def scores(self) -> np.ndarray:
+        """What the generator thought of all candidates."""
+        return _joined(self._scores)
+
+    @property
+    def n_references(self) -> int:
+        """References of a list; -1 where lists have different numbers."""
+        return next(iter(self._references), 1) if len(self._references) < 2 else -1
+
+
 def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
     return np.concatenate([np.empty(0, dtype), *parts])
 
@@ -147,13 +172,19 @@ def judged(block: CandidateLists, metric: Metric | None = None) -> CandidateList
     metric : Metric, optional
         Makes the costs; without it they must be there.
     """
-    if metric is None or metric.name == "cost":
+    if metric is None or metric.name == GIVEN:
         if block.costs is None:
-            raise _unjudged(block, "a cost for every candidate, or references and a metric")
+            trees = block.trees is not None
+            others = "gold trees" if trees else "references and a metric"
+            raise _unjudged(block, f"a cost for every candidate, or {others}")
         if metric is None:
             return block
-        return replace(block, counts=None, metric="cost")
+        return replace(block, counts=None, metric=GIVEN)
     counts = block.counts if block.metric == metric.name else None
+    if counts is None:
+        check_metric(metric.name, block.trees is not None, block.source)
+        if block.trees is not None:
+            raise _unjudged(block, "a gold tree for every list, to count brackets against")
     if counts is None and block.references is not None:
         counts = metric.counts_by_list(block.texts, block.starts, block.references)
     if counts is None:
@@ -161,9 +192,9 @@ def judged(block: CandidateLists, metric: Metric | None = None) -> CandidateList
     return replace(block, counts=counts, costs=metric.costs(counts), metric=metric.name)
 
 
-def _unjudged(block: CandidateLists, expected: str) -> InputError:
+def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
     shown = f" (such as list {block.ids[0]!r:.60})" if len(block) else ""
-    return InputError(
+    return UnjudgedError(
         block.source, block.place(0) if len(block) else 0, f"{expected}{shown}; there are none"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from hopefear.data.candidates import CandidateLists
@@ -12,6 +12,7 @@ from hopefear.data.list_blocks import Names, TextMetric, text_block
 from hopefear.data.list_brackets import HEADER, bracket_lists
 from hopefear.data.list_input import ListInput, RawList
 from hopefear.data.list_json import holds_trees, json_lists
+from hopefear.data.list_kinds import GIVEN, check_metric, same_kind
 from hopefear.data.list_trees import tree_block
 from hopefear.data.report import ReadReport
 from hopefear.data.trees import Symbols
@@ -29,9 +30,11 @@ def read_lists(
     path: str | os.PathLike[str],
     format: str = "auto",
     *,
+    prefer: str = "auto",
     gold: str | os.PathLike[str] | None = None,
     metric: TextMetric | None = None,
     recount: bool = False,
+    judged: bool = True,
     require_costs: bool = False,
     dedup: str = "first",
     symbols: Symbols | None = None,
@@ -49,8 +52,9 @@ def read_lists(
     alone required. *bllip* is what that parser prints: the number of candidates and an id, then a
     log probability and a tree for each, on lines of their own.
 
-    Costs of trees are ``1 - F1`` of brackets. Costs of texts are those of the file, or ``metric``'s
-    where it is given and the file has references.
+    Costs of trees are ``1 - F1`` of brackets where there are gold trees or counts, else those of
+    the file (``cost``). Costs of texts are those of the file, or ``metric``'s where it is given and
+    the file has references.
 
     Parameters
     ----------
@@ -58,12 +62,19 @@ def read_lists(
         Plain or compressed UTF-8 file; ``-`` is standard input.
     format : {"auto", "json", "ptb", "bllip"}
         ``auto`` goes by the first lines.
+    prefer : {"auto", "json", "ptb", "bllip"}
+        For ``auto``, the format to take where the first lines allow it.
     gold : str or path, optional
         For ``bllip``, the gold trees: one to a line, in the order of the lists.
     metric : TextMetric, optional
-        Scores the texts of ``json`` against their references.
+        Scores the texts of ``json`` against their references. One of the name ``cost`` takes the
+        costs of the file, be there gold trees or not; one of texts is refused where lists hold
+        trees, and ``parseval`` where they do not.
     recount : bool
         Count the brackets of trees even where the file gives their counts.
+    judged : bool
+        Whether costs are looked at, and gold trees, counts and references. Without, lists may have
+        them or not, as for prediction.
     require_costs : bool
         A list without costs is an error, as in training; else costs are there for all lists of a
         file or for none.
@@ -91,21 +102,35 @@ def read_lists(
     """
     source = ListInput(path, on_error, report)
     check_policy(dedup)
-    if format not in FORMATS:
-        raise HopefearError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
+    for name, found in (("format", format), ("prefer", prefer)):
+        if found not in FORMATS:
+            raise HopefearError(f"{name} must be one of {', '.join(FORMATS)}, not {found!r}")
     if block_lists < 1:
         raise HopefearError(f"block_lists={block_lists}: a block holds at least 1 list")
-    return _blocks(
-        source, format, gold, metric, recount, require_costs, dedup, symbols, block_lists
-    )
+    what = format, prefer, gold, metric if judged else None, recount, judged, require_costs
+    return _blocks(source, *what, dedup, symbols, block_lists)
 
 
 def _blocks(
-    source, format, gold, metric, recount, require_costs, dedup, symbols, block_lists
+    source,
+    format,
+    prefer,
+    gold,
+    metric,
+    recount,
+    judged,
+    require_costs,
+    dedup,
+    symbols,
+    block_lists,
 ) -> Iterator[CandidateLists]:
     lines = source.lines()
     if format == "auto":
         format, lines = _guessed(source, lines)
+        if (prefer == "bllip") == (format == "bllip") and prefer != "auto":
+            format = prefer
+    name = None if metric is None else metric.name
+    check_metric(name, format != "json", source.name)
     if gold is not None and format != "bllip":
         raise HopefearError(
             f"{source.name}: its lists hold their own gold trees; a file of gold trees goes with "
@@ -114,20 +139,20 @@ def _blocks(
     names = Names()
     symbols = Symbols() if symbols is None else symbols
     if format == "bllip":
-        golds = None if gold is None else ListInput(gold)
+        golds = ListInput(gold) if judged and gold is not None else None
         raws = bracket_lists(source, lines, golds)
     else:
-        raws = json_lists(source, lines, format == "ptb")
-    kind = _text_kind(metric) if format == "json" else _tree_kind
-    raws = _same_kind(source, raws, kind, require_costs)
+        raws = json_lists(source, lines, format == "ptb", judged)
+    if judged:
+        raws = same_kind(source, raws, format, name, require_costs)
     count = 0
     candidates = BLOCK_CANDIDATES if format == "json" else BLOCK_TREES
     for group in _groups(raws, block_lists, candidates):
         block: CandidateLists | None
         if format == "json":
-            block = text_block(source, group, names, metric)
+            block = text_block(source, group, names, None if name == GIVEN else metric)
         else:
-            block = tree_block(source, group, names, symbols, recount)
+            block = tree_block(source, group, names, symbols, recount, name == GIVEN)
         group.clear()
         # Taken out of the list while it is handed over: a name would keep it alive.
         ready = [deduplicated(block, dedup)] if block is not None else []
@@ -153,46 +178,6 @@ def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[lis
         yield group
 
 
-_KINDS = {
-    "": "costs",
-    "costs": "costs",
-    "references": "a reference, and texts,",
-    "brackets": "a gold tree or counts of brackets",
-}
-
-
-def _same_kind(
-    source: ListInput, raws: Iterator[RawList], kind: Callable[[RawList], str], required: bool
-) -> Iterator[RawList]:
-    """The lists whose costs come from where those of the first do."""
-    usual: str | None = None
-    for raw in raws:
-        found = kind(raw)
-        if required and not found:
-            wanted, reason = _KINDS[usual or ""], "which training needs"
-        elif found == (usual := found if usual is None else usual):
-            yield raw
-            continue
-        else:
-            wanted = _KINDS[usual] if usual else "no costs"
-            reason = "as in the lists before it"
-        told = _KINDS[found] if found else "none"
-        source.refuse(source.error(raw.line, f"{wanted} in {raw.where()}, {reason}", told))
-
-
-def _tree_kind(raw: RawList) -> str:
-    return "" if raw.counts is None and raw.references is None else "brackets"
-
-
-def _text_kind(metric: TextMetric | None) -> Callable[[RawList], str]:
-    def kind(raw: RawList) -> str:
-        if metric is not None and raw.references is not None and raw.spoken:
-            return "references"
-        return "" if raw.costs is None else "costs"
-
-    return kind
-
-
 def _guessed(
     source: ListInput, lines: Iterator[tuple[int, bytes]]
 ) -> tuple[str, Iterator[tuple[int, bytes]]]:
@@ -213,6 +198,7 @@ def _guessed(
 
 
 def _family(source: ListInput, number: int, line: bytes) -> str:
+    source.check_family(number, line)
     if line.startswith(b"{"):
         return "json"
     if HEADER.match(line):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from hopefear.data.files import MAX_LINE_BYTES, open_bytes
 from hopefear.data.report import ReadReport
+from hopefear.data.row_kernels import LARGEST
 from hopefear.data.svmlight_blocks import check_on_error
 from hopefear.errors import InputError
 
+INF = float("inf")
 BOM = b"\xef\xbb\xbf"
+MOSES = re.compile(rb"\s*[0-9]+ *\|\|\| ")
 
 
 @dataclass(slots=True)
@@ -30,7 +35,8 @@ class RawList:
     tokens: list[str] | None = None
     counts: Any = None  # int64[candidates, 3]
     lines: list[int] | None = None  # of the candidates
-    spoken: bool = True  # every candidate has a text, be it empty
+    unspoken: int | None = None  # the first candidate without a text
+    derivations: list[str | None] | None = None
 
     def place(self, candidate: int | None = None) -> int:
         """Line of a candidate, from 0, or of the list."""
@@ -45,6 +51,30 @@ def where(name: str | None, candidate: int | None = None) -> str:
     """``candidate 2 of list 'x'``; candidates are counted from 0 here and from 1 there."""
     shown = "this list" if name is None else f"list {name[:60]!r}"
     return shown if candidate is None else f"candidate {candidate + 1} of {shown}"
+
+
+def finite(values: Collection[Any]) -> bool:
+    """Whether all are finite, and none beyond what single precision can work with.
+
+    >>> finite([1, -2.5]), finite([float("nan")]), finite([1e16]), finite([10**400]), finite([])
+    (True, False, False, False, True)
+    """
+    try:
+        return all(map(isfinite, values)) and (
+            not values or (max(values) <= LARGEST and min(values) >= -LARGEST)
+        )
+    except OverflowError:  # a whole number beyond the largest float
+        return False
+
+
+def number_wanted(value: Any) -> str:
+    """What to say should have stood in the place of ``value``.
+
+    >>> number_wanted("x"), number_wanted(1e39)
+    ('a finite number', 'a number of at most 1e15 in size')
+    """
+    large = type(value) in (int, float) and abs(value) > LARGEST and value not in (INF, -INF)
+    return "a number of at most 1e15 in size" if large else "a finite number"
 
 
 class ListInput:
@@ -96,6 +126,16 @@ class ListInput:
         except UnicodeDecodeError:
             shown = line[:60].decode("utf-8", "backslashreplace")
             raise self.error(number, "UTF-8 text", shown) from None
+
+    def check_family(self, number: int, line: bytes) -> None:
+        """InputError where a line is one of a Moses N-best list."""
+        if MOSES.match(line):
+            raise self.error(
+                number,
+                "lists as JSON, or as BLLIP's parser prints them (Moses N-best lists are not read "
+                "here; make JSONL)",
+                line[:60].decode("utf-8", "backslashreplace"),
+            )
 
     def error(self, line: int, expected: str, found: str | None = None) -> InputError:
         return InputError(self.name, line, expected, found)

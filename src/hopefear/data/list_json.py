@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from hopefear.data.list_input import ListInput, RawList, where
+from hopefear.data.list_input import ListInput, RawList, finite, number_wanted, where
 from hopefear.errors import InputError
 
 COUNTS = ("matched", "gold_brackets", "test_brackets")
@@ -20,7 +19,7 @@ _VALUES = {int, float, bool}
 
 
 def json_lists(
-    source: ListInput, lines: Iterable[tuple[int, bytes]], trees: bool
+    source: ListInput, lines: Iterable[tuple[int, bytes]], trees: bool, judged: bool = True
 ) -> Iterator[RawList]:
     """Lists of a file, bad ones refused by ``source``.
 
@@ -32,13 +31,15 @@ def json_lists(
         Its lines and their numbers.
     trees : bool
         Whether candidates are trees (``tree``, ``logprob``), else texts.
+    judged : bool
+        Whether costs, and what they are made of, are looked at.
     """
     for number, line in lines:
         if not line.strip():
             continue
         try:
             record = _Record(source, number, line)
-            raw = record.tree_list() if trees else record.text_list()
+            raw = record.tree_list(judged) if trees else record.text_list(judged)
             source.enter(raw.id, number)
         except InputError as error:
             source.refuse(error)
@@ -61,33 +62,34 @@ class _Record:
     def __init__(self, source: ListInput, number: int, line: bytes) -> None:
         self.source, self.number = source, number
         self.id: str | None = None
-        self.record = self._parsed(source.text(number, line))
+        text = source.text(number, line)
+        self.record = self._parsed(text)
         self.id = self._name()
         self.candidates = self._candidates()
+        self._check_names(text)
 
-    def tree_list(self) -> RawList:
+    def tree_list(self, judged: bool) -> RawList:
         """The list of a parser: ``tokens``, ``gold``, ``candidates`` of ``tree``, ``logprob``."""
         raw = self._common(self._texts("tree", required=True), "logprob")
-        gold = self._optional(self.record, "gold", str, "a bracketed tree as gold")
-        raw.references = None if gold is None else [gold]
         raw.tokens = self._strings("tokens")
-        raw.counts = self._counts()
+        if judged:
+            gold = self._optional(self.record, "gold", str, "a bracketed tree as gold")
+            raw.references = None if gold is None else [gold]
+            raw.counts = self._counts()
+            raw.costs = self._numbers("cost")
         return raw
 
-    def text_list(self) -> RawList:
+    def text_list(self, judged: bool) -> RawList:
         """Any list: ``reference`` or ``references``, ``candidates`` of ``text``, ``cost`` …"""
-        for c, candidate in enumerate(self.candidates):
-            self._optional(candidate, "derivation", str, "a string as derivation", c)
         raw = self._common(self._texts("text", required=False), "score")
-        raw.spoken = all("text" in candidate for candidate in self.candidates)
-        reference = self._optional(self.record, "reference", str, "a string as reference")
-        raw.references = [reference] if reference is not None else self._strings("references")
-        if raw.references == []:
-            raise self._bad("at least one reference", "[]")
-        raw.costs = self._numbers("cost")
-        if raw.costs is not None and min(raw.costs) < 0.0:
-            c = next(c for c, cost in enumerate(raw.costs) if cost < 0.0)
-            raise self._bad("a cost of 0 or more", f"{raw.costs[c]:g}", c)
+        if judged:
+            speechless = (c for c, one in enumerate(self.candidates) if "text" not in one)
+            raw.unspoken = next(speechless, None)
+            reference = self._optional(self.record, "reference", str, "a string as reference")
+            raw.references = [reference] if reference is not None else self._strings("references")
+            if raw.references == []:
+                raise self._bad("at least one reference", "[]")
+            raw.costs = self._numbers("cost")
         return raw
 
     def _common(self, texts: list[str], score: str) -> RawList:
@@ -101,7 +103,13 @@ class _Record:
         if any("features" in candidate for candidate in self.candidates):
             features = [self._features(c) for c in range(len(self.candidates))]
         return RawList(
-            self.id, self.number, texts, scores, weight=self._weight(), features=features
+            self.id,
+            self.number,
+            texts,
+            scores,
+            weight=self._weight(),
+            features=features,
+            derivations=self._derivations(),
         )
 
     def _bad(self, expected: str, found: Any = _MISSING, candidate: int | None = None):
@@ -120,6 +128,21 @@ class _Record:
         if not isinstance(record, dict):
             raise self._bad('an object {"id": …, "candidates": […]}', text[:60])
         return record
+
+    def _check_names(self, text: str) -> None:
+        """Refuse an object with a name twice, of which a parser keeps the last."""
+        names = len(self.record)
+        for candidate in self.candidates:
+            names += len(candidate)
+            if type(features := candidate.get("features")) is dict:
+                names += len(features)
+        # Counting tells most lists to be good; the rest, some with colons in texts, are read again
+        # more slowly.
+        if text.count('":') + text.count('" :') != names:
+            try:
+                json.loads(text, object_pairs_hook=_named_once)
+            except _TwiceError as error:
+                raise self._bad("every name once in an object", str(error)) from None
 
     def _name(self) -> str:
         name = self.record.get("id", _MISSING)
@@ -154,15 +177,15 @@ class _Record:
     def _numbers(self, key: str) -> list[float] | None:
         """Finite numbers of all candidates, None where none has one."""
         values = [candidate.get(key, _MISSING) for candidate in self.candidates]
-        if set(map(type, values)) <= _NUMBERS and _finite(values):
+        if set(map(type, values)) <= _NUMBERS and finite(values):
             return values
         if all(value is _MISSING for value in values):
             return None
         for c, value in enumerate(values):
             if value is _MISSING:
                 raise self._bad(f"a {key}, as other candidates have,", "nothing", c)
-            if type(value) not in _NUMBERS or not _finite([value]):
-                raise self._bad(f"a finite number as {key}", value, c)
+            if type(value) not in _NUMBERS or not finite([value]):
+                raise self._bad(f"{number_wanted(value)} as {key}", value, c)
         raise AssertionError("numbers that are bad together are bad one by one")
 
     def _counts(self) -> np.ndarray | None:
@@ -184,9 +207,17 @@ class _Record:
         weight = self.record.get("weight", _MISSING)
         if weight is _MISSING:
             return None
-        if type(weight) not in _NUMBERS or not _finite([weight]) or weight < 0.0:
-            raise self._bad("a weight of 0 or more", weight)
+        if type(weight) not in _NUMBERS or not finite([weight]) or weight < 0.0:
+            raise self._bad("a weight of 0 or more (and of at most 1e15)", weight)
         return float(weight)
+
+    def _derivations(self) -> list[str | None] | None:
+        if not any("derivation" in candidate for candidate in self.candidates):
+            return None
+        return [
+            self._optional(candidate, "derivation", str, "a string as derivation", c)
+            for c, candidate in enumerate(self.candidates)
+        ]
 
     def _features(self, c: int) -> dict[str, Any]:
         features = self.candidates[c].get("features", _MISSING)
@@ -195,14 +226,15 @@ class _Record:
         if type(features) is not dict:
             raise self._bad('features as an object {"name": number}', features, c)
         kinds = set(map(type, features.values()))
-        if kinds <= _VALUES and _finite(features.values()):
+        if kinds <= _VALUES and finite(features.values()):
             return features
         named: dict[str, Any] = {}
         for name, value in features.items():
             if type(value) is str:
                 name, value = f"{name}={value}", 1.0
-            elif type(value) not in _VALUES or not _finite([value]):
-                raise self._bad(f"a finite number or a string as feature {name[:40]!r}", value, c)
+            elif type(value) not in _VALUES or not finite([value]):
+                expected = f"{number_wanted(value)} or a string as feature {name[:40]!r}"
+                raise self._bad(expected, value, c)
             if name in named:
                 raise self._bad("every feature once", name, c)
             named[name] = value
@@ -223,11 +255,16 @@ class _Record:
         return value
 
 
-def _finite(values: Iterable[Any]) -> bool:
-    try:
-        return all(map(math.isfinite, values))
-    except OverflowError:  # a whole number beyond the largest float
-        return False
+class _TwiceError(Exception):
+    """A name that an object has twice."""
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for k, name in enumerate(names) if name in names[:k]))
+    return found
 
 
 def _given(value: Any) -> Any:

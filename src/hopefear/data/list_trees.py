@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
 
 from hopefear.data.candidates import CandidateLists
-from hopefear.data.list_blocks import Names, common_arrays
+from hopefear.data.list_blocks import Names, common_arrays, given_costs
 from hopefear.data.list_input import ListInput, RawList
 from hopefear.data.trees import Symbols, scan_texts
 from hopefear.errors import InputError
@@ -17,6 +18,12 @@ from hopefear.trees.matching import bracket_costs, bracket_counts
 from hopefear.trees.rows import TreeRows, Trees
 from hopefear.trees.take import take_trees
 
+_BRACKETS = str.maketrans(
+    {"(": "-LRB-", ")": "-RRB-", "{": "-LCB-", "}": "-RCB-", "[": "-LSB-", "]": "-RSB-"}
+)
+_TRACE = re.compile(r"\(\s*-NONE-\s+[^\s()]+\s*\)")
+_EMPTY = re.compile(r"\(\s*[^\s()]*\s*\)")
+
 
 def tree_block(
     source: ListInput,
@@ -24,10 +31,12 @@ def tree_block(
     names: Names,
     symbols: Symbols,
     recount: bool = False,
+    given: bool = False,
 ) -> CandidateLists | None:
     """A block of lists of trees; None where no list is good.
 
-    Costs are ``1 - F1`` of brackets, where counts are given or gold trees are.
+    Costs are ``1 - F1`` of brackets, where counts are given or gold trees are, else those of the
+    file.
 
     Parameters
     ----------
@@ -41,6 +50,8 @@ def tree_block(
         Numbers for labels and words; new ones are added.
     recount : bool
         Count brackets against the gold trees even where the file gives counts.
+    given : bool
+        Take the costs of the file, and count no brackets.
     """
     if not raws:
         return None
@@ -49,9 +60,9 @@ def tree_block(
         for i in sorted(parsed.errors):
             source.refuse(parsed.errors[i])
         good = [raw for i, raw in enumerate(raws) if i not in parsed.errors]
-        return tree_block(source, good, names, symbols, recount)
+        return tree_block(source, good, names, symbols, recount, given)
     common = common_arrays(source, raws, names)
-    counts = _counts(raws, parsed, recount)
+    counts = None if given else _counts(raws, parsed, recount)
     references = None
     if all(raw.references is not None for raw in raws):
         references = [raw.references or [] for raw in raws]
@@ -59,8 +70,8 @@ def tree_block(
         **common,
         trees=parsed.trees,
         counts=None if counts is None else frozen(counts),
-        costs=None if counts is None else frozen(bracket_costs(counts)),
-        metric="parseval",
+        costs=given_costs(raws) if counts is None else frozen(bracket_costs(counts)),
+        metric="cost" if counts is None else "parseval",
         references=references,
     )
 
@@ -76,7 +87,7 @@ class _Parsed:
         self.owners = self.owners.astype(np.int64)
         self.firsts = np.concatenate([[0], np.cumsum(sizes)])
         texts = list(chain.from_iterable(raw.texts for raw in raws))
-        texts += [raw.references[0] for raw in raws if raw.references]
+        texts += [gold_text(raw.references[0], raw.texts[0]) for raw in raws if raw.references]
         both, wrong = scan_texts(texts, symbols)
         self.errors: dict[int, InputError] = {}
         for error in wrong:
@@ -107,12 +118,14 @@ class _Parsed:
         bad[np.repeat(np.arange(len(sizes)), sizes)[differ]] = True
         name = self.symbols.names
         for t in np.flatnonzero(bad).tolist():
-            ours = words[offsets[t] : offsets[t + 1]].tolist()
-            theirs = wanted[self.owners[t]].tolist()
-            pairs = enumerate(zip(ours, theirs, strict=False))
+            ours = [name[w] for w in words[offsets[t] : offsets[t + 1]].tolist()]
+            theirs = [name[w] for w in wanted[self.owners[t]].tolist()]
+            pairs = enumerate(zip(map(_escaped, ours), map(_escaped, theirs), strict=False))
             k = next((k for k, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
-            told = name[theirs[k]] if k < len(theirs) else "no more words"
-            found = name[ours[k]] if k < len(ours) else "the end of the tree"
+            if k == len(ours) == len(theirs):
+                continue  # brackets by another name
+            told = theirs[k] if k < len(theirs) else "no more words"
+            found = ours[k] if k < len(ours) else "the end of the tree"
             self._add(t, f"{told!r} as word {k + 1}, as in the sentence,", "", found)
 
     def _sentences(self, words: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
@@ -157,4 +170,23 @@ def _ends(told: Sequence[list[str] | None]) -> np.ndarray:
 
 def _escaped(token: str) -> str:
     """A token as trees write it, where brackets have names."""
-    return token.replace("(", "-LRB-").replace(")", "-RRB-")
+    return token if token.isalnum() else token.translate(_BRACKETS)
+
+
+def without_traces(text: str) -> str:
+    """A tree without empty elements, and without constituents that hold nothing else.
+
+    >>> without_traces("(S (NP-SBJ (-NONE- *)) (VP (VB go)))")
+    '(S  (VP (VB go)))'
+    """
+    if "-NONE-" not in text:
+        return text
+    text = _TRACE.sub("", text)
+    while (shorter := _EMPTY.sub("", text)) != text:
+        text = shorter
+    return text
+
+
+def gold_text(text: str, candidate: str) -> str:
+    """A gold tree with the words that candidates such as this have."""
+    return text if "-NONE-" in candidate else without_traces(text)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.candidates import CandidateLists
+from hopefear.data.list_trees import gold_text
 from hopefear.data.trees import TreeTextError, parse_trees
 from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
@@ -32,10 +33,14 @@ def weighted(block: CandidateLists, weights: Any) -> CandidateLists:
     return replace(block, weights=frozen(found))
 
 
-def judged_by(block: CandidateLists, y: Any) -> CandidateLists:
-    """The lists with costs, or references, from ``y``."""
+def judged_by(block: CandidateLists, y: Any, metric: str | None = None) -> CandidateLists:
+    """The lists with costs, or references, from ``y``.
+
+    Brackets of trees are counted where there are gold trees, unless ``metric`` is ``cost`` and the
+    candidates have costs.
+    """
     if y is None:
-        return _counted(block)
+        return block if metric == "cost" and block.costs is not None else _counted(block)
     y = list(y)
     if len(y) != len(block):
         raise HopefearError(f"X has {len(block)} lists, y has {len(y)} entries; give one for each")
@@ -77,7 +82,9 @@ def _counted(block: CandidateLists) -> CandidateLists:
     """Trees against gold trees, where both are there."""
     if block.trees is None or block.references is None:
         return block
-    golds = parsed([texts[0] for texts in block.references], lambda t: f"the gold tree of list {t}")
+    firsts = [block.texts[c] for c in block.starts[:-1].tolist()]
+    texts = [gold_text(told[0], one) for told, one in zip(block.references, firsts, strict=True)]
+    golds = parsed(texts, lambda t: f"the gold tree of list {t}")
     of = np.repeat(np.arange(len(block)), np.diff(block.starts))
     counts = bracket_counts(golds, block.trees, of)
     return replace(block, counts=counts, costs=bracket_costs(counts), metric="parseval")

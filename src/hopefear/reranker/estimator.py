@@ -21,6 +21,7 @@ from hopefear.reranker.preparing import (
     begun,
     blocks_in,
     blocks_of,
+    held_in,
     held_out,
     metric_meant,
     say,
@@ -202,8 +203,10 @@ class Reranker(ListPredictor):
             a better score, and the best model is kept.
         """
         with as_value_errors():
-            blocks, reader = blocks_of(X, y, sample_weight)
-            held = None if X_val is None else blocks_of(X_val, y_val, reader=reader)[0]
+            metric = self._metric_name()
+            blocks, reader = blocks_of(X, y, sample_weight, metric=metric)
+            told = X_val is not None
+            held = blocks_of(X_val, y_val, None, reader, metric=metric)[0] if told else None
             self._fit(blocks, held, reader)
         return self
 
@@ -211,6 +214,8 @@ class Reranker(ListPredictor):
         self,
         path: str | os.PathLike[str],
         dev: str | os.PathLike[str] | None = None,
+        *,
+        dev_gold: str | os.PathLike[str] | None = None,
         **reading: Any,
     ) -> Reranker:
         """Learn from a file of lists, block by block.
@@ -219,13 +224,18 @@ class Reranker(ListPredictor):
         ----------
         path, dev : str or path
             Training lists, and held-out ones as ``X_val`` of :meth:`fit`.
+        dev_gold : str or path, optional
+            Gold trees of ``dev``, where it is in the format bllip.
         **reading
-            As in :func:`hopefear.data.list_files.read_lists`, such as ``dedup="best"``.
+            As in :func:`hopefear.data.list_files.read_lists`, such as ``dedup="best"``, which the
+            model keeps for the command line. A ``format`` is taken for ``dev`` where it fits.
         """
         with as_value_errors():
             metric = metric_meant(self.metric)
-            held = None if dev is None else blocks_in(dev, metric, **reading)
+            held = held_in(dev, dev_gold, metric, reading)
             self._fit(blocks_in(path, metric, **reading), held, ListReader())
+            how = {"reading": {"dedup": reading.get("dedup", "first")}}
+            self._model = replace(self._model, about={**self._model.about, **how})
         return self
 
     def _fit(
@@ -290,7 +300,7 @@ class Reranker(ListPredictor):
         with as_value_errors():
             first = not hasattr(self, "_model")
             if first:
-                blocks, reader = blocks_of(X, y, sample_weight)
+                blocks, reader = blocks_of(X, y, sample_weight, metric=self._metric_name())
                 data = self._dataset(blocks)
                 judge = metric_of(metric_meant(self.metric), data)
                 model, trainer = begun(data, self.learner, self.params, self.tied, judge)
@@ -375,8 +385,11 @@ class Reranker(ListPredictor):
                 "reranker was loaded from a model file, which holds what predicts, not what "
                 "learns; fit a new Reranker"
             )
-        blocks = blocks_of(X, y, weights, self._reader)[0]
+        blocks = blocks_of(X, y, weights, self._reader, metric=self._metric_name())[0]
         return teaching(self._encoded(blocks, self._map, self._model.baseline))
+
+    def _metric_name(self) -> str | None:
+        return getattr(metric_meant(self.metric), "name", None)
 
     def _jobs(self) -> int:
         if self.n_jobs is None:

@@ -173,8 +173,9 @@ class ListPredictor(BaseEstimator):
     def _question(self, X: Any) -> ListDataset:
         """Lists, whatever they cost."""
         with as_value_errors():
-            return self.model_.encode(self._blocks(X, None))
+            return self.model_.encode(self._blocks(X, None, judged=False))
 
-    def _blocks(self, X: Any, y: Any) -> list[CandidateLists]:
+    def _blocks(self, X: Any, y: Any, judged: bool = True) -> list[CandidateLists]:
         check_is_fitted(self, "_model")
-        return blocks_of(X, y, reader=self._reader)[0]
+        name = self._model.metric.name
+        return blocks_of(X, y, reader=self._reader, metric=name, judged=judged)[0]

@@ -31,7 +31,13 @@ from hopefear.training.ranking import check_offsets
 
 
 def blocks_of(
-    X: Any, y: Any = None, weights: Any = None, reader: ListReader | None = None
+    X: Any,
+    y: Any = None,
+    weights: Any = None,
+    reader: ListReader | None = None,
+    *,
+    metric: str | None = None,
+    judged: bool = True,
 ) -> tuple[list[CandidateLists], ListReader]:
     """Lists as readers give them, and how their candidates are written.
 
@@ -43,6 +49,10 @@ def blocks_of(
         Costs or references, and a weight, of each list; not for several blocks, which hold theirs.
     reader : ListReader, optional
         How candidates are written, if known.
+    metric : str, optional
+        Name of what makes the costs.
+    judged : bool
+        Whether costs and references are looked at.
 
     Examples
     --------
@@ -51,7 +61,8 @@ def blocks_of(
     2
     """
     if isinstance(X, CandidateLists):
-        return [weighted(judged_by(X, y), weights)], reader or ListReader()
+        block = judged_by(X, y, metric) if judged else X
+        return [weighted(block, weights)], reader or ListReader()
     if isinstance(X, list | tuple) and X and all(isinstance(one, CandidateLists) for one in X):
         if y is not None or weights is not None:
             raise HopefearError(
@@ -62,15 +73,29 @@ def blocks_of(
     if not isinstance(X, list | tuple | np.ndarray):
         X = list(X) if hasattr(X, "__iter__") and not isinstance(X, str | bytes | dict) else X
     reader = reader or ListReader.of(X)
-    return [reader.read(X, y, weights)], reader
+    return [reader.read(X, y, weights, metric=metric, judged=judged)], reader
 
 
 def blocks_in(
     path: str | os.PathLike[str], metric: ListMetric | None, **reading: Any
 ) -> Iterator[CandidateLists]:
-    """Lists of a file; texts are judged by the metric where it is one of texts."""
-    of_texts = metric is not None and metric.name not in ("cost", "parseval")
-    return read_lists(path, metric=metric if of_texts else None, **reading)
+    """Lists of a file, judged by the metric."""
+    return read_lists(path, metric=metric, **reading)
+
+
+def held_in(
+    path: str | os.PathLike[str] | None,
+    gold: str | os.PathLike[str] | None,
+    metric: ListMetric | None,
+    reading: dict[str, Any],
+) -> Iterator[CandidateLists] | None:
+    """Held-out lists of a file, with gold trees and perhaps a format of their own."""
+    if path is None:
+        if gold is not None:
+            raise HopefearError("dev_gold belongs to held-out lists: give dev too")
+        return None
+    own = {"format": "auto", "prefer": reading.get("format", "auto"), "gold": gold}
+    return blocks_in(path, metric, **{**reading, **own})
 
 
 def metric_meant(metric: str | ListMetric | None) -> ListMetric | None:

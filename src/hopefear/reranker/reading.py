@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from scipy import sparse
 
 from hopefear.data.candidates import CandidateLists, NamedValues
 from hopefear.data.list_blocks import Names
+from hopefear.data.list_input import finite, number_wanted
+from hopefear.data.row_kernels import LARGEST
 from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
 from hopefear.reranker.answers import judged_by, parsed, weighted
@@ -55,13 +56,25 @@ class ListReader:
                     found = True
         return cls(found)
 
-    def read(self, X: Any, y: Any = None, weights: Any = None) -> CandidateLists:
-        """The lists, with costs or references where ``y`` or the candidates have them."""
-        made = _Made(bool((ListReader.of(X) if self.records is None else self).records))
+    def read(
+        self,
+        X: Any,
+        y: Any = None,
+        weights: Any = None,
+        *,
+        metric: str | None = None,
+        judged: bool = True,
+    ) -> CandidateLists:
+        """The lists, with costs or references where ``y`` or the candidates have them.
+
+        ``metric`` names what makes the costs; without ``judged`` they are not looked at.
+        """
+        records = (ListReader.of(X) if self.records is None else self).records
+        made = _Made(bool(records), judged)
         for i, items in enumerate(_outer(X)):
             made.add(i, items)
         block = made.block()
-        return weighted(judged_by(block, y), weights)
+        return weighted(judged_by(block, y, metric) if judged else block, weights)
 
 
 def _outer(X: Any) -> Iterable[Any]:
@@ -80,8 +93,8 @@ def _plain_items(items: Any) -> Sequence[Any]:
 class _Made:
     """Arrays of lists in the making."""
 
-    def __init__(self, records: bool) -> None:
-        self.records = records
+    def __init__(self, records: bool, judged: bool) -> None:
+        self.records, self.judged = records, judged
         self.names = Names()
         self.ends: list[int] = []
         self.indptr: list[int] = [0]
@@ -90,6 +103,7 @@ class _Made:
         self.scores: list[float] = []
         self.costs: list[float] = []
         self.texts: list[str] = []
+        self.derivations: list[str | None] = []
         self.trees = 0
         self.labels: list[str] = []
         self.references: list[list[str]] = []
@@ -100,7 +114,7 @@ class _Made:
         if isinstance(items, Mapping):
             self.labels[-1] = str(items.get("id", i))
             told = items.get("references", items.get("reference", items.get("gold")))
-            if told is not None:
+            if told is not None and self.judged:
                 self.references.append([told] if isinstance(told, str) else list(told))
             items = items.get("candidates")
         before = len(self.scores)
@@ -146,6 +160,7 @@ class _Made:
             references=self.references or None,
             named=named,
             trees=parsed(self.texts, self._place) if self.trees else None,
+            derivations=self.derivations if any(self.derivations) else None,
         )
 
     def _place(self, k: int) -> str:
@@ -156,7 +171,7 @@ class _Made:
     def _candidate(self, where: str, item: Any) -> None:
         if not isinstance(item, Mapping):
             raise HopefearError(f"{where}: expected a dict, found {item!r:.60}")
-        features, score, text = item, 0.0, ""
+        features, score, text, derivation = item, 0.0, "", None
         if self.records:
             if strange := sorted(map(str, set(item) - set(RECORD))):
                 raise HopefearError(
@@ -171,7 +186,12 @@ class _Made:
             if not isinstance(text, str):
                 raise HopefearError(f"{where}: expected a text, found {text!r:.60}")
             self.trees += "tree" in item
-            if item.get("cost") is not None:
+            derivation = item.get("derivation")
+            if derivation is not None and not isinstance(derivation, str):
+                raise HopefearError(
+                    f"{where}: expected a string as derivation, found {derivation!r:.60}"
+                )
+            if self.judged and item.get("cost") is not None:
                 self.costs.append(_number(where, "cost", item["cost"]))
         for name, value in features.items():
             if not isinstance(name, str):
@@ -180,7 +200,7 @@ class _Made:
                 name, value = f"{name}={value}", 1.0
             self.ids.append(self.names[name])
             self.values.append(_number(where, f"feature {name!r}", value))
-        self._close(score, text)
+        self._close(score, text, derivation)
 
     def _rows(self, i: int, rows: Any) -> None:
         """A matrix: a row for each candidate, features are named by their columns."""
@@ -189,9 +209,12 @@ class _Made:
         except (TypeError, ValueError) as error:
             raise HopefearError(f"list {i}: expected numbers in its matrix: {error}") from error
         table.sum_duplicates()
-        if not np.isfinite(table.data).all():
-            c = int(np.searchsorted(table.indptr, np.argmin(np.isfinite(table.data)), "right")) - 1
-            raise HopefearError(f"list {i}, candidate {c}: a feature is not a finite number")
+        good = np.abs(table.data) <= LARGEST  # no infinity, and no comparison with NaN, is
+        if not good.all():
+            c = int(np.searchsorted(table.indptr, np.argmin(good), "right")) - 1
+            raise HopefearError(
+                f"list {i}, candidate {c}: a feature is not a finite number of at most 1e15 in size"
+            )
         names = [self.names[str(j)] for j in table.indices.tolist()]
         data = table.data.tolist()
         for c in range(table.shape[0]):
@@ -199,13 +222,14 @@ class _Made:
             self.values += data[table.indptr[c] : table.indptr[c + 1]]
             self._close(0.0, "")
 
-    def _close(self, score: float, text: str) -> None:
+    def _close(self, score: float, text: str, derivation: str | None = None) -> None:
         self.indptr.append(len(self.ids))
         self.scores.append(score)
         self.texts.append(text)
+        self.derivations.append(derivation)
 
 
 def _number(where: str, what: str, value: Any) -> float:
-    if isinstance(value, Real | np.bool_) and math.isfinite(value):
+    if isinstance(value, Real | np.bool_) and finite([value]):
         return float(value)
-    raise HopefearError(f"{where}: {what} must be a finite number, not {value!r:.60}")
+    raise HopefearError(f"{where}: {what} must be {number_wanted(value)}, not {value!r:.60}")

@@ -29,6 +29,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     data = options.compare_data(parser)
     data.add_argument("--dev", metavar="FILE", help="held-out lists that choose the pass to keep")
+    own.gold(data, "--dev", "--test")
     own.reading(data)
     options.report_page(parser)
     learning = options.learning(parser, None, "5; of batch learners, their max_iter")
@@ -45,13 +46,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    files = (args.train, args.test, args.dev)
+    files = (args.train, args.test, args.dev, args.gold, args.test_gold, args.dev_gold)
     if files.count("-") > 1:
-        args.usage_error("only one of --train, --dev and --test can be standard input")
+        args.usage_error("only one of the files that are read can be standard input")
+    own.check_golds(args, "dev")
     if args.dev is None and args.patience is not None:
         args.usage_error("--patience needs held-out data: give --dev FILE")
     check_output(args.report, files)
-    args.gold = None
     from hopefear.cli.compiling import announced
     from hopefear.cli.rerank.data import corpus, describe, held_out, tell
     from hopefear.cli.rerank.study import columns, limits, page_section, study
@@ -65,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     with announced(console, "these learners"):
         found = corpus(args, console)
         tell(found, console)
-        test, first = held_out(args.test, found, args, console)
-        dev = None if args.dev is None else held_out(args.dev, found, args, console).data
+        test, first = held_out("test", found, args, console)
+        dev = None if args.dev is None else held_out("dev", found, args, console).data
         bounds = limits(test, first, found.metric)
         name = shown_score(found.metric.main)
         shown = {who: scored(found.metric.main, value) for who, value in bounds.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from hopefear.cli.console import Console
 from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.rerank.reading import judged_blocks, metric_asked
-from hopefear.data.candidates import CandidateLists
+from hopefear.data.list_datasets import Noting
 from hopefear.data.lists import ListDataset, cheapest
 from hopefear.data.report import ReadReport
 from hopefear.metrics.lists import ListMetric
@@ -58,7 +57,8 @@ def corpus(args: argparse.Namespace, console: Console) -> Corpus:
     """Read ``--train``."""
     metric, report, started = _metric(args), ReadReport(), time.perf_counter()
     with Counting(console, "lists") as counting:
-        blocks = judged_blocks(args.train, metric, report, gold=args.gold, **_how(args))
+        how = {**_how(args), "format": args.format}
+        blocks = judged_blocks(args.train, metric, report, args.gold, **how)
         data = dataset(
             counting(blocks, args.train),
             args.features or "auto",
@@ -89,27 +89,22 @@ class Held(NamedTuple):
     first: np.ndarray  # int64: position of what the generator thinks best
 
 
-def held_out(path: str, like: Corpus, args: argparse.Namespace, console: Console) -> Held:
-    """Other lists in the same features."""
-    metric, report = _metric(args), ReadReport()
-    given: list[np.ndarray] = []
-
-    def noted(blocks: Iterator[CandidateLists]) -> Iterator[CandidateLists]:
-        for block in blocks:
-            given.append(block.scores)
-            yield block
-
+def held_out(which: str, like: Corpus, args: argparse.Namespace, console: Console) -> Held:
+    """The lists of ``--dev`` or ``--test`` in the same features."""
+    path, gold = getattr(args, which), getattr(args, f"{which}_gold")
+    report, noting, option = ReadReport(), Noting(), f"--{which}-gold"
     with Counting(console, "lists") as counting:
-        blocks = judged_blocks(path, metric, report, **_how(args))
+        how = {**_how(args), "prefer": args.format}
+        blocks = judged_blocks(path, like.metric, report, gold, option, **how)
         found = encoded(
-            noted(counting(blocks, path)),
+            noting(counting(blocks, path)),
             like.data.features,
             args.baseline,
             oracle=args.oracle,
-            metric=metric,
+            metric=like.metric,
         )
     tell_skipped(report, console)
-    return Held(found, cheapest(-np.concatenate(given), found.rows.starts).astype(np.int64))
+    return Held(found, cheapest(-noting.scores, found.rows.starts).astype(np.int64))
 
 
 def tell(found: Corpus, console: Console) -> None:
@@ -136,4 +131,4 @@ def _metric(args: argparse.Namespace) -> ListMetric | None:
 
 
 def _how(args: argparse.Namespace) -> dict[str, Any]:
-    return {"format": args.format, "dedup": args.dedup, "on_error": args.on_error}
+    return {"dedup": args.dedup, "on_error": args.on_error}

@@ -22,8 +22,8 @@ def run(args: argparse.Namespace, model: RerankModel, console: Console) -> None:
             args.data,
             model.metric,
             report,
+            args.gold,
             format=args.format,
-            gold=args.gold,
             dedup=reading_of(model)["dedup"],
             on_error=args.on_error,
         )

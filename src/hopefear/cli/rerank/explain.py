@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console
-from hopefear.cli.rerank.reading import reading_of, without_copies
+from hopefear.cli.rerank.reading import reading_of, seen_by_model
 from hopefear.data.candidates import CandidateLists
 from hopefear.data.list_files import read_lists
 from hopefear.errors import HopefearError
@@ -18,7 +18,7 @@ from hopefear.list_model import RerankModel
 def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:
     """What puts a candidate of ``--list`` before another."""
     block, i = _found(args)
-    lists, places = without_copies(block, reading_of(model)["dedup"])
+    lists, places = seen_by_model(block, reading_of(model)["dedup"])
     data = model.encode(lists).take([i])
     first, after = lists.starts[i : i + 2].tolist()
     places, texts = places[first:after], lists.texts[first:after]
@@ -68,7 +68,7 @@ def show(console: Console, found: dict[str, Any]) -> None:
 
 def _found(args: argparse.Namespace) -> tuple[CandidateLists, int]:
     """The block with the list asked for, and where it stands there."""
-    for block in read_lists(args.explain, args.format, dedup="none"):
+    for block in read_lists(args.explain, args.format, judged=False, dedup="none"):
         if args.list is None:
             return block, 0
         if args.list in block.ids:

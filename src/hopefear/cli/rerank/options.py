@@ -16,16 +16,16 @@ def reading(group: argparse._ArgumentGroup) -> None:
         choices=FORMATS["rerank"],
         default="auto",
         help='json ({"id", "candidates": [{"text", "score", "cost", "features"}]} a line), ptb '
-        "(the same with trees), or bllip (what that parser prints); auto looks at the first lines "
-        "(default: auto)",
+        "(the same with trees), or bllip (what that parser prints); auto looks at the first lines; "
+        "taken for held-out lists where it fits (default: auto)",
     )
     group.add_argument(
         "--metric",
         choices=METRICS,
         metavar="NAME",
         help=f"what makes costs of texts and their references, and scores choices: "
-        f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees, else the costs in "
-        "the file)",
+        f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees with gold trees, else "
+        "cost, those in the file)",
     )
     group.add_argument(
         "--metric-option",
@@ -51,13 +51,22 @@ def reading(group: argparse._ArgumentGroup) -> None:
     on_error(group)
 
 
-def gold(group: argparse._ArgumentGroup, *, told: str = "--train") -> None:
-    """``--gold``."""
-    group.add_argument(
-        "--gold",
-        metavar="FILE",
-        help=f"gold trees for the lists of {told}, one a line, where the format is bllip",
-    )
+def gold(group: argparse._ArgumentGroup, *others: str) -> None:
+    """``--gold`` for ``--train``, and such as ``--dev-gold`` for other files."""
+    for option, of in (("--gold", "--train"), *((f"{other}-gold", other) for other in others)):
+        group.add_argument(
+            option,
+            metavar="FILE",
+            help=f"gold trees for the lists of {of}, one a line, where they are in the format "
+            "bllip",
+        )
+
+
+def check_golds(args: argparse.Namespace, *files: str) -> None:
+    """Wrong usage: gold trees for lists that are not given."""
+    for name in files:
+        if getattr(args, name) is None and getattr(args, f"{name}_gold") is not None:
+            args.usage_error(f"--{name}-gold belongs to the lists of --{name}: give --{name} FILE")
 
 
 def candidates(group: argparse._ArgumentGroup) -> None:

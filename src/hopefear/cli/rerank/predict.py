@@ -10,7 +10,7 @@ from typing import Any
 from hopefear.cli.console import Console
 from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
-from hopefear.cli.rerank.reading import reading_of, without_copies
+from hopefear.cli.rerank.reading import reading_of, seen_by_model
 from hopefear.cli.tag.writing import put
 from hopefear.data.candidates import CandidateLists
 from hopefear.data.list_files import read_lists
@@ -27,7 +27,12 @@ def run(args: argparse.Namespace, model: RerankModel, console: Console) -> None:
     with Counting(console, "lists") as counting:
         # All candidates are read, so that places are those in the file.
         blocks = read_lists(
-            args.input, args.format, dedup="none", on_error=args.on_error, report=report
+            args.input,
+            args.format,
+            judged=False,
+            dedup="none",
+            on_error=args.on_error,
+            report=report,
         )
         put(args.output, _pieces(counting(blocks, args.input), model, args))
     tell_skipped(report, console)
@@ -48,7 +53,7 @@ def _ranked(
     block: CandidateLists, model: RerankModel, args: argparse.Namespace, policy: str
 ) -> Iterator[tuple[str, list[Candidate]]]:
     """The id of each list, and as many of its candidates as asked for, best first."""
-    lists, places = without_copies(block, policy)
+    lists, places = seen_by_model(block, policy)
     rows, ranker = model.encode(lists).rows, model.ranker()
     scores = ranker.scores(rows)
     sure = ranker.probabilities(rows, scores) if args.proba else None
@@ -56,11 +61,13 @@ def _ranked(
     for name, order, start in zip(lists.ids, orders, rows.starts.tolist(), strict=False):
         found: list[Candidate] = []
         for c in (start + order[: args.nbest or 1]).tolist():
-            candidate = {
+            candidate: Candidate = {
                 "position": int(places[c]),
                 "text": lists.texts[c],
                 "score": float(scores[c]),
             }
+            if lists.derivations is not None and lists.derivations[c] is not None:
+                candidate["derivation"] = lists.derivations[c]
             if sure is not None:
                 candidate["probability"] = float(sure[c])
             found.append(candidate)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hopefear.data.candidates import CandidateLists
-from hopefear.data.dedup import deduplicated
+from hopefear.data.dedup import kept, without_copies
 from hopefear.data.list_files import read_lists
+from hopefear.data.list_kinds import UnjudgedError
 from hopefear.data.report import ReadReport
-from hopefear.errors import HopefearError, InputError
+from hopefear.errors import HopefearError
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.metrics.lists.text import TextMetric
 from hopefear.recipes.base import number
 
 
@@ -39,7 +38,12 @@ def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMe
 
 
 def judged_blocks(
-    path: str, metric: ListMetric | None, report: ReadReport, **how: Any
+    path: str,
+    metric: ListMetric | None,
+    report: ReadReport,
+    gold: str | None = None,
+    option: str = "--gold",
+    **how: Any,
 ) -> Iterator[CandidateLists]:
     """Blocks of a file in which every candidate must have a cost.
 
@@ -51,24 +55,21 @@ def judged_blocks(
         Makes the costs; None takes those of the file.
     report : ReadReport
         Where lists are counted.
+    gold, option : str
+        The file of gold trees, if there is one, and the option that gives it.
     **how
         As :func:`hopefear.data.list_files.read_lists` has it.
     """
-    of_texts = metric if isinstance(metric, TextMetric) else None
-    blocks = read_lists(path, metric=of_texts, require_costs=True, report=report, **how)
     try:
-        for block in blocks:
-            if of_texts is not None and block.trees is not None:
-                raise HopefearError(
-                    f"{path}: --metric {of_texts.name} is for texts, and these candidates are "
-                    "trees; leave it out to have F1 of brackets"
-                )
-            yield block
-    except InputError as error:
-        if metric is None and ": expected costs in " in str(error):
+        yield from read_lists(
+            path, metric=metric, require_costs=True, gold=gold, report=report, **how
+        )
+    except UnjudgedError as error:
+        if error.format == "bllip":
+            raise HopefearError(f"{error}; give them with {option} FILE") from error
+        if error.format == "json" and metric is None:
             raise HopefearError(
-                f"{error}; --metric NAME makes costs of texts and references, and --gold FILE of "
-                "trees"
+                f"{error}; --metric NAME makes them of texts and references"
             ) from error
         raise
 
@@ -78,16 +79,14 @@ def reading_of(model: RerankModel) -> dict[str, Any]:
     return {"dedup": "first", **model.about.get("reading", {})}
 
 
-def without_copies(block: CandidateLists, policy: str) -> tuple[CandidateLists, np.ndarray]:
+def seen_by_model(block: CandidateLists, policy: str) -> tuple[CandidateLists, np.ndarray]:
     """The block as a model sees it, and where its candidates stand in the lists of the file.
 
     >>> block = CandidateLists(["a"], np.array([0, 3]), ["x", "x", "y"], np.zeros(3))
-    >>> without_copies(block, "first")[1].tolist()
+    >>> seen_by_model(block, "first")[1].tolist()
     [0, 2]
     """
+    keep = without_copies(block, policy)
     lengths = np.diff(block.starts)
     places = np.arange(block.n_candidates) - np.repeat(block.starts[:-1], lengths)
-    # Costs follow their candidates and decide nothing: they carry the places through.
-    marked = deduplicated(replace(block, costs=places.astype(np.float64)), policy)
-    assert marked.costs is not None
-    return replace(marked, costs=None, counts=None), marked.costs.astype(np.int64)
+    return kept(block, keep), places[keep]

@@ -41,7 +41,7 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     data = options.train_data(parser)
-    own.gold(data)
+    own.gold(data, "--dev")
     own.reading(data)
     options.model_and_run(parser)
     learning = options.learning(parser, None, "5; of batch learners, their max_iter")
@@ -52,7 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    training.check(args, args.gold, on_dev=("patience",))
+    training.check(args, args.gold, args.dev_gold, on_dev=("patience",))
+    own.check_golds(args, "dev")
     from hopefear.cli.compiling import announced
     from hopefear.cli.rerank.data import corpus, held_out, tell
     from hopefear.cli.rerank.reading import metric_asked
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     with announced(console, "this data and learner") as compiling:
         found = corpus(args, console)
         tell(found, console)
-        held = None if args.dev is None else held_out(args.dev, found, args, console).data
+        held = None if args.dev is None else held_out("dev", found, args, console).data
         trained = _train(args, console, found, held, made)
     model = replace(trained.model, about={**trained.model.about, "reading": found.reading})
     training.save(args, model)
