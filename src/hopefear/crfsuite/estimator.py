@@ -8,10 +8,10 @@ import numpy as np
 
 from hopefear.crfsuite.mapping import choice, min_count
 from hopefear.errors import HopefearError
+from hopefear.estimating import as_value_errors, say
 from hopefear.lattice import padded_width
 from hopefear.tagger.predicting import SequencePredictor
-from hopefear.tagger.preparing import as_value_errors, labelled, prepared
-from hopefear.tagger.telling import say
+from hopefear.tagger.preparing import labelled, prepared
 from hopefear.tagging import train
 
 

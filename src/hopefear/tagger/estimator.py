@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -13,6 +12,7 @@ from hopefear.chains.searches import search_named
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import HopefearError
+from hopefear.estimating import LearnerParameters, as_value_errors, held_out
 from hopefear.features.attribute_rows import place
 from hopefear.label_costs import resolved
 from hopefear.learner import Learner, parameters_by_part
@@ -21,17 +21,14 @@ from hopefear.sequence_model import SequenceModel, chain_of, scheme_limits
 from hopefear.tagger.predicting import SequencePredictor
 from hopefear.tagger.preparing import (
     Prepared,
-    as_value_errors,
     check_filled,
     check_known,
     distinct_labels,
-    held_out,
     labelled,
     prepared,
     present,
     same_features,
 )
-from hopefear.tagger.telling import say
 from hopefear.tagging import (
     DEFAULT_LEARNER,
     check_constraints,
@@ -46,7 +43,7 @@ from hopefear.training.predictors import LinearPredictor
 from hopefear.training.stopping import Stopping
 
 
-class Tagger(SequencePredictor):
+class Tagger(LearnerParameters, SequencePredictor):
     """Labels for the tokens of sequences, by any learner of label chains.
 
     ``argmax_y w . f(x, y)`` over label sequences; the same for the same data and ``seed``
@@ -199,18 +196,6 @@ class Tagger(SequencePredictor):
         self.verbose = verbose
         self.params = params
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters, those of the learner that were given among them."""
-        return {**super().get_params(deep), **self.params}
-
-    def set_params(self, **params: Any) -> Tagger:
-        """Replace parameters; a name that is not the estimator's own is one of the learner's."""
-        own = super().get_params(deep=False)
-        super().set_params(**{k: v for k, v in params.items() if k in own})
-        more = {k: v for k, v in params.items() if k not in own}
-        self.params = {**self.params, **more}
-        return self
-
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
     ) -> Tagger:
@@ -233,7 +218,8 @@ class Tagger(SequencePredictor):
                 raise HopefearError("X_val and y_val belong together; give both")
             X, y, weights = present(X, y, sample_weight)
             if X_val is None and self.early_stopping:
-                rest, held = held_out(len(X), self.validation_fraction, self.seed)
+                parts = held_out(len(X), self.validation_fraction, self.seed, "sequences")
+                rest, held = (part.tolist() for part in parts)
                 X_val, y_val = [X[i] for i in held], [y[i] for i in held]
                 X, y = [X[i] for i in rest], [y[i] for i in rest]
                 weights = None if weights is None else weights[rest]
@@ -457,11 +443,3 @@ class Tagger(SequencePredictor):
         if self.metric != "auto":
             return self.metric
         return "accuracy" if scheme is None else "f1"
-
-    def _jobs(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        return self.n_jobs if self.n_jobs > 0 else os.cpu_count() or 1
-
-    def _listeners(self) -> list[Callable[[Event], None]]:
-        return [*(self.callbacks or ()), *([say] if self.verbose else [])]

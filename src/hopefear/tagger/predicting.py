@@ -16,8 +16,9 @@ from hopefear.data.scheme_tables import Constraints
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
+from hopefear.estimating import as_value_errors
 from hopefear.sequence_model import SequenceModel, encoded
-from hopefear.tagger.preparing import as_value_errors, labelled
+from hopefear.tagger.preparing import labelled
 from hopefear.tagging import scores
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +13,10 @@ from hopefear.data.schemes import detect_scheme
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
-from hopefear.estimators import ArgumentError
 from hopefear.features.attribute_rows import AttributeRows, place
 from hopefear.features.attributes import AttributeFeatures
 from hopefear.features.templates import TemplateFeatures
 from hopefear.sequence_model import encoded
-from hopefear.training.checkpoints import InterruptedTrainingError
 
 
 class Prepared(NamedTuple):
@@ -105,24 +101,6 @@ def present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | 
     return [X[i] for i in kept], [y[i] for i in kept], weights[kept]
 
 
-def held_out(n: int, fraction: float, seed: int) -> tuple[list[int], list[int]]:
-    """``(rest, held out)``: numbers of sequences, drawn at random.
-
-    >>> held_out(5, 0.4, seed=1)
-    ([1, 2, 3], [0, 4])
-    """
-    if not 0.0 < fraction < 1.0:
-        raise HopefearError(f"validation_fraction must be between 0 and 1, not {fraction}")
-    size = round(n * fraction)
-    if not 0 < size < n:
-        raise HopefearError(
-            f"validation_fraction={fraction} of {n} sequences leaves none on one side; give X_val "
-            "and y_val, or another fraction"
-        )
-    order = np.random.default_rng(seed).permutation(n)
-    return sorted(order[size:].tolist()), sorted(order[:size].tolist())
-
-
 def scheme_of(gold: Column, starts: np.ndarray, scheme: str | None) -> str | None:
     """The tag scheme; what breaks it is named by its place."""
     if scheme is None:
@@ -168,20 +146,6 @@ def same_features(one: Any, other: Any) -> bool:
     return arrays.keys() == others.keys() and all(
         np.array_equal(array, others[name]) for name, array in arrays.items()
     )
-
-
-@contextmanager
-def as_value_errors() -> Iterator[None]:
-    """Errors as scikit-learn's users expect them; a stop by signal goes on as that signal."""
-    try:
-        yield
-    except InterruptedTrainingError as error:
-        signal.raise_signal(error.signum)
-        raise
-    except HopefearError as error:
-        if isinstance(error, ValueError):
-            raise
-        raise ArgumentError(str(error)) from None
 
 
 def _features(
