@@ -109,7 +109,8 @@ def test_predict_refuses_too_and_writes_nothing(tmp_path, monkeypatch, capsys, m
     fine, bad, *told = BAD[kind]
     (tmp_path / "bad.jsonl").write_text(fine + bad)
     model = models / ("trees.model" if "tree" in fine else "texts.model")
-    argv = ["predict", "--model", str(model), "--input", "bad.jsonl", "--output", "out.jsonl"]
+    argv = ["predict", "--model", str(model), "--input", "bad.jsonl", "--output", "out.jsonl",
+            "--quiet"]  # fmt: skip
     assert main(argv) == 1
     err = capsys.readouterr().err
     assert all(word in err for word in ("bad.jsonl:2:", *told)) and err.count("\n") == 1
