@@ -176,10 +176,10 @@ def _table_2(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     page.text(
         "VRDA at each λ; rate and passes have the highest F on development lists for that λ. An "
         "average has a weight wherever any of its predictors had one, so its NNZ falls late; "
-        "**on the last support** it is kept only where the last weights are not zero (and for the "
-        "generator's score). * marks p < 0.05 against λ = 0 by both tests. Sums of directions are "
-        "compared with λ times their number, and the paper has twelve times our lists: its λ "
-        "prunes more than the same λ here."
+        "**on the last support** it is kept only where the last weights are not zero, and for the "
+        "two features that all candidates have (score and expected agreement). * marks p < 0.05 "
+        "against λ = 0 by both tests. Sums of directions are compared with λ times their number, "
+        "and the paper has twelve times our lists: its λ prunes more than the same λ here."
     )
     for n, loss in enumerate(LOSSES):
         rows = []
@@ -214,8 +214,8 @@ def _frontiers(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     page.text(
         "The paper: where sparse models are wanted, VRDA loses less F than TG. Ours: at each "
         "number of weights the setting of highest F on development lists that has at most so many "
-        "(grids: λ, rate and passes for VRDA; gravity, K, rate and passes for TG; average, average "
-        "on the last support or last weights for both). **Axes do not start at 0.**"
+        "(grids: λ, rate and passes for VRDA; gravity, K, rate and passes for TG; average or the "
+        "average on the last support for both, last weights for TG). **Axes do not start at 0.**"
     )
     page.figures(
         [figures.frontier(made, plan, loss, where) for where in PLACES for loss in LOSSES]

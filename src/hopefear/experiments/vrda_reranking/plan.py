@@ -8,9 +8,11 @@ from itertools import product
 from typing import Any
 
 AVERAGED, SUPPORT, LAST = 0, 1, 2
-# On the last support the generator's score always stays in: its weight, as all others, may happen
-# to be zero at the end, and without the best single feature there is an average is worth little.
+# On the last support the few features that every candidate has always stay in: the weight of a
+# feature of large values swings, may happen to be zero at the end, and is worth points of F.
 KEPT = ("average", "average on the last support", "last weights")
+ALL = (AVERAGED, SUPPORT, LAST)
+_VOTERS = (AVERAGED, SUPPORT)  # in VRDA all predictors have a say
 LOSSES = ("hinge", "logistic")
 GOAL = 0.10  # share of the perceptron's weights that a sparse model should do with
 
@@ -39,7 +41,7 @@ class Spec:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     strength: str = ""  # name of the parameter that makes weights zero
-    kept: tuple[int, ...] = (AVERAGED, SUPPORT, LAST)  # to choose from
+    kept: tuple[int, ...] = ALL  # to choose from
 
     def settings(self) -> list[dict[str, float]]:
         """Every point of the grid.
@@ -95,9 +97,10 @@ def _paper(
         grid = {"rate": steps, "every": every, "gravity": gravity}
         made.append(Spec(f"tg-{loss}", f"TG ({loss})", "tg", {"loss": loss}, grid, "gravity"))
     # On mistakes the force of the hinge is always one, so its rate changes no prediction.
-    made.append(Spec("vrda-hinge", "VRDA (hinge)", "vrda", {"rate": 1.0}, {"l1": l1}, "l1"))
-    grid = {"rate": rates, "l1": l1}
-    made.append(Spec("vrda-logistic", "VRDA (logistic)", "vrda", {"loss": "logistic"}, grid, "l1"))
+    for loss, some in zip(LOSSES, ((1.0,), rates), strict=True):
+        grid = {"rate": some, "l1": l1}
+        title = f"VRDA ({loss})"
+        made.append(Spec(f"vrda-{loss}", title, "vrda", {"loss": loss}, grid, "l1", _VOTERS))
     return tuple(made)
 
 
@@ -143,7 +146,8 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
                 fixed |= {"decay": 0.9, "l2": 1e-5}
             strength = "" if rule == "sgd" else "l1"
             title = f"{name} ({given['title']})"
-            made.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength))
+            kept = _VOTERS if rule == "vrda" else ALL
+            made.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength, kept))
     return tuple(made)
 
 

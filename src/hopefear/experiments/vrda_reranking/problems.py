@@ -18,6 +18,7 @@ from hopefear.data.candidates import CandidateLists
 from hopefear.data.list_files import read_lists
 from hopefear.data.lists import ListDataset, ListRows
 from hopefear.errors import HopefearError
+from hopefear.features.lists.consensus import EXPECTED
 from hopefear.features.lists.numbering import Numbered, pruned
 from hopefear.features.trees import families
 from hopefear.reranking import dataset, teaching
@@ -26,7 +27,7 @@ from hopefear.storage import load, save
 FOLDER = "ptb-nbest"
 FILES = ("train", "dev", "test")
 FEATURES = "rich,consensus"
-SCORE = 0  # number of the generator's score, which is the first feature of every candidate
+DENSE = ("score", EXPECTED)  # features that every candidate has, with values of any size
 MIN_COUNT = 5  # lists of the training part that a feature must tell candidates apart in
 LIMITED = 400, 150, 150  # lists of each part in the quick version
 
@@ -58,6 +59,7 @@ class Split:
     dev: ListDataset
     test: ListDataset
     size: int  # features
+    dense: np.ndarray  # numbers of those in DENSE
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,14 @@ class Problem:
         File of each list, a position in ``FILES``.
     published : bool array
         Whether a feature is of the families that Charniak and Johnson (2005) published.
+    dense : int array
+        Numbers of the features in ``DENSE``.
     """
 
     lists: ListDataset
     files: np.ndarray
     published: np.ndarray
+    dense: np.ndarray
 
     def which(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Numbers of the lists to learn from, to choose on and to test on.
@@ -117,6 +122,7 @@ class Problem:
             _renumbered(self.lists.take(dev), new),
             _renumbered(self.lists.take(test), new),
             int(kept.sum()),
+            new[self.dense[kept[self.dense]]],
         )
 
 
@@ -158,7 +164,7 @@ def find_problem(data: Path | None, out: Path, quick: bool, tell: Callable[[str]
 
 
 def extracted(folder: Path, most: Sequence[int] | None = None) -> Problem:
-    """Read the files and look at the trees; ``most`` limits the lists of each part."""
+    """Read the files and look at the trees; ``most`` limits the lists of each, by whole blocks."""
     sizes = [0] * len(FILES)
 
     def blocks(k: int) -> Iterator[CandidateLists]:
@@ -177,9 +183,10 @@ def extracted(folder: Path, most: Sequence[int] | None = None) -> Problem:
     kinds = {*families("ptb").kinds, "score"}
     names = made.features.names(range(made.features.size))
     published = np.array([name.split("|")[0] in kinds for name in names])
+    dense = np.array([names.index(name) for name in DENSE])
     files = np.repeat(np.arange(len(FILES), dtype=np.uint8), sizes)
     lists = ListDataset(made.rows, None, made.counts, made.metric, made.ids, FOLDER)
-    return Problem(lists, files, published)
+    return Problem(lists, files, published, dense)
 
 
 def _renumbered(data: ListDataset, new: np.ndarray) -> ListDataset:
@@ -198,13 +205,14 @@ def _packed(problem: Problem) -> dict[str, np.ndarray]:
         "counts": problem.lists.counts,
         "from": problem.files,
         "published": problem.published,
+        "dense": problem.dense,
     }
 
 
 def _unpacked(ids: list[str], arrays: dict[str, np.ndarray]) -> Problem:
     rows = ListRows(*(arrays[name] for name in ListRows._fields))
     lists = ListDataset(rows, None, arrays["counts"], "parseval", ids, FOLDER)
-    return Problem(lists, arrays["from"], arrays["published"])
+    return Problem(lists, arrays["from"], arrays["published"], arrays["dense"])
 
 
 def _digest(path: Path) -> str:

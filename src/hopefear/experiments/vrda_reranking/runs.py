@@ -10,7 +10,7 @@ import numpy as np
 
 from hopefear.data.lists import ListDataset
 from hopefear.experiments.vrda_reranking.plan import KEPT, Spec
-from hopefear.experiments.vrda_reranking.problems import SCORE, Split
+from hopefear.experiments.vrda_reranking.problems import Split
 from hopefear.learner import Learner
 from hopefear.metrics.lists import Brackets
 from hopefear.recipes import Scale, recipe
@@ -78,7 +78,7 @@ def run(
     for epoch in _epochs(trainer, split.train, seed, marks[-1]):
         if epoch not in marks:
             continue
-        found = _readings(trainer)
+        found = readings(trainer, split.dense)
         dev.append([f_score(chosen(p, trainer.structure, split.dev)) for p in found])
         nnz.append([p.nnz for p in found])
         mistakes.append(trainer.mistakes)
@@ -150,11 +150,11 @@ def _epochs(trainer: OnlineTrainer, train: ListDataset, seed: int, passes: int) 
         yield epoch + 1
 
 
-def _readings(trainer: OnlineTrainer) -> list[LinearPredictor]:
-    """In the order of ``KEPT``."""
+def readings(trainer: Any, dense: np.ndarray) -> list[LinearPredictor]:
+    """In the order of ``KEPT``; an average on the last support has the dense features too."""
     mean, last = trainer.average().astype(np.float32), trainer.weights()
     used = last != 0.0
-    used[SCORE] = True
+    used[dense] = True
     return [LinearPredictor(w) for w in (mean, np.where(used, mean, np.float32(0.0)), last)]
 
 
