@@ -58,7 +58,7 @@ def finite(values: Iterable[Any]) -> bool:
     >>> finite([1, -2.5]), finite([float("nan")]), finite([1e16]), finite([10**400]), finite([])
     (True, False, False, False, True)
     """
-    return all([-LARGEST <= value <= LARGEST for value in values])  # NaN is not
+    return all(-LARGEST <= value <= LARGEST for value in values)  # NaN is not
 
 
 def number_wanted(value: Any) -> str:
@@ -67,7 +67,7 @@ def number_wanted(value: Any) -> str:
     >>> number_wanted("x"), number_wanted(1e39)
     ('a finite number', 'a number of at most 1e15 in size')
     """
-    large = type(value) in (int, float) and abs(value) > LARGEST and value not in (INF, -INF)
+    large = isinstance(value, int | float) and abs(value) > LARGEST and value not in (INF, -INF)
     return "a number of at most 1e15 in size" if large else "a finite number"
 
 
