@@ -1,0 +1,123 @@
+"""Lists of translations ready for tuning: dense features, statistics of a metric, and more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.features.checks import frozen
+from hopefear.features.strings import Strings
+
+
+class NamedEntries(NamedTuple):
+    """Entry e of candidate c, ``indptr[c] <= e < indptr[c + 1]``, is ``names.get(ids[e])``."""
+
+    names: Strings
+    indptr: np.ndarray  # int64[candidates + 1]
+    ids: np.ndarray  # int32
+    values: np.ndarray | None = None  # float32; None where every entry counts 1
+
+    def slice(self, begin: int, end: int) -> NamedEntries:
+        """The entries of the candidates ``begin .. end - 1``."""
+        a, b = int(self.indptr[begin]), int(self.indptr[end])
+        return NamedEntries(
+            self.names,
+            frozen(self.indptr[begin : end + 1] - a),
+            self.ids[a:b],
+            None if self.values is None else self.values[a:b],
+        )
+
+
+@dataclass(frozen=True)
+class TuningLists:
+    """Whole lists of translations, in the order of their ids.
+
+    Parameters
+    ----------
+    ids : int64 array
+        Number of each list, which is that of its line among the references, from 0.
+    starts : int64 array
+        List i has the candidates ``starts[i] .. starts[i + 1] - 1``.
+    layout : tuple of (str, int)
+        Names of the dense features and how many numbers each has.
+    dense : float32 array [candidates, features]
+        The dense features.
+    scores : float32 array
+        What the decoder thought of each candidate.
+    counts : uint8 or int32 array [candidates, statistics], optional
+        Statistics of each candidate that ``metric`` adds up.
+    metric : str
+        The metric behind ``counts``.
+    columns : tuple of str
+        What the columns of ``counts`` hold.
+    sparse : NamedEntries, optional
+        Features that come and go, with their values.
+    phrases : NamedEntries, optional
+        Phrase pairs of each derivation, named ``source words ||| target words``; one twice in a
+        derivation is there twice.
+    texts : Strings, optional
+        The candidates as words.
+    source : str
+        Where the lists came from, for messages.
+    lines, files : int64 arrays
+        Line on which each list begins, and the number of the first file that has it, from 0.
+    dropped : int
+        Candidates left out because the list has the same words with the same features already.
+    """
+
+    ids: np.ndarray
+    starts: np.ndarray
+    layout: tuple[tuple[str, int], ...]
+    dense: np.ndarray
+    scores: np.ndarray
+    counts: np.ndarray | None = None
+    metric: str = ""
+    columns: tuple[str, ...] = ()
+    sparse: NamedEntries | None = None
+    phrases: NamedEntries | None = None
+    texts: Strings | None = None
+    source: str = "memory"
+    lines: np.ndarray | None = field(default=None, repr=False)
+    files: np.ndarray | None = field(default=None, repr=False)
+    dropped: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def n_candidates(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the dense features: ``LM0``, or ``TM0.0``, ``TM0.1`` … where it has several."""
+        return tuple(_names(self.layout))
+
+    def slice(self, begin: int, end: int) -> TuningLists:
+        """The lists ``begin .. end - 1``; arrays are shared where that is possible."""
+        a, b = int(self.starts[begin]), int(self.starts[end])
+        texts = self.texts
+        if texts is not None:
+            offsets = texts.offsets[a : b + 1]
+            texts = Strings(texts.text[offsets[0] : offsets[-1]], frozen(offsets - offsets[0]))
+        return replace(
+            self,
+            ids=self.ids[begin:end],
+            starts=frozen(self.starts[begin : end + 1] - a),
+            dense=self.dense[a:b],
+            scores=self.scores[a:b],
+            counts=None if self.counts is None else self.counts[a:b],
+            sparse=None if self.sparse is None else self.sparse.slice(a, b),
+            phrases=None if self.phrases is None else self.phrases.slice(a, b),
+            texts=texts,
+            lines=None if self.lines is None else self.lines[begin:end],
+            files=None if self.files is None else self.files[begin:end],
+        )
+
+
+def _names(layout: tuple[tuple[str, int], ...]) -> Iterator[str]:
+    for name, width in layout:
+        yield from [name] if width == 1 else (f"{name}.{k}" for k in range(width))
