@@ -12,6 +12,7 @@ from hopefear.data.candidates import CandidateLists
 from hopefear.data.list_kinds import GIVEN, UnjudgedError, check_metric
 from hopefear.data.lists import ListDataset, ListRows, cheapest
 from hopefear.errors import HopefearError
+from hopefear.features.lists.extraction import used_ids
 from hopefear.features.lists.named import SCORE
 from hopefear.features.lists.numbering import Numbered, joined
 
@@ -201,9 +202,9 @@ def _unjudged(block: CandidateLists, expected: str) -> UnjudgedError:
 
 def check_score_name(block: CandidateLists) -> None:
     """Refuse a feature of the name that the generator's score has."""
-    if block.named is None or SCORE not in block.named.names or not block.scores.any():
+    if block.named is None or not block.scores.any():
         return
-    if np.any(block.named.ids == list(block.named.names).index(SCORE)):
+    if any(block.named.names[i] == SCORE for i in used_ids(block.named.ids).tolist()):
         raise HopefearError(
             f"{block.source}: candidates have a score and a feature of the name {SCORE!r} too; "
             "call the feature something else"

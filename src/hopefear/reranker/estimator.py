@@ -11,20 +11,18 @@ from hopefear.data.candidates import CandidateLists
 from hopefear.data.list_datasets import encoded
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
+from hopefear.estimating import LearnerParameters, as_value_errors, held_out
 from hopefear.features.parts import list_features_from_parts
 from hopefear.learner import Learner
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import ListMetric
 from hopefear.reranker.predicting import ListPredictor
 from hopefear.reranker.preparing import (
-    as_value_errors,
     begun,
     blocks_in,
     blocks_of,
     held_in,
-    held_out,
     metric_meant,
-    say,
 )
 from hopefear.reranker.reading import ListReader
 from hopefear.reranking import (
@@ -44,7 +42,7 @@ from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
 
 
-class Reranker(ListPredictor):
+class Reranker(LearnerParameters, ListPredictor):
     """The best of a list of candidates, by any learner of lists.
 
     ``argmax_y w . f(x, y) + b(x, y)`` over the candidates y of x; the same for the same data and
@@ -164,18 +162,6 @@ class Reranker(ListPredictor):
         self.verbose = verbose
         self.params = params
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters, those of the learner that were given among them."""
-        return {**super().get_params(deep), **self.params}
-
-    def set_params(self, **params: Any) -> Reranker:
-        """Replace parameters; a name that is not the estimator's own is one of the learner's."""
-        own = super().get_params(deep=False)
-        super().set_params(**{k: v for k, v in params.items() if k in own})
-        more = {k: v for k, v in params.items() if k not in own}
-        self.params = {**self.params, **more}
-        return self
-
     def fit(
         self,
         X: Any,
@@ -248,7 +234,7 @@ class Reranker(ListPredictor):
         if held is not None:
             dev = self._encoded(held, data.features, baseline_of(data))
         elif self.early_stopping:
-            rest, kept = held_out(len(data), self.validation_fraction, self.seed)
+            rest, kept = held_out(len(data), self.validation_fraction, self.seed, "lists")
             data, dev = data.take(rest), data.take(kept)
         if dev is not None:
             judge = metric_of(metric_meant(self.metric), data)
@@ -390,11 +376,3 @@ class Reranker(ListPredictor):
 
     def _metric_name(self) -> str | None:
         return getattr(metric_meant(self.metric), "name", None)
-
-    def _jobs(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        return self.n_jobs if self.n_jobs > 0 else os.cpu_count() or 1
-
-    def _listeners(self) -> list[Callable[[Event], None]]:
-        return [*(self.callbacks or ()), *([say] if self.verbose else [])]

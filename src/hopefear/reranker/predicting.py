@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.candidates import CandidateLists
 from hopefear.data.lists import ListDataset
+from hopefear.estimating import as_value_errors
 from hopefear.list_model import RerankModel, cut
 from hopefear.metrics.lists import ListScores
-from hopefear.reranker.preparing import as_value_errors, blocks_in, blocks_of
+from hopefear.reranker.preparing import blocks_in, blocks_of
 from hopefear.reranker.reading import ListReader
 from hopefear.reranking import evaluate, scores
 

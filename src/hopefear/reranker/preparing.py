@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,6 @@ from hopefear.data.candidates import CandidateLists
 from hopefear.data.list_files import read_lists
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
-from hopefear.estimators import ArgumentError
 from hopefear.learner import Learner, parameters_by_part
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import ListMetric, metric_named
@@ -24,8 +20,6 @@ from hopefear.reranker.answers import judged_by, weighted
 from hopefear.reranker.reading import ListReader
 from hopefear.reranking import baseline_of, check, scale_of
 from hopefear.structures.nbest import NBest
-from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.training.fit import Event
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.ranking import check_offsets
 
@@ -133,43 +127,3 @@ def begun(
         about=about,
     )
     return model, trainer
-
-
-def held_out(n: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """``(rest, held out)``: numbers of lists, drawn at random.
-
-    >>> [part.tolist() for part in held_out(5, 0.4, seed=1)]
-    [[1, 2, 3], [0, 4]]
-    """
-    if not 0.0 < fraction < 1.0:
-        raise HopefearError(f"validation_fraction must be between 0 and 1, not {fraction}")
-    size = round(n * fraction)
-    if not 0 < size < n:
-        raise HopefearError(
-            f"validation_fraction={fraction} of {n} lists leaves none on one side; give X_val, or "
-            "another fraction"
-        )
-    order = np.random.default_rng(seed).permutation(n)
-    return np.sort(order[size:]), np.sort(order[:size])
-
-
-def say(event: Event) -> None:
-    """A line on the standard error stream for every pass."""
-    if "pass_mistakes" in event:
-        said = {key: event[key] for key in ("epoch", "loss", "pass_mistakes", "nnz")}
-        said |= {f"dev {key}": value for key, value in event.get("dev", {}).items()}
-        print(*(f"{key} {value:.6g}" for key, value in said.items()), sep=", ", file=sys.stderr)
-
-
-@contextmanager
-def as_value_errors() -> Iterator[None]:
-    """Errors as scikit-learn's users expect them; a stop by signal goes on as that signal."""
-    try:
-        yield
-    except InterruptedTrainingError as error:
-        signal.raise_signal(error.signum)
-        raise
-    except HopefearError as error:
-        if isinstance(error, ValueError):
-            raise
-        raise ArgumentError(str(error)) from None

@@ -115,8 +115,9 @@ class ListScores:
         test, gap = self.test, self.gap_closed
         lines.append(
             f"model - 1-best: {test['difference']:+.{digits}f} "
-            f"({test['low']:+.{digits}f} to {test['high']:+.{digits}f}), p = {test['p_bootstrap']:.3g} "
-            f"(bootstrap), {test['p_randomisation']:.3g} (randomisation)"
+            f"({test['low']:+.{digits}f} to {test['high']:+.{digits}f}), "
+            f"p = {test['p_bootstrap']:.3g} (bootstrap), {test['p_randomisation']:.3g} "
+            "(randomisation)"
         )
         closed = "" if gap is None else f"; {gap:.1f} % of the way to the oracle"
         lines.append(
