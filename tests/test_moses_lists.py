@@ -312,6 +312,37 @@ def test_bad_phrase_pairs(tmp_path: Path, pairs: str, words: str) -> None:
         read_moses(saved(tmp_path, text), source=short, phrases=True)
 
 
+def test_sparse_names_that_rarely_come(tmp_path: Path) -> None:
+    rare = {3: " s_a= 2", 17: " s_b= 3", 18: " s_a= 4"}
+    text = "".join(f"{i} ||| a ||| L= {i}{rare.get(i, '')} ||| 1\n" for i in range(25))
+    path = saved(tmp_path, text)
+    found = [
+        (int(block.ids[i]), entries(block.sparse, i))
+        for block in moses_blocks(path, block_candidates=2, block_bytes=32)
+        for i in range(len(block))
+        if entries(block.sparse, i)
+    ]
+    assert found == [(3, {"s_a": 2.0}), (17, {"s_b": 3.0}), (18, {"s_a": 4.0})]
+
+
+def test_slices_are_lists_of_their_own(tmp_path: Path) -> None:
+    text = "".join(f"{i // 2} ||| w{i} ||| L= {i} s_{i}= 1 ||| {i} ||| 0=0\n" for i in range(8))
+    lines = saved(tmp_path, "a\nb\nc\nd\n", "lines")
+    whole = read_moses(
+        saved(tmp_path, text), lines, metric=BleuCounts(), source=lines, phrases=True, texts=True
+    )
+    part = whole.slice(1, 3)
+    assert part.ids.tolist() == [1, 2] and part.starts.tolist() == [0, 2, 4]
+    assert part.dense[:, 0].tolist() == part.scores.tolist() == [2, 3, 4, 5]
+    assert part.texts is not None and part.counts is not None
+    assert [part.texts.get(c) for c in range(4)] == ["w2", "w3", "w4", "w5"]
+    assert entries(part.sparse, 3) == {"s_5": 1.0} and len(part.counts) == 4
+    assert entries(part.phrases, 3) == {"c ||| w5": 1.0}
+    short = saved(tmp_path, "a\nb\n", "short")
+    with pytest.raises(InputError, match=r"short:3: expected 4 lines"):
+        read_moses(saved(tmp_path, text), lines, metric=BleuCounts(), source=short, phrases=True)
+
+
 def test_counts_that_need_more_than_a_byte(tmp_path: Path) -> None:
     words = " ".join(["a"] * 300)
     text = f"{GOOD}1 ||| {words} ||| LM0= 1 TM0= 1 2 ||| 1\n"

@@ -33,8 +33,8 @@ class Gatherer:
         Whether words are kept.
     dedup : bool
         Whether of candidates with equal words and features only the first is kept.
-    names : StringTable, optional
-        Numbers for sparse names, to go on with those of other candidates.
+    names : StringTable
+        Numbers for sparse names; new ones are added.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Gatherer:
         self.rows += rows
 
     def lists(self, layout: Blocks, source: str) -> TuningLists:
-        """Everything so far as lists, and nothing is left here."""
+        """Everything so far as lists; they live in the memory of what was gathered."""
         ids, sizes, files, lines = (run.take() for run in self.runs)
         order = np.argsort(ids, kind="stable")
         moved: np.ndarray | None = None
@@ -145,8 +145,10 @@ class Gatherer:
             _move(mine, other, mine.size // self.rows * first)
         _move(self.scores, rest.scores, first)
         _move(self.keys, rest.keys, first if self.dedup else 0)
-        for pile, others in ((self.sparse, rest.sparse), (self.pairs, rest.pairs)):
-            _move_entries(pile, others, first)
+        if self.sparse[1].size:
+            _move_entries(self.sparse, rest.sparse, first)
+        if self.phrases is not None:
+            _move_entries(self.pairs, rest.pairs, first)
         if self.texts is not None and rest.texts is not None:
             _move_entries(self.texts, rest.texts, first)
         for run, other in zip(self.runs, rest.runs, strict=True):
@@ -251,8 +253,6 @@ def _move(pile: Pile, other: Pile, first: int) -> None:
 
 def _move_entries(piles: Sequence[Pile], others: Sequence[Pile], first: int) -> None:
     """The same for sizes and what they speak of."""
-    if not piles[0].size:
-        return
     entries = int(piles[0].take()[:first].sum(dtype=np.int64))
     for k, (pile, other) in enumerate(zip(piles, others, strict=True)):
         _move(pile, other, first if k == 0 else entries)
