@@ -12,6 +12,7 @@ import numpy as np
 
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
+    GOAL,
     KEPT,
     LOSSES,
     SUPPORT,
@@ -88,13 +89,15 @@ def choose(trials: Trials, plan: Plan) -> dict[str, Trial]:
     """Everything that is then run on test lists, by name.
 
     ``vrda-hinge`` is the best of a learner, ``vrda-hinge sparse`` its sparsest that is no worse
-    than the perceptron, ``vrda-hinge ≤ 5000`` its best with so many weights, and
-    ``vrda-hinge λ 1e-4, average`` its best at a strength with the same reading of the weights.
+    than the perceptron, ``vrda-hinge of 10%`` its best with so many of the perceptron's weights,
+    ``vrda-hinge ≤ 5000`` its best with so many weights, and ``vrda-hinge λ 1e-4, average`` its best
+    at a strength with the same reading of the weights.
     """
     made = {key: best(found) for key, found in trials.items()}
     floor = made["perceptron"].dev
     for key in dict.fromkeys([*(s.key for s in plan.voted), *(f"tg-{loss}" for loss in LOSSES)]):
         made[sparse(key)] = sparsest(trials[key], floor)
+        made[tenth(key)] = within(trials[key], GOAL * made["perceptron"].nnz) or made[sparse(key)]
     for key in (f"{rule}-{loss}" for loss in LOSSES for rule in ("vrda", "tg")):
         found = trials[key]
         for level in plan.levels:
@@ -111,6 +114,10 @@ def choose(trials: Trials, plan: Plan) -> dict[str, Trial]:
 
 def sparse(key: str) -> str:
     return f"{key} sparse"
+
+
+def tenth(key: str) -> str:
+    return f"{key} of {GOAL:.0%}"
 
 
 def at_most(key: str, level: int) -> str:

@@ -15,6 +15,7 @@ from hopefear.experiments.vrda_reranking.choosing import (
     at_most,
     choose,
     sparse,
+    tenth,
     text_of,
     trials_of,
 )
@@ -251,9 +252,9 @@ def _cross(made: Measured, bench: _Bench, tell: Callable[[float, str], None]) ->
 def _crossed(plan: Plan) -> Iterable[str]:
     """Choices that are tried on folds as well."""
     yield from (*TABLE, TOP)
-    yield from (sparse(spec.key) for spec in plan.voted)
+    for key in (*(spec.key for spec in plan.voted), *(f"tg-{loss}" for loss in LOSSES)):
+        yield from (sparse(key), tenth(key))
     for loss in LOSSES:
-        yield sparse(f"tg-{loss}")
         yield from (at(loss, l1) for l1 in plan.fold_sweep)
         for level in plan.fold_levels:
             yield from (at_most(f"{rule}-{loss}", level) for rule in ("vrda", "tg"))
