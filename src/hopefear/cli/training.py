@@ -90,6 +90,30 @@ def save(args: argparse.Namespace, model: Any) -> None:
         Checkpoints(args.checkpoint).clear()
 
 
+def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str, Any]:
+    """What ``--json`` says of any run."""
+    from hopefear.cli.progress import online_error
+
+    model, fit = trained.model, trained.fit
+    last, best = fit.history[-1], fit.best_epoch
+    return {
+        "task": args.task,
+        "model": args.model,
+        "learner": model.about["learner"],
+        "signature": model.signature,
+        "epochs": len(fit.history),
+        "best_epoch": best,
+        "nnz": model.nnz,
+        "last_nnz": fit.trainer.support()[0],
+        "updates": fit.trainer.updates,
+        "mistakes": fit.trainer.mistakes,
+        "online_error": online_error(last),
+        "loss": last["loss"],
+        "dev": next((e.get("dev") for e in fit.history if e["epoch"] == best), None),
+        "seconds": round(seconds, 3),
+    }
+
+
 def settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """What ``run.json`` says of any run."""
     import numba

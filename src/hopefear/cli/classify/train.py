@@ -206,31 +206,13 @@ def _result(
     skipped: int,
     bound: Any,
 ) -> dict[str, Any]:
-    from hopefear.cli.progress import online_error
-
-    trainer, history = trained.fit.trainer, trained.fit.history
-    best = trained.fit.best_epoch
-    dev = next((e["dev"] for e in history if e["epoch"] == best), None)
     return {
-        "task": args.task,
-        "model": args.model,
-        "learner": trained.model.about["learner"],
-        "signature": trained.model.signature,
+        **training.outcome(args, trained, seconds),
         "examples": len(data),
         "skipped": skipped,
         "features": data.n_features,
         "classes": len(data.classes),
-        "epochs": len(history),
-        "best_epoch": best,
-        "nnz": trained.model.nnz,
-        "last_nnz": trainer.support()[0],
-        "updates": trainer.updates,
-        "mistakes": trainer.mistakes,
-        "online_error": online_error(history[-1]),
-        "loss": history[-1]["loss"],
-        "dev": dev,
         "bound": bound,
-        "seconds": round(seconds, 3),
     }
 
 

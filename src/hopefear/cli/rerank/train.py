@@ -157,15 +157,9 @@ def _settings(args: argparse.Namespace, found: Corpus) -> dict[str, Any]:
 def _result(
     args: argparse.Namespace, found: Corpus, trained: Trained, seconds: float
 ) -> dict[str, Any]:
-    from hopefear.cli.progress import online_error
-
-    data, model, fit = found.data, trained.model, trained.fit
-    dev = next((e.get("dev") for e in fit.history if e["epoch"] == fit.best_epoch), None)
+    data = found.data
     return {
-        "task": args.task,
-        "model": args.model,
-        "learner": args.learner,
-        "signature": model.signature,
+        **training.outcome(args, trained, seconds),
         "lists": len(data),
         "idle_lists": found.idle,
         "candidates": data.n_candidates,
@@ -175,17 +169,7 @@ def _result(
         "feature_set": found.features,
         "metric": found.metric.name,
         "main_score": found.metric.main,
-        "epochs": len(fit.history),
-        "best_epoch": fit.best_epoch,
-        "nnz": model.nnz,
-        "last_nnz": fit.trainer.support()[0],
-        "updates": fit.trainer.updates,
-        "mistakes": fit.trainer.mistakes,
-        "online_error": online_error(fit.history[-1]),
-        "loss": fit.history[-1]["loss"],
-        "dev": dev,
-        "temperature": model.temperature,
-        "seconds": round(seconds, 3),
+        "temperature": trained.model.temperature,
     }
 
 

@@ -151,15 +151,9 @@ def _settings(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]:
 def _result(
     args: argparse.Namespace, corpus: Corpus, trained: Trained, seconds: float
 ) -> dict[str, Any]:
-    from hopefear.cli.progress import online_error
-
-    data, model, fit = corpus.data, trained.model, trained.fit
-    dev = next((e.get("dev") for e in fit.history if e["epoch"] == fit.best_epoch), None)
+    data = corpus.data
     return {
-        "task": args.task,
-        "model": args.model,
-        "learner": args.learner,
-        "signature": model.signature,
+        **training.outcome(args, trained, seconds),
         "sentences": len(data),
         "tokens": data.n_tokens,
         "skipped": corpus.skipped,
@@ -168,18 +162,8 @@ def _result(
         "feature_set": corpus.features,
         "labels": len(data.labels),
         "scheme": corpus.schemes.model,
-        "epochs": len(fit.history),
-        "best_epoch": fit.best_epoch,
-        "nnz": model.nnz,
-        "last_nnz": fit.trainer.support()[0],
-        "updates": fit.trainer.updates,
-        "mistakes": fit.trainer.mistakes,
-        "online_error": online_error(fit.history[-1]),
-        "loss": fit.history[-1]["loss"],
-        "dev": dev,
-        "temperature": model.temperature,
+        "temperature": trained.model.temperature,
         "hash_collisions": collisions(data.features),
-        "seconds": round(seconds, 3),
     }
 
 
