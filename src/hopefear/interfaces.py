@@ -90,6 +90,15 @@ class Cost:
 
 
 @interface
+class Pricing:
+    """Says what the candidates of a list cost at the moment the list comes up."""
+
+    @required
+    def refresh(self, x, points):
+        """Set the costs of a list, and its oracle, given the scores of its candidates."""
+
+
+@interface
 class Structure:
     """An output space: two linear maps, an encoder and the searches it offers.
 

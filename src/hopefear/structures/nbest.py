@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.component import component
+from hopefear.costs.given import Given
 from hopefear.example import Workspace
 from hopefear.interfaces import Structure
 
@@ -47,10 +48,13 @@ class NBest(NamedTuple):
         False: gold is the oracle, and every other candidate is a rival (eq. 2 of the paper on
         voted dual averaging). True: gold is the best scored of all candidates as cheap as the
         oracle, only dearer ones are rivals, and probabilities of the cheapest add up.
+    pricing : Pricing
+        Where costs come from: the data, unless a corpus that grows on the way has a say.
     """
 
     features: int
     tied: bool = False
+    pricing: Any = Given()
 
     def n_coordinates(self):
         return self.features
@@ -88,6 +92,7 @@ class NBest(NamedTuple):
             for e in range(begin, end):
                 total += local[np.uint64(columns[e])] * values[e]
             points[c] = float(total) + float(data.offsets[start + c])
+        self.pricing.refresh(x, points)
 
     def argmax(self, x, theta, y):
         y[0] = highest(theta.points, size(x))

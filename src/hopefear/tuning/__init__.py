@@ -1,0 +1,1 @@
+"""Weights for translations: lists of candidates in, weights out."""
