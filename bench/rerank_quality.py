@@ -29,6 +29,7 @@ from hopefear.experiments.sapo.problems import find_data
 from hopefear.learner import Learner
 from hopefear.metrics.lists import metric_named
 from hopefear.recipes import LIST_RECIPES, recipe
+from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.ranking import Ranker
@@ -84,7 +85,7 @@ def corpus(folder: Path, features: str) -> dict[str, ListDataset]:
 
 def learner(name: str, data: ListDataset, sparse: bool) -> Learner:
     more = {"on_last_support": True} if sparse else {}
-    made = recipe(name, "rerank").build(reranking.scale_of(data), **more)
+    made = recipe(name, "rerank").build(scale_of(data), **more)
     assert isinstance(made, Learner)
     return made
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 from hopefear.data.lists import ListDataset
 from hopefear.recipes import recipe
-from hopefear.reranking import scale_of
+from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes

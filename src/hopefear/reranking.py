@@ -19,7 +19,8 @@ from hopefear.features.lists.list_features import ListNumbering
 from hopefear.learner import Learner, parameters_by_part
 from hopefear.list_model import RerankModel, check_features
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
-from hopefear.recipes import USUAL_COST, Scale, recipe
+from hopefear.recipes import recipe
+from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.fit import Event, Fit, fit
@@ -33,7 +34,7 @@ from hopefear.training.judging import (
 )
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
-from hopefear.training.ranking import Ranker, check_offsets, in_lists, mean_distances, mean_regret
+from hopefear.training.ranking import Ranker, check_offsets, in_lists
 from hopefear.training.stopping import Stopping
 
 __all__ = [
@@ -128,13 +129,6 @@ def dataset(
             numbering.close()
         raise
     return teaching(gathered.dataset(numbered, found))
-
-
-def scale_of(data: ListDataset) -> Scale:
-    """The sizes that good step lengths depend on."""
-    square, reach = mean_distances(data.rows).mean(axis=0).tolist()
-    cost = mean_regret(data.rows)
-    return Scale(square or 1.0, len(data), reach or 1.0, cost or USUAL_COST)
 
 
 def teaching(data: ListDataset) -> ListDataset:

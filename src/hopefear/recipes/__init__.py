@@ -11,6 +11,7 @@ from hopefear.recipes.batch import BATCH_RECIPES, LIST_BATCH_RECIPES, BatchRecip
 from hopefear.recipes.chains import CHAIN_RECIPES as ONLINE_CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
 from hopefear.recipes.lists import LIST_RECIPES as ONLINE_LIST_RECIPES
+from hopefear.recipes.tuning import TUNE_RECIPES
 
 __all__ = [
     "CHAIN_RECIPES",
@@ -21,6 +22,7 @@ __all__ = [
     "RECIPES",
     "RULES",
     "TASKS",
+    "TUNE_RECIPES",
     "USUAL_COST",
     "Recipe",
     "Scale",
@@ -33,6 +35,7 @@ TASKS: dict[str, Mapping[str, Any]] = {
     "classify": RECIPES,
     "tag": CHAIN_RECIPES,
     "rerank": LIST_RECIPES,
+    "tune": TUNE_RECIPES,
 }
 
 

@@ -18,7 +18,8 @@ from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.recipes import recipe
 from hopefear.reranker.answers import judged_by, weighted
 from hopefear.reranker.reading import ListReader
-from hopefear.reranking import baseline_of, check, scale_of
+from hopefear.recipes.scales import scale_of
+from hopefear.reranking import baseline_of, check
 from hopefear.structures.nbest import NBest
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.ranking import check_offsets

@@ -1,0 +1,14 @@
+"""The sizes of candidate lists that good step lengths depend on."""
+
+from __future__ import annotations
+
+from hopefear.data.lists import ListDataset
+from hopefear.recipes.base import USUAL_COST, Scale
+from hopefear.training.ranking import mean_distances, mean_regret
+
+
+def scale_of(data: ListDataset) -> Scale:
+    """The sizes that good step lengths depend on."""
+    square, reach = mean_distances(data.rows).mean(axis=0).tolist()
+    cost = mean_regret(data.rows)
+    return Scale(square or 1.0, len(data), reach or 1.0, cost or USUAL_COST)
