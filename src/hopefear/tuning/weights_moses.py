@@ -87,7 +87,7 @@ def _read_sidecar(path: str, line: int, name: str, dense: list[str]) -> Parts:
         raise
     except HopefearError as error:
         raise InputError(path, line, f"a file of sparse weights ({error})", name) from error
-    collector = Collector(beside, dense)
+    collector = Collector(beside, dense, bare=True)
     add_lines(collector, enumerate(found, 1), NAMED)
     parts = collector.finish()
     if parts.layout:
@@ -136,12 +136,7 @@ def write_sidecar(parts: Parts) -> Iterator[str]:
     marked = any(map(is_phrase_name, parts.sparse))
     if parts.sparse:
         yield from [f"{MARK} {SPARSE}"] if marked else []
-        yield from (f"{_word(name)} {value!r}" for name, value in parts.sparse.items())
+        yield from (f"{escaped(name)} {value!r}" for name, value in parts.sparse.items())
     if parts.phrases:
         yield from [f"{MARK} {PHRASES}"] if marked else []
         yield from (f"{phrase_name(pair)} {value!r}" for pair, value in parts.phrases.items())
-
-
-def _word(name: str) -> str:
-    word = escaped(name)
-    return f"{word[:-1]}%3D" if word.endswith("=") else word

@@ -43,10 +43,12 @@ class Collector:
         For messages.
     dense : collection of str
         Dense features of another file, which have their weights already.
+    bare : bool
+        Names have no ``=`` behind them: one that ends so is meant.
     """
 
-    def __init__(self, path: str, dense: Collection[str] = ()) -> None:
-        self.path = path
+    def __init__(self, path: str, dense: Collection[str] = (), bare: bool = False) -> None:
+        self.path, self.bare = path, bare
         self.taken = frozenset(dense)
         self.parts = Parts((), [], {}, {}, {})
         self._layout: list[tuple[str, int]] = []
@@ -61,7 +63,7 @@ class Collector:
         elif kind == NAMED:
             kind = PHRASES if is_phrase_name(name) else SPARSE
         if kind != DENSE and len(values) > 1:
-            self.refuse(line, f"one number under {name}=", " ".join(numbers))
+            self.refuse(line, f"one number under {name}", " ".join(numbers))
         if kind == PHRASES:
             if not is_phrase_name(name):
                 self.refuse(line, "a phrase pair, pp_SOURCE,WORDS~TARGET,WORDS", name)
@@ -100,18 +102,19 @@ class Collector:
 
     def _split(self, line: int, text: str, kind: str | None) -> tuple[str, list[str]]:
         first, *numbers = _BLANKS.split(text)
-        if first.endswith("="):
+        name = first
+        if self.bare:
+            pass
+        elif first.endswith("="):
             name = first[:-1]
-        elif numbers and "=" in first and kind in (None, DENSE) and _is_number(_behind(first)):
-            # TM0=0.2 0.3 would else be one number under the name TM0=0.2.
-            return self.refuse(line, f"a blank behind '=' ({FORM})", text)
-        elif numbers:
-            name = first
-        else:
+        elif not numbers:
             name, _, number = first.rpartition("=")
             numbers = [number] if name else []
+        elif "=" in first and kind in (None, DENSE) and _is_number(first.rpartition("=")[2]):
+            # TM0=0.2 0.3 would else be one number under the name TM0=0.2.
+            self.refuse(line, f"a blank behind '=' ({FORM})", text)
         if not name or not numbers:
-            self.refuse(line, FORM, text)
+            self.refuse(line, "NAME NUMBER" if self.bare else FORM, text)
         return name, numbers
 
     def _number(self, line: int, text: str) -> float:
@@ -223,10 +226,6 @@ def needs_marks(parts: Parts) -> bool:
     return any(kind_of(escaped(name), width) != DENSE for name, width in parts.layout) or any(
         kind_of(escaped(name), 1) != SPARSE for name in parts.sparse
     )
-
-
-def _behind(text: str) -> str:
-    return text.rpartition("=")[2]
 
 
 def no_constant(text: str) -> Any:
