@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.data.arrays import gathered
 from hopefear.features.checks import frozen
 from hopefear.features.strings import Strings
 
@@ -19,6 +20,16 @@ class NamedEntries(NamedTuple):
     indptr: np.ndarray  # int64[candidates + 1]
     ids: np.ndarray  # int32
     values: np.ndarray | None = None  # float32; None where every entry counts 1
+
+    def take(self, candidates: np.ndarray) -> NamedEntries:
+        """The entries of these candidates, in this order."""
+        indptr, entries = gathered(self.indptr, candidates)
+        return NamedEntries(
+            self.names,
+            frozen(indptr),
+            frozen(self.ids[entries]),
+            None if self.values is None else frozen(self.values[entries]),
+        )
 
     def slice(self, begin: int, end: int) -> NamedEntries:
         """The entries of the candidates ``begin .. end - 1``."""
@@ -95,6 +106,27 @@ class TuningLists:
     def names(self) -> tuple[str, ...]:
         """Names of the dense features: ``LM0``, or ``TM0.0``, ``TM0.1`` … where it has several."""
         return tuple(_names(self.layout))
+
+    def take(self, which: np.ndarray) -> TuningLists:
+        """The lists of these numbers, in this order."""
+        starts, candidates = gathered(self.starts, np.asarray(which, np.int64))
+        texts = self.texts
+        if texts is not None:
+            offsets, places = gathered(texts.offsets, candidates)
+            texts = Strings(frozen(texts.text[places]), frozen(offsets))
+        return replace(
+            self,
+            ids=frozen(self.ids[which]),
+            starts=frozen(starts),
+            dense=frozen(self.dense[candidates]),
+            scores=frozen(self.scores[candidates]),
+            counts=None if self.counts is None else frozen(self.counts[candidates]),
+            sparse=None if self.sparse is None else self.sparse.take(candidates),
+            phrases=None if self.phrases is None else self.phrases.take(candidates),
+            texts=texts,
+            lines=None if self.lines is None else frozen(self.lines[which]),
+            files=None if self.files is None else frozen(self.files[which]),
+        )
 
     def slice(self, begin: int, end: int) -> TuningLists:
         """The lists ``begin .. end - 1``; arrays are shared where that is possible."""

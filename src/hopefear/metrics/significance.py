@@ -238,6 +238,8 @@ def _blocks(replicates, width):
 
 def _checked(rows) -> NDArray[Any]:
     rows = np.asarray(rows)
+    if rows.dtype.kind in "iu":  # differences of small or unsigned ones would wrap around
+        rows = rows.astype(np.int64)
     if rows.ndim != 2 or len(rows) == 0:
         raise HopefearError(
             f"statistics of shape {rows.shape}; a test needs rows [examples, S] of at least "

@@ -31,7 +31,7 @@ from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
 from hopefear.training.online_tuner import OnlineTuner
 
-_PASSES = {f.name: f.default for f in fields(OnlineTuner) if f.name != "learner"}
+_PASSES: dict[str, Any] = {f.name: f.default for f in fields(OnlineTuner) if f.name != "learner"}
 
 
 @dataclass(frozen=True)

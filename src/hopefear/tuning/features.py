@@ -226,8 +226,9 @@ def _merged(parts: list[Keyed], n: int) -> Keyed:
         return Keyed(np.zeros(n + 1, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.float32))
     owners = np.concatenate([np.repeat(np.arange(n), np.diff(part.indptr)) for part in parts])
     order = np.argsort(owners, kind="stable")
+    indptr: Any = sum(part.indptr for part in parts)
     return Keyed(
-        sum(part.indptr for part in parts),
+        indptr,
         np.concatenate([part.keys for part in parts])[order],
         np.concatenate([part.values for part in parts])[order],
     )

@@ -1,0 +1,54 @@
+"""N-best lists of Moses as tuning wants them: with what a metric counts, in one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from hopefear.data.moses import read_moses
+from hopefear.data.moses_lists import TuningLists
+from hopefear.metrics.lists import ListMetric, metric_named
+from hopefear.metrics.lists.bleu_counts import BleuCounts
+
+Path = str | os.PathLike[str]
+
+
+def tuning_metric(metric: str | ListMetric = "bleu") -> ListMetric:
+    """The metric meant, of text that is split into words already.
+
+    >>> tuning_metric("bleu").tokenize
+    'none'
+    """
+    if isinstance(metric, ListMetric):
+        return metric
+    return metric_named(metric, **({"tokenize": "none"} if metric == "bleu" else {}))
+
+
+def read(
+    nbest: Path | Sequence[Path],
+    refs: Path | Sequence[Path],
+    *,
+    metric: str | ListMetric = "bleu",
+    source: Path | None = None,
+    **more: Any,
+) -> TuningLists:
+    """Read lists and compare their candidates with references.
+
+    Parameters
+    ----------
+    nbest : path or sequence of paths
+        N-best lists in the format of Moses; several, as of several rounds, are merged.
+    refs : path or sequence of paths
+        References, one file for each.
+    metric : str or ListMetric
+        ``bleu``, ``chrf`` or ``ter``.
+    source : path, optional
+        The sentences that were translated; with them phrase pairs are read too.
+    more
+        As in :func:`hopefear.data.moses.read_moses`.
+    """
+    tuning_metric(metric)
+    return read_moses(
+        nbest, refs, metric=BleuCounts(), source=source, phrases=source is not None, **more
+    )

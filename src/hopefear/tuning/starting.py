@@ -1,0 +1,92 @@
+"""Weights to begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hopefear.data.moses_lists import TuningLists
+from hopefear.errors import HopefearError
+from hopefear.features.checks import frozen
+from hopefear.tuning.weights import Weights
+
+STARTS = ("auto", "decoder", "moses", "uniform")
+# What Moses gives an untuned system, by the beginning of a feature's name.
+_MOSES = {
+    "WordPenalty": -1.0,
+    "PhrasePenalty": 0.2,
+    "TranslationModel": 0.2,
+    "PhraseDictionary": 0.2,
+    "LexicalReordering": 0.3,
+    "Distortion": 0.3,
+    "LM": 0.5,
+    "KENLM": 0.5,
+    "SRILM": 0.5,
+    "Generation": 0.3,
+}
+# Share of the variance of decoder scores that weights must explain to pass for the decoder's.
+_CLOSE = 0.99
+
+
+def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
+    """Weights of the dense features to begin with.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        The lists that will be tuned on.
+    start : Weights or {"auto", "decoder", "moses", "uniform"}
+        ``decoder``: those that explain the decoder's scores, by least squares within the lists.
+        ``moses``: what Moses gives an untuned system, 0.1 for names that it does not know.
+        ``uniform``: all alike. ``auto``: the decoder's where they explain its scores, else those
+        of Moses.
+
+    Examples
+    --------
+    >>> from hopefear.tuning.examples import tiny_lists
+    >>> start_weights(tiny_lists(), "moses").dense.tolist()
+    [0.5, 0.1, 0.1]
+    """
+    if isinstance(start, Weights):
+        return start.arranged(lists.layout, lists.source)
+    if start not in STARTS:
+        raise HopefearError(f"start is a weights file or one of {', '.join(STARTS)}, not {start!r}")
+    if start in ("auto", "decoder"):
+        values, explained = decoder_weights(lists)
+        if explained >= _CLOSE:
+            return Weights(lists.layout, values)
+        if start == "decoder":
+            raise HopefearError(
+                f"{lists.source}: no weights of the dense features explain the decoder's scores "
+                f"(the best explain {100 * explained:.1f} %); give its weights, or start from moses"
+            )
+    if start == "uniform":
+        return Weights(lists.layout, np.full(len(lists.names), 1.0 / max(1, len(lists.names))))
+    usual = [_moses(name) for name, width in lists.layout for _ in range(width)]
+    return Weights(lists.layout, np.array(usual))
+
+
+def _moses(name: str) -> float:
+    known = [value for begin, value in _MOSES.items() if name.startswith(begin)]
+    return known[0] if known else 0.1
+
+
+def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
+    """(weights that explain the decoder's scores best, share of their variance that they explain).
+
+    Only differences within a list count: what is the same for all of its candidates, such as a
+    penalty for unknown words, has no weight here.
+    """
+    sizes = np.diff(lists.starts)
+    features = _centred(lists.dense.astype(np.float64), lists.starts, sizes)
+    scores = _centred(lists.scores.astype(np.float64)[:, None], lists.starts, sizes)[:, 0]
+    total = float(scores @ scores)
+    if total == 0.0:
+        return frozen(np.zeros(features.shape[1])), 0.0
+    found = np.linalg.lstsq(features.T @ features, features.T @ scores, rcond=1e-10)[0]
+    missed = scores - features @ found
+    return found, 1.0 - float(missed @ missed) / total
+
+
+def _centred(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    means = np.add.reduceat(values, starts[:-1], axis=0) / sizes[:, None]
+    return values - np.repeat(means, sizes, axis=0)
