@@ -61,6 +61,8 @@ def test_every_format_gives_the_same_weights_back(tmp_path_factory, format, weig
 
 
 @given(ODD, st.lists(WORDS, min_size=2, max_size=2))
+@example("%41", [["%41"], ["50%", "%2C"]])
+@example("#%%20", [["a", "|||"], ["", ",~"]])
 def test_names_are_one_word_and_come_back(name, sides):
     assert unescaped(escaped(name)) == name
     assert len(escaped(name).split()) == 1
