@@ -91,6 +91,22 @@ def checked_starts(starts: ArrayLike, candidates: int) -> NDArray[np.int64]:
     return found
 
 
+def checked_sets(
+    which: ArrayLike, starts: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Both as arrays, if each candidate is of a set of references and no set is empty."""
+    sets, bounds = np.asarray(which, np.int64), np.asarray(starts, np.int64)
+    if sets.size and not 0 <= sets.min() <= sets.max() < len(bounds) - 1:
+        raise HopefearError(
+            f"candidates have the references {sets.min()} to {sets.max()}, and there are "
+            f"{len(bounds) - 1} sets of them; give a set for every list"
+        )
+    if bounds.size > 1 and np.diff(bounds).min() < 1:
+        i = int(np.diff(bounds).argmin())
+        raise HopefearError(f"list {i} has no reference; give at least one")
+    return sets, bounds
+
+
 def ratio(part: ArrayLike, whole: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
     """``part / whole``, and ``empty`` where there is nothing to divide by."""
     a, b = np.asarray(part, np.float64), np.asarray(whole, np.float64)

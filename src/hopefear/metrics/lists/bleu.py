@@ -132,7 +132,7 @@ class Bleu(TextMetric):
         return signed("BLEU", _scorer(self.tokenize, self.lowercase), n_references)
 
     def _prepared(self, references: Sequence[str]) -> _Reference:
-        lines = [self._words(line) for line in references]
+        lines = [self.words(line) for line in references]
         grams = []
         for n in range(1, ORDERS + 1):
             most: Counter = Counter(_grams(lines[0], n))
@@ -142,7 +142,7 @@ class Bleu(TextMetric):
         return _Reference(tuple(grams), [len(words) for words in lines])
 
     def _row(self, text: str, prepared: _Reference) -> Iterable[int]:
-        words = self._words(text)
+        words = self.words(text)
         length = len(words)
         hits = [0] * ORDERS
         for n in range(ORDERS):
@@ -153,7 +153,8 @@ class Bleu(TextMetric):
         closest = min(prepared.lengths, key=lambda other: (abs(other - length), other))
         return (*hits, *totals, length, closest)
 
-    def _words(self, text: str) -> list[str]:
+    def words(self, text: str) -> list[str]:
+        """The words of a line, as they are counted."""
         text = text.lower() if self.lowercase else text
         if self.tokenize == "none":
             return text.split()

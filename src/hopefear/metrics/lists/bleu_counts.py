@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.component import kernel
-from hopefear.errors import HopefearError
+from hopefear.metrics.lists.base import checked_sets
 
 ORDERS = 4
 COLUMNS = (
@@ -73,15 +73,7 @@ class BleuCounts:
             Set i has the references ``reference_starts[i] .. reference_starts[i + 1] - 1``.
         """
         ptr, reference_ptr = np.asarray(ptr, np.int64), np.asarray(reference_ptr, np.int64)
-        starts, which = np.asarray(reference_starts, np.int64), np.asarray(which, np.int64)
-        if which.size and not 0 <= which.min() <= which.max() < len(starts) - 1:
-            raise HopefearError(
-                f"candidates have the references {which.min()} to {which.max()}, and there are "
-                f"{len(starts) - 1} sets of them; give a set for every list"
-            )
-        if starts.size > 1 and np.diff(starts).min() < 1:
-            i = int(np.diff(starts).argmin())
-            raise HopefearError(f"list {i} has no reference; give at least one")
+        which, starts = checked_sets(which, reference_starts)
         grams = ORDERS * int(np.diff(reference_ptr[starts]).max(initial=0))
         table = _Table(
             np.zeros(1 << (2 * grams + 16).bit_length(), np.int32),

@@ -19,7 +19,7 @@ from hopefear.metrics.lists.bleu import signed
 from hopefear.metrics.lists.overlap import matched
 from hopefear.metrics.lists.text import TextMetric
 
-_PUNCTUATION = frozenset(string.punctuation)
+PUNCTUATION = frozenset(string.punctuation)
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ def _words(text: str) -> list[str]:
     """Words, one punctuation mark cut off the end of each, or else off its beginning."""
     found = []
     for word in text.split():
-        if len(word) > 1 and word[-1] in _PUNCTUATION:
+        if len(word) > 1 and word[-1] in PUNCTUATION:
             found += [word[:-1], word[-1]]
-        elif len(word) > 1 and word[0] in _PUNCTUATION:
+        elif len(word) > 1 and word[0] in PUNCTUATION:
             found += [word[0], word[1:]]
         else:
             found.append(word)

@@ -133,7 +133,8 @@ class Ter(TextMetric):
     Notes
     -----
     With several references the edits are those of the closest and the length is the mean, so
-    counts are not always whole. Moves are searched for in Python: a hundred times WER's time.
+    counts are not always whole. Moves are searched for in Python, a hundred times WER's time;
+    `hopefear.metrics.lists.ter_counts.TerCounts` finds the same moves in a kernel.
 
     Examples
     --------
@@ -163,6 +164,11 @@ class Ter(TextMetric):
 
     def signature(self, n_references: int = 1) -> str:
         return signed("TER", _scorer(self.lowercase, self.normalized), n_references)
+
+    def normal(self, text: str) -> str:
+        """A line as it is compared: words with one blank between them."""
+        normal: str = _scorer(self.lowercase, self.normalized).tokenizer(text.rstrip())
+        return normal
 
     def _prepared(self, references: Sequence[str]) -> list[str]:
         return list(references)
