@@ -28,7 +28,10 @@ _CLOSE = 0.99
 
 
 def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
-    """Weights of the dense features to begin with.
+    """Weights of the dense features to begin with; their sizes sum to 1.
+
+    Lengths of steps and prices of costs mean something beside scores of a known scale only, and
+    the scale of weights changes no choice.
 
     Parameters
     ----------
@@ -44,16 +47,16 @@ def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
     --------
     >>> from hopefear.tuning.examples import tiny_lists
     >>> start_weights(tiny_lists(), "moses").dense.tolist()
-    [0.5, 0.1, 0.1]
+    [0.7142857142857143, 0.14285714285714288, 0.14285714285714288]
     """
     if isinstance(start, Weights):
-        return start.arranged(lists.layout, lists.source)
+        return start.arranged(lists.layout, lists.source).normalized()
     if start not in STARTS:
         raise HopefearError(f"start is a weights file or one of {', '.join(STARTS)}, not {start!r}")
     if start in ("auto", "decoder"):
         values, explained = decoder_weights(lists)
         if explained >= _CLOSE:
-            return Weights(lists.layout, values)
+            return Weights(lists.layout, values).normalized()
         if start == "decoder":
             raise HopefearError(
                 f"{lists.source}: no weights of the dense features explain the decoder's scores "
@@ -62,7 +65,7 @@ def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
     if start == "uniform":
         return Weights(lists.layout, np.full(len(lists.names), 1.0 / max(1, len(lists.names))))
     usual = [_moses(name) for name, width in lists.layout for _ in range(width)]
-    return Weights(lists.layout, np.array(usual))
+    return Weights(lists.layout, np.array(usual)).normalized()
 
 
 def _moses(name: str) -> float:
