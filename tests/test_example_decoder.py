@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from hopefear.data.moses import read_moses
+from hopefear.tuning.weights import Weights
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "decoder"
 DATA = FOLDER / "data"
@@ -49,7 +50,8 @@ def made(parts, seed, order=3, beam=10**6, limit=2):
             for target in sorted(targets)
         ]
     model = lm.LanguageModel([tuple(line.split()) for line in TEXT], order)
-    return module.Decoder(table, model, WEIGHTS, beam, limit)
+    pairs = {(s, table[s][0][0]): random.uniform(-1, 1) for s in [("x",), ("y", "z")]}
+    return module.Decoder(table, model, WEIGHTS, beam, limit, pairs)
 
 
 def log_p(order, history, word):
@@ -114,6 +116,7 @@ def scored(decoder, source, phrases):
         features["Distortion0"][0] -= abs(a - end)
         end = b
     score = sum(w * v for k in WEIGHTS for w, v in zip(WEIGHTS[k], features[k], strict=True))
+    score += sum(decoder.pairs.get((source[a:b], target), 0.0) for a, b, target, _ in phrases)
     return score, tuple(words), [phrase[:3] for phrase in phrases], features
 
 
@@ -193,6 +196,17 @@ def test_probabilities_add_up_to_one(parts, order):
         assert total == pytest.approx(1.0)
         for word in words:
             assert model.log_p(history, word) == pytest.approx(log_p(order, list(history), word))
+
+
+def test_weights_of_phrase_pairs_are_those_that_tuning_writes(parts, tmp_path):
+    module, _ = parts
+    pairs = {"a , ||| one, two": 0.5, "50% = ||| half": -2.0, "ü~b ||| c": 1e-3}
+    Weights((("LM0", 1),), [0.25], {"other_thing": 3.0}, pairs).write(tmp_path / "weights.txt")
+    weights, found = module.read_weights(str(tmp_path / "weights.txt"))
+    assert weights == {**module.DEFAULTS, "LM0": (0.25,)}
+    assert {f"{' '.join(s)} ||| {' '.join(t)}": w for (s, t), w in found.items()} == pairs
+    (tmp_path / "empty").touch()
+    assert module.read_weights(str(tmp_path / "empty")) == (module.DEFAULTS, {})
 
 
 def test_lists_are_read_with_their_phrase_pairs(tmp_path):

@@ -23,6 +23,7 @@ from hopefear.metrics.lists.bleu_counts import BleuCounts
 from hopefear.training.events import plain
 from hopefear.tuning.decoding import iterate
 from hopefear.tuning.decoding_weights import completed, moved
+from hopefear.tuning.tune import CollapseError
 from hopefear.tuning.weights import Weights
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "decoder"
@@ -142,11 +143,19 @@ def test_weights_that_only_change_in_length_end_it(toy):
 
 def test_a_collapse_is_told_and_not_returned(toy):
     def collapsed(paths, weights, number):
-        return weights.scaled(2.0) if number > 5 else Weights(LAYOUT, np.zeros(3))
+        return Weights(LAYOUT, np.zeros(3))
+
+    def told(paths, weights, number):
+        if number == 1:
+            raise CollapseError("tuning collapsed: bleu fell")
+        return toy.turned(paths, weights, number)
 
     found = toy.iterate(toy.command(BAD, FAIR), tune=collapsed)
-    assert "collapsed" in found.stopped and found.weights == FIRST
-    with pytest.raises(HopefearError, match="collapsed in round 0: all weights became 0"):
+    assert found.stopped.startswith("tuning collapsed: all weights are 0")
+    assert found.weights == FIRST
+    found = toy.iterate(toy.command(BAD, FAIR, GOOD), tune=told)
+    assert found.stopped == "tuning collapsed: bleu fell" and found.best == 1
+    with pytest.raises(CollapseError, match="all weights are 0"):
         toy.iterate(toy.command(BAD, FAIR), tune=collapsed, first=lambda lists: FIRST)
 
 

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from language_model import LanguageModel, Words
 from search_graph import Arc, Node, Option, derivations
@@ -73,6 +74,8 @@ class Decoder:
         Nodes of a stack that are expanded; larger searches more and takes longer.
     limit : int
         Words that may lie between the end of a phrase and the start of the next in target order.
+    pairs : dict, optional
+        Weights of single phrase pairs.
     """
 
     def __init__(
@@ -82,9 +85,10 @@ class Decoder:
         weights: dict[str, tuple[float, ...]],
         beam: int = 20,
         limit: int = 5,
+        pairs: dict[tuple[Words, Words], float] | None = None,
     ) -> None:
         self.table, self.model, self.weights = table, model, weights
-        self.beam, self.limit = beam, limit
+        self.beam, self.limit, self.pairs = beam, limit, pairs or {}
         self.longest = max(map(len, table), default=1)
         self.n_scores = len(weights["TranslationModel0"])
 
@@ -112,18 +116,24 @@ class Decoder:
                 targets = self.table.get(source[start:end], [])
                 if end == start + 1 and not targets:
                     targets = [(source[start:end], (UNKNOWN,) * self.n_scores)]
-                here += [self._option(start, end, words, scores) for words, scores in targets]
+                for words, scores in targets:
+                    own = self.pairs.get((source[start:end], words), 0.0)
+                    here.append(self._option(start, end, words, scores, own))
             found.append(here)
         return found
 
-    def _option(self, start: int, end: int, words: Words, scores: tuple[float, ...]) -> Option:
-        worth = self.weights["PhrasePenalty0"][0] - self.weights["WordPenalty0"][0] * len(words)
+    def _option(
+        self, start: int, end: int, words: Words, scores: tuple[float, ...], own: float
+    ) -> Option:
+        worth = own + self.weights["PhrasePenalty0"][0]
+        worth -= self.weights["WordPenalty0"][0] * len(words)
         worth += sum(w * s for w, s in zip(self.weights["TranslationModel0"], scores, strict=True))
         fluent = sum(
             self.model.log_p(words[max(0, i + 1 - self.model.order) : i], word)
             for i, word in enumerate(words)
         )
-        return Option(start, end, words, scores, worth, worth + self.weights["LM0"][0] * fluent)
+        estimate = worth + self.weights["LM0"][0] * fluent
+        return Option(start, end, words, scores, own, worth, estimate)
 
     def search(self, size: int, options: list[list[Option]]) -> Node:
         """Fill stacks by the number of covered words; the node all whole translations lead to."""
@@ -194,7 +204,7 @@ class Decoder:
             for name, values in features.items()
             for w, value in zip(self.weights[name], values, strict=True)
         )
-        return Translation(phrases, features, score)
+        return Translation(phrases, features, score + sum(phrase.own for phrase in phrases))
 
 
 class Future:
@@ -254,14 +264,25 @@ def read_table(path: Path, most: int = 20) -> dict[Words, list[tuple[Words, tupl
     return dict(table)
 
 
-def read_weights(path: str | None) -> dict[str, tuple[float, ...]]:
-    """Lines ``Name= w w …`` over the defaults; without a file, or in an empty one, only those."""
-    weights = dict(DEFAULTS)
+def read_weights(
+    path: str | None,
+) -> tuple[dict[str, tuple[float, ...]], dict[tuple[Words, Words], float]]:
+    """Lines ``Name= w w …`` over the defaults, and ``pp_source,words~target,words= w``.
+
+    Without a file, or with an empty one, there are only the defaults.
+    """
+    weights, pairs = dict(DEFAULTS), {}
     for line in Path(path).read_text("utf-8").splitlines() if path else []:
-        name, *numbers = line.split("#")[0].split() or ["="]
-        if name.rstrip("=") in weights:
-            weights[name.rstrip("=")] = tuple(map(float, numbers))
-    return weights
+        name, *numbers = line.split() or ["#"]
+        name = name.removesuffix("=")
+        if name in weights:
+            weights[name] = tuple(map(float, numbers))
+        elif name.startswith("pp_"):
+            source, target = (
+                tuple(map(unquote, side.split(","))) for side in name[3:].split("~", 1)
+            )
+            pairs[source, target] = float(numbers[0])
+    return weights, pairs
 
 
 def main() -> None:
@@ -280,8 +301,8 @@ def main() -> None:
     args = parser.parse_args()
     sentences = [tuple(line.split()) for line in args.text.read_text("utf-8").splitlines()]
     model = LanguageModel(sentences, args.order)
-    table, weights = read_table(args.table), read_weights(args.weights)
-    decoder = Decoder(table, model, weights, args.beam, args.limit)
+    weights, pairs = read_weights(args.weights)
+    decoder = Decoder(read_table(args.table), model, weights, args.beam, args.limit, pairs)
     lines = []
     for number, text in enumerate(args.input.read_text("utf-8").splitlines()):
         lines += [one.line(number) for one in decoder.decode(tuple(text.split()), args.nbest)]

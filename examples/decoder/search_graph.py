@@ -18,6 +18,7 @@ class Option(NamedTuple):
     end: int
     words: Words
     scores: tuple[float, ...]  # logarithms of the table's
+    own: float  # the weight of this very phrase pair
     worth: float  # what the option is worth by itself: its features but LM and distortion
     estimate: float  # the same with the language model inside the phrase
 

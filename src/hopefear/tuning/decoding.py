@@ -21,6 +21,7 @@ from hopefear.tuning.decoder_command import DecoderCommand
 from hopefear.tuning.decoding_folder import RoundsFolder
 from hopefear.tuning.decoding_weights import completed, moved
 from hopefear.tuning.reading import read, tuning_metric
+from hopefear.tuning.tune import CollapseError
 from hopefear.tuning.weights import Weights
 
 PathLike = str | os.PathLike[str]
@@ -86,7 +87,8 @@ def iterate(
         weights (the file it is given is empty), and the function makes weights to tune from out
         of the lists of that round.
     tune : function
-        ``tune(paths of all lists so far, weights of this round, round)`` gives the next weights.
+        ``tune(paths of all lists so far, weights of this round, round)`` gives the next weights;
+        a :class:`~hopefear.tuning.tune.CollapseError` of it ends the rounds.
     folder : path
         Keeps each round's weights, list and log, the events, and the state to resume from.
     rounds : int
@@ -220,14 +222,14 @@ class _Rounds:
     def tune(self, tune: Tune, number: int) -> str | None:
         """Find and keep the next weights; a reason to end where they are none."""
         before = self.kept.start(number)
-        found = tune(self.kept.lists(number), before.arranged(self.kept.layout), number)
-        if not found.nnz:
-            if not any(map(self.known, range(number + 1))):
-                raise HopefearError(
-                    "tuning collapsed in round 0: all weights became 0; start from weights that "
-                    "the decoder does well with, or use another learner"
-                )
-            return "tuning collapsed: all weights became 0"
+        try:
+            found = tune(self.kept.lists(number), before.arranged(self.kept.layout), number)
+            if not found.nnz:
+                raise CollapseError("tuning collapsed: all weights are 0; nothing is kept")
+        except CollapseError as error:
+            if self.best() < 0:
+                raise
+            return str(error)
         self.kept.keep(number + 1, completed(found, before))
         return None
 
