@@ -9,7 +9,7 @@ from typing import Any
 from hopefear.data.moses import read_moses
 from hopefear.data.moses_lists import TuningLists
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.counters import counts_for
 
 Path = str | os.PathLike[str]
 
@@ -42,13 +42,13 @@ def read(
     refs : path or sequence of paths
         References, one file for each.
     metric : str or ListMetric
-        ``bleu``, ``chrf`` or ``ter``.
+        ``bleu``, ``chrf``, ``ter``, or any metric of text; BLEU by name is that of words as they
+        are, and ``Bleu()`` splits them as sacreBLEU does.
     source : path, optional
         The sentences that were translated; with them phrase pairs are read too.
     more
         As in :func:`hopefear.data.moses.read_moses`.
     """
-    tuning_metric(metric)
-    return read_moses(
-        nbest, refs, metric=BleuCounts(), source=source, phrases=source is not None, **more
-    )
+    counter = counts_for(tuning_metric(metric))
+    phrases = source is not None
+    return read_moses(nbest, refs, metric=counter, source=source, phrases=phrases, **more)

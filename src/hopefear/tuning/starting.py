@@ -50,13 +50,13 @@ def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
     [0.7142857142857143, 0.14285714285714288, 0.14285714285714288]
     """
     if isinstance(start, Weights):
-        return start.arranged(lists.layout, lists.source).normalized()
+        return _of_one_scale(start.arranged(lists.layout, lists.source))
     if start not in STARTS:
         raise HopefearError(f"start is a weights file or one of {', '.join(STARTS)}, not {start!r}")
     if start in ("auto", "decoder"):
         values, explained = decoder_weights(lists)
         if explained >= _CLOSE:
-            return Weights(lists.layout, values).normalized()
+            return _of_one_scale(Weights(lists.layout, values))
         if start == "decoder":
             raise HopefearError(
                 f"{lists.source}: no weights of the dense features explain the decoder's scores "
@@ -65,7 +65,12 @@ def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
     if start == "uniform":
         return Weights(lists.layout, np.full(len(lists.names), 1.0 / max(1, len(lists.names))))
     usual = [_moses(name) for name, width in lists.layout for _ in range(width)]
-    return Weights(lists.layout, np.array(usual)).normalized()
+    return _of_one_scale(Weights(lists.layout, np.array(usual)))
+
+
+def _of_one_scale(weights: Weights) -> Weights:
+    """Normalized, unless there are sparse weights only."""
+    return weights.normalized() if weights.dense.any() else weights
 
 
 def _moses(name: str) -> float:
@@ -83,7 +88,7 @@ def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
     features = _centred(lists.dense.astype(np.float64), lists.starts, sizes)
     scores = _centred(lists.scores.astype(np.float64)[:, None], lists.starts, sizes)[:, 0]
     total = float(scores @ scores)
-    if total == 0.0:
+    if total == 0.0 or not features.size:
         return frozen(np.zeros(features.shape[1])), 0.0
     found = np.linalg.lstsq(features.T @ features, features.T @ scores, rcond=1e-10)[0]
     missed = scores - features @ found

@@ -18,7 +18,7 @@ from hopefear.metrics.lists import ListMetric
 from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.training.tuning_problem import Event, Listener, Tuned, TuningProblem
-from hopefear.tuning.features import learned
+from hopefear.tuning.features import TuningFeatures, learned
 from hopefear.tuning.oracle import oracle_choice
 from hopefear.tuning.reading import tuning_metric
 from hopefear.tuning.scoring import scores
@@ -63,6 +63,8 @@ class Tuning:
         The one the weights are from.
     signature : str
         Exactly how they were found.
+    features : TuningFeatures
+        What was tuned; those whose weight is 0 are not among the weights by name.
     """
 
     weights: Weights
@@ -74,6 +76,7 @@ class Tuning:
     runs: tuple[Run, ...]
     chosen: Run
     signature: str
+    features: TuningFeatures = field(repr=False)
 
     @property
     def history(self) -> list[Event]:
@@ -141,7 +144,7 @@ def tune(
     other = None if dev is None else data.features.encode(dev, judge, offsets(dev, fixed))
     problem = TuningProblem(data, judge, vector, other)
     check_problem(problem)
-    made = recipe(learner, "tune").build(scale_of(data), **(params or {}))
+    made = built(learner, data, judge, params or {})
     before = problem.report(vector)
     runs = tuple(one_run(made, problem, seed, on_event, len(seeds) > 1) for seed in seeds)
     sign = 1.0 if judge.higher else -1.0
@@ -179,7 +182,16 @@ def tune(
         runs,
         chosen,
         signature,
+        data.features,
     )
+
+
+def built(learner: str, data: ListDataset, metric: ListMetric, params: Mapping[str, Any]) -> Any:
+    """The tuner of that name; by default only BLEU, which needs one, gets a pseudo-corpus."""
+    named = recipe(learner, "tune")
+    if metric.name != "bleu" and "background" in named.parameters():
+        params = {"background": "none", **params}
+    return named.build(scale_of(data), **params)
 
 
 def one_run(
