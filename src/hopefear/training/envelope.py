@@ -93,7 +93,7 @@ class LineSearch:
                 f"{len(self.counts)} candidates need as many intercepts and slopes, not "
                 f"{a.shape} and {b.shape}"
             )
-        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        if not math.isfinite(a.sum() + b.sum()):
             raise HopefearError("a line search needs intercepts and slopes that are finite numbers")
         times, old, new = self._events
         n = envelopes(self.starts, a, b, low, high, self._room, times, old, new, self._first)

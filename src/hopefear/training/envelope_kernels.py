@@ -49,13 +49,16 @@ def _candidates(a, b, begin, end, lines):
     count only if they rise above these three, and a line that does so does it at a corner of them.
     """
     least = most = top = begin
+    b_least = b_most = b[begin]
+    a_least = a_most = a_top = a[begin]
     for c in range(begin + 1, end):
-        if b[c] < b[least] or (b[c] == b[least] and a[c] > a[least]):
-            least = c
-        if b[c] > b[most] or (b[c] == b[most] and a[c] > a[most]):
-            most = c
-        if a[c] > a[top]:
-            top = c
+        a_c, b_c = a[c], b[c]
+        if b_c <= b_least and (b_c < b_least or a_c > a_least):
+            least, a_least, b_least = c, a_c, b_c
+        if b_c >= b_most and (b_c > b_most or a_c > a_most):
+            most, a_most, b_most = c, a_c, b_c
+        if a_c > a_top:
+            top, a_top = c, a_c
     lines[0] = least
     if b[least] == b[most]:
         return 1
