@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -22,6 +23,7 @@ from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.weighted_log import WeightedLog
 from hopefear.readouts.averaged import Averaged
 from hopefear.recipes.base import Recipe, Scale, number, unknown
+from hopefear.recipes.classes import RECIPES
 from hopefear.rules.adagrad import AdaGrad
 from hopefear.rules.arow import AROW
 from hopefear.rules.confidence import ConfidenceWeighted
@@ -29,7 +31,9 @@ from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
+from hopefear.training.mert import Mert
 from hopefear.training.online_tuner import OnlineTuner
+from hopefear.training.pro import Pro
 
 _PASSES: dict[str, Any] = {f.name: f.default for f in fields(OnlineTuner) if f.name != "learner"}
 
@@ -101,9 +105,47 @@ class WholeListsRecipe:
         return self.tuner(**values)
 
 
+@dataclass(frozen=True)
+class ProRecipe(WholeListsRecipe):
+    """PRO, whose classifier is named as one of the task ``classify`` and takes its parameters."""
+
+    def parameters(self) -> dict[str, Any]:
+        own = super().parameters()
+        return own | {"classifier": "logistic"} | dataclasses.asdict(own["classifier"])
+
+    def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
+        """The tuner, with some parameters replaced.
+
+        Examples
+        --------
+        >>> made = TUNE_RECIPES["pro"].build(classifier="arow", r="2", pairs="20")
+        >>> made.pairs, made.classifier.rule
+        (20, AROW(r=2.0))
+        """
+        params = {key.replace("-", "_"): value for key, value in params.items()}
+        values = WholeListsRecipe.parameters(self)
+        usual = values.pop("classifier")
+        name = str(params.pop("classifier", "logistic"))
+        values = {key: as_like(key, params.pop(key, v), v) for key, v in values.items()}
+        if name in RECIPES:
+            return self.tuner(classifier=RECIPES[name].build(**params), **values)
+        if name != "logistic":
+            raise HopefearError(unknown(self.name, name, ["logistic", *RECIPES], "classifier"))
+        chosen = dataclasses.asdict(usual)
+        for key, value in params.items():
+            if key not in chosen:
+                raise HopefearError(unknown(self.name, key, list(self.parameters())))
+            chosen[key] = as_like(key, value, chosen[key])
+        return self.tuner(classifier=type(usual)(**chosen), **values)
+
+
 def as_like(key: str, value: Any, like: Any) -> Any:
-    """A parameter in the type of its default; words stay words."""
-    return str(value) if isinstance(like, str) else number(key, value, like)
+    """A parameter in the type of its default; words stay words, and None is a choice left open."""
+    if isinstance(like, str):
+        return str(value)
+    if like is None:
+        return None if value is None else number(key, value, False)
+    return number(key, value, like)
 
 
 def made(name: str, summary: str, *parts: Any, auto: Any = None, **defaults: Any) -> TuneRecipe:
@@ -237,5 +279,7 @@ TUNE_RECIPES: dict[str, Any] = {
             *(Hinge, PassiveAggressive, Averaged, "every"),
             C=0.001,
         ),
+        WholeListsRecipe("mert", "exact line searches on the metric itself (Och, 2003)", Mert),
+        ProRecipe("pro", "ranking of sampled pairs (Hopkins and May, 2011)", Pro),
     )
 }
