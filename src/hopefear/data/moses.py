@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
 from hopefear.data.moses_gather import Gatherer
-from hopefear.data.moses_input import BLOCK_BYTES, MosesLayout, raw_blocks
+from hopefear.data.moses_input import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
 from hopefear.data.moses_lists import TuningLists
 from hopefear.data.moses_phrases import PhraseReader
-from hopefear.data.moses_references import References, WordMetric
+from hopefear.data.moses_references import References, TextCounts, WordMetric
 from hopefear.data.moses_words import Sentences, check_parallel, check_some, read_sentences
+from hopefear.data.report import ReadReport
+from hopefear.data.svmlight_blocks import check_on_error
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.string_table import StringTable
 
@@ -24,7 +26,7 @@ def read_moses(
     paths: Path | Sequence[Path],
     refs: Path | Sequence[Path] | None = None,
     *,
-    metric: WordMetric | None = None,
+    metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
     source: Path | None = None,
     phrases: bool = False,
@@ -32,6 +34,9 @@ def read_moses(
     absent: str = "raise",
     dense: Collection[str] = (),
     sparse: Collection[str] = (),
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+    on_progress: Callable[[int], None] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> TuningLists:
     """Read whole files of candidates, with the statistics of a metric.
@@ -47,8 +52,9 @@ def read_moses(
         Plain or compressed UTF-8 files; ``-`` is standard input.
     refs : path or sequence of paths, optional
         References, one file for each: line i, from 0, belongs to the list with id i.
-    metric : WordMetric, optional
-        Makes counts from candidates and references, as `hopefear.metrics.lists.bleu_counts` does.
+    metric : WordMetric or TextCounts, optional
+        Makes counts from candidates and references: `BleuCounts`, `ChrfCounts`, `TerCounts`, or
+        what `hopefear.metrics.lists.counters.counts_for` gives for a metric.
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
     source : path, optional
@@ -63,6 +69,12 @@ def read_moses(
         Names that are dense although they have an underscore.
     sparse : collection of str
         Names that may come and go although they have none.
+    on_error : {"raise", "skip"}
+        What to do with a bad line: end with an InputError, or leave the candidate out.
+    report : ReadReport, optional
+        Filled with the number of candidates read, and of lines skipped, with messages.
+    on_progress : callable, optional
+        Gets the number of candidates so far, again and again.
     block_bytes : int
         Text to hold at a time.
 
@@ -80,11 +92,12 @@ def read_moses(
     ([0, 0, 1], 'pp_x~y')
     """
     plan = _Plan(paths, refs, metric, texts, source, phrases, dedup, absent)
+    watch = _Watch(on_error, report, on_progress)
     layout = MosesLayout(dense, sparse)
     gatherer = plan.gatherer(StringTable())
     for path in plan.paths:
         gatherer.next_file()
-        for raw in raw_blocks(path, layout, block_bytes):
+        for raw in watch.blocks(path, layout, block_bytes, gatherer.check):
             gatherer.add(raw, layout.width)
     lists = gatherer.lists(layout.blocks or (), plan.name)
     plan.check_gaps(lists, 0)
@@ -96,7 +109,7 @@ def moses_blocks(
     path: Path,
     refs: Path | Sequence[Path] | None = None,
     *,
-    metric: WordMetric | None = None,
+    metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
     source: Path | None = None,
     phrases: bool = False,
@@ -104,6 +117,9 @@ def moses_blocks(
     absent: str = "raise",
     dense: Collection[str] = (),
     sparse: Collection[str] = (),
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+    on_progress: Callable[[int], None] | None = None,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[TuningLists]:
@@ -120,15 +136,22 @@ def moses_blocks(
     plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
-    return _blocks(plan, MosesLayout(dense, sparse), block_candidates, block_bytes)
+    watch = _Watch(on_error, report, on_progress)
+    return _blocks(plan, watch, MosesLayout(dense, sparse), block_candidates, block_bytes)
 
 
-def _blocks(plan: _Plan, layout: MosesLayout, most: int, block_bytes: int) -> Iterator[TuningLists]:
+def _blocks(
+    plan: _Plan, watch: _Watch, layout: MosesLayout, most: int, block_bytes: int
+) -> Iterator[TuningLists]:
     names = StringTable()
     gatherer = plan.gatherer(names)
     gatherer.next_file()
     following = 0
-    for raw in raw_blocks(plan.paths[0], layout, block_bytes):
+
+    def check(raw: RawBlock) -> None:
+        gatherer.check(raw)  # there is another one for every block
+
+    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check):
         gatherer.add(raw, layout.width)
         if gatherer.rows < most or gatherer.runs[0].size < 2:
             continue
@@ -140,6 +163,37 @@ def _blocks(plan: _Plan, layout: MosesLayout, most: int, block_bytes: int) -> It
     plan.check_gaps(block, following)
     plan.check_end(int(block.ids[-1]) + 1)
     yield block
+
+
+class _Watch:
+    """What is told while files are read, and whether bad lines end it."""
+
+    def __init__(
+        self,
+        on_error: str,
+        report: ReadReport | None,
+        on_progress: Callable[[int], None] | None,
+    ) -> None:
+        check_on_error(on_error)
+        self.skip, self.report = on_error == "skip", report or ReadReport()
+        self.tell, self.rows = on_progress, 0
+
+    def blocks(
+        self,
+        path: Path,
+        layout: MosesLayout,
+        block_bytes: int,
+        check: Callable[[RawBlock], None],
+    ) -> Iterator[RawBlock]:
+        """Blocks of a file; of bad lines nothing is left where they are skipped."""
+        # Whoever takes a block finds what is wrong with it too, but cannot give half of it back.
+        careful = (check, self.report) if self.skip else ()
+        for raw in raw_blocks(path, layout, block_bytes, *careful):
+            yield raw
+            self.report.rows += raw.rows
+            self.rows += raw.rows
+            if self.tell is not None:
+                self.tell(self.rows)
 
 
 class _Plan:

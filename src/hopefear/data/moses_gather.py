@@ -14,6 +14,7 @@ from hopefear.data.moses_order import Putter
 from hopefear.data.moses_phrases import PhraseReader
 from hopefear.data.moses_pile import Pile
 from hopefear.data.moses_references import References
+from hopefear.data.moses_words import line_spans
 from hopefear.errors import InputError
 from hopefear.features.checks import frozen
 from hopefear.features.string_table import StringTable
@@ -63,6 +64,7 @@ class Gatherer:
     def add(self, raw: RawBlock, width: int) -> None:
         """Take the candidates of a block."""
         scratch, rows = raw.scratch, raw.rows
+        self._check_ids(raw)
         self._add_runs(raw)
         dense = scratch.dense[: rows * width]
         self.dense.append(dense)
@@ -85,17 +87,23 @@ class Gatherer:
                 )
             self.keys.append(keys)
         if self.references is not None:
-            counts = self.references.counts(raw)
-            if counts.size and counts.max() > np.iinfo(self.counts.dtype).max:
-                narrow, self.counts = self.counts, Pile(np.int32, max(1, self.counts.size))
-                self.counts.append(narrow.take())
-            self.counts.append(counts.ravel())
+            self._add_counts(self.references.counts(raw))
         if self.phrases is not None:
             for pile, more in zip(self.pairs, self.phrases.read(raw), strict=True):
                 pile.append(more)
         if self.texts is not None:
             self._add_texts(raw, *self.texts)
         self.rows += rows
+
+    def check(self, raw: RawBlock) -> None:
+        """InputError where `add` would end in one; nothing is taken."""
+        self._check_ids(raw)
+        if self.phrases is not None:
+            self.phrases.spans(raw)
+        if named := int(raw.scratch.named_ptr[raw.rows]):
+            names = StringTable()
+            numbers = _interned(names, raw, named)
+            _check_names(raw, numbers, np.full(names.size, -1, np.int64), 0)
 
     def lists(self, layout: Blocks, source: str) -> TuningLists:
         """Everything so far as lists; they live in the memory of what was gathered."""
@@ -156,7 +164,9 @@ class Gatherer:
         self.rows, rest.rows = first, tail
         return self.lists(layout, source), rest
 
-    def _add_runs(self, raw: RawBlock) -> None:
+    def _check_ids(self, raw: RawBlock) -> None:
+        if self.references is not None:  # an id that is too large makes the next ones look small
+            self.references.check(raw)
         ids = raw.scratch.ids[: raw.rows]
         if (falls := np.flatnonzero(np.diff(ids, prepend=self._last_id) < 0)).size:
             row = int(falls[0])
@@ -167,6 +177,9 @@ class Gatherer:
                 f"lists in the order of their ids, so {before} or more",
                 f"list {ids[row]}",
             )
+
+    def _add_runs(self, raw: RawBlock) -> None:
+        ids = raw.scratch.ids[: raw.rows]
         changes = np.flatnonzero(np.diff(ids, prepend=-1))
         sizes = np.diff(changes, append=len(ids))
         if self._last_id == ids[0]:
@@ -179,26 +192,27 @@ class Gatherer:
         self._last_id = int(ids[-1])
 
     def _numbers(self, raw: RawBlock, named: int) -> np.ndarray:
-        scratch = raw.scratch
         if not named:
             return np.empty(0, np.int32)
-        numbers = self.names.intern_spans(
-            raw.buffer, scratch.name_begins[:named], scratch.name_ends[:named]
-        )
+        numbers = _interned(self.names, raw, named)
         if self.names.size > len(self._last):
             room = np.full(2 * self.names.size, -1, np.int64)
             room[: len(self._last)] = self._last
             self._last = room
-        ptr = scratch.named_ptr[: raw.rows + 1]
-        twice = repeated_name(ptr, numbers, self._last, self.rows)
-        if twice >= 0:
-            row = int(np.searchsorted(ptr, twice, "right")) - 1
-            name = raw.buffer[scratch.name_begins[twice] : scratch.name_ends[twice]]
-            shown = name.tobytes().decode("utf-8", "replace")
-            raise InputError(
-                raw.path, raw.line(row), "every name once in a line", f"{shown}= again"
-            )
+        _check_names(raw, numbers, self._last, self.rows)
         return numbers
+
+    def _add_counts(self, counts: np.ndarray) -> None:
+        """Counts go into bytes as long as they fit."""
+        dtype = self.counts.dtype
+        if counts.dtype.kind == "f":
+            dtype = np.dtype(np.float64)
+        elif counts.size and counts.max() > np.iinfo(np.uint8).max:
+            dtype = np.promote_types(dtype, np.int32)
+        if dtype != self.counts.dtype:
+            narrow, self.counts = self.counts, Pile(dtype.type, max(1, self.counts.size))
+            self.counts.append(narrow.take())
+        self.counts.append(counts.ravel())
 
     def _pad_sparse(self) -> None:
         """Candidates before the first sparse feature had none."""
@@ -208,14 +222,9 @@ class Gatherer:
 
     def _add_texts(self, raw: RawBlock, sizes: Pile, texts: Pile) -> None:
         scratch = raw.scratch
-        ptr = scratch.word_ptr[: raw.rows + 1]
-        spoken = ptr[1:] > ptr[:-1]
-        begins = np.zeros(raw.rows, np.int64)
-        lengths = np.zeros(raw.rows, np.int64)
-        begins[spoken] = scratch.begins[ptr[:-1][spoken]]
-        lengths[spoken] = scratch.ends[ptr[1:][spoken] - 1] - begins[spoken]
-        sizes.append(lengths)
-        texts.append(raw.buffer[stretches(begins, lengths)])
+        begins, ends = line_spans(scratch.word_ptr[: raw.rows + 1], scratch.begins, scratch.ends)
+        sizes.append(ends - begins)
+        texts.append(raw.buffer[stretches(begins, ends - begins)])
 
     def _kept(self, starts: np.ndarray, moved: np.ndarray | None) -> np.ndarray | None:
         """Which candidates stay, None for all."""
@@ -243,6 +252,23 @@ class Gatherer:
             return None
         offsets, text = put.entries(*(pile.take() for pile in self.texts))
         return Strings(text, offsets)
+
+
+def _interned(names: StringTable, raw: RawBlock, named: int) -> np.ndarray:
+    scratch = raw.scratch
+    return names.intern_spans(raw.buffer, scratch.name_begins[:named], scratch.name_ends[:named])
+
+
+def _check_names(raw: RawBlock, numbers: np.ndarray, last: np.ndarray, before: int) -> None:
+    """InputError where a line has a sparse name twice; the others as for `repeated_name`."""
+    scratch = raw.scratch
+    ptr = scratch.named_ptr[: raw.rows + 1]
+    twice = repeated_name(ptr, numbers, last, before)
+    if twice >= 0:
+        row = int(np.searchsorted(ptr, twice, "right")) - 1
+        name = raw.buffer[scratch.name_begins[twice] : scratch.name_ends[twice]]
+        shown = name.tobytes().decode("utf-8", "replace")
+        raise InputError(raw.path, raw.line(row), "every name once in a line", f"{shown}= again")
 
 
 def _move(pile: Pile, other: Pile, first: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from hopefear.data import moses_kernel as codes
 from hopefear.data.files import fill_blocks, line_of
 from hopefear.data.moses_kernel import DONE, Layout, Scratch, parse_lines
-from hopefear.data.moses_words import check_text
+from hopefear.data.moses_words import NEWLINE, check_text
+from hopefear.data.report import ReadReport
 from hopefear.errors import InputError
 
 BLOCK_BYTES = 1 << 18  # scratch takes ten times as much
@@ -63,6 +64,7 @@ class MosesLayout:
         self.dense, self.sparse = frozenset(dense), frozenset(sparse)
         self.blocks: Blocks | None = None
         self.arrays: Layout | None = None
+        self.used = False  # whether any candidate has it
 
     @property
     def width(self) -> int:
@@ -109,7 +111,11 @@ class MosesLayout:
 
 
 def raw_blocks(
-    path: str | os.PathLike[str], layout: MosesLayout, block_bytes: int = BLOCK_BYTES
+    path: str | os.PathLike[str],
+    layout: MosesLayout,
+    block_bytes: int = BLOCK_BYTES,
+    check: Callable[[RawBlock], None] | None = None,
+    report: ReadReport | None = None,
 ) -> Iterator[RawBlock]:
     """Parse a file block by block; the first line of the first file makes the layout.
 
@@ -121,35 +127,79 @@ def raw_blocks(
         What the lines must hold; filled in where it is still empty.
     block_bytes : int
         Text to hold at a time; larger needs more memory and fewer steps.
+    check : callable, optional
+        Raises InputError about a line of a block for reasons of its own.
+    report : ReadReport, optional
+        Where bad lines are counted, which are then left out; without one they are errors.
     """
-    name = os.fspath(path)
-    scratch: Scratch | None = None
-    room, any_line = 0, False
+    parser = _Parser(os.fspath(path), layout, report)
+    any_line = False
     for buffer, length, first_line in fill_blocks(path, block_bytes):
-        check_text(buffer[:length].data, name, first_line)
+        while True:
+            try:
+                raw = parser.block(buffer, length, first_line)
+                if raw is not None and check is not None:
+                    check(raw)
+                break
+            except InputError as error:
+                parser.skip(error, buffer, length, first_line)
+                if not layout.used:
+                    layout.arrays = None  # it may be the bad line's
+        if raw is not None:
+            any_line = layout.used = True
+            yield raw
+    if not any_line:
+        found = f"{report.skipped} bad lines" if report and report.skipped else "an empty file"
+        raise InputError(parser.name, 0, f"at least one candidate ({FORM})", found)
+
+
+class _Parser:
+    """Blocks of one file; bad lines become blank ones where there is a report."""
+
+    def __init__(self, name: str, layout: MosesLayout, report: ReadReport | None) -> None:
+        self.name, self.layout, self.report = name, layout, report
+        self.scratch: Scratch | None = None
+        self.room = 0
+
+    def block(self, buffer: np.ndarray, length: int, first_line: int) -> RawBlock | None:
+        """The candidates of a block, None where it has none."""
+        check_text(buffer[:length].data, self.name, first_line)
+        layout = self.layout
         if layout.arrays is None:
             first = _first_line(buffer, length)
             if not first:
-                continue
+                return None
             layout.learn(first)
+            self.scratch = None
         assert layout.arrays is not None
-        if scratch is None or room < length:
-            scratch, room = _scratch(length, layout), length
-        with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-            code, i, rows, k = parse_lines(buffer, 0, length, layout.arrays, scratch)
-        if code != DONE:
+        if self.scratch is None or self.room < length:
+            self.scratch, self.room = _scratch(length, layout), length
+        i, rows = 0, 0
+        while True:
+            with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+                code, i, rows, k = parse_lines(buffer, i, length, layout.arrays, self.scratch, rows)
+            if code == DONE:
+                return RawBlock(self.name, buffer, first_line, self.scratch, rows) if rows else None
             found = token_at(buffer, i, length)
             if code == codes.VANISHED:
                 found = "no such name"
             elif code == codes.FEW_FIELDS:
                 found = _line(buffer, i, length)
             line = line_of(buffer, i, first_line)
-            raise InputError(name, line, layout.expected(code, k), found)
-        if rows:
-            any_line = True
-            yield RawBlock(name, buffer, first_line, scratch, rows)
-    if not any_line:
-        raise InputError(name, 0, f"at least one candidate ({FORM})", "an empty file")
+            error = InputError(self.name, line, layout.expected(code, k), found)
+            if not rows and not layout.used:
+                raise error  # whoever goes on begins with another layout
+            i = self.skip(error, buffer, length, first_line)
+
+    def skip(self, error: InputError, buffer: np.ndarray, length: int, first_line: int) -> int:
+        """Blank a bad line, or raise the error; the position behind the line."""
+        if self.report is None or not error.line:
+            raise error
+        self.report.skip(str(error))
+        ends = np.flatnonzero(buffer[:length] == NEWLINE)
+        k = error.line - first_line
+        buffer[ends[k - 1] + 1 if k else 0 : ends[k]] = 32
+        return int(ends[k]) + 1
 
 
 def _scratch(length: int, layout: MosesLayout) -> Scratch:

@@ -53,13 +53,12 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def parse_lines(text, i, end, layout, out):
-    """Parse ``text[i:end]``, whole lines; ``(code, position, rows, name)``.
+def parse_lines(text, i, end, layout, out, rows):
+    """Parse ``text[i:end]``, whole lines, behind so many rows; ``(code, position, rows, name)``.
 
     Where the code is not DONE, the position is that of what is wrong in a line and the name the
-    number of the dense name it is about.
+    number of the dense name it is about; nothing of that line is among the rows.
     """
-    rows = 0
     out.seen[:] = -1
     while i < end:
         i = skip(text, i)

@@ -58,8 +58,9 @@ class TuningLists:
         The dense features.
     scores : float32 array
         What the decoder thought of each candidate.
-    counts : uint8 or int32 array [candidates, statistics], optional
-        Statistics of each candidate that ``metric`` adds up.
+    counts : uint8, int32 or float64 array [candidates, statistics], optional
+        Statistics of each candidate that ``metric`` adds up; fractions only where TER has several
+        references.
     metric : str
         The metric behind ``counts``.
     columns : tuple of str

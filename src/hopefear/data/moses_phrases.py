@@ -37,6 +37,18 @@ class PhraseReader:
 
     def read(self, raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
         """``(pairs of each candidate, their numbers)`` for a block."""
+        spans, ptr = self.spans(raw)
+        scratch, source = raw.scratch, self.source
+        offsets = np.zeros(len(spans) + 1, np.int64)
+        here = (raw.buffer, scratch.begins, scratch.ends)
+        there = (source.text, source.begins, source.ends)
+        _sizes(spans, *here[1:], *there[1:], offsets)
+        names = np.empty(int(offsets[-1]), np.uint8)
+        _write(spans, *here, *there, offsets, names)
+        return np.diff(ptr), self.table.intern_spans(names, offsets[:-1], offsets[1:])
+
+    def spans(self, raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
+        """Words of source and target of each pair, ``ptr[c] .. ptr[c + 1] - 1`` of candidate c."""
         rows, scratch, source = raw.rows, raw.scratch, self.source
         ids = scratch.ids[:rows]
         self._check_source(raw, ids)
@@ -50,14 +62,7 @@ class PhraseReader:
             line = raw.line(int(np.searchsorted(scratch.lines[:rows], i, "right")) - 1)
             found = "nothing" if code == NONE else token_at(raw.buffer, i, len(raw.buffer))
             raise InputError(raw.path, line, _EXPECTED[code], found)
-        spans = spans[: ptr[-1]]
-        offsets = np.zeros(len(spans) + 1, np.int64)
-        here = (raw.buffer, scratch.begins, scratch.ends)
-        there = (source.text, source.begins, source.ends)
-        _sizes(spans, *here[1:], *there[1:], offsets)
-        names = np.empty(int(offsets[-1]), np.uint8)
-        _write(spans, *here, *there, offsets, names)
-        return np.diff(ptr), self.table.intern_spans(names, offsets[:-1], offsets[1:])
+        return spans[: ptr[-1]], ptr
 
     def _check_source(self, raw: RawBlock, ids: np.ndarray) -> None:
         beyond = np.flatnonzero(ids >= self.source.size)

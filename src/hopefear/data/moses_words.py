@@ -110,6 +110,17 @@ def check_some(files: list[Sentences]) -> None:
         raise InputError(files[0].name, line, "a reference", "an empty line")
 
 
+def line_spans(
+    ptr: np.ndarray, begins: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the text of each line begins and ends, from the places of its words."""
+    first, stop = np.zeros(len(ptr) - 1, np.int64), np.zeros(len(ptr) - 1, np.int64)
+    spoken = ptr[1:] > ptr[:-1]
+    first[spoken] = begins[ptr[:-1][spoken]]
+    stop[spoken] = ends[ptr[1:][spoken] - 1]
+    return first, stop
+
+
 @kernel
 def split_lines(text, lines, ptr, begins, ends, words):
     """Words of so many lines; how many words there are."""
