@@ -19,6 +19,7 @@ __all__ = [
     "SequenceModel",
     "SparseDataset",
     "Tagger",
+    "Tuner",
     "__version__",
     "load",
     "recipe",
@@ -37,6 +38,7 @@ _HOMES = {
     "SequenceModel": "hopefear.sequence_model",
     "SparseDataset": "hopefear.data.sparse",
     "Tagger": "hopefear.tagger",
+    "Tuner": "hopefear.tuner",
     "recipe": "hopefear.recipes",
 }
 

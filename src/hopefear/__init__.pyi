@@ -11,6 +11,7 @@ from hopefear.recipes import recipe as recipe
 from hopefear.reranker import Reranker as Reranker
 from hopefear.sequence_model import SequenceModel as SequenceModel
 from hopefear.tagger import Tagger as Tagger
+from hopefear.tuner import Tuner as Tuner
 
 __version__: str
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SequenceModel",
     "SparseDataset",
     "Tagger",
+    "Tuner",
     "__version__",
     "load",
     "recipe",

@@ -308,6 +308,8 @@ def check_collapse(problem: TuningProblem, run: Run, before: Event) -> None:
         reason = "all weights are 0"
     elif not math.isfinite(ended):
         reason = f"{main} is not finite"
+    elif problem.metric.higher and began <= 0.0 and ended <= 0.0:
+        reason = f"{main} is 0, as it was at the start"
     elif problem.metric.higher and ended <= _COLLAPSED * began:
         reason = f"{main} fell from {began:.2f} to {ended:.2f}"
     if reason:

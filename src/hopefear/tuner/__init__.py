@@ -1,0 +1,5 @@
+"""Tuning as a scikit-learn estimator."""
+
+from hopefear.tuner.estimator import Tuner
+
+__all__ = ["Tuner"]
