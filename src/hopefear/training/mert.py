@@ -209,14 +209,14 @@ class _Run:
         self.ends.append((climber.value(), climber.w))
         return self._all(climber.w), climber.searches
 
-    def _directions(self, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _directions(self, w: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
         """Random directions, and those to the best ends of other starts."""
         scale = self.lists.scale
         drawn = rng.normal(size=(self.mert.random, len(w))) / scale
         best = sorted(self.ends, key=lambda end: -end[0])[: self.mert.elite]
         share = _size(w, scale) if self.free else 1.0
         ways = [end / (_size(end, scale) if self.free else 1.0) - w / share for _, end in best]
-        return np.array([way for way in (*drawn, *ways) if way.any()]).reshape(-1, len(w))
+        return [way for way in (*drawn, *ways) if way.any()]
 
     def _all(self, w: np.ndarray) -> np.ndarray:
         """Weights of all features from those that matter."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from hopefear.training.quick_worth import quick_worth
 from hopefear.training.tuning_problem import TuningProblem
 
 FEATURES = 1_000  # more need too many line searches; a search looks at all candidates
+BLOCK = 1_024
 NARROW = 1e-6  # intervals below this share of the size of the weights are passed over
 
 
@@ -116,7 +117,7 @@ class Climber:
             self.scores, slopes, smooth=self.smooth, window=self.window, pull=pull, width=width
         )
 
-    def best_of(self, directions: np.ndarray) -> float:
+    def best_of(self, directions: Iterable[np.ndarray]) -> float:
         """Take the best step along any coordinate or one of ``directions``; returns its gain."""
         best, where = Step(0.0, 0.0, 0.0), None
         for direction, slopes in self._all(directions):
@@ -128,7 +129,7 @@ class Climber:
         self.move(self.w + best.t * where)
         return best.worth - best.before
 
-    def each_of(self, directions: np.ndarray) -> float:
+    def each_of(self, directions: Iterable[np.ndarray]) -> float:
         """Take the best step along every coordinate and of ``directions``; returns their gain."""
         gain = 0.0
         for direction, slopes in self._all(directions):
@@ -140,7 +141,7 @@ class Climber:
         self.move(self.w)
         return gain
 
-    def _all(self, directions: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _all(self, directions: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for j, values in enumerate(self.lists.table):
             direction = np.zeros(len(self.w))
             direction[j] = 1.0
@@ -194,10 +195,15 @@ def fill_table(starts, scopes, features, indptr, columns, values, number, table)
 
 @kernel
 def add_scores(table, w, out):
-    """Add ``w @ table`` to ``out``."""
-    for j in range(w.size):
-        for c in range(out.size):
-            out[c] += w[j] * table[j, c]
+    """Add ``w @ table`` to ``out``, in blocks that stay in the processor's cache."""
+    for begin in range(0, out.size, BLOCK):
+        end = min(begin + BLOCK, out.size)
+        block = out[begin:end]
+        for j in range(w.size):
+            if w[j] != 0.0:
+                values, by = table[j, begin:end], w[j]
+                for c in range(block.size):
+                    block[c] += by * values[c]
 
 
 @kernel
