@@ -151,6 +151,11 @@ def first(sums: np.ndarray) -> np.ndarray:
     return sums[:, 0]
 
 
+def test_large_counts_are_not_cut():
+    counts = np.array([[0], [3 << 40]])
+    assert best_step([0, 2], [1.0, 0.0], [0.0, 1.0], counts, first).worth == 3 << 40
+
+
 def test_narrow_intervals_can_be_left_out():
     lines = [0.0, -1e-7, -1.1], [0.0, 1.0, 1e7]
     assert best_step([0, 3], *lines, [[0], [1], [0]], first).worth == 1.0

@@ -67,7 +67,8 @@ class LineSearch:
     def __init__(self, starts: Any, counts: Any, worth: Worth) -> None:
         self.starts = np.ascontiguousarray(starts, np.int64)
         found = np.asarray(counts)
-        self.counts = np.ascontiguousarray(found, np.float64 if found.dtype.kind == "f" else "i4")
+        whole = "i8" if found.size and np.abs(found).max() > np.iinfo(np.int32).max else "i4"
+        self.counts = np.ascontiguousarray(found, "f8" if found.dtype.kind == "f" else whole)
         size = int(self.starts[-1])
         if self.counts.ndim != 2 or len(self.counts) != size:
             raise HopefearError(
