@@ -31,6 +31,7 @@ from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
+from hopefear.training.expected_score import ExpectedScore
 from hopefear.training.mert import Mert
 from hopefear.training.online_tuner import OnlineTuner
 from hopefear.training.pro import Pro
@@ -226,8 +227,8 @@ TUNE_RECIPES: dict[str, Any] = {
             auto=lambda s: 0.1 / s.reach,
         ),
         made(
-            "expected-bleu",
-            "expected cost under the model (He and Deng, 2012)",
+            "adagrad-risk",
+            "expected cost of sentences under the model, by AdaGrad (He and Deng, 2012)",
             *(Risk, AdaGrad, Averaged, "every"),
             price=10.0,
             auto=lambda s: 0.1 / s.reach,
@@ -280,6 +281,11 @@ TUNE_RECIPES: dict[str, Any] = {
             C=0.001,
         ),
         WholeListsRecipe("mert", "exact line searches on the metric itself (Och, 2003)", Mert),
+        WholeListsRecipe(
+            "expected-bleu",
+            "metric of expected counts, by L-BFGS (Rosti et al., 2011)",
+            ExpectedScore,
+        ),
         ProRecipe("pro", "ranking of sampled pairs (Hopkins and May, 2011)", Pro),
     )
 }
