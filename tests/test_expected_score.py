@@ -67,8 +67,8 @@ def test_the_value_is_the_score_of_expected_counts():
     scores = 2.0 * np.asarray(data.rows.values).reshape(-1, 4) @ w
     shares = np.exp(scores.reshape(30, 6))
     shares /= shares.sum(axis=1, keepdims=True)
-    expected = shares.ravel() @ data.counts
-    assert f(w)[0] == pytest.approx(-metric.scores(expected)["bleu"] / 100.0, rel=1e-6)
+    expected = shares.reshape(1, -1) @ data.counts
+    assert f(w)[0] == pytest.approx(-metric.scores(expected)["bleu"][0] / 100.0, rel=1e-6)
 
 
 def test_features_are_measured_in_their_spread_within_lists():
