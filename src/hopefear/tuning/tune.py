@@ -147,8 +147,7 @@ def tune(
     made = built(learner, data, judge, params or {})
     before = problem.report(vector)
     runs = tuple(one_run(made, problem, seed, on_event, len(seeds) > 1) for seed in seeds)
-    sign = 1.0 if judge.higher else -1.0
-    chosen = max(runs, key=lambda run: sign * (run.train if run.dev is None else run.dev))
+    chosen = max(runs, key=lambda run: worth(run, judge))
     check_collapse(problem, chosen, before)
     main = judge.main
     after = {"train": chosen.train} | ({} if chosen.dev is None else {"dev": chosen.dev})
@@ -204,9 +203,19 @@ def one_run(
 
     listeners = [tagged(listener) for listener in on_event] if several else on_event
     tuned = tuner.tune(problem, seed=seed, on_event=listeners)
+    if not np.isfinite(tuned.weights).all():
+        return Run(seed, math.nan, None if problem.dev is None else math.nan, tuned)
     found = problem.report(tuned.weights)
     main = problem.metric.main
     return Run(seed, found["train"][main], found.get("dev", {}).get(main), tuned)
+
+
+def worth(run: Run, metric: ListMetric) -> float:
+    """What a run came to on held-out lists, or without them on its own; more is better."""
+    score = run.train if run.dev is None else run.dev
+    if not math.isfinite(score):
+        return -math.inf
+    return score if metric.higher else -score
 
 
 def chosen_features(

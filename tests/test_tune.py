@@ -1,0 +1,247 @@
+"""Tuning as a whole: what comes out, seeds, held-out lists, collapse, metrics, files, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_tuning_features import rich
+from tuning_plain import small_lists
+
+from hopefear.errors import HopefearError
+from hopefear.metrics.lists import Bleu, Ter, metric_named
+from hopefear.recipes import TUNE_RECIPES
+from hopefear.training.tuning_problem import Tuned
+from hopefear.tuning.evaluation import compare, corpus_oracle, evaluate
+from hopefear.tuning.generated import translations
+from hopefear.tuning.memory import lists_in_memory
+from hopefear.tuning.reading import read, tuning_metric
+from hopefear.tuning.scoring import choice
+from hopefear.tuning.tune import CollapseError, tune
+from hopefear.tuning.weights import Weights
+
+LISTS = small_lists(40, 8, seed=3)
+DEV = small_lists(20, 8, seed=4)
+FEW = {"epochs": 3, "C": 0.05}
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A tuner that answers with what it is told, by seed."""
+
+    answers: Any
+
+    def tune(self, problem, *, seed=1, on_event=()):
+        for listener in on_event:
+            listener({"epoch": 1})
+        return Tuned(np.asarray(self.answers(seed, problem), float))
+
+    def parameters(self):
+        return {}
+
+    def signature(self, **more):
+        return "fake"
+
+
+def faked(monkeypatch, answers):
+    made = SimpleNamespace(parameters=dict, build=lambda scale, **params: Fake(answers))
+    monkeypatch.setitem(TUNE_RECIPES, "fake", made)
+
+
+def bleu(lists, weights):
+    found = lists.counts[lists.starts[:-1] + choice(lists, weights)].sum(axis=0)
+    return tuning_metric("bleu").scores(found)["bleu"]
+
+
+def test_what_is_told_is_what_the_weights_are_worth():
+    found = tune(LISTS, "kbmira", FEW, dev=DEV)
+    for name, lists in (("train", LISTS), ("dev", DEV)):
+        assert found.before[name] == pytest.approx(bleu(lists, found.start))
+        assert found.after[name] == pytest.approx(bleu(lists, found.weights))
+        assert found.oracle[name] == pytest.approx(corpus_oracle(lists))
+        assert found.before[name] < found.after[name] < found.oracle[name]
+    assert found.history and found.history[-1]["dev"].keys() == {"bleu"}
+    about = found.weights.about
+    assert about["learner"] == "kbmira" and about["scores"] == found.after
+    assert about["data"]["lists"] == 40 and about["signature"] == found.signature
+    assert "tok:none" in about["metric"]
+    again = tune(LISTS, "kbmira", FEW, dev=DEV)
+    assert again.weights == found.weights
+
+
+def test_sparse_features_and_phrase_pairs_get_weights_by_name():
+    lists = rich(20)
+    found = tune(lists, "kbmira", FEW, min_count=2).weights
+    assert set(found.sparse) <= {f"s_{j}" for j in range(30)} and found.sparse
+    assert found.phrases and all(" ||| " in pair for pair in found.phrases)
+    only = tune(lists, "kbmira", FEW, features=["sparse"]).weights
+    assert only.sparse and not only.layout and not only.phrases
+
+
+def test_fixed_weights_are_part_of_every_score():
+    lists = rich(20)
+    fixed = Weights(lists.layout, [0.3, 0.1, 0.2, 0.25, 0.15])
+    found = tune(lists, "kbmira", FEW, fixed=fixed, features=["phrases"])
+    assert found.weights.layout == lists.layout and found.weights.dense.tolist() == [
+        *(0.3, 0.1, 0.2, 0.25, 0.15)
+    ]
+    assert found.before["train"] == pytest.approx(bleu(lists, fixed))
+    assert found.after["train"] == pytest.approx(bleu(lists, found.weights))
+    assert found.weights.phrases
+    with pytest.raises(HopefearError, match="start from those weights"):
+        tune(lists, fixed=fixed, features=["dense", "phrases"])
+
+
+def test_the_best_seed_is_kept_by_held_out_lists_where_there_are_any(monkeypatch):
+    good, poor = [0.3, 0.3, 0.3, 0.2, 0.2], [0.1, 0.0, 0.4, 0.3, 0.1]
+    assert bleu(LISTS, Weights(LISTS.layout, good)) > bleu(LISTS, Weights(LISTS.layout, poor))
+    faked(monkeypatch, lambda seed, problem: good if seed == 7 else poor)
+    events = []
+    found = tune(LISTS, "fake", seeds=(5, 7, 9), on_event=[events.append])
+    assert [event["seed"] for event in events] == [5, 7, 9]
+    assert found.chosen.seed == 7 == found.weights.about["seed"]
+    assert [run.seed for run in found.runs] == [5, 7, 9]
+    assert found.after["train"] == max(run.train for run in found.runs)
+    events.clear()
+    tune(LISTS, "fake", seeds=(7,), on_event=[events.append])
+    assert events == [{"epoch": 1}]
+    # Held-out lists that disagree are believed.
+    dev = replace(DEV, dense=-DEV.dense)
+    assert tune(LISTS, "fake", seeds=(5, 7), dev=dev, start="uniform").chosen.dev == max(
+        bleu(dev, Weights(LISTS.layout, w)) for w in (good, poor)
+    )
+
+
+def test_less_is_better_where_the_metric_says_so(monkeypatch):
+    lists = small_lists(40, 8, seed=3, metric="ter")
+    good, poor = [0.3, 0.3, 0.3, 0.2, 0.2], [0.1, 0.0, 0.4, 0.3, 0.1]
+    faked(monkeypatch, lambda seed, problem: good if seed == 2 else poor)
+    found = tune(lists, "fake", seeds=(1, 2), metric="ter")
+    assert found.chosen.seed == 2 and found.after["train"] < found.before["train"]
+    assert found.oracle["train"] < found.after["train"]
+
+
+@pytest.mark.parametrize("metric", ["chrf", "ter", "wer", Bleu(), Ter()])
+def test_other_metrics_are_tuned_for_too(metric):
+    lists = small_lists(40, 8, seed=3, metric=metric)
+    found = tune(lists, "kbmira", FEW, metric=metric)
+    sign = 1 if found.metric.higher else -1
+    assert sign * found.after["train"] > sign * found.before["train"]
+    if found.metric.name != "bleu":
+        with pytest.raises(HopefearError, match="background=none"):
+            tune(lists, "kbmira", {"background": "hope"}, metric=metric)
+
+
+def test_a_share_of_the_lists_is_held_out_at_random(monkeypatch):
+    sizes = []
+    faked(
+        monkeypatch,
+        lambda seed, problem: sizes.append((len(problem.data), len(problem.dev))) or [1] * 5,
+    )
+    found = tune(LISTS, "fake", held_out=0.25)
+    assert sizes == [(30, 10)] and found.after.keys() == {"train", "dev"}
+    again = tune(LISTS, "fake", held_out=0.25)
+    assert again.after == found.after
+    assert tune(LISTS, "fake", held_out=0.25, seeds=(2,)).before != found.before
+    for share, said in ((1.0, "from 0 to 1"), (-0.1, "from 0 to 1"), (0.01, "use more lists")):
+        with pytest.raises(HopefearError, match=said):
+            tune(LISTS, "fake", held_out=share)
+    with pytest.raises(HopefearError, match="not both"):
+        tune(LISTS, "fake", held_out=0.5, dev=DEV)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([np.nan, 1, 1, 1, 1], "not finite"),
+        ([np.inf, 1, 1, 1, 1], "not finite"),
+        ([0.0] * 5, "all weights are 0"),
+        ([-1, -1, -1, -0.5, -1], r"bleu fell from \d+\.\d\d to"),
+    ],
+)
+def test_weights_that_collapsed_are_reported_and_not_returned(monkeypatch, weights, said):
+    faked(monkeypatch, lambda seed, problem: weights)
+    with pytest.raises(CollapseError, match=said) as error:
+        tune(LISTS, "fake")
+    assert "smaller C" in str(error.value)
+
+
+def test_one_seed_that_collapsed_does_not_spoil_the_others(monkeypatch):
+    faked(monkeypatch, lambda seed, problem: [np.nan if seed == 1 else 0.3] * 5)
+    for dev in (None, DEV):
+        assert tune(LISTS, "fake", seeds=(1, 2), dev=dev).chosen.seed == 2
+
+
+def test_scores_of_zero_are_a_collapse_too(monkeypatch):
+    lists = lists_in_memory([[("a b", {"x": 1.0}), ("a c", {"x": 2.0})]] * 2, ["a c"] * 2)
+    faked(monkeypatch, lambda seed, problem: [1.0])
+    with pytest.raises(CollapseError, match="is 0, as it was at the start"):
+        tune(lists, "fake")
+
+
+def test_lists_that_leave_nothing_to_choose_are_refused():
+    same = [[("a b c d", {"x": 1.0}), ("a b c d", {"x": 2.0})]]
+    with pytest.raises(HopefearError, match="nothing to tune"):
+        tune(lists_in_memory(same, ["a b c d"]))
+    alike = [[("a b c d", {"x": 1.0}), ("a b c e", {"x": 1.0})]]
+    with pytest.raises(HopefearError, match="nothing to tune"):
+        tune(lists_in_memory(alike, ["a b c d"]))
+    with pytest.raises(HopefearError, match="no feature is left"):
+        tune(rich(4), features=["sparse"], min_count=50)
+    with pytest.raises(HopefearError, match="name dense, sparse or phrases"):
+        tune(LISTS, features=[])
+    with pytest.raises(HopefearError, match="has counts of bleu, and tuning is by ter"):
+        tune(LISTS, metric="ter")
+    with pytest.raises(HopefearError, match="has no counts"):
+        tune(replace(LISTS, counts=None))
+    with pytest.raises(HopefearError, match="did you mean 'kbmira'"):
+        tune(LISTS, "kbmirra")
+    with pytest.raises(HopefearError, match="no parameter 'epoch'"):
+        tune(LISTS, "kbmira", {"epoch": 3})
+
+
+def written(folder, lists, references):
+    """The same lists as files of Moses."""
+    lines = []
+    for i, candidates in enumerate(lists):
+        for one in candidates:
+            features = " ".join(
+                f"{name}= {' '.join(map(repr, value if isinstance(value, list) else [value]))}"
+                for name, value in one["features"].items()
+            )
+            lines.append(f"{i} ||| {one['text']} ||| {features} ||| {one['score']!r}\n")
+    nbest, refs = folder / "nbest", folder / "refs"
+    nbest.write_text("".join(lines))
+    refs.write_text("".join(f"{line}\n" for line in references))
+    return nbest, refs
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", Bleu(), Bleu(lowercase=True)])
+def test_files_and_objects_are_the_same_lists(tmp_path, metric):
+    lists, references = translations(10, 5, seed=8)
+    lists[0][0]["text"] = ""
+    paths = written(tmp_path, lists, references)
+    found = read(*paths, metric=metric, texts=True, dedup="none")
+    wanted = lists_in_memory(lists, references, metric=metric)
+    np.testing.assert_array_equal(found.counts, wanted.counts)
+    np.testing.assert_array_equal(found.dense, wanted.dense)
+    assert found.layout == wanted.layout and found.metric == wanted.metric
+    assert found.texts.text.tobytes() == wanted.texts.text.tobytes()
+    judge = tuning_metric(metric)
+    texts = [one["text"] for candidates in lists for one in candidates]
+    spread = [[ref] for ref in references for _ in range(5)]
+    np.testing.assert_array_equal(found.counts, judge.counts(texts, spread))
+
+
+def test_evaluation_agrees_with_tuning():
+    found = tune(LISTS, "kbmira", FEW)
+    judged = evaluate(LISTS, found.weights, samples=20)
+    assert judged.model.scores["bleu"] == pytest.approx(found.after["train"])
+    apart = compare(LISTS, found.weights, found.start, samples=50)
+    difference = found.after["train"] - found.before["train"]
+    assert apart["difference"] == pytest.approx(difference)
+    with pytest.raises(HopefearError, match="counts of bleu"):
+        evaluate(LISTS, found.weights, metric=metric_named("ter"))

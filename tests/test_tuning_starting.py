@@ -1,0 +1,79 @@
+"""Weights to begin with: the decoder's found out, those of Moses, even ones, given ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tuning_plain import small_lists
+
+from hopefear.errors import HopefearError
+from hopefear.tuning.generated import DECODER
+from hopefear.tuning.memory import lists_in_memory
+from hopefear.tuning.starting import decoder_weights, start_weights
+from hopefear.tuning.weights import Weights
+
+LISTS = small_lists(30, 8, seed=6)
+
+
+def shares(values):
+    return np.asarray(values) / np.abs(values).sum()
+
+
+def test_the_decoders_weights_are_recovered_from_its_scores():
+    found, explained = decoder_weights(LISTS)
+    assert explained == pytest.approx(1.0, abs=1e-9)
+    np.testing.assert_allclose(found, DECODER, atol=1e-5)
+    for start in ("auto", "decoder"):
+        np.testing.assert_allclose(start_weights(LISTS, start).dense, shares(DECODER), atol=1e-5)
+
+
+def test_what_a_whole_list_has_in_common_does_not_matter():
+    rng = np.random.default_rng(2)
+    penalty = np.repeat(-100.0 * rng.integers(0, 3, len(LISTS)), np.diff(LISTS.starts))
+    other = replace(LISTS, scores=(LISTS.scores + penalty).astype(np.float32))
+    np.testing.assert_allclose(decoder_weights(other)[0], DECODER, atol=1e-3)
+
+
+def test_features_that_say_the_same_share_their_weight():
+    again = replace(
+        LISTS,
+        layout=(*LISTS.layout, ("LM1", 1)),
+        dense=np.hstack([LISTS.dense, LISTS.dense[:, :1]]),
+    )
+    found, explained = decoder_weights(again)
+    assert explained > 0.999999
+    np.testing.assert_allclose([found[0], found[-1]], [DECODER[0] / 2] * 2, atol=1e-4)
+
+
+def test_scores_of_another_origin_are_not_taken_for_the_decoders():
+    rng = np.random.default_rng(1)
+    other = replace(LISTS, scores=rng.normal(size=LISTS.n_candidates).astype(np.float32))
+    usual = start_weights(other, "auto")
+    np.testing.assert_allclose(usual.dense, shares([0.5, 0.1, 0.1, -1.0, 0.3]))
+    assert usual == start_weights(other, "moses")
+    with pytest.raises(HopefearError, match=r"the best explain \d"):
+        start_weights(other, "decoder")
+    silent = replace(LISTS, scores=np.zeros(LISTS.n_candidates, np.float32))
+    assert start_weights(silent) == usual
+
+
+def test_even_and_given_weights():
+    assert start_weights(LISTS, "uniform").dense.tolist() == [0.2] * 5
+    given = Weights(LISTS.layout, [2.0, 0, 0, 0, -2.0], {"a_b": 4.0})
+    found = start_weights(LISTS, given.arranged(tuple(reversed(LISTS.layout))))
+    assert found.layout == LISTS.layout
+    assert found.dense.tolist() == [0.5, 0, 0, 0, -0.5] and found.sparse == {"a_b": 1.0}
+    zeros = Weights(LISTS.layout, np.zeros(5), {"a_b": 4.0})
+    assert start_weights(LISTS, zeros) == zeros
+    with pytest.raises(HopefearError, match="one of auto, decoder, moses, uniform"):
+        start_weights(LISTS, "best")
+    with pytest.raises(HopefearError, match=r"no more dense features where memory have TM0 \(2"):
+        start_weights(LISTS, Weights((("LM0", 1),), [1.0]))
+
+
+def test_lists_of_sparse_features_only_have_nothing_to_start_from():
+    lists = lists_in_memory([[("a", {"x": 1}), ("b", {"y": 1})]], ["a"])
+    for start in ("auto", "moses", "uniform"):
+        assert start_weights(lists, start).dense.size == 0
