@@ -48,10 +48,10 @@ def corpus_costs(problem: TuningProblem, share: float = 1.0) -> np.ndarray:
     if share == 0.0 or not len(costs):
         return costs
     losses = _losses(problem)
-    wide = _spread(losses, problem.data.rows.starts)
+    wide = spread_within(losses, problem.data.rows.starts)
     if wide == 0.0:
         return costs
-    losses *= _spread(costs, problem.data.rows.starts) / wide
+    losses *= spread_within(costs, problem.data.rows.starts) / wide
     return share * losses + (1.0 - share) * costs
 
 
@@ -75,8 +75,12 @@ def _losses(problem: TuningProblem) -> np.ndarray:
     return losses - float(np.min(losses))
 
 
-def _spread(costs: np.ndarray, starts: np.ndarray) -> float:
-    """Root mean square of what costs of a list differ from their mean."""
+def spread_within(values: np.ndarray, starts: np.ndarray) -> float:
+    """Root mean square of what the values of a list differ from their mean.
+
+    >>> spread_within(np.array([1.0, 3.0, 7.0, 9.0]), np.array([0, 2, 4]))
+    1.0
+    """
     lengths = np.diff(starts)
-    means = np.add.reduceat(costs, starts[:-1]) / lengths
-    return float(np.sqrt(np.mean(np.square(costs - np.repeat(means, lengths)))))
+    means = np.add.reduceat(values, starts[:-1]) / lengths
+    return float(np.sqrt(np.mean(np.square(values - np.repeat(means, lengths)))))

@@ -32,8 +32,8 @@ class WeightSearch:
     >>> from hopefear.metrics.lists import GivenCost
     >>> rows = ListRows([0, 2], [0, 1], [0], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
     >>> problem = TuningProblem(ListDataset(rows), GivenCost(), np.zeros(1))
-    >>> WeightSearch(problem).best([-1.0], [1.0], low=0.0, high=2.0)
-    Step(t=1.5, worth=0.0, before=-0.5)
+    >>> WeightSearch(problem).best([-1.0], [1.0], low=0.0, high=2.0).t
+    1.5
     """
 
     def __init__(self, problem: TuningProblem, data: ListDataset | None = None) -> None:
