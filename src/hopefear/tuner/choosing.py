@@ -14,10 +14,9 @@ from hopefear.errors import HopefearError
 from hopefear.estimating import as_value_errors
 from hopefear.metrics.lists import ListMetric, ListScores
 from hopefear.tuner.reading import judged_lists, plain_lists
-from hopefear.tuning.evaluation import evaluate
+from hopefear.tuning.evaluation import corpus_score, evaluate
 from hopefear.tuning.reading import tuning_metric
-from hopefear.tuning.scoring import best, choice, scores
-from hopefear.tuning.tune import check_lists
+from hopefear.tuning.scoring import best, scores
 from hopefear.tuning.weights import Weights
 
 
@@ -79,12 +78,8 @@ class TunedPredictor(BaseEstimator):
         Scores of which less is better, as TER, are given a minus sign.
         """
         with as_value_errors():
-            judge = tuning_metric(self.metric)
-            lists = self._judged(nbest, refs, source)
-            assert lists.counts is not None
-            chosen = lists.starts[:-1] + choice(lists, self.weights_)
-            found = float(judge.scores(lists.counts[chosen].sum(axis=0))[judge.main])
-        return found if judge.higher else -found
+            found = corpus_score(self._judged(nbest, refs, source), self.weights_, self.metric)
+            return found if tuning_metric(self.metric).higher else -found
 
     def evaluate(
         self,
@@ -141,6 +136,4 @@ class TunedPredictor(BaseEstimator):
 
     def _judged(self, nbest: Any, refs: Any, source: Any) -> TuningLists:
         check_is_fitted(self, "weights_")
-        lists = judged_lists(nbest, refs, self.metric, source, self.weights_)
-        check_lists(lists, tuning_metric(self.metric))
-        return lists
+        return judged_lists(nbest, refs, self.metric, source, self.weights_)

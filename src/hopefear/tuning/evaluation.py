@@ -41,7 +41,7 @@ def evaluate(
     >>> from hopefear.tuning.examples import tiny_lists
     >>> weights = Weights((("LM0", 1), ("TM0", 2)), [0.0, 0.0, 1.0])
     >>> round(evaluate(tiny_lists(), weights, samples=10).model.scores["bleu"], 1)
-    66.9
+    52.0
     """
     judge = tuning_metric(metric)
     check_lists(lists, judge)
@@ -57,6 +57,22 @@ def evaluate(
         samples=samples,
         seed=seed,
     )
+
+
+def corpus_score(lists: TuningLists, weights: Weights, metric: str | ListMetric = "bleu") -> float:
+    """The main score of the candidates that weights put first, and nothing else of them.
+
+    Examples
+    --------
+    >>> from hopefear.tuning.examples import tiny_lists
+    >>> round(corpus_score(tiny_lists(), Weights((("LM0", 1), ("TM0", 2)), [0.0, 0.0, 1.0])), 1)
+    52.0
+    """
+    judge = tuning_metric(metric)
+    check_lists(lists, judge)
+    assert lists.counts is not None
+    chosen = lists.starts[:-1] + best(scores(lists, weights), lists)
+    return float(judge.scores(lists.counts[chosen].sum(axis=0))[judge.main])
 
 
 def corpus_oracle(lists: TuningLists, metric: str | ListMetric = "bleu") -> float:
