@@ -31,9 +31,12 @@ from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
+from hopefear.training.annealed_risk import AnnealedRisk
 from hopefear.training.expected_score import ExpectedScore
+from hopefear.training.hols import Hols
 from hopefear.training.mert import Mert
 from hopefear.training.online_tuner import OnlineTuner
+from hopefear.training.oro import Oro
 from hopefear.training.pro import Pro
 
 _PASSES: dict[str, Any] = {f.name: f.default for f in fields(OnlineTuner) if f.name != "learner"}
@@ -287,5 +290,8 @@ TUNE_RECIPES: dict[str, Any] = {
             ExpectedScore,
         ),
         ProRecipe("pro", "ranking of sampled pairs (Hopkins and May, 2011)", Pro),
+        WholeListsRecipe("risk", "minimum risk annealing (Smith and Eisner, 2006)", AnnealedRisk),
+        WholeListsRecipe("hols", "steps by held-out line search (Flanigan et al., 2013)", Hols),
+        WholeListsRecipe("oro", "optimized online rank learning (Watanabe, 2012)", Oro),
     )
 }
