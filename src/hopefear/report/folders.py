@@ -76,6 +76,19 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     return Run(place.resolve().name, settings, events, remarks)
 
 
+def by_seed(run: Run) -> list[Run]:
+    """The run, or one for each seed where its events tell several."""
+    parts: dict[str, list[Event]] = {}
+    for event in run.events:
+        parts.setdefault(str(event.get("seed")), []).append(event)
+    if len(parts) < 2:
+        return [run]
+    return [
+        run._replace(name=f"{run.name}, seed {seed}", events=events)
+        for seed, events in parts.items()
+    ]
+
+
 def look_up(values: Any, *keys: str) -> Any:
     """The value under nested keys, or None where a level is missing or no mapping.
 
@@ -120,10 +133,14 @@ def _events(path: Path, remarks: list[str]) -> list[Event]:
 
 
 def _in_order(events: Sequence[Event], remarks: list[str]) -> list[Event]:
-    """Events with samples never decreasing: what a resumed run did again replaces the first try."""
-    kept: list[Event] = []
+    """Events with samples never decreasing: what a resumed run did again replaces the first try.
+
+    Every seed, where events tell it, begins anew.
+    """
+    parts: dict[str, list[Event]] = {}
     repeated = 0
     for event in events:
+        kept = parts.setdefault(str(event.get("seed")), [])
         at = _moment(event)
         while kept and at is not None and (_moment(kept[-1]) or 0.0) > at:
             kept.pop()
@@ -134,7 +151,7 @@ def _in_order(events: Sequence[Event], remarks: list[str]) -> list[Event]:
             kept.append(event)
     if repeated:
         remarks.append(f"was resumed, and {repeated} events it wrote twice are shown once")
-    return kept
+    return [event for kept in parts.values() for event in kept]
 
 
 def _moment(event: Event) -> float | None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from hopefear.errors import HopefearError
-from hopefear.report.folders import Event, Run, as_number, load_run, look_up
+from hopefear.report.folders import Event, Run, as_number, by_seed, load_run, look_up
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 from hopefear.report.tables import Best, value_text
 
 _LOWER_IS_BETTER = ("error", "loss", "perplexity", "mistakes", "cost", "risk", "nnz")
+_ERRORS = ("ter", "wer", "cer")
 _BOUND_COLUMNS = {
     "mistakes": "mistakes",
     "theorem1": "Theorem 1",
@@ -46,7 +47,8 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
     """
     if not folders:
         raise HopefearError("a report needs at least one run folder, and none was given")
-    runs = _distinct([load_run(folder) for folder in folders], folders)
+    loaded = _distinct([load_run(folder) for folder in folders], folders)
+    runs = [part for run in loaded for part in by_seed(run)]
     signatures = dict.fromkeys(str(run.settings.get("signature", "")) for run in runs)
     page = Page(
         runs[0].name if len(runs) == 1 else f"{len(runs)} training runs",
@@ -55,7 +57,8 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
     )
     _summary(page, runs)
     _curves(page, runs)
-    _development(page, runs)
+    _scores(page, runs, "train", "On the lists tuned on", "Tuning")
+    _scores(page, runs, "dev", "On development data", "Development")
     _bounds(page, runs)
     _settings(page, runs)
     page.write(out)
@@ -64,7 +67,11 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
 
 def _summary(page: Page, runs: Sequence[Run]) -> None:
     page.section("Summary")
-    measured = _metrics(runs)
+    measured = {
+        (name, metric): f"best {name} {metric}"
+        for name in ("train", "dev")
+        for metric in _metrics(runs, name)
+    }
     kept = {
         key: title
         for key, title in (
@@ -79,17 +86,17 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
         )
         if any(run.last(key) is not None for run in runs)
     }
-    columns = ["run", "learner", *(f"best dev {m}" for m in measured), *kept.values()]
+    columns = ["run", "learner", *measured.values(), *kept.values()]
     rows = [
         [
             run.name,
             value_text(run.settings.get("learner")),
-            *(_best(run, m) for m in measured),
+            *(_best(run, *keys) for keys in measured),
             *(run.last(key) for key in kept),
         ]
         for run in runs
     ]
-    best = {f"best dev {m}": _direction(m) for m in measured}
+    best = {title: _direction(metric) for (_, metric), title in measured.items()}
     notes = [f"**{run.name}**: {remark}." for run in runs for remark in run.remarks]
     page.table(
         columns, rows, "Where each run stands after its last event.", highlight=best, notes=notes
@@ -117,12 +124,12 @@ def _curves(page: Page, runs: Sequence[Run]) -> None:
         page.section("While training").figures(plots)
 
 
-def _development(page: Page, runs: Sequence[Run]) -> None:
+def _scores(page: Page, runs: Sequence[Run], name: str, title: str, short: str) -> None:
     plots = [
-        _compare(runs, f"Development {metric}", metric, "dev", metric) for metric in _metrics(runs)
+        _compare(runs, f"{short} {metric}", metric, name, metric) for metric in _metrics(runs, name)
     ]
     if plots:
-        page.section("On development data").figures(plots)
+        page.section(title).figures(plots)
 
 
 def _bounds(page: Page, runs: Sequence[Run]) -> None:
@@ -210,27 +217,27 @@ def _subtitle(runs: Sequence[Run]) -> str:
     return " · ".join(part for part in (", ".join(tasks), ", ".join(learners)) if part)
 
 
-def _metrics(runs: Sequence[Run]) -> list[str]:
-    scores = [_mapping(event, "dev") for run in runs for event in run.events]
+def _metrics(runs: Sequence[Run], key: str) -> list[str]:
+    scores = [_mapping(event, key) for run in runs for event in run.events]
     return list(
         dict.fromkeys(
             name
-            for dev in scores
-            for name, value in dev.items()
+            for found in scores
+            for name, value in found.items()
             if name != "count" and as_number(value) is not None
         )
     )
 
 
-def _best(run: Run, metric: str) -> float | None:
-    values = [v for v in run.curve("dev", metric)[1] if math.isfinite(v)]
+def _best(run: Run, name: str, metric: str) -> float | None:
+    values = [v for v in run.curve(name, metric)[1] if math.isfinite(v)]
     if not values:
         return None
     return max(values) if _direction(metric) == "max" else min(values)
 
 
 def _direction(metric: str) -> Best:
-    lower = any(word in metric.lower() for word in _LOWER_IS_BETTER)
+    lower = metric in _ERRORS or any(word in metric.lower() for word in _LOWER_IS_BETTER)
     return "min" if lower else "max"
 
 
