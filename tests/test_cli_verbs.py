@@ -346,7 +346,8 @@ def test_reproduce_names_its_experiments(run):
     [
         ([], "a verb is needed"),
         (["trian"], "did you mean 'train'"),
-        (["tune"], "there is no verb"),
+        (["juggle"], "there is no verb"),
+        (["train", "tune", "--nbest", "a"], "`hopefear tune` is a verb"),
         (["--quiet", "demo"], "usage"),
         (["train", "parse", "--train", "a", "--model", "b"], "there are classify, tag"),
         (["train", "--train", "a", "--model", "b", "classify"], "a task comes first"),
@@ -367,7 +368,7 @@ def test_wrong_usage_is_status_two(run, argv, told):
 
 
 @pytest.mark.parametrize("verb", ["demo", "learners", "train", "predict", "evaluate", "compare",
-                                  "inspect", "report", "reproduce"])  # fmt: skip
+                                  "inspect", "tune", "report", "reproduce"])  # fmt: skip
 def test_help_teaches(run, verb):
     status, out, err = run(verb, "--help")
     assert (status, err) == (0, "")

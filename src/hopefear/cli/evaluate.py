@@ -6,8 +6,9 @@ import argparse
 
 from hopefear.cli import options
 from hopefear.cli.console import Console
+from hopefear.cli.tune import options as own
 
-USAGE = "--model PATH --data FILE [--json]"
+USAGE = "--model PATH --data FILE [--json] | --weights FILE --nbest FILE... --refs FILE... [--json]"
 DESCRIPTION = """
 Score a classifier on labelled lines: accuracy, error, precision, recall and F1 in percent, log loss
 and Brier score of its probabilities, a 95 % confidence interval, and a row for every class.
@@ -22,6 +23,10 @@ how well probabilities agree with accuracy.
 Score a reranker on lists with costs, references or gold trees: its choices beside the generator's
 1-best, the oracle and the worst candidates, each with a 95 % confidence interval, and a paired test
 of whether the model beats the 1-best. The metric is the one that the model was trained on.
+
+Score weights, as `hopefear tune` writes them, on N-best lists with references: the metric of the
+candidates that they put first, equal to sacreBLEU's, beside the decoder's 1-best, the sentence
+oracles and the best choice for all lists together; --against tests them against other weights.
 """
 EXAMPLES = """
 examples:
@@ -29,15 +34,15 @@ examples:
   hopefear evaluate --model news.model --data test.svm.xz --json | python -m json.tool
   hopefear evaluate --model chunks.model --data test.txt.gz --report
   hopefear evaluate --model parses.model --data test.jsonl.xz
+  hopefear evaluate --weights tuned.txt --nbest test.nbest.gz --refs test.en --against old.txt
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
-    data.add_argument("--model", required=True, metavar="PATH", help="model file")
+    data.add_argument("--model", metavar="PATH", help="model file")
     data.add_argument(
         "--data",
-        required=True,
         metavar="FILE",
         help="labelled lines; a class the model does not know is an error, a tag a mistake; of a "
         "reranker, lists",
@@ -66,9 +71,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="also allow label sequences that the scheme forbids",
     )
     options.jobs(tags)
+    weights = parser.add_argument_group("weights")
+    options.weights(weights)
+    own.lists(weights)
+    own.metric(weights)
+    own.absent(weights)
+    weights.add_argument(
+        "--against", metavar="FILE", help="other weights, for a paired test on the same lists"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    needed = {"model": ("data",), "weights": ("nbest", "refs")}
+    if options.by_weights(args, shared=("on_error",), needed=needed):
+        return _by_weights(args)
     if args.model == args.data == "-":
         args.usage_error("--model and --data cannot both be standard input")
     if args.json and args.report:
@@ -80,4 +96,17 @@ def run(args: argparse.Namespace) -> int:
     with announced(console, "prediction"):
         task, model = load_model(args.model)
         verb_of(task, "evaluate", args).run(args, model, console)
+    return 0
+
+
+def _by_weights(args: argparse.Namespace) -> int:
+    read = [args.weights, args.against, args.source, *args.nbest, *args.refs]
+    if read.count("-") > 1:
+        args.usage_error("standard input (-) can be read once only")
+    from hopefear.cli.compiling import announced
+    from hopefear.cli.tune import evaluate
+
+    console = Console(args.quiet)
+    with announced(console, "reading and scoring"):
+        evaluate.run(args, console)
     return 0

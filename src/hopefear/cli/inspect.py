@@ -9,7 +9,7 @@ from typing import Any
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json
 
-USAGE = "--model PATH [--top N] [--explain FILE --list ID]"
+USAGE = "--model PATH | --weights FILE [--top N] [--explain FILE --list ID]"
 DESCRIPTION = """
 Show the size and sparsity of a model, how it was trained and on what, and the heaviest features
 of every label; of a tagger also its templates and its strongest transitions, those it seeks and
@@ -20,17 +20,22 @@ instead.
 With --explain a reranker tells why a candidate of a list beats another: the features that differ,
 each with its weight times the difference. They are the model's best and the generator's, or the
 runner-up where these are the same, or those of --pair.
+
+Of weights, as `hopefear tune` writes them, the dense ones are shown, the largest of the others,
+and where they came from, as far as the file says it (JSON does).
 """
 EXAMPLES = """
 examples:
   hopefear inspect --model news.model --top 20
   hopefear inspect --model chunks.model --json | python -m json.tool
   hopefear inspect --model parses.model --explain nbest.jsonl --list wsj_0001.0 --pair 3:0
+  hopefear inspect --weights tuned.json --top 30
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, metavar="PATH", help="model file")
+    parser.add_argument("--model", metavar="PATH", help="model file")
+    options.weights(parser)
     parser.add_argument(
         "--top",
         type=options.at_least(0),
@@ -59,6 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if options.by_weights(args, shared=("top",), needed={}):
+        from hopefear.cli.tune import inspect
+
+        inspect.run(args)
+        return 0
     if args.explain is None and (args.list or args.pair or args.format != "auto"):
         args.usage_error("--list, --pair and --format belong to --explain FILE")
     if args.model == args.explain == "-":

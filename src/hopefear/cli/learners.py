@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import re
 import textwrap
@@ -10,7 +11,7 @@ from typing import Any
 
 from hopefear.cli import options
 from hopefear.cli.console import print_json, text_table
-from hopefear.cli.verbs import TASKS
+from hopefear.cli.verbs import LEARNED
 
 USAGE = "[NAME] [--task TASK] [--json]"
 DESCRIPTION = """
@@ -30,7 +31,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="show one learner in full")
     parser.add_argument(
-        "--task", choices=tuple(TASKS), help="only learners for this task (default: all)"
+        "--task", choices=tuple(LEARNED), help="only learners for this task (default: all)"
     )
     options.json_option(parser)
 
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({"learners": learners, **_parts()})
         return 0
     for number, (task, rows) in enumerate(found.items()):
-        print(f"{chr(10) * bool(number)}task {task}: {TASKS[task]}\n")
+        print(f"{chr(10) * bool(number)}task {task}: {LEARNED[task]}\n")
         if args.name:
             _show(rows[0])
         else:
@@ -76,6 +77,8 @@ def facts(recipe: Any) -> dict[str, Any]:
     from hopefear.learner import part_name
     from hopefear.recipes import LOSSES, READOUTS
 
+    if hasattr(recipe, "tuner"):
+        return _tuner_facts(recipe)
     if not hasattr(recipe, "rule"):
         return _batch_facts(recipe)
     effects = {
@@ -87,6 +90,8 @@ def facts(recipe: Any) -> dict[str, Any]:
         "penalty": "What lam counts: l2 or l1.",
         "price": "Margin asked for by one unit of cost; larger separates more strictly.",
     }
+    if hasattr(recipe, "passes"):
+        effects |= _pass_effects()
     for part in (recipe.loss, recipe.rule, recipe.readout):
         effects |= parameters_of(part)
     return {
@@ -118,6 +123,31 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
         "formula": formula_of(type(made)),
         "parameters": _explained(recipe, effects | _batch_effects(type(made))),
     }
+
+
+def _tuner_facts(recipe: Any) -> dict[str, Any]:
+    """Of a tuner that looks at all lists before it moves; what it maximises is its formula."""
+    effects: dict[str, str] = {}
+    for own in (field.default for field in dataclasses.fields(recipe.tuner)):
+        if dataclasses.is_dataclass(own):  # a part with parameters of its own
+            effects |= parameters_of(type(own))
+    return {
+        "name": recipe.name,
+        "summary": recipe.summary,
+        "loss": "its own",
+        "rule": "whole lists",
+        "readout": "best",
+        "on": "all at once",
+        "formula": formula_of(recipe.tuner),
+        "parameters": _explained(recipe, effects | _batch_effects(recipe.tuner)),
+    }
+
+
+def _pass_effects() -> dict[str, str]:
+    """Of parameters that say how an online learner goes over lists to tune."""
+    from hopefear.training.online_tuner import OnlineTuner
+
+    return parameters_of(OnlineTuner)
 
 
 def _batch_effects(made: type) -> dict[str, str]:

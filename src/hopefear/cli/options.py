@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable, Mapping
 
 FORMATS = {
     "classify": ("auto", "svmlight", "tsv"),
@@ -191,6 +192,51 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint, if there is one"
     )
+
+
+def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """``--weights``, in place of ``--model``."""
+    group.add_argument(
+        "--weights",
+        metavar="FILE",
+        help="weights as `hopefear tune` writes them (text, moses or json), in place of --model",
+    )
+
+
+# Options that make sense with models and with weights, as argparse calls them.
+_EITHER = {"model", "weights", "json", "quiet", "debug", "task", "usage_error", "default_of"}
+_OF_WEIGHTS = {"refs", "source", "metric", "smoothing", "absent", "against"}
+
+
+def by_weights(
+    args: argparse.Namespace, *, shared: Iterable[str] = (), needed: Mapping[str, Iterable[str]]
+) -> bool:
+    """Whether ``--weights`` is meant and not ``--model``; wrong usage where that is not clear.
+
+    Parameters
+    ----------
+    args : Namespace
+        What was typed.
+    shared : iterable of str
+        Options of the verb that make sense with both.
+    needed : mapping
+        Options that must be there with ``model`` and with ``weights``.
+    """
+    if (args.model is None) == (args.weights is None):
+        both = "not both" if args.model is not None else "one is needed"
+        args.usage_error(f"give --model PATH or --weights FILE, {both}")
+    meant, other = ("model", "weights") if args.weights is None else ("weights", "model")
+    for name in needed.get(meant, ()):
+        if getattr(args, name) is None:
+            args.usage_error(f"--{meant} needs --{name} FILE")
+    of_weights = _OF_WEIGHTS | set(needed.get("weights", ()))
+    for name, value in vars(args).items():
+        if name in _EITHER or name in shared or (name in of_weights) == (meant == "weights"):
+            continue
+        if value != args.default_of(name):
+            option = name.replace("_", "-")
+            args.usage_error(f"--{option} belongs to --{other}: leave it out with --{meant}")
+    return meant == "weights"
 
 
 def json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

@@ -6,8 +6,9 @@ import argparse
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
+from hopefear.cli.tune import options as own
 
-USAGE = "--model PATH --input FILE [--output FILE] [--nbest N] [--proba]"
+USAGE = "--model PATH | --weights FILE --input FILE [--output FILE] [--nbest N] [--proba]"
 DESCRIPTION = """
 A classifier prints one label for every line, in order. The file is read in blocks, so it may be
 of any size and may come from a pipe; labels in it are ignored and may be missing. With --proba the
@@ -28,6 +29,10 @@ A reranker prints one JSON object for every list: its id, the position of the be
 best first, which is a file of lists again; with --proba each has its probability. --output-format
 text prints the texts alone, one a line. Costs and references are not needed. The file is read in
 blocks, so it may be of any size and may come from a pipe.
+
+Weights, as `hopefear tune` writes them, choose from N-best lists of Moses: the best translation of
+each list, one a line. With --nbest N it is the N best as N-best lists again, with their new
+scores. No references are needed; weights of phrase pairs need --source.
 """
 EXAMPLES = """
 examples:
@@ -37,17 +42,19 @@ examples:
   hopefear predict --model names.model --input new.txt --explain-token 3:7
   hopefear predict --model parses.model --input nbest.jsonl.xz --output-format text > trees.mrg
   hopefear predict --model speech.model --input hypotheses.jsonl --nbest 5 --proba
+  hopefear predict --weights tuned.txt --input test.nbest.gz --output test.out
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
-    data.add_argument("--model", required=True, metavar="PATH", help="model file")
+    data.add_argument("--model", metavar="PATH", help="model file")
     data.add_argument(
         "--input",
-        required=True,
+        nargs="+",
         metavar="FILE",
-        help="lines as for training, with or without labels; - is standard input",
+        help="lines as for training, with or without labels; - is standard input; N-best lists may "
+        "be several, which are merged",
     )
     options.any_format(data)
     options.columns(data)
@@ -104,9 +111,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="with --explain: one JSON object a token, a line each"
     )
     options.jobs(tags)
+    weights = parser.add_argument_group("weights")
+    options.weights(weights)
+    own.source(weights)
+    own.absent(weights)
 
 
 def run(args: argparse.Namespace) -> int:
+    shared = ("input", "output", "nbest", "on_error")
+    needed = {"model": ("input",), "weights": ("input",)}
+    if options.by_weights(args, shared=shared, needed=needed):
+        return _by_weights(args)
+    if len(args.input) > 1:
+        args.usage_error(f"a model takes one --input, not {len(args.input)}")
+    (args.input,) = args.input
     if args.model == args.input == "-":
         args.usage_error("--model and --input cannot both be standard input")
     explained = args.explain or args.explain_token
@@ -122,6 +140,20 @@ def run(args: argparse.Namespace) -> int:
     with announced(console, "prediction"):
         task, model = load_model(args.model)
         verb_of(task, "predict", args).run(args, model, console)
+    return 0
+
+
+def _by_weights(args: argparse.Namespace) -> int:
+    read = [args.weights, args.source, *args.input]
+    if read.count("-") > 1:
+        args.usage_error("standard input (-) can be read once only")
+    check_output(args.output, read)
+    from hopefear.cli.compiling import announced
+    from hopefear.cli.tune import predict
+
+    console = Console(args.quiet)
+    with announced(console, "reading"):
+        predict.run(args, console)
     return 0
 
 

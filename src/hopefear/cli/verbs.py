@@ -19,6 +19,7 @@ VERBS = {
     "evaluate": "score a model on data with known answers",
     "compare": "train several learners on the same data and test them",
     "inspect": "show what a model is, what it weighs and where it came from",
+    "tune": "find weights for a decoder's features on its N-best lists",
     "report": "turn run folders into one HTML page",
     "reproduce": "run a paper's experiments, next to the paper's numbers",
 }
@@ -27,6 +28,9 @@ TASKS = {
     "tag": "one label a token: parts of speech, chunks, names",
     "rerank": "the best of a list of candidates: parses, translations, transcripts",
 }
+
+# Every task that learners are for; tuning has a verb of its own.
+LEARNED = TASKS | {"tune": "weights of a decoder's features, from its N-best lists"}
 
 # Verbs that take a TASK first: each task has options of its own.
 BY_TASK = ("train", "compare")
@@ -43,6 +47,7 @@ examples:
   hopefear train tag --train train.txt --dev dev.txt --model chunks.model
   hopefear predict --model chunks.model --input new.txt --proba
   hopefear train rerank --train lists.jsonl --model lists.model
+  hopefear tune --nbest dev.nbest.gz --refs dev.en --weights tuned.txt
 
 `hopefear VERB --help` explains a verb.
 """
@@ -84,14 +89,15 @@ def dispatch(argv: Sequence[str]) -> int:
     if verb in BY_TASK and words and not words[0].startswith("-"):
         task = words.pop(0)
         if task not in TASKS:
-            top.error(f"there is no task {task!r}; there are {', '.join(TASKS)}")
+            hint = "; `hopefear tune` is a verb" if task == "tune" else ""
+            top.error(f"there is no task {task!r}; there are {', '.join(TASKS)}{hint}")
         module = importlib.import_module(f"hopefear.cli.{task}.{verb}")
     parser = parser_of(verb, module, task)
     if verb in BY_TASK and task is None:
         parser.parse_known_args(words)  # --help ends here
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(TASKS)} …")
     args = parser.parse_args(words)
-    args.usage_error = parser.error
+    args.usage_error, args.default_of = parser.error, parser.get_default
     return module.run(args)
 
 

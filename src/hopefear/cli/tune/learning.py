@@ -1,0 +1,178 @@
+"""From lists that were read to weights."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hopefear.cli import training
+from hopefear.cli.console import Console
+from hopefear.cli.tune.lists import read_lists, told
+from hopefear.cli.tune.outcome import Outcome, first_choices
+from hopefear.cli.tune.progress import TuneWatcher
+from hopefear.data.moses_lists import TuningLists
+from hopefear.errors import HopefearError
+from hopefear.metrics.lists import ListMetric
+from hopefear.recipes import recipe
+from hopefear.training.tuning_problem import Listener
+from hopefear.tuning.scoring import with_scores, without_scores
+from hopefear.tuning.starting import STARTS
+from hopefear.tuning.tune import Tuning, split, tune
+from hopefear.tuning.weights import Weights
+
+
+def parameters(args: argparse.Namespace, metric: ListMetric, console: Console) -> dict[str, Any]:
+    """What ``-p`` and ``--epochs`` say; checked before anything is read."""
+    wanted = recipe(args.learner, "tune")
+    params: dict[str, Any] = {key.replace("-", "_"): value for key, value in args.param}
+    known = wanted.parameters()
+    if args.epochs is not None:
+        if "epochs" in params:
+            args.usage_error("--epochs and -p epochs=… say the same: give one of them")
+        if "epochs" not in known:
+            raise HopefearError(
+                f"{args.learner} makes no passes over the lists: leave out --epochs; "
+                f"`hopefear learners {args.learner} --task tune` shows what it takes"
+            )
+        params["epochs"] = args.epochs
+    if metric.name != "bleu" and known.get("background", "none") != "none":
+        # Made for BLEU, whose sentences are too short for it; others are fine as they are.
+        if "background" not in params:
+            console.say(f"{metric.name} needs no pseudo-corpus: background=none")
+        params.setdefault("background", "none")
+    wanted.build(**params)
+    return params
+
+
+def tuned(
+    args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
+) -> Outcome:
+    """Read the lists of ``--nbest`` and tune on them once."""
+    lists = read_lists(args, metric, console, dedup=args.dedup)
+    console.say(told(lists, "tuning"))
+    dev = held_out_lists(args, metric, console)
+    lists, dev = split(lists, dev, args.held_out, args.seed)
+    if args.held_out:
+        assert dev is not None
+        console.say(f"held out: {len(dev):,} of these lists")
+    added = {name: added_model(path, lists) for name, path in args.add}
+    first = {} if len(args.nbest) > 1 else {"train": first_choices(lists, metric)}
+    if dev is not None and (args.dev_nbest is None or len(args.dev_nbest) == 1) and first:
+        first["dev"] = first_choices(dev, metric)
+    settings = settings_of(args, lists, metric)
+    with contextlib.ExitStack() as scope:
+        args.resume = False
+        log = scope.enter_context(training.run_folder(args, settings))
+        watcher = scope.enter_context(TuneWatcher(console, metric.main))
+        listeners: list[Listener] = [watcher] if log is None else [log, watcher]
+        fixed = None if args.fixed is None else Weights.read(args.fixed)
+        start = start_of(args, added)
+        found = tuning_of(args, lists, dev, metric, params, start, listeners, added, fixed)
+        if log is not None:
+            about = found.weights.about
+            more = {
+                "signature": found.signature,
+                "parameters": about["parameters"],
+                "data": {**settings["data"], "digest": about["data"]["digest"]},
+            }
+            log.describe({**settings, **more})
+    weights = alone(found.weights, added, {"metric": metric.signature(len(args.refs))})
+    return Outcome(found, weights, fixed or found.start, lists, first)
+
+
+def tuning_of(
+    args: argparse.Namespace,
+    lists: TuningLists,
+    dev: TuningLists | None,
+    metric: ListMetric,
+    params: Mapping[str, Any],
+    start: str | Weights,
+    on_event: Sequence[Listener],
+    added: Mapping[str, Weights] | None = None,
+    fixed: Weights | None = None,
+) -> Tuning:
+    """Tune as the options say."""
+    if added:
+        lists = with_scores(lists, added)
+        dev = None if dev is None else with_scores(dev, added)
+    return tune(
+        lists,
+        args.learner,
+        params,
+        metric=metric,
+        start=start,
+        fixed=fixed,
+        features=args.features,
+        min_count=args.min_count,
+        dev=dev,
+        seeds=range(args.seed, args.seed + args.seeds),
+        on_event=on_event,
+    )
+
+
+def alone(weights: Weights, added: Mapping[str, Weights], about: Mapping[str, Any]) -> Weights:
+    """The weights without added features, and with more said about them."""
+    more: dict[str, Any] = {**weights.about, **about}
+    if added:
+        more["added"] = {name: float(weights.dense[weights.names.index(name)]) for name in added}
+        weights = without_scores(weights, added)
+    return replace(weights, about=more)
+
+
+def held_out_lists(
+    args: argparse.Namespace, metric: ListMetric, console: Console
+) -> TuningLists | None:
+    """The lists of ``--dev-nbest``, if there are any."""
+    if args.dev_nbest is None:
+        return None
+    dev = read_lists(args, metric, console, "dev_", dedup=args.dedup)
+    console.say(told(dev, "dev"))
+    return dev
+
+
+def added_model(path: str, lists: TuningLists) -> Weights:
+    """Weights of ``--add``, their dense ones in the order of the lists."""
+    model = Weights.read(path)
+    return model.arranged(lists.layout, lists.source) if model.layout else model
+
+
+def start_of(args: argparse.Namespace, added: Mapping[str, Weights]) -> str | Weights:
+    """Where ``--start`` says to begin; what it does not know of is 0."""
+    if args.start in STARTS:
+        return args.start
+    if not os.path.exists(args.start) and args.start != "-":
+        raise HopefearError(
+            f"--start {args.start}: there is no such file, and it is none of {', '.join(STARTS)}"
+        )
+    found = Weights.read(args.start)
+    lacking = tuple((name, 1) for name in added if name not in dict(found.layout))
+    return replace(
+        found,
+        layout=(*found.layout, *lacking),
+        dense=np.concatenate([found.dense, np.zeros(len(lacking))]),
+    )
+
+
+def settings_of(
+    args: argparse.Namespace, lists: TuningLists | None, metric: ListMetric
+) -> dict[str, Any]:
+    """What ``run.json`` says."""
+    args.task, args.train = "tune", (args.nbest or [args.decoder])[0]
+    facts = {} if lists is None else {"examples": len(lists), "candidates": lists.n_candidates}
+    more = {
+        "metric": metric.signature(len(args.refs)),
+        "cost": metric.cost_signature(),
+        "features": args.features,
+        "min_count": args.min_count,
+        "start": args.start if args.start in STARTS else os.path.basename(args.start),
+        "seeds": args.seeds,
+        "held_out": args.held_out,
+        "dedup": args.dedup,
+    }
+    return training.settings(args, args.learner, facts) | more

@@ -1,0 +1,252 @@
+"""Options of ``tune``, and of the verbs that take weights."""
+
+from __future__ import annotations
+
+import argparse
+
+from hopefear.cli.options import at_least, json_option, number, on_error, parameter
+
+GROUPS = ("dense", "sparse", "phrases")
+METRICS = ("bleu", "chrf", "ter")
+SMOOTHINGS = ("none", "floor", "add-k", "exp", "add-one")
+
+
+def lists(group: argparse._ArgumentGroup, *, needed: bool = False) -> None:
+    """``--nbest``, ``--refs`` and ``--source``."""
+    group.add_argument(
+        "--nbest",
+        nargs="+",
+        metavar="FILE",
+        required=needed,
+        help="N-best lists of Moses (ID ||| words ||| Name= numbers … ||| score); several, as of "
+        "several runs of a decoder, are merged",
+    )
+    group.add_argument(
+        "--refs",
+        nargs="+",
+        metavar="FILE",
+        required=needed,
+        help="references, one sentence a line; several files are several references of each",
+    )
+    source(group)
+
+
+def source(group: argparse._ArgumentGroup) -> None:
+    """``--source``."""
+    group.add_argument(
+        "--source",
+        metavar="FILE",
+        help="the sentences that were translated; phrase pairs are read too then",
+    )
+
+
+def metric(group: argparse._ArgumentGroup) -> None:
+    """``--metric`` and ``--smoothing``; None where nothing is said."""
+    group.add_argument(
+        "--metric",
+        choices=METRICS,
+        help="what scores choices, of text as it is split already (default: bleu)",
+    )
+    group.add_argument(
+        "--smoothing",
+        choices=SMOOTHINGS,
+        help="of the BLEU of single sentences, which learners look at (default: add-one)",
+    )
+
+
+def reading(group: argparse._ArgumentGroup) -> None:
+    """What becomes of equal candidates and of gaps."""
+    group.add_argument(
+        "--dedup",
+        choices=("first", "none"),
+        default="first",
+        help="of the candidates of a list with equal words and features keep the first, or all "
+        "(default: first)",
+    )
+    absent(group)
+    on_error(group)
+
+
+def absent(group: argparse._ArgumentGroup) -> None:
+    """``--absent``."""
+    group.add_argument(
+        "--absent",
+        choices=("raise", "skip"),
+        default="raise",
+        help="a reference without a list, or a gap among the ids of lists: stop, or leave the "
+        "sentence out (default: raise)",
+    )
+
+
+def held_out(parser: argparse.ArgumentParser) -> None:
+    """Lists to stop and to choose by."""
+    group = parser.add_argument_group("held-out lists")
+    group.add_argument(
+        "--dev-nbest",
+        nargs="+",
+        metavar="FILE",
+        help="other lists: the best round and the best seed are those that score best on them",
+    )
+    group.add_argument("--dev-refs", nargs="+", metavar="FILE", help="their references")
+    group.add_argument("--dev-source", metavar="FILE", help="their sentences, if --source is given")
+    group.add_argument(
+        "--held-out",
+        type=_share,
+        default=0.0,
+        metavar="SHARE",
+        help="instead: hold out this share of the lists, such as 0.2, at random by --seed",
+    )
+
+
+def learning(parser: argparse.ArgumentParser, default: str) -> None:
+    """The learner, where it starts, and its seeds."""
+    group = parser.add_argument_group("learning")
+    group.add_argument(
+        "--learner",
+        default=default,
+        metavar="NAME",
+        help=f"see `hopefear learners --task tune` (default: {default})",
+    )
+    group.add_argument(
+        "-p",
+        "--param",
+        type=parameter,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter or part of the learner, such as C=0.01 or loss=ramp; may be repeated",
+    )
+    group.add_argument(
+        "--start",
+        default="auto",
+        metavar="WHERE",
+        help="weights to begin with: decoder (those behind the scores in the lists), moses (what "
+        "it gives an untuned system), uniform, or a file; auto takes the decoder's where they can "
+        "be found, else those of moses (default: auto)",
+    )
+    group.add_argument(
+        "--fixed",
+        metavar="FILE",
+        help="the score under these weights is a fixed part of every candidate's; only features "
+        "that they lack are learned",
+    )
+    group.add_argument(
+        "--add",
+        type=_named_file,
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="the score under these weights becomes one more dense feature NAME; in what is "
+        "written it is spread over the features again; may be repeated",
+    )
+    group.add_argument(
+        "--epochs", type=at_least(1), metavar="N", help="passes over the lists (default: learner's)"
+    )
+    group.add_argument(
+        "--seed",
+        type=at_least(0),
+        default=1,
+        metavar="N",
+        help="fixes every random choice: same seed, same weights (default: 1)",
+    )
+    group.add_argument(
+        "--seeds",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="tune N times, with seeds from --seed on: keep the best, tell how they differ "
+        "(default: 1)",
+    )
+
+
+def features(group: argparse._ArgumentGroup) -> None:
+    """What gets weights."""
+    group.add_argument(
+        "--features",
+        type=_groups,
+        metavar="A,B",
+        help="what gets weights, of dense, sparse, phrases (default: all that the lists have; with "
+        "--fixed, all but dense)",
+    )
+    group.add_argument(
+        "--min-count",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="keep sparse features and phrase pairs that tell candidates apart in at least N lists "
+        "(default: 1)",
+    )
+
+
+def decoder(parser: argparse.ArgumentParser) -> None:
+    """The loop around a decoder."""
+    group = parser.add_argument_group("a decoder in the loop")
+    group.add_argument(
+        "--decoder",
+        metavar="CMD",
+        help="a shell command that reads weights from {weights} and writes an N-best list to "
+        "{nbest}; it is run, its lists are added to the earlier ones and tuned on, in rounds",
+    )
+    group.add_argument(
+        "--rounds",
+        type=at_least(1),
+        metavar="N",
+        help="rounds at most; it ends before when nothing new comes or nothing is gained "
+        "(default: 10)",
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="go on with the rounds in the folder of --run"
+    )
+    group.add_argument(
+        "--timeout", type=number, metavar="SECONDS", help="that one run of the decoder may take"
+    )
+
+
+def output(parser: argparse.ArgumentParser) -> None:
+    """What is written."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--weights", required=True, metavar="OUT", help="file to write; - is standard output"
+    )
+    group.add_argument(
+        "--format",
+        choices=("text", "moses", "json"),
+        help="of that file: NAME= NUMBER … lines, a [weight] section, or all that is known of "
+        "them (default: .ini is moses, .json is json, others are text)",
+    )
+    group.add_argument(
+        "--run",
+        metavar="DIR",
+        help="folder for run.json and events.jsonl, which `hopefear report` reads, and for the "
+        "rounds of a decoder",
+    )
+    group.add_argument("--report", metavar="FILE.html", help="page of scores, rounds and weights")
+    json_option(group)
+
+
+def _share(text: str) -> float:
+    value = number(text)
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, found {text!r}")
+    return value
+
+
+def _groups(text: str) -> list[str]:
+    """Groups of features between commas.
+
+    >>> _groups("dense,phrases")
+    ['dense', 'phrases']
+    """
+    found = [part.strip() for part in text.split(",")]
+    if not set(found) <= set(GROUPS) or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(
+            f"expected some of {', '.join(GROUPS)} between commas, found {text!r}"
+        )
+    return found
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path) or name.split() != [name]:
+        raise argparse.ArgumentTypeError(f"expected NAME=FILE, found {text!r}")
+    return name, path

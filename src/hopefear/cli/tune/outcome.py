@@ -1,0 +1,208 @@
+"""What tuning came to: for programs, for people, as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hopefear.cli.console import Console
+from hopefear.cli.training import time_taken
+from hopefear.data.moses_lists import TuningLists
+from hopefear.metrics.lists import ListMetric
+from hopefear.report import Page
+from hopefear.tuning.scoring import best
+from hopefear.tuning.tune import Tuning
+from hopefear.tuning.weights import Weights, changes
+
+OTHERS = 20  # weights of features that are not dense, shown at most
+_SETS = {"train": "tuning lists", "dev": "held-out lists"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Weights found on lists.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        What was found.
+    weights : Weights
+        What is written: with no added features any more.
+    before : Weights
+        What to compare with.
+    lists : TuningLists
+        What was tuned on.
+    first : mapping
+        Scores of the decoder's own first choices, where these are known, by set of lists.
+    """
+
+    tuning: Tuning
+    weights: Weights
+    before: Weights
+    lists: TuningLists
+    first: Mapping[str, float]
+
+    def facts(self) -> dict[str, Any]:
+        """Everything by name; scores of held-out lists begin with ``dev_``."""
+        tuning, main = self.tuning, self.tuning.metric.main
+        found: dict[str, Any] = {}
+        for name, before in tuning.before.items():
+            of = "" if name == "train" else f"{name}_"
+            found |= {
+                f"{of}{main}": tuning.after[name],
+                f"{of}{main}_before": before,
+                f"{of}oracle_{main}": tuning.oracle[name],
+                f"{of}baseline_{main}": self.first.get(name),
+            }
+        about = self.weights.about
+        return {
+            **found,
+            "metric": main,
+            "learner": about["learner"],
+            "parameters": about["parameters"],
+            "signature": tuning.signature,
+            "metric_signature": about["metric"],
+            "seed": tuning.chosen.seed,
+            "rounds": len(tuning.history),
+            "best_round": tuning.chosen.tuned.best_epoch,
+            "nnz": self.weights.nnz,
+            "features": about["data"]["features"],
+            "lists": len(self.lists),
+            "candidates": self.lists.n_candidates,
+            "dropped": self.lists.dropped,
+            "spread": self.spread(),
+            "runs": [
+                {"seed": run.seed, main: run.train, f"dev_{main}": run.dev} for run in tuning.runs
+            ],
+            **({"added": about["added"]} if "added" in about else {}),
+            "changes": [
+                {"name": name, "before": old, "after": new} for name, old, new in self.moved()
+            ],
+        }
+
+    def spread(self) -> dict[str, dict[str, float]]:
+        """How seeds and restarts differ, where there were several."""
+        runs = self.tuning.runs
+        found = {}
+        if len(runs) > 1:
+            found["seeds"] = spread_of([run.train for run in runs])
+            held = [run.dev for run in runs if run.dev is not None]
+            if held:
+                found["seeds, held out"] = spread_of(held)
+        if len(restarts := self.tuning.chosen.tuned.runs) > 1:
+            found["restarts"] = spread_of(restarts)
+        return found
+
+    def moved(self) -> list[tuple[str, float, float]]:
+        """All dense weights as the lists have them, then the largest changes of others."""
+        after, dense = self.tuning.weights, self.tuning.weights.names
+        found = {name: (old, new) for name, old, new in changes(self.before, after)}
+        others = [name for name in found if name not in dense][:OTHERS]
+        return [(name, *found[name]) for name in (*dense, *others)]
+
+    def show(self, console: Console, result: Mapping[str, Any], compiling: float) -> None:
+        """Tables for people."""
+        console.say()
+        console.table(*self.scores())
+        if result["spread"]:
+            console.say()
+            console.table(*self.spreads(result))
+        console.say()
+        console.table(*self.weights_table())
+        console.say()
+        console.pairs(
+            {
+                "best round": self.best_round(),
+                "tuned": f"{result['features']:,} features",
+                "non-zeros": f"{result['nnz']:,}",
+                "time": time_taken(result["seconds"], compiling),
+                "weights": result["weights"],
+                "signature": result["signature"],
+                "metric": result["metric_signature"],
+            }
+        )
+
+    def best_round(self) -> str | None:
+        """Which round the weights are from."""
+        tuned, seed = self.tuning.chosen.tuned, ""
+        if len(self.tuning.runs) > 1:
+            seed = f", of seed {self.tuning.chosen.seed}"
+        if tuned.best_epoch is None:
+            return seed.removeprefix(", of ") or None
+        return f"{tuned.best_epoch} of {len(tuned.history)}{seed}"
+
+    def scores(self) -> tuple[list[str], list[list[Any]]]:
+        """Columns and rows: the metric by set of lists."""
+        tuning = self.tuning
+        rows = [
+            [
+                _SETS[name],
+                *(
+                    None if value is None else f"{value:.2f}"
+                    for value in (self.first.get(name), before, tuning.after[name])
+                ),
+                f"{tuning.after[name] - before:+.2f}",
+                f"{tuning.oracle[name]:.2f}",
+            ]
+            for name, before in tuning.before.items()
+        ]
+        return [tuning.metric.main, "decoder 1-best", "before", "after", "change", "oracle"], rows
+
+    def spreads(self, result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+        """Columns and rows: how seeds and restarts differ."""
+        rows = [
+            [name, *(f"{found[key]:.2f}" for key in ("min", "mean", "max", "std")), found["n"]]
+            for name, found in result["spread"].items()
+        ]
+        return ["spread over", "min", "mean", "max", "std", "n"], rows
+
+    def weights_table(self) -> tuple[list[str], list[list[Any]]]:
+        """Columns and rows: weights before and after."""
+        moved, dense = self.moved(), set(self.tuning.weights.names)
+        # Choices do not depend on the length of weights, so that shares tell more than changes.
+        sums = [
+            sum(abs(old) for name, old, _ in moved if name in dense),
+            sum(abs(new) for name, _, new in moved if name in dense),
+        ]
+        rows = [
+            [
+                name,
+                f"{old:.6f}",
+                f"{new:.6f}",
+                f"{new - old:+.6f}",
+                *(
+                    f"{100.0 * value / total:.1f}" if total and name in dense else None
+                    for value, total in zip((old, new), sums, strict=True)
+                ),
+            ]
+            for name, old, new in moved
+        ]
+        return ["weight", "before", "after", "change", "% before", "% after"], rows
+
+    def page(self, result: Mapping[str, Any]) -> Page:
+        """The same with curves."""
+        from hopefear.cli.tune.page import page_of
+
+        return page_of(self, result)
+
+
+def spread_of(values: Sequence[float]) -> dict[str, float]:
+    """Least, mean, most, standard deviation and how many."""
+    found = np.asarray(values, np.float64)
+    return {
+        "min": float(found.min()),
+        "mean": float(found.mean()),
+        "max": float(found.max()),
+        "std": float(found.std(ddof=1)),
+        "n": len(found),
+    }
+
+
+def first_choices(lists: TuningLists, metric: ListMetric) -> float:
+    """Score of the candidates that the decoder scored highest."""
+    assert lists.counts is not None
+    chosen = lists.starts[:-1] + best(lists.scores, lists)
+    return float(metric.scores(lists.counts[chosen].sum(axis=0, dtype=np.int64))[metric.main])

@@ -1,0 +1,149 @@
+"""``hopefear tune --decoder``: the decoder runs, its lists are tuned on, again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hopefear.cli.console import Console
+from hopefear.cli.training import time_taken
+from hopefear.cli.tune.defaults import ROUNDS
+from hopefear.cli.tune.learning import held_out_lists, settings_of, start_of, tuning_of
+from hopefear.cli.tune.lists import read_lists
+from hopefear.cli.tune.progress import TuneWatcher
+from hopefear.metrics.lists import ListMetric
+from hopefear.report import Page, Plot
+from hopefear.tuning.decoding import Iterated, iterate
+from hopefear.tuning.starting import start_weights
+from hopefear.tuning.tune import split
+from hopefear.tuning.weights import Weights
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Weights that a decoder did best with.
+
+    Parameters
+    ----------
+    found : Iterated
+        What the rounds came to.
+    metric : ListMetric
+        Behind the scores.
+    learner : str
+        Who tuned.
+    """
+
+    found: Iterated
+    metric: ListMetric
+    learner: str
+
+    @property
+    def weights(self) -> Weights:
+        return self.found.weights
+
+    def facts(self) -> dict[str, Any]:
+        """Everything by name; scores are those of the decoder's own first choices."""
+        main, rounds = self.metric.main, self.found.rounds
+        return {
+            main: rounds[self.found.best]["dev"][main],
+            f"{main}_before": rounds[0]["dev"][main],
+            "metric": main,
+            "learner": self.learner,
+            "signature": self.weights.about.get("signature"),
+            "metric_signature": self.metric.signature(),
+            "best_round": self.found.best,
+            "rounds": rounds,
+            "stopped": self.found.stopped,
+            "nnz": self.weights.nnz,
+        }
+
+    def show(self, console: Console, result: Mapping[str, Any], compiling: float) -> None:
+        """A table for people."""
+        console.say()
+        console.table(*self.table())
+        console.say()
+        console.pairs(
+            {
+                "best round": f"{self.found.best}, and it ended for: {self.found.stopped}",
+                "non-zeros": f"{result['nnz']:,}",
+                "time": time_taken(result["seconds"], compiling),
+                "weights": result["weights"],
+                "signature": result["signature"],
+                "metric": result["metric_signature"],
+            }
+        )
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """Columns and rows: what each run of the decoder brought."""
+        main = self.metric.main
+        rows = [
+            [
+                event["epoch"],
+                f"{event['dev'][main]:.2f}",
+                event["new"],
+                event["candidates"],
+                None if event.get("moved") is None else f"{event['moved']:.4f}",
+                f"{event['seconds']:.1f}",
+            ]
+            for event in self.found.rounds
+        ]
+        return ["round", main, "new", "candidates", "weights moved", "seconds"], rows
+
+    def page(self, result: Mapping[str, Any]) -> Page:
+        """The same with a curve."""
+        main, rounds = self.metric.main, self.found.rounds
+        page = Page(
+            f"Tuning with {self.learner} and a decoder", signature=result["signature"] or ""
+        )
+        page.section("Rounds").table(*self.table(), "The decoder's own first choices.")
+        plot = Plot("First choices of the decoder", "round", main)
+        plot.line([e["epoch"] for e in rounds], [e["dev"][main] for e in rounds], main)
+        page.plot(plot)
+        return page
+
+
+def iterated(
+    args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
+) -> Rounds:
+    """Run the decoder and tune, in rounds."""
+    dev = held_out_lists(args, metric, console)
+    start = start_of(args, {})
+    first = start if isinstance(start, Weights) else lambda lists: start_weights(lists, start)
+
+    def tuned(paths: list[Path], before: Weights, number: int) -> Weights:
+        lists = read_lists(
+            args, metric, console, "", [*(args.nbest or ()), *paths], dedup=args.dedup
+        )
+        console.say(f"tuning on {lists.n_candidates:,} candidates of {len(lists):,} lists")
+        lists, other = split(lists, dev, args.held_out, args.seed)
+        with TuneWatcher(console, metric.main, quiet_lines=True) as watcher:
+            found = tuning_of(args, lists, other, metric, params, before, [watcher])
+        main = metric.main
+        console.say(
+            f"  {main} of these lists {found.before['train']:.2f} -> {found.after['train']:.2f}"
+        )
+        return found.weights
+
+    def tell(event: dict[str, Any]) -> None:
+        console.say(
+            f"round {event['epoch']}: decoder {metric.main} {event['dev'][metric.main]:.2f}, "
+            f"{event['new']:,} new hypotheses, {event['seconds']:.1f} s"
+        )
+
+    found = iterate(
+        args.decoder,
+        args.refs,
+        first,
+        tuned,
+        folder=args.run,
+        rounds=args.rounds or ROUNDS,
+        metric=metric,
+        about=settings_of(args, None, metric),
+        resume=args.resume,
+        timeout=args.timeout,
+        on_event=[tell],
+    )
+    return Rounds(found, metric, args.learner)
