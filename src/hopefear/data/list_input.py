@@ -127,7 +127,7 @@ class ListInput:
             raise self.error(
                 number,
                 "lists as JSON, or as BLLIP's parser prints them (Moses N-best lists are not read "
-                "here; make JSONL)",
+                "here; `hopefear tune` finds weights for them)",
                 line[:60].decode("utf-8", "backslashreplace"),
             )
 
