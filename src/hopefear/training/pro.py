@@ -34,7 +34,8 @@ class PairLogistic:
     Parameters
     ----------
     l2 : float
-        Larger means smaller weights. The default is ``C=1`` of LIBLINEAR and scikit-learn.
+        Larger means smaller weights. The default is ``C=1`` of LIBLINEAR and scikit-learn, right
+        for a few dense features; thousands of sparse ones need a hundred times as much, or ``l1``.
     l1 : float
         Above 0, weights that do not pay become exactly 0.
     max_iter : int

@@ -48,7 +48,7 @@ def draw_pairs(
     [[1, 0]]
     """
     rows = data.rows
-    n = len(data)
+    n, keep = len(data), min(keep, samples)
     found, counts = np.zeros((n * keep, 2), np.int64), np.zeros(n, np.int64)
     with np.errstate(over="ignore"):
         _draw(rows.starts, rows.costs, rows.weights, samples, threshold, seed, turn, found, counts)
