@@ -109,6 +109,7 @@ def test_scikit_learn_is_imported_where_estimators_are():
         "estimators.py",
         "reranker/predicting.py",
         "tagger/predicting.py",
+        "tuner/predicting.py",
     }
 
 

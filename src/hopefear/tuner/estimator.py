@@ -16,7 +16,7 @@ from hopefear.estimating import LearnerParameters, as_value_errors
 from hopefear.features.strings import Strings
 from hopefear.metrics.lists import ListMetric
 from hopefear.training.tuning_problem import Event, Listener
-from hopefear.tuner.choosing import TunedPredictor
+from hopefear.tuner.predicting import TunedPredictor
 from hopefear.tuner.reading import judged_lists
 from hopefear.tuning.starting import STARTS
 from hopefear.tuning.tune import DEFAULT_LEARNER, Tuning, tune
