@@ -43,13 +43,14 @@ class Mert:
     rounds : int
         Rounds for each start, at most.
     tolerance : float
-        A start is done when a round gains less than this, in units of the metric.
+        A start is done when a round gains less than this, in units of the metric. Larger stops
+        sooner.
     spread : float
         Starts are drawn uniformly from the given weights plus and minus this many times their mean
         size. Larger covers more ground, most of it poor.
     smooth : {"none", "average", "minimum"}
         Judge an interval of a line by itself, or by the mean or the least of itself and its
-        neighbours (Cer et al., 2008), which passes over narrow peaks.
+        neighbours (Cer et al., 2008), which passes over narrow peaks. Rounds are judged without.
     window : int
         Neighbours on either side to look at. Larger smooths more.
     l2 : float
@@ -59,7 +60,8 @@ class Mert:
         Return weights whose sizes add up to 1. By default so where that changes no choice: not with
         ``l2``, nor where candidates have fixed scores besides their features.
     keep : {"train", "dev"}
-        Return the start that came out best on the tuning lists, or on the held-out ones.
+        Return the start that came out best on the tuning lists, less the pull, or on the held-out
+        ones.
 
     Notes
     -----
@@ -148,7 +150,10 @@ class Mert:
             history.append(event)
             tell(on_event, event)
         main, sign = problem.metric.main, 1.0 if problem.metric.higher else -1.0
-        best = int(np.argmax([sign * event[self.keep][main] for event in history]))
+        worths = np.array([sign * event[self.keep][main] for event in history])
+        if self.keep == "train":
+            worths -= self.l2 * ((np.array(found) - run.start) ** 2).sum(axis=1)
+        best = int(np.argmax(worths))
         runs = tuple(event["train"][main] for event in history)
         return Tuned(found[best], history, runs, best + 1)
 
@@ -198,14 +203,20 @@ class _Run:
         size = float(np.abs(given).mean()) if given.any() else 1.0
         w = given if first else given + rng.uniform(-1.0, 1.0, len(given)) * mert.spread * size
         climber = Climber(lists, w, given, mert.l2, mert.smooth, mert.window)
-        before = climber.value()
+        best, reached = w, climber.value()
         move = climber.best_of if mert.steps == "best" else climber.each_of
         for _ in range(mert.rounds):
-            if move(self._directions(climber.w, rng)) < max(mert.tolerance, np.finfo(float).tiny):
+            gain = move(self._directions(climber.w, rng))
+            value = climber.value()
+            # Smoothed gains are of one line each, and could go round in circles.
+            gain = gain if mert.smooth == "none" else value - reached
+            if value > reached:
+                best, reached = climber.w, value
+            if gain < max(mert.tolerance, np.finfo(float).tiny):
                 break
-        # Where candidates are tied at a start, what it is worth is not what is worth next to it.
-        if mert.smooth == "none" and climber.value() < before:
-            climber.move(w)
+        # Where candidates are tied, weights are not worth what those next to them are.
+        if climber.value() < reached:
+            climber.move(best)
         self.ends.append((climber.value(), climber.w))
         return self._all(climber.w), climber.searches
 
