@@ -1,0 +1,47 @@
+"""The slides' comparison of tuners: few and many features, by round, on lists of translations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.tuning.measuring import measure
+from hopefear.experiments.tuning.page import write_page
+from hopefear.experiments.tuning.plan import FULL, QUICK, Plan
+from hopefear.experiments.tuning.problems import find_sets
+from hopefear.experiments.tuning.results import table_text, to_json
+from hopefear.experiments.tuning.verdicts import Judge, judge
+from hopefear.storage import write_atomically
+
+
+def run(
+    data: Path | None,
+    out: Path,
+    progress: Callable[[str], None],
+    quick: bool = False,
+    plan: Plan | None = None,
+) -> Path:
+    """Measure, judge and write ``results.json`` and ``report.html`` into ``out``.
+
+    Every run that ends is kept in ``out/runs``, so the same call goes on where it was broken off.
+
+    Parameters
+    ----------
+    data, out, progress, quick
+        As in :func:`hopefear.experiments.run_experiment`; quick tunes on a few made-up lists.
+    plan : Plan, optional
+        How much to run; by default all of it, or a little if quick.
+    """
+    plan = plan or (QUICK if quick else FULL)
+    sets = find_sets(data, quick, lambda text: progress(f"  0%  {text}"))
+    kept = KeptRuns(out / ("runs-quick" if quick else "runs"))
+    made = measure(sets, plan, kept, lambda done, text: progress(f"{0.95 * done:4.0%}  {text}"))
+    progress(" 95%  tests")
+    judged = Judge(made, plan)
+    verdicts = judge(judged)
+    page = out / "report.html"
+    write_page(made, judged, verdicts, plan, quick).write(page)
+    write_atomically(out / "results.json", to_json(made, judged, verdicts, plan, quick))
+    progress(table_text(made, plan))
+    return page

@@ -1,0 +1,43 @@
+"""Whether two tuners differ by more than chance, on both test sets together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hopefear.experiments.sapo.comparing import Difference
+from hopefear.experiments.tuning.problems import METRIC
+from hopefear.metrics.lists.comparing import paired_tests
+
+
+def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
+    """Paired bootstrap and approximate randomisation over lists, on BLEU.
+
+    Parameters
+    ----------
+    first, second : sequences of int arrays [lists, S]
+        Counts of BLEU, an array for each seed; they are added up. A side with fewer seeds counts
+        as often as the other.
+    samples : int
+        Draws of either test.
+
+    Examples
+    --------
+    >>> good = np.array([[8, 7, 6, 5, 8, 7, 6, 5, 8, 8]] * 20)
+    >>> compare([good, good], [good], 50).points
+    0.0
+    """
+    a, b = (
+        sum(np.asarray(one, np.int64) for one in side) * len(other)
+        for side, other in ((first, second), (second, first))
+    )
+    found = paired_tests(METRIC, a, b, METRIC.main, samples, 1)
+    return Difference(
+        found["first"],
+        found["second"],
+        found["low"],
+        found["high"],
+        found["p_bootstrap"],
+        found["p_randomisation"],
+    )

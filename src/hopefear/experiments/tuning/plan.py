@@ -1,0 +1,234 @@
+"""What is run: parts of the comparison, tuners, the grids their parameters are chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from hopefear.recipes.tuning import TUNE_RECIPES
+
+TIMES = "×"  # ends a parameter that is a multiple of what the data's scale suggests
+TOWARD = ("hope", "oracle")
+AWAY = ("fear", "prediction", "worst")
+CORPORA: dict[str, dict[str, Any]] = {
+    "sentence": {"background": "none"},
+    "0.9": {"background": "hope", "memory": 0.9},
+    "0.999": {"background": "hope", "memory": 0.999},
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tuner of the comparison, and the values its parameters may take."""
+
+    key: str
+    title: str
+    recipe: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    once: bool = False  # with one seed: because nothing is drawn, or because it takes long
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Every point of the grid, with the parameters that are fixed.
+
+        >>> Entry("m", "MIRA", "mira", {"away": "fear"}, {"C": (0.1, 1.0)}).settings()
+        [{'away': 'fear', 'C': 0.1}, {'away': 'fear', 'C': 1.0}]
+        """
+        points = product(*self.grid.values())
+        return [{**self.params, **dict(zip(self.grid, point, strict=True))} for point in points]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Lists to tune on, features, and who tunes."""
+
+    key: str
+    title: str
+    tuned_on: str
+    groups: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    min_count: int = 1
+    held_out: bool = False  # whether val chooses parameters and passes
+
+    def entry(self, key: str) -> Entry:
+        return next(entry for entry in self.entries if entry.key == key)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run."""
+
+    parts: tuple[Part, ...]
+    seeds: tuple[int, ...] = (1, 2, 3)
+    replicates: int = 2000
+
+    def part(self, key: str) -> Part:
+        return next(part for part in self.parts if part.key == key)
+
+
+def choice_key(toward: str, away: str, corpus: str) -> str:
+    """Name of one of the choices of MIRA."""
+    return f"mira-{toward}-{away}-{corpus}"
+
+
+def choices(**more: Any) -> tuple[Entry, ...]:
+    """MIRA with every choice of the slides, by BLEU of sentences and of a pseudo-corpus."""
+    return tuple(
+        Entry(
+            choice_key(toward, away, corpus),
+            f"MIRA, {toward}/{away}, {corpus}",
+            "mira",
+            {"toward": toward, "away": away, **params, **more},
+            {"C": (1e-5, 1e-4, 1e-3)},
+        )
+        for toward in TOWARD
+        for away in AWAY
+        for corpus, params in CORPORA.items()
+    )
+
+
+_ALWAYS_THE_SAME = ("risk", "annealed-risk")  # nothing is drawn at random
+VARIANTS = (
+    Entry("mert-average", "mert, smooth=average", "mert", {"smooth": "average"}),
+    Entry("mert-minimum", "mert, smooth=minimum", "mert", {"smooth": "minimum"}),
+    Entry("mert-l2", "mert, l2=1", "mert", {"l2": 1.0}),
+    Entry("pro-sentence", "pro, corpus=0", "pro", {"corpus": 0.0}),
+    Entry("pro-arow", "pro, classifier=arow", "pro", {"classifier": "arow"}),
+    Entry("pro-slow", "pro, Ψ=0.1, 10 rounds", "pro", {"interpolate": 0.1, "rounds": 10}),
+)
+
+
+def plain(names: tuple[str, ...] | None = None, **more: Any) -> tuple[Entry, ...]:
+    """Tuners as they come, with their defaults; all of them unless named."""
+    return tuple(
+        Entry(name, name, name, _fitting(name, more), once=name in _ALWAYS_THE_SAME)
+        for name in TUNE_RECIPES
+        if names is None or name in names
+    )
+
+
+def _fitting(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Those parameters that the tuner has; PRO's epochs are those of its classifier."""
+    known = TUNE_RECIPES[name].parameters()
+    return {k: v for k, v in params.items() if k in known and (name, k) != ("pro", "epochs")}
+
+
+def gridded(
+    name: str, grid: Mapping[str, tuple[Any, ...]], once: bool = False, **params: Any
+) -> Entry:
+    """A tuner whose parameters are chosen on val."""
+    return Entry(name, name, name, params, grid, once)
+
+
+_PASSES = 15  # over the large set of lists
+_CORPUS = {"background": ("none", "hope")}
+_ON_TRAIN = (
+    gridded(
+        "kbmira",
+        {"C": (1e-3, 3e-3, 1e-2), "memory": (0.9, 0.999)},
+        price=3.0,
+        epochs=_PASSES,
+    ),
+    gridded("mira", {"C": (1e-4, 3e-4, 1e-3)}, epochs=_PASSES),
+    gridded("pro", {"l2": (0.5, 50.0)}),
+)
+_SCALING = (
+    gridded("ssvm", {"rate": ("0.3×", "1×"), **_CORPUS}, memory=0.999, epochs=_PASSES),
+    gridded("rampion", {"rate": ("0.1×", "1×", "3×")}, epochs=_PASSES),
+    gridded("adagrad", {"rate": ("0.3×", "1×", "3×")}, epochs=_PASSES),
+    gridded("arow", {"r": (1.0, 100.0, 10_000.0)}, epochs=_PASSES),
+    gridded("vrda", {"rate": ("0.3×", "3×"), "l1": (1e-6, 1e-5)}, epochs=_PASSES),
+    gridded("maxent", {"rate": ("0.3×", "1×")}, epochs=_PASSES),
+    *plain(("perceptron", "nbest-mira"), epochs=_PASSES),
+    gridded("expected-bleu", {}, once=True, max_iter=20),
+    gridded("risk", {}, once=True, max_iter=20),
+    gridded("hols", {}, once=True, rounds=6),
+    gridded("oro", {}, once=True, epochs=3),
+    *plain(("mert",)),
+)
+
+_TRAINED = ("kbmira", "mira")
+_DENSE = ("dense",)
+_PAIRS = ("dense", "phrases")
+
+QUICK = Plan(
+    (
+        Part(
+            "dense",
+            "Few features",
+            "val",
+            _DENSE,
+            (
+                *plain(("mert",), restarts=3),
+                *plain(("kbmira", "mira", "ssvm"), epochs=3),
+                *plain(("pro",), samples=50, pairs=5),
+                Entry("pro-slow", "pro, slow", "pro", {"interpolate": 0.1, "rounds": 3}),
+                *choices(epochs=2)[:4],
+            ),
+        ),
+        Part(
+            "many",
+            "Hundreds of features",
+            "val",
+            _PAIRS,
+            (*plain(("mert",), restarts=1, rounds=1), *plain(("kbmira",), epochs=3)),
+            min_count=30,
+        ),
+        Part(
+            "train",
+            "Few features, more lists",
+            "train10k",
+            _DENSE,
+            (*plain(_TRAINED, epochs=3), *plain(("pro",))),
+            held_out=True,
+        ),
+        Part(
+            "extended",
+            "Thousands of features",
+            "train10k",
+            _PAIRS,
+            (*plain(_TRAINED, epochs=3), gridded("pro", {"l2": (0.5, 5.0)})),
+            held_out=True,
+        ),
+    ),
+    seeds=(1, 2),
+    replicates=100,
+)
+FULL = Plan(
+    (
+        Part(
+            "dense",
+            "Few features",
+            "val",
+            _DENSE,
+            (*plain(), *VARIANTS, *choices(epochs=30)),
+        ),
+        Part(
+            "many",
+            "Hundreds of features",
+            "val",
+            _PAIRS,
+            (*plain(("mert",), restarts=2), *plain(("kbmira", "mira", "pro"))),
+            min_count=10,
+        ),
+        Part(
+            "train",
+            "Few features, ten times the lists",
+            "train10k",
+            _DENSE,
+            (*_ON_TRAIN, gridded("mert", {}, once=True, restarts=5)),
+            held_out=True,
+        ),
+        Part(
+            "extended",
+            "Thousands of features",
+            "train10k",
+            _PAIRS,
+            (*_ON_TRAIN, *_SCALING),
+            min_count=20,
+            held_out=True,
+        ),
+    )
+)

@@ -1,0 +1,121 @@
+"""The data: N-best lists of translations, read once, and tuning problems that look at tests."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hopefear.data.lists import ListDataset
+from hopefear.data.moses_lists import TuningLists
+from hopefear.errors import HopefearError
+from hopefear.experiments.tuning.plan import Part
+from hopefear.metrics.lists import ListMetric
+from hopefear.training.tuning_problem import Event, TuningProblem
+from hopefear.tuning.features import learned
+from hopefear.tuning.generated import translations
+from hopefear.tuning.memory import lists_in_memory
+from hopefear.tuning.reading import read, tuning_metric
+from hopefear.tuning.starting import start_weights
+
+FOLDER = "multi30k-nbest"
+TRAIN, VAL = "train10k", "val"
+TESTS = {"test_2016": "test_2016_flickr", "test_2017": "test_2017_flickr"}
+MADE_UP = {TRAIN: 120, VAL: 60, **dict.fromkeys(TESTS, 50)}  # lists of the quick version
+METRIC: ListMetric = tuning_metric("bleu")
+
+Sets = dict[str, TuningLists]
+
+
+@dataclass(frozen=True)
+class Watched(TuningProblem):
+    """A tuning problem whose events tell of test lists too, which no tuner looks at.
+
+    Parameters
+    ----------
+    tests : mapping of str to ListDataset
+        Test lists in the features of the problem.
+    spent : list of float
+        CPU seconds of each look at them, so that they can be taken off.
+    """
+
+    tests: Mapping[str, ListDataset] = field(default_factory=dict)
+    spent: list[float] = field(default_factory=list)
+
+    def report(self, weights: np.ndarray) -> Event:
+        found = super().report(weights)
+        began = time.process_time()
+        found["tests"] = {name: self.score(weights, lists) for name, lists in self.tests.items()}
+        self.spent.append(time.process_time() - began)
+        return found
+
+
+def problem_of(sets: Sets, part: Part) -> Watched:
+    """What a part of the comparison tunes on, from the weights of an untuned system."""
+    lists = sets[part.tuned_on]
+    data = learned(lists, METRIC, part.groups, part.min_count)
+    start = start_weights(lists, "moses").on(data.features)
+    others = {
+        name: data.features.encode(sets[name], METRIC)
+        for name in (VAL, *TESTS)
+        if name != part.tuned_on
+    }
+    return Watched(
+        data,
+        METRIC,
+        start,
+        others.pop(VAL) if part.held_out else None,
+        {name: others[name] for name in TESTS},
+    )
+
+
+def find_sets(data: Path | None, quick: bool, tell: Callable[[str], None]) -> Sets:
+    """Lists of all sets, by name; made-up ones if quick."""
+    if quick:
+        return {name: made_up(n, seed) for seed, (name, n) in enumerate(MADE_UP.items())}
+    folder = find_data(data)
+    found = {}
+    for name, file in ((TRAIN, TRAIN), (VAL, VAL), *TESTS.items()):
+        tell(f"reading {file}")
+        found[name] = read(
+            folder / f"{file}.nbest.xz", folder / f"{file}.en", source=folder / f"{file}.de"
+        )
+    return found
+
+
+def find_data(data: Path | None) -> Path:
+    """The folder of the lists: below the one given, HOPEFEAR_DATA, or ``../shared/data``."""
+    named = os.environ.get("HOPEFEAR_DATA")
+    beside = Path("..", "shared", "data")
+    folder = (data if data is not None else Path(named) if named else beside) / FOLDER
+    wanted = [
+        f"{file}{end}"
+        for file in (TRAIN, VAL, *TESTS.values())
+        for end in (".nbest.xz", ".en", ".de")
+    ]
+    if lost := [name for name in wanted if not (folder / name).is_file()]:
+        raise HopefearError(
+            f"{folder} has no {', '.join(lost)}: this experiment needs lists of translations; give "
+            f"--data, or set HOPEFEAR_DATA, to a folder that holds {FOLDER}, or use --quick"
+        )
+    return folder
+
+
+def made_up(n: int, seed: int) -> TuningLists:
+    """Generated lists, every word of a candidate a phrase pair.
+
+    >>> lists = made_up(2, 1)
+    >>> len(lists), lists.phrases.names.get(0).count("|||")
+    (2, 1)
+    """
+    lists, references = translations(n, seed=seed)
+    with_pairs: list[list[dict[str, Any]]] = [
+        [{**one, "phrases": [(f"s{w}", w) for w in one["text"].split()]} for one in found]
+        for found in lists
+    ]
+    return lists_in_memory(with_pairs, references)

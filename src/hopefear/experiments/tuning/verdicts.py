@@ -1,0 +1,234 @@
+"""What the slides say of tuners, judged by what was measured on both test sets together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from hopefear.experiments.sapo.comparing import Difference
+from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN, all_of, better
+from hopefear.experiments.tuning.comparing import compare
+from hopefear.experiments.tuning.measuring import Measured
+from hopefear.experiments.tuning.plan import AWAY, CORPORA, TOWARD, Plan, choice_key
+from hopefear.experiments.tuning.problems import TESTS, VAL
+
+MARGIN = 0.5  # points of BLEU within which two tuners count as equally good
+FAR = 5.0  # points of BLEU below the oracle that count as far from it
+SLOWER = 10.0  # times the CPU seconds of another tuner that count as no longer suitable
+NOT_THEIRS = "not in the slides: "  # begins claims that others make
+
+Which = tuple[str, str]  # part and key
+
+
+class Verdict(NamedTuple):
+    """What the lists say about one claim."""
+
+    claim: str
+    verdict: str
+    evidence: str
+
+
+def as_good(found: Difference) -> str:
+    """Is the first one better, or no more than the margin worse?
+
+    >>> as_good(Difference(38.0, 38.1, -0.3, 0.1, 0.5, 0.5))
+    'agrees'
+    """
+    if found.low > -MARGIN:
+        return AGREES
+    return DISAGREES if found.high < 0.0 else OPEN
+
+
+def alike(found: Difference) -> str:
+    """Are both within the margin of each other?
+
+    >>> alike(Difference(38.0, 39.0, -1.3, -0.7, 0.001, 0.001))
+    'disagrees'
+    """
+    if found.low > -MARGIN and found.high < MARGIN:
+        return AGREES
+    return DISAGREES if found.significant else OPEN
+
+
+class Judge:
+    """Compares tuners of one measurement; the same pair is tested once."""
+
+    def __init__(self, made: Measured, plan: Plan) -> None:
+        self.made, self.plan = made, plan
+        self._found: dict[tuple[Which, Which], Difference] = {}
+
+    def against(self, first: Which, second: Which) -> Difference:
+        """Two tuners on both test sets, seeds pooled."""
+        if (first, second) not in self._found:
+            a, b = (self.made.tested(*one) for one in (first, second))
+            self._found[first, second] = compare(a, b, self.plan.replicates)
+        return self._found[first, second]
+
+    def has(self, *wanted: Which) -> bool:
+        return all(part == "fixed" or self.made.has(part, key) for part, key in wanted)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """All that was compared."""
+        return [
+            {"of": list(one), "against": list(two), **asdict(found)}
+            for (one, two), found in self._found.items()
+        ]
+
+
+_Check = Callable[[Judge], tuple[str, str]]
+
+
+def judge(judged: Judge) -> list[Verdict]:
+    """All claims."""
+    return [Verdict(claim, *check(judged)) for claim, check in CLAIMS]
+
+
+def _pairs(pairs: Iterable[tuple[str, Which, Which]], word: Callable[[Difference], str]) -> _Check:
+    """A claim about several pairs, all of which must agree."""
+    wanted = list(pairs)
+
+    def check(judged: Judge) -> tuple[str, str]:
+        words, parts = [], []
+        for name, first, second in wanted:
+            if not judged.has(first, second):
+                return OPEN, f"{name}: not run here"
+            found = judged.against(first, second)
+            words.append(word(found))
+            parts.append(f"{name}: {found.text()}")
+        return all_of(words), "; ".join(parts)
+
+    return check
+
+
+def _dense(*keys: str) -> list[Which]:
+    return [("dense", key) for key in keys]
+
+
+def _refuses(judged: Judge) -> tuple[str, str]:
+    """Whether MERT refuses, and what it costs and gains where it does not."""
+    found = judged.made.results.get("extended", {}).get("mert")
+    if found is None:
+        return OPEN, "not run here"
+    return (AGREES if found.refused else DISAGREES), found.refused or "it ran"
+
+
+def _slow(judged: Judge) -> tuple[str, str]:
+    made = judged.made
+    wanted = [(part, key) for part in ("dense", "many") for key in ("mert", "kbmira")]
+    if not judged.has(*wanted):
+        return OPEN, "not run here"
+    seconds = {which: made.of(*which).seconds for which in wanted}
+    many = seconds["many", "mert"] / max(1e-9, seconds["many", "kbmira"])
+    shown = "; ".join(
+        f"{key}, {made.features[part]} features: {seconds[part, key]:.1f} CPU s"
+        for part, key in wanted
+    )
+    return (AGREES if many >= SLOWER else DISAGREES), shown
+
+
+def _overfits(judged: Judge) -> tuple[str, str]:
+    """More features than before: better on the tuning lists, and no better on tests?"""
+    many, few = ("many", "mert"), ("dense", "mert")
+    if not judged.has(many, few):
+        return OPEN, "not run here"
+    gain = float(judged.made.of(*many).scores(VAL).mean() - judged.made.of(*few).scores(VAL).mean())
+    found = judged.against(many, few)
+    grown = AGREES if gain > 0.0 else DISAGREES
+    flat = DISAGREES if better(found) == AGREES else AGREES
+    return all_of([grown, flat]), f"val {gain:+.2f}; tests {found.text()}"
+
+
+def _far_from_oracle(judged: Judge) -> tuple[str, str]:
+    made, parts, words = judged.made, [], []
+    for test in TESTS:
+        top = max(
+            (r for found in made.results.values() for r in found.values() if not r.refused),
+            key=lambda r: float(r.scores(VAL).mean()),
+        )
+        score, oracle = float(top.scores(test).mean()), made.fixed["oracle"][test]
+        base = made.fixed["start"][test]
+        words.append(AGREES if oracle - score > FAR else DISAGREES)
+        share = (score - base) / max(1e-9, oracle - base)
+        parts.append(
+            f"{test}: {top.entry.title} ({top.part}), the best on val, {score:.2f}, oracle "
+            f"{oracle:.2f}, {share:.0%} of the way from the start"
+        )
+    return all_of(words), "; ".join(parts)
+
+
+def _others(corpus: str) -> list[tuple[str, Which, Which]]:
+    ours = choice_key("hope", "fear", corpus)
+    return [
+        (f"{toward}/{away}", *_dense(ours, choice_key(toward, away, corpus)))  # type: ignore[misc]
+        for toward in TOWARD
+        for away in AWAY
+        if (toward, away) != ("hope", "fear")
+    ]
+
+
+def _corpora(memory: str) -> list[tuple[str, Which, Which]]:
+    first, second = (choice_key("hope", "fear", corpus) for corpus in (memory, "sentence"))
+    return [(f"pseudo-corpus {memory}", ("dense", first), ("dense", second))]
+
+
+def _untuned(keys: Iterable[str], other: str) -> list[tuple[str, Which, Which]]:
+    return [(key, ("dense", key), ("fixed", other)) for key in keys]
+
+
+def _more_features(keys: Iterable[str]) -> list[tuple[str, Which, Which]]:
+    return [(key, ("extended", key), ("train", key)) for key in keys]
+
+
+MAIN = ("mert", "kbmira", "pro")
+CLAIMS: list[tuple[str, _Check]] = [
+    (
+        "tuning with few features: each beats untuned weights",
+        _pairs(_untuned(MAIN, "start"), better),
+    ),
+    (
+        "few features: MIRA is about as good as MERT",
+        _pairs([("kbmira − mert", ("dense", "kbmira"), ("dense", "mert"))], alike),
+    ),
+    (
+        "few features: PRO is about as good as MERT",
+        _pairs([("pro − mert", ("dense", "pro"), ("dense", "mert"))], alike),
+    ),
+    (
+        "few features: PRO is about as good as MIRA",
+        _pairs([("pro − kbmira", ("dense", "pro"), ("dense", "kbmira"))], alike),
+    ),
+    ("MERT no longer suitable with thousands of features: it refuses", _refuses),
+    (f"with hundreds it takes {SLOWER:g} times as long as MIRA, or more", _slow),
+    ("with hundreds it gains on the tuning lists and not on tests", _overfits),
+    (
+        "MIRA handles many features: as good with them as with few",
+        _pairs(_more_features(["kbmira", "mira"]), as_good),
+    ),
+    (
+        "PRO handles many features: as good with them as with few",
+        _pairs(_more_features(["pro"]), as_good),
+    ),
+    ("many features help MIRA", _pairs(_more_features(["kbmira", "mira"]), better)),
+    (
+        "many features: PRO is about as good as MIRA",
+        _pairs([("pro − kbmira", ("extended", "pro"), ("extended", "kbmira"))], alike),
+    ),
+    *(
+        (
+            f"BLEU is not for sentences: a pseudo-corpus (memory {m}) is better",
+            _pairs(_corpora(m), better),
+        )
+        for m in CORPORA
+        if m != "sentence"
+    ),
+    *(
+        (f"{NOT_THEIRS}hope and fear are as good as any choice ({c})", _pairs(_others(c), as_good))
+        for c in CORPORA
+    ),
+    ("still far from reaching the oracles", _far_from_oracle),
+    (
+        f"{NOT_THEIRS}MERT overfits: MIRA is better on tests",
+        _pairs([("kbmira − mert", ("dense", "kbmira"), ("dense", "mert"))], better),
+    ),
+]
