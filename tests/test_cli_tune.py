@@ -18,21 +18,38 @@ from hopefear.cli import main
 from hopefear.recipes import TUNE_RECIPES
 from hopefear.tuning.weights import Weights
 
+# Searches a pool of candidates, and stays away from the package so that it starts at once.
 DECODER = """\
 import sys
-from hopefear.data.moses import read_moses
-from hopefear.tuning.scoring import scores
-from hopefear.tuning.weights import Weights
 
 pool, weights, out = sys.argv[1:]
-lists = read_moses(pool, texts=True)
-given = open(weights).read().strip()
-points = scores(lists, Weights.read(weights)) if given else lists.scores
-lines = open(pool).readlines()
+known = {}
+for line in open(weights):
+    if not line.startswith("#"):
+        name, *numbers = line.split()
+        known[name] = [float(number) for number in numbers]
+
+
+def score(line):
+    fields = line.split(" ||| ")
+    if not known:
+        return float(fields[3])
+    total, name, place = 0.0, "", 0
+    for token in fields[2].split():
+        if token.endswith("="):
+            name, place = token, 0
+        else:
+            total += known.get(name, [0.0] * 9)[place] * float(token)
+            place += 1
+    return total
+
+
+lists = {}
+for line in open(pool):
+    lists.setdefault(line.split()[0], []).append(line)
 with open(out, "w") as file:
-    for a, b in zip(lists.starts[:-1], lists.starts[1:]):
-        for c in sorted(range(a, b), key=lambda c: -points[c])[:3]:
-            file.write(lines[c])
+    for lines in lists.values():
+        file.writelines(sorted(lines, key=score, reverse=True)[:3])
 """
 
 
