@@ -1,0 +1,218 @@
+"""The speed and memory goals of tuning, beside the tools of Moses on the same lists.
+
+    python bench/tuning.py
+    python bench/tuning.py --data DIR --only mert pro --repeats 5 --json figures.json
+
+Lists are those of Multi30k, 100 translations each. Figures are CPU seconds, the minimum over the
+runs, compilation left out; memory is the peak of a process that reads and does nothing else. The
+peer's figures are published ones, on the same lists: its programs are not run here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import common
+import numpy as np
+
+from hopefear.data.files import open_bytes
+from hopefear.experiments.tuning.problems import METRIC, find_data
+from hopefear.recipes.scales import scale_of
+from hopefear.recipes.tuning import TUNE_RECIPES
+from hopefear.training.tuning_problem import TuningProblem
+from hopefear.tuning.features import learned
+from hopefear.tuning.reading import read
+from hopefear.tuning.starting import start_weights
+
+STARTS = 20
+PASSES = 10
+GROUPS = ("mert", "pro", "pass", "reading")
+
+
+class Goal(NamedTuple):
+    """A row of the table: the peer's figure (a range is its lower end), and the most of it."""
+
+    what: str
+    unit: str
+    peer: float
+    share: float
+
+
+GOALS = {
+    "mert": Goal(f"MERT on val, {STARTS} starts", "s", 57.0, 0.3),
+    "pro": Goal("PRO on val, sampling and classifier, one round", "s", 5.2, 0.5),
+    "pass kbmira": Goal("online MIRA (kbmira), a pass over val, 14 features", "s", 0.043, 1.0),
+    "pass mira": Goal("online MIRA (mira), the same", "s", 0.043, 1.0),
+    "reading xz": Goal("train10k to scored features, from xz", "s", 43.0, 0.5),
+    "reading xz memory": Goal("the same, peak of the process", "MB", 390.0, 0.5),
+    "reading text": Goal("train10k to scored features, from text", "s", 43.0, 0.5),
+    "reading text memory": Goal("the same, peak of the process", "MB", 390.0, 0.5),
+}
+
+
+def main() -> None:
+    chosen = arguments()
+    if chosen.child:
+        child(*chosen.child)
+        return
+    folder = find_data(chosen.data)
+    values: dict[str, float] = {}
+    notes: dict[str, str] = {}
+    if set(chosen.only) - {"reading"}:
+        tuners(folder, chosen, values, notes)
+    if "reading" in chosen.only:
+        reading(folder, chosen.repeats, values, notes)
+    rows = [_row(key, goal, values[key], notes) for key, goal in GOALS.items() if key in values]
+    print(_table(rows), file=sys.stderr)
+    result = {
+        "rows": rows,
+        "repeats": chosen.repeats,
+        "machine": common.machine(),
+        "versions": {name: version(name) for name in ("hopefear", "numba")},
+    }
+    print(f"load {result['machine']['load']}", file=sys.stderr)
+    text = json.dumps(result, ensure_ascii=False) + "\n"
+    if chosen.json == "-":
+        sys.stdout.write(text)
+    elif chosen.json is not None:
+        Path(chosen.json).write_text(text, "utf-8")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder that holds the lists")
+    parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help="also write as JSON")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.repeats < 1:
+        parser.error("--repeats must be 1 or more")
+    return chosen
+
+
+def tuners(
+    folder: Path, chosen: argparse.Namespace, values: dict[str, float], notes: dict[str, str]
+) -> None:
+    """MERT, PRO and passes, which take turns."""
+    lists = read(folder / "val.nbest.xz", folder / "val.en")
+    data = learned(lists, METRIC, ("dense",))
+    problem = TuningProblem(data, METRIC, start_weights(lists, "moses").on(data.features))
+    tasks: dict[str, Callable[[], float]] = {}
+    for key, (name, params) in {
+        "mert": ("mert", {"restarts": STARTS}),
+        "pro": ("pro", {}),
+        "pass kbmira": ("kbmira", {"epochs": PASSES}),
+        "pass mira": ("mira", {"epochs": PASSES}),
+    }.items():
+        if key.partition(" ")[0] in chosen.only:
+            tuner = TUNE_RECIPES[name].build(scale_of(data), **params)
+            few = TuningProblem(data.take(np.arange(8)), METRIC, problem.start)
+            tuner.tune(few)  # compiles what is not on disk yet
+            tasks[key] = _task(key, tuner, problem, notes)
+    values.update(common.best(common.interleave(tasks, chosen.repeats)))
+
+
+def _task(
+    key: str, tuner: Any, problem: TuningProblem, notes: dict[str, str]
+) -> Callable[[], float]:
+    """CPU seconds of a whole run, or of its quickest pass, which holds shuffling and learning."""
+    if not key.startswith("pass"):
+
+        def whole() -> float:
+            began = time.process_time()
+            tuned = tuner.tune(problem)
+            seconds = time.process_time() - began
+            notes[key] = f"val BLEU {problem.score(tuned.weights):.2f}"
+            return seconds
+
+        return whole
+
+    def passes() -> float:
+        clock: list[float] = []
+
+        class Timed(TuningProblem):
+            """Notes the CPU time when a pass ends and when it has been scored."""
+
+            def report(self, weights: np.ndarray) -> dict[str, Any]:
+                clock.append(time.process_time())
+                found = super().report(weights)
+                clock.append(time.process_time())
+                return found
+
+        tuner.tune(Timed(problem.data, problem.metric, problem.start))
+        notes[key] = f"quickest of {PASSES} passes a run; scoring left out"
+        return min(end - begin for begin, end in zip(clock[1::2], clock[2::2], strict=False))
+
+    return passes
+
+
+def reading(folder: Path, repeats: int, values: dict[str, float], notes: dict[str, str]) -> None:
+    """Processes of their own, their start included in memory and left out of time."""
+    packed, references = folder / "train10k.nbest.xz", folder / "train10k.en"
+    with tempfile.TemporaryDirectory() as scratch:
+        plain = Path(scratch, "train10k.nbest")
+        with open_bytes(packed) as source, open(plain, "wb") as target:
+            shutil.copyfileobj(source, target)
+        for key, path in (("reading xz", packed), ("reading text", plain)):
+            command = [sys.executable, __file__, "--child", str(path), str(references)]
+            runs = [json.loads(common.run(command).output) for _ in range(repeats + 1)]
+            values[key] = min(run["seconds"] for run in runs)
+            values[f"{key} memory"] = min(run["peak_mb"] for run in runs)
+            notes[key] = f"{runs[0]['candidates']:,} candidates"
+            notes[f"{key} memory"] = f"{runs[0]['before_mb']:.0f} MB of it before reading"
+
+
+def child(nbest: str, references: str) -> None:
+    """Read once; the line of JSON goes where the parent looks for it."""
+    before = _peak_mb()
+    began = time.process_time()
+    lists = read(nbest, references)
+    found = {
+        "seconds": time.process_time() - began,
+        "peak_mb": _peak_mb(),
+        "before_mb": before,
+        "candidates": lists.n_candidates,
+    }
+    print(json.dumps(found), file=sys.stderr)
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _row(key: str, goal: Goal, value: float, notes: dict[str, str]) -> dict[str, Any]:
+    return {
+        "key": key,
+        **goal._asdict(),
+        "value": round(value, 5),
+        "ratio": round(value / goal.peer, 4),
+        "met": value <= goal.share * goal.peer,
+        "note": notes.get(key, ""),
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'':55}{'ours':>10}{'peer':>9}{'ratio':>8}{'must':>7}"]
+    for row in rows:
+        digits = 4 if row["value"] < 1.0 else 2 if row["unit"] == "s" else 0
+        mark = "" if row["met"] else "  not met"
+        lines.append(
+            f"{row['what']:55}{row['value']:>10.{digits}f}{row['peer']:>9g}{row['ratio']:>8.3f}"
+            f"{row['share']:>7g}{mark}  {row['note']}"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
