@@ -1,0 +1,326 @@
+"""The discriminative phrase model (Gao, Xiao, Xu and He, section 5): a weight for phrase pairs.
+
+It is learned beside a baseline whose score is a fixed part of every candidate's, and then becomes
+one more feature of the decoder, which is tuned with the others: two calls,
+`train_phrase_model` and `add_phrase_model`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hopefear.data.list_datasets import fixed_scores
+from hopefear.data.lists import ListDataset
+from hopefear.data.moses_lists import TuningLists
+from hopefear.errors import HopefearError
+from hopefear.features.checks import frozen
+from hopefear.learner import Learner
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.log import Log
+from hopefear.losses.logistic import Logistic
+from hopefear.losses.risk import Risk
+from hopefear.metrics.lists import ListMetric
+from hopefear.readouts.averaged import Averaged
+from hopefear.rules.rda import RDA
+from hopefear.rules.sgd import SGD
+from hopefear.rules.truncated import TruncatedGradient
+from hopefear.structures.nbest import NBest
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+from hopefear.training.tuning_problem import Listener, TuningProblem, tell
+from hopefear.tuning.features import learned
+from hopefear.tuning.reading import tuning_metric
+from hopefear.tuning.scoring import scores, with_scores, without_scores
+from hopefear.tuning.starting import start_weights
+from hopefear.tuning.tune import check_lists, check_problem, tune
+from hopefear.tuning.weights import Weights
+
+LOSSES: dict[str, Any] = {"risk": Risk, "hinge": Hinge, "logistic": Logistic, "log": Log}
+RULES = ("vrda", "sgd", "tg")
+KEPT = ("average", "support", "last")
+NAME = "DPTM0"
+# Steps that did best on lists of 100 translations, by the size of the losses' directions.
+_RATES = {
+    ("risk", "vrda"): 3.0,
+    ("risk", "sgd"): 1.0,
+    ("risk", "tg"): 1.0,
+}
+
+
+def indicators(lists: TuningLists) -> TuningLists:
+    """The lists with every phrase pair once in a derivation, as the paper's features have it.
+
+    Examples
+    --------
+    >>> from hopefear.data.moses_lists import NamedEntries
+    >>> from hopefear.features.strings import Strings
+    >>> from hopefear.tuning.examples import tiny_lists
+    >>> names, ids = Strings.pack(["a ||| b", "c ||| d"]), np.array([1, 0, 1, 0, 1])
+    >>> pairs = NamedEntries(names, np.array([0, 3, 3, 4, 5]), ids)
+    >>> once = indicators(replace(tiny_lists(), phrases=pairs)).phrases
+    >>> once.indptr.tolist(), once.ids.tolist()
+    ([0, 2, 2, 3, 4], [0, 1, 0, 1])
+    """
+    pairs = _pairs(lists)
+    n = pairs.names.size
+    keys = np.repeat(np.arange(lists.n_candidates) * n, np.diff(pairs.indptr)) + pairs.ids
+    keys.sort()
+    keys = keys[np.diff(keys, prepend=-1) > 0]
+    owners = np.bincount(keys // n, minlength=lists.n_candidates) if n else np.zeros(0, np.int64)
+    indptr = np.concatenate([[0], np.cumsum(owners)])
+    ids = (keys % n).astype(np.int32) if n else pairs.ids
+    once = pairs._replace(indptr=frozen(indptr), ids=frozen(ids), values=None)
+    return replace(lists, phrases=once)
+
+
+def phrase_data(
+    lists: TuningLists,
+    baseline: Weights | None = None,
+    *,
+    sharp: float = 1.0,
+    min_count: int = 1,
+    metric: str | ListMetric = "bleu",
+) -> ListDataset:
+    """Lists in their phrase pairs, ``sharp`` times the baseline's score fixed.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        Candidates with phrase pairs and counts of the metric.
+    baseline : Weights, optional
+        Gives the score b; without them it is the decoder's own.
+    sharp, min_count, metric
+        As in `train_phrase_model`.
+    """
+    judge = tuning_metric(metric)
+    check_lists(lists, judge)
+    _pairs(lists)
+    if not 0.0 < sharp < math.inf:
+        raise HopefearError(f"sharp is a number above 0, not {sharp:g}")
+    return learned(lists, judge, ("phrases",), min_count, _offsets(lists, baseline, sharp))
+
+
+def phrase_learner(
+    loss: str = "risk",
+    rule: str = "vrda",
+    *,
+    rate: float | None = None,
+    l1: float = 0.0,
+    every: int = 10,
+) -> Learner:
+    """The learner of a phrase model; ``every`` is the K of the truncated gradient.
+
+    Examples
+    --------
+    >>> phrase_learner("hinge", "sgd", rate=0.1).signature()[:40]
+    'loss:hinge(asked=1)|rule:sgd(rate=0.1,po'
+    """
+    for name, value, known in (("loss", loss, LOSSES), ("rule", rule, RULES)):
+        if value not in known:
+            raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(known)}")
+    step = _RATES.get((loss, rule), 0.1) if rate is None else float(rate)
+    made: Any = {
+        "vrda": lambda: RDA(rate=step, l1=l1),
+        "sgd": lambda: SGD(rate=step, l1=l1),
+        "tg": lambda: TruncatedGradient(rate=step, gravity=l1, every=every),
+    }[rule]()
+    return Learner(LOSSES[loss](), made, Averaged(), "mistakes" if rule == "vrda" else "every")
+
+
+def kept_weights(trainer: OnlineTrainer, kept: str) -> np.ndarray:
+    """What is kept of a learner: see ``kept`` in `train_phrase_model`."""
+    if kept == "last":
+        return trainer.weights().astype(np.float64)
+    mean = trainer.average().astype(np.float64)
+    return mean if kept == "average" else np.where(trainer.weights() != 0.0, mean, 0.0)
+
+
+def phrase_passes(
+    data: ListDataset, learner: Learner, epochs: int, seed: int = 1
+) -> Iterator[tuple[int, OnlineTrainer]]:
+    """Learn; (number of the pass, the trainer) after each."""
+    trainer = OnlineTrainer(NBest(data.features.size), learner)
+    passes = Passes(data, seed)  # type: ignore[arg-type]
+    for epoch in range(epochs):
+        for rows, order in passes.pieces(epoch):
+            trainer.learn(rows, order)
+        yield epoch + 1, trainer
+
+
+def train_phrase_model(
+    train: TuningLists,
+    baseline: Weights | None = None,
+    *,
+    loss: str = "risk",
+    rule: str = "vrda",
+    rate: float | None = None,
+    l1: float = 0.0,
+    epochs: int = 5,
+    sharp: float = 1.0,
+    min_count: int = 1,
+    counts: bool = False,
+    kept: str = "average",
+    dev: TuningLists | None = None,
+    metric: str | ListMetric = "bleu",
+    seed: int = 1,
+    on_event: Sequence[Listener] = (),
+) -> Weights:
+    """Learn a weight for every phrase pair, beside a baseline.
+
+    ``P(y) = softmax(sharp * (w . phi(y) + b(y)))``, phi_i is 1 where y is made with pair i
+
+    Parameters
+    ----------
+    train : TuningLists
+        Lists with phrase pairs, of sentences that the decoder's own phrase table has not seen.
+    baseline : Weights, optional
+        Weights of the baseline, whose score is b; without them b is the decoder's own score.
+    loss : {"risk", "hinge", "logistic", "log"}
+        ``risk`` is minus the expected sentence BLEU (eq. 21). Its gradient in the paper has a slip
+        in the sign; see `hopefear.losses.risk`.
+    rule : {"vrda", "sgd", "tg"}
+        Voted dual averaging (on mistakes), gradient steps, or truncated gradient.
+    rate : float, optional
+        Length of steps. Larger learns faster and less evenly.
+    l1 : float
+        Larger gives fewer weights; for ``tg`` it is the gravity.
+    epochs : int
+        Passes over the lists.
+    sharp : float
+        Scale of all scores before they become probabilities or margins; 1 in the paper. Decoders'
+        weights sum to about 1, so that their scores hardly tell candidates apart; larger trusts
+        the baseline more.
+    min_count : int
+        Pairs that tell candidates apart in fewer lists get no weight.
+    counts : bool
+        A pair twice in a derivation counts twice. The paper counts it once.
+    kept : {"average", "support", "last"}
+        Average of the weights, the average where the last weights are not zero (sparser), or the
+        last weights. Votes are not offered: a feature of a decoder is one weight for each pair.
+    dev : TuningLists, optional
+        Held-out lists: the best pass is kept, by the score of ``w . phi + b``. Without them the
+        last.
+    metric : str or ListMetric
+        The metric behind the counts.
+    seed : int
+        Of the order of lists.
+    on_event : sequence of callables
+        Each gets an event after every pass.
+
+    Returns
+    -------
+    Weights
+        Of phrase pairs only.
+    """
+    judge = tuning_metric(metric)
+    if kept not in KEPT:
+        raise HopefearError(f"kept is one of {', '.join(KEPT)}, not {kept!r}")
+    if epochs < 1:
+        raise HopefearError(f"epochs must be 1 or more, not {epochs}")
+    lists = train if counts else indicators(train)
+    data = phrase_data(lists, baseline, sharp=sharp, min_count=min_count, metric=judge)
+    other = None
+    if dev is not None:
+        check_lists(dev, judge)
+        held = dev if counts else indicators(dev)
+        other = data.features.encode(held, judge, _offsets(held, baseline, sharp))
+    problem = TuningProblem(data, judge, np.zeros(data.features.size), other)
+    check_problem(problem)
+    learner, sign = phrase_learner(loss, rule, rate=rate, l1=l1), 1.0 if judge.higher else -1.0
+    best, kept_epoch, found = -math.inf, 0, problem.start
+    for epoch, trainer in phrase_passes(data, learner, epochs, seed):
+        weights = kept_weights(trainer, kept)
+        event = {"epoch": epoch, "of": epochs, **problem.report(weights)}
+        tell(on_event, {**event, "nnz": int(np.count_nonzero(weights))})
+        worth = sign * event["dev"][judge.main] if other is not None else float(epoch)
+        if worth > best:
+            best, kept_epoch, found = worth, epoch, weights
+    more = {"features": "phrases", "indicators": not counts, "min_count": min_count}
+    about = {
+        "learner": f"phrase model ({rule}, {loss})",
+        "signature": learner.signature(
+            **more, sharp=f"{sharp:g}", kept=kept, epochs=kept_epoch, seed=seed
+        ),
+        "metric": judge.signature(),
+        "data": {
+            "source": os.path.basename(lists.source),
+            "digest": data.digest,
+            "lists": len(lists),
+            "candidates": lists.n_candidates,
+            "features": data.features.size,
+        },
+    }
+    # In the baseline's unit again, so that 1 is the weight that the model was learned with.
+    return Weights.of(data.features, found / sharp, about)
+
+
+def add_phrase_model(
+    dev: TuningLists,
+    model: Weights,
+    learner: str = "mert",
+    params: Mapping[str, Any] | None = None,
+    *,
+    name: str = NAME,
+    start: str | Weights = "auto",
+    counts: bool = False,
+    metric: str | ListMetric = "bleu",
+    seeds: Sequence[int] = (1,),
+    on_event: Sequence[Listener] = (),
+) -> Weights:
+    """Tune the dense features and the score of a phrase model together.
+
+    Parameters
+    ----------
+    dev : TuningLists
+        Lists with phrase pairs that the model was not learned from.
+    model : Weights
+        As `train_phrase_model` gives them.
+    learner, params, metric, seeds, on_event
+        As in :func:`hopefear.tuning.tune.tune`; only dense features are tuned.
+    name : str
+        Of the feature that the model becomes.
+    start : str or Weights
+        Weights of the other dense features to begin with; the model begins with 1.
+    counts : bool
+        As in `train_phrase_model`. Without it the weights are for lists that `indicators` gives.
+
+    Returns
+    -------
+    Weights
+        Of the dense features and of phrase pairs, the latter times the weight of the model.
+    """
+    lists = dev if counts else indicators(dev)
+    begin = start_weights(lists, start)
+    both = Weights((*begin.layout, (name, 1)), np.append(begin.dense, 1.0))
+    found = tune(
+        with_scores(lists, {name: model}),
+        learner,
+        params,
+        metric=metric,
+        start=both,
+        features=("dense",),
+        seeds=seeds,
+        on_event=on_event,
+    )
+    about = {**found.weights.about, "weight of the phrase model": float(found.weights.dense[-1])}
+    return replace(without_scores(found.weights, {name: model}), about=about)
+
+
+def _pairs(lists: TuningLists) -> Any:
+    if lists.phrases is None:
+        raise HopefearError(
+            f"{lists.source}: phrase pairs were not read; give the sentences that were translated "
+            "(source)"
+        )
+    return lists.phrases
+
+
+def _offsets(lists: TuningLists, baseline: Weights | None, sharp: float) -> np.ndarray:
+    points = lists.scores if baseline is None else scores(lists, baseline)
+    return sharp * fixed_scores(np.asarray(points, np.float64), lists.starts)
