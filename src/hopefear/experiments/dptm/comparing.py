@@ -1,0 +1,44 @@
+"""Whether two choices of translations differ by more than chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from hopefear.experiments.dptm.problems import METRIC
+from hopefear.experiments.sapo.comparing import Difference
+from hopefear.metrics.lists.comparing import paired_tests
+
+
+def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
+    """Paired bootstrap and approximate randomisation over lists, on BLEU.
+
+    Parameters
+    ----------
+    first, second : sequences of int64[lists, S]
+        Counts of the chosen candidates, an array for each seed; they are added up, so often that
+        both sides have as many, for otherwise they could not trade places.
+    samples : int
+        Draws of either test.
+
+    Examples
+    --------
+    >>> good = np.array([[9, 8, 7, 6, 9, 8, 7, 6, 9, 9]] * 50)
+    >>> bad = np.array([[9, 4, 3, 2, 9, 8, 7, 6, 9, 9]] * 50)
+    >>> found = compare([good], [bad, bad], 100)
+    >>> round(found.points, 1), found.significant
+    (48.3, True)
+    """
+    times = math.lcm(len(first), len(second))
+    a, b = (sum(side) * (times // len(side)) for side in (first, second))
+    found = paired_tests(METRIC, a, b, "bleu", samples, 1)
+    return Difference(
+        found["first"],
+        found["second"],
+        found["low"],
+        found["high"],
+        found["p_bootstrap"],
+        found["p_randomisation"],
+    )
