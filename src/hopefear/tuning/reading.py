@@ -10,6 +10,7 @@ from hopefear.data.moses import read_moses
 from hopefear.data.moses_lists import TuningLists
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.metrics.lists.counters import counts_for
+from hopefear.tuning.derived import check_groups, derived
 
 Path = str | os.PathLike[str]
 
@@ -31,6 +32,7 @@ def read(
     *,
     metric: str | ListMetric = "bleu",
     source: Path | None = None,
+    derive: Sequence[str] = (),
     **more: Any,
 ) -> TuningLists:
     """Read lists and compare their candidates with references.
@@ -46,9 +48,16 @@ def read(
         are, and ``Bleu()`` splits them as sacreBLEU does.
     source : path, optional
         The sentences that were translated; with them phrase pairs are read too.
+    derive : sequence of {"consensus", "ngrams"}
+        Features to make from the words of candidates, which are kept then; see
+        :mod:`hopefear.tuning.derived`.
     more
         As in :func:`hopefear.data.moses.read_moses`.
     """
+    check_groups(derive)
+    if derive:
+        more["texts"] = True
     counter = counts_for(tuning_metric(metric))
     phrases = source is not None
-    return read_moses(nbest, refs, metric=counter, source=source, phrases=phrases, **more)
+    lists = read_moses(nbest, refs, metric=counter, source=source, phrases=phrases, **more)
+    return derived(lists, derive)

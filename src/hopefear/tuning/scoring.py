@@ -13,11 +13,15 @@ from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
 from hopefear.features.string_table import StringTable
 from hopefear.features.strings import Strings
+from hopefear.tuning.derived import derived, needed
 from hopefear.tuning.weights import Weights
 
 
 def scores(lists: TuningLists, weights: Weights) -> np.ndarray:
     """Scores (float64) of all candidates; names that the weights lack count 0.
+
+    Features that words tell (:mod:`hopefear.tuning.derived`) are made where the weights speak of
+    them and the lists have only the words.
 
     Examples
     --------
@@ -25,6 +29,7 @@ def scores(lists: TuningLists, weights: Weights) -> np.ndarray:
     >>> scores(tiny_lists(), Weights((("LM0", 1), ("TM0", 2)), [1.0, 0.0, 0.5])).tolist()
     [-4.0, -3.0, -2.0, -2.5]
     """
+    lists = derived(lists, needed(weights))
     found = np.zeros(lists.n_candidates)
     if weights.layout:
         found += lists.dense @ weights.arranged(lists.layout, lists.source).dense
