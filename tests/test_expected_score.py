@@ -50,7 +50,7 @@ def lists(metric, n=30, candidates=6, features=4, seed=1, offsets=False):
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 def test_the_gradient_is_that_of_the_value(metric, l2):
     data = lists(metric, offsets=True)
-    unit = spreads(data)
+    unit = spreads(data.rows, 4)
     start = np.array([0.3, -0.2, 0.1, 0.4])
     f = Expected(TuningProblem(data, metric, start / unit), unit, start, 3.0, 1.0, l2)
     at, h = np.array([0.1, 0.2, -0.3, 0.05]), 1e-5
@@ -75,7 +75,7 @@ def test_features_are_measured_in_their_spread_within_lists():
     data = lists(Bleu(tokenize="none"), n=10)
     values = np.asarray(data.rows.values, np.float64).reshape(10, 6, 4)
     wanted = np.sqrt(values.var(axis=1).mean(axis=0))
-    np.testing.assert_allclose(spreads(data), wanted, rtol=1e-6)
+    np.testing.assert_allclose(spreads(data.rows, 4), wanted, rtol=1e-6)
 
 
 def test_weights_get_better_and_do_not_depend_on_the_seed():

@@ -234,7 +234,12 @@ TUNE_RECIPES: dict[str, Any] = {
             "expected cost of sentences under the model, by AdaGrad (He and Deng, 2012)",
             *(Risk, AdaGrad, Averaged, "every"),
             price=10.0,
-            auto=lambda s: 0.1 / s.reach,
+            sharp=6.0,
+            rate=0.083,
+            eps=6.0,
+            background="prediction",
+            memory=0.999,
+            keep="last",
         ),
         made(
             "vrda",

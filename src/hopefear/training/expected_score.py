@@ -12,7 +12,6 @@ import numpy as np
 
 from hopefear import __version__
 from hopefear.component import kernel
-from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
 from hopefear.training.judging import counts_of
@@ -97,7 +96,7 @@ class ExpectedScore:
         self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
     ) -> Tuned:
         """Weights under which the expected counts score high; the seed changes nothing."""
-        unit = spreads(problem.data)
+        unit = spreads(problem.data.rows, len(problem.start))
         start = np.asarray(problem.start, np.float64) * unit
         size = float(np.abs(start).sum()) or 1.0
         start /= size
@@ -171,11 +170,11 @@ class Expected:
         return float(worth[0]), slope
 
 
-def spreads(data: ListDataset) -> np.ndarray:
-    """Standard deviation of each feature within the lists that have it; 1 where no list has."""
-    squares, candidates = np.zeros(data.features.size), np.zeros(data.features.size)
-    most = int(np.diff(data.rows.scopes).max(initial=1))
-    add_spreads(data.rows, np.zeros(most), np.zeros(most), squares, candidates)
+def spreads(rows: Any, n: int) -> np.ndarray:
+    """Standard deviation of each of ``n`` features within the lists that have it; else 1."""
+    squares, candidates = np.zeros(n), np.zeros(n)
+    most = int(np.diff(rows.scopes).max(initial=1))
+    add_spreads(rows, np.zeros(most), np.zeros(most), squares, candidates)
     found = np.sqrt(squares / np.maximum(candidates, 1.0))
     return np.where(found > 0.0, found, 1.0)
 
