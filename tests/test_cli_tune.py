@@ -280,6 +280,7 @@ def test_an_interrupt_leaves_what_was_there(run, folder, monkeypatch):
         (LISTS, "--weights"),
         ([*LISTS, "--weights", "-", "--json"], "share standard output"),
         ([*LISTS, "--weights", "w", "--rounds", "3"], "--rounds belongs to --decoder"),
+        ([*LISTS, "--weights", "w", "--patience", "2"], "--patience belongs to --decoder"),
         ([*LISTS, "--weights", "w", "--resume"], "--resume belongs to --decoder"),
         ([*LISTS, "--weights", "w", "--decoder", "x"], "--run DIR"),
         ([*LISTS, "--weights", "w", "--decoder", "x", "--run", "r", "--fixed", "f"], "--fixed"),
@@ -359,6 +360,8 @@ def test_a_decoder_in_the_loop(run, folder):
     assert "round 0: decoder bleu" in err and "new hypotheses" in err
     assert found["bleu"] == max(event["dev"]["bleu"] for event in found["rounds"][1:])
     assert found["bleu"] > found["bleu_before"] and found["stopped"]
+    assert [change["name"] for change in found["changes"]] == ["LM0", "TM0.0", "TM0.1"]
+    assert found["changes"][0]["before"] > found["changes"][0]["after"]
     best = found["best_round"]
     kept = Weights.read(folder / f"rounds/round-{best}/weights.txt")
     assert np.array_equal(Weights.read(folder / "rounds.txt").dense, kept.dense)

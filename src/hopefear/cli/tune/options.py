@@ -195,6 +195,13 @@ def decoder(parser: argparse.ArgumentParser) -> None:
         "(default: 10)",
     )
     group.add_argument(
+        "--patience",
+        type=at_least(1),
+        metavar="N",
+        help="rounds without a better score of the decoder's own choices before it ends "
+        "(default: 1)",
+    )
+    group.add_argument(
         "--resume", action="store_true", help="go on with the rounds in the folder of --run"
     )
     group.add_argument(

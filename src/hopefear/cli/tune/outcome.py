@@ -18,6 +18,7 @@ from hopefear.tuning.tune import Tuning
 from hopefear.tuning.weights import Weights, changes
 
 OTHERS = 20  # weights of features that are not dense, shown at most
+Change = tuple[str, float, float]
 _SETS = {"train": "tuning lists", "dev": "held-out lists"}
 
 
@@ -96,12 +97,9 @@ class Outcome:
             found["restarts"] = spread_of(restarts)
         return found
 
-    def moved(self) -> list[tuple[str, float, float]]:
-        """All dense weights as the lists have them, then the largest changes of others."""
-        after, dense = self.tuning.weights, self.tuning.weights.names
-        found = {name: (old, new) for name, old, new in changes(self.before, after)}
-        others = [name for name in found if name not in dense][:OTHERS]
-        return [(name, *found[name]) for name in (*dense, *others)]
+    def moved(self) -> list[Change]:
+        """How the weights changed, added features among them."""
+        return moved(self.before, self.tuning.weights)
 
     def show(self, console: Console, result: Mapping[str, Any], compiling: float) -> None:
         """Tables for people."""
@@ -161,32 +159,44 @@ class Outcome:
 
     def weights_table(self) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows: weights before and after."""
-        moved, dense = self.moved(), set(self.tuning.weights.names)
-        # Choices do not depend on the length of weights, so that shares tell more than changes.
-        sums = [
-            sum(abs(old) for name, old, _ in moved if name in dense),
-            sum(abs(new) for name, _, new in moved if name in dense),
-        ]
-        rows = [
-            [
-                name,
-                f"{old:.6f}",
-                f"{new:.6f}",
-                f"{new - old:+.6f}",
-                *(
-                    f"{100.0 * value / total:.1f}" if total and name in dense else None
-                    for value, total in zip((old, new), sums, strict=True)
-                ),
-            ]
-            for name, old, new in moved
-        ]
-        return ["weight", "before", "after", "change", "% before", "% after"], rows
+        return weights_table(self.before, self.tuning.weights)
 
     def page(self, result: Mapping[str, Any]) -> Page:
         """The same with curves."""
         from hopefear.cli.tune.page import page_of
 
         return page_of(self, result)
+
+
+def moved(before: Weights, after: Weights) -> list[Change]:
+    """All dense weights in their order, then the largest changes of others."""
+    found = {name: (old, new) for name, old, new in changes(before, after)}
+    others = [name for name in found if name not in after.names][:OTHERS]
+    return [(name, *found[name]) for name in (*after.names, *others)]
+
+
+def weights_table(before: Weights, after: Weights) -> tuple[list[str], list[list[Any]]]:
+    """Columns and rows: weights before and after, and shares of all dense ones."""
+    shown, dense = moved(before, after), set(after.names)
+    # Choices do not depend on the length of weights, so that shares tell more than changes.
+    sums = [
+        sum(abs(old) for name, old, _ in shown if name in dense),
+        sum(abs(new) for name, _, new in shown if name in dense),
+    ]
+    rows = [
+        [
+            name,
+            f"{old:.6f}",
+            f"{new:.6f}",
+            f"{new - old:+.6f}",
+            *(
+                f"{100.0 * value / total:.1f}" if total and name in dense else None
+                for value, total in zip((old, new), sums, strict=True)
+            ),
+        ]
+        for name, old, new in shown
+    ]
+    return ["weight", "before", "after", "change", "% before", "% after"], rows
 
 
 def spread_of(values: Sequence[float]) -> dict[str, float]:

@@ -13,10 +13,13 @@ from hopefear.cli.training import time_taken
 from hopefear.cli.tune.defaults import ROUNDS
 from hopefear.cli.tune.learning import held_out_lists, settings_of, start_of, tuning_of
 from hopefear.cli.tune.lists import read_lists
+from hopefear.cli.tune.outcome import moved, weights_table
 from hopefear.cli.tune.progress import TuneWatcher
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot
+from hopefear.tuning.decoder_command import WEIGHTS
 from hopefear.tuning.decoding import Iterated, iterate
+from hopefear.tuning.decoding_folder import START
 from hopefear.tuning.starting import start_weights
 from hopefear.tuning.tune import split
 from hopefear.tuning.weights import Weights
@@ -34,11 +37,17 @@ class Rounds:
         Behind the scores.
     learner : str
         Who tuned.
+    n_references : int
+        References of a sentence, for the signature.
+    before : Weights
+        What tuning began with.
     """
 
     found: Iterated
     metric: ListMetric
     learner: str
+    n_references: int
+    before: Weights
 
     @property
     def weights(self) -> Weights:
@@ -53,17 +62,23 @@ class Rounds:
             "metric": main,
             "learner": self.learner,
             "signature": self.weights.about.get("signature"),
-            "metric_signature": self.metric.signature(),
+            "metric_signature": self.metric.signature(self.n_references),
             "best_round": self.found.best,
             "rounds": rounds,
             "stopped": self.found.stopped,
             "nnz": self.weights.nnz,
+            "changes": [
+                {"name": name, "before": old, "after": new}
+                for name, old, new in moved(self.before, self.weights)
+            ],
         }
 
     def show(self, console: Console, result: Mapping[str, Any], compiling: float) -> None:
         """A table for people."""
         console.say()
         console.table(*self.table())
+        console.say()
+        console.table(*weights_table(self.before, self.weights))
         console.say()
         console.pairs(
             {
@@ -102,6 +117,7 @@ class Rounds:
         plot = Plot("First choices of the decoder", "round", main)
         plot.line([e["epoch"] for e in rounds], [e["dev"][main] for e in rounds], main)
         page.plot(plot)
+        page.section("Weights").table(*weights_table(self.before, self.weights))
         return page
 
 
@@ -140,10 +156,13 @@ def iterated(
         tuned,
         folder=args.run,
         rounds=args.rounds or ROUNDS,
+        patience=args.patience or 1,
         metric=metric,
         about=settings_of(args, None, metric),
         resume=args.resume,
         timeout=args.timeout,
         on_event=[tell],
     )
-    return Rounds(found, metric, args.learner)
+    first_round = Path(args.run, "round-0")
+    begun = first_round / (START if (first_round / START).exists() else WEIGHTS)
+    return Rounds(found, metric, args.learner, len(args.refs), Weights.read(begun))

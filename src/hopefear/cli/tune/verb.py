@@ -89,7 +89,7 @@ def check(args: argparse.Namespace) -> None:
     if args.decoder is None:
         if args.nbest is None:
             wrong("lists are needed: give --nbest FILE, or --decoder CMD that makes them")
-        for name in ("rounds", "timeout", "resume"):
+        for name in ("rounds", "patience", "timeout", "resume"):
             if getattr(args, name):
                 wrong(f"--{name} belongs to --decoder CMD")
     else:
