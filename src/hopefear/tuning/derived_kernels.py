@@ -45,7 +45,7 @@ class Tally(NamedTuple):
     having: np.ndarray  # int32[n-grams]: candidates that have it
     low: np.ndarray  # int32[n-grams]: how often at least, where it is
     high: np.ndarray  # int32[n-grams]: how often at most
-    gram: np.ndarray  # int32[entries]
+    which: np.ndarray  # int32[entries]
     times: np.ndarray  # int32[entries]
     ends: np.ndarray  # int64[candidates]
 
@@ -159,7 +159,7 @@ def telling(words, ptr, starts, orders, grams, tally, found):
         e = 0
         for c in range(first, last):
             while e < tally.ends[c - first]:
-                place = tally.place[tally.gram[e]]
+                place = tally.place[tally.which[e]]
                 if place >= 0:
                     found.grams[used] = place
                     found.counts[used] = tally.times[e]
@@ -184,11 +184,11 @@ def count_grams(ptr, first, last, orders, n, grams, tally):
             else:
                 grams.last[g] = c
                 tally.place[g] = used
-                tally.gram[used] = g
+                tally.which[used] = g
                 tally.times[used] = 1
                 used += 1
         for q in range(begin, used):
-            g, times = tally.gram[q], tally.times[q]
+            g, times = tally.which[q], tally.times[q]
             tally.low[g] = times if tally.having[g] == 0 else min(times, tally.low[g])
             tally.high[g] = times if tally.having[g] == 0 else max(times, tally.high[g])
             tally.having[g] += 1

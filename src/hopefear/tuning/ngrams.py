@@ -79,8 +79,8 @@ def has_ngrams(lists: TuningLists) -> bool:
 def _found(words: Words, candidates: int, orders: int) -> Found:
     """N-grams that tell the candidates of a list apart."""
     most, longest = words.most(orders), int(np.diff(words.starts).max(initial=1))
-    place, having, low, high, gram, times = np.empty((6, most), np.int32)
-    tally = Tally(place, having, low, high, gram, times, np.empty(longest, np.int64))
+    place, having, low, high, which, times = np.empty((6, most), np.int32)
+    tally = Tally(place, having, low, high, which, times, np.empty(longest, np.int64))
     room = orders * int(words.ptr[-1])
     found = Found(
         np.empty(room, np.int64),
