@@ -18,10 +18,12 @@ import pytest
 from test_tuning_features import BLEU, differences, encoded_matrix, matrix, named_values, rich
 from tuning_plain import slices
 
+from hopefear import component
 from hopefear.data.moses import moses_blocks
 from hopefear.errors import HopefearError
 from hopefear.tuning import candidate_words
 from hopefear.tuning.derived import derived, needed, with_consensus, with_ngrams
+from hopefear.tuning.derived_kernels import Found, Grams, Tally
 from hopefear.tuning.evaluation import corpus_score
 from hopefear.tuning.features import learned
 from hopefear.tuning.memory import lists_in_memory
@@ -273,6 +275,12 @@ def test_tuners_take_them():
     assert needed(found.weights) == ("consensus", "ngrams")
     plain = rich(15)
     assert corpus_score(plain, found.weights) == pytest.approx(found.after["train"])
+
+
+@pytest.mark.parametrize("kind", [Found, Grams, Tally])
+def test_fields_of_kernels_bear_no_name_of_a_method(kind):
+    # Numba would take them for the methods that learners register on all named tuples.
+    assert not set(kind._fields) & set(component._SIGNATURES)
 
 
 SCRIPT = """
