@@ -191,7 +191,7 @@ def test_lists_that_leave_nothing_to_choose_are_refused():
         tune(lists_in_memory(alike, ["a b c d"]))
     with pytest.raises(HopefearError, match="no feature is left"):
         tune(rich(4), features=["sparse"], min_count=50)
-    with pytest.raises(HopefearError, match="name dense, sparse or phrases"):
+    with pytest.raises(HopefearError, match="name some of dense, sparse, phrases"):
         tune(LISTS, features=[])
     with pytest.raises(HopefearError, match="has counts of bleu, and tuning is by ter"):
         tune(LISTS, metric="ter")

@@ -26,6 +26,7 @@ from hopefear.tuning.derived import derived, needed, with_consensus, with_ngrams
 from hopefear.tuning.derived_kernels import Found, Grams, Tally
 from hopefear.tuning.evaluation import corpus_score
 from hopefear.tuning.features import learned
+from hopefear.tuning.generated import translations
 from hopefear.tuning.memory import lists_in_memory
 from hopefear.tuning.reading import read
 from hopefear.tuning.scoring import choice, scores, with_scores
@@ -334,3 +335,28 @@ def test_agreement_loses_nothing_on_real_lists(val):
     agreed = tune(with_consensus(val), "expected-bleu", start="decoder")
     assert agreed.after["train"] >= plain.after["train"] - 0.02
     assert np.abs(agreed.weights.dense[-4:]).max() > 0.0
+
+
+def made_up(n):
+    return lists_in_memory(*translations(n, seed=3))
+
+
+def test_tuning_makes_what_is_asked_of_words():
+    found = tune(made_up(30), "kbmira", {"epochs": 3}, features=["dense", "consensus"])
+    assert found.weights.names[-4:] == tuple(f"Consensus0.{k}" for k in range(4))
+    assert "features:dense+consensus" in found.signature
+    assert not found.start.dense[-4:].any() and found.weights.dense[-4:].any()
+    more = tune(
+        made_up(30),
+        "kbmira",
+        {"epochs": 3},
+        features=["dense", "consensus", "ngrams"],
+        start=found.weights,
+    )
+    assert more.start.dense[-4:].any()
+    assert all(name.startswith("ng_") for name in more.weights.sparse)
+
+
+def test_a_group_that_nobody_knows_is_refused():
+    with pytest.raises(HopefearError, match="dense, sparse, phrases, consensus, ngrams, not 'x'"):
+        tune(made_up(4), features=["x"])

@@ -18,6 +18,7 @@ __all__ = ["DERIVED", "check_groups", "derived", "needed", "with_consensus", "wi
 
 
 class _Group(NamedTuple):
+    kind: str  # the features they go with
     add: Callable[[TuningLists], TuningLists]
     there: Callable[[TuningLists], bool]
     wanted: Callable[[Weights], bool]
@@ -25,11 +26,13 @@ class _Group(NamedTuple):
 
 DERIVED = {
     "consensus": _Group(
+        "dense",
         with_consensus,
         has_consensus,
         lambda weights: any(name == CONSENSUS for name, _ in weights.layout),
     ),
     "ngrams": _Group(
+        "sparse",
         with_ngrams,
         has_ngrams,
         lambda weights: any(name.startswith(PREFIX) for name in weights.sparse),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from hopefear.metrics.lists import ListMetric
 from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.training.tuning_problem import Event, Listener, Tuned, TuningProblem
-from hopefear.tuning.features import TuningFeatures, learned
+from hopefear.tuning.derived import DERIVED, derived
+from hopefear.tuning.features import GROUPS, TuningFeatures, learned
 from hopefear.tuning.oracle import oracle_choice
 from hopefear.tuning.reading import tuning_metric
 from hopefear.tuning.scoring import scores
@@ -114,8 +115,10 @@ def tune(
     fixed : Weights, optional
         Weights whose score is a fixed part of every candidate's; only other features get weights
         then, and start from 0.
-    features : sequence of {"dense", "sparse", "phrases"}, optional
-        What gets weights: all that the lists have, unless said.
+    features : sequence of {"dense", "sparse", "phrases", "consensus", "ngrams"}, optional
+        What gets weights: all that the lists have, unless said. The last two are made from the
+        words of candidates, and go with the dense and with the sparse ones: see
+        :mod:`hopefear.tuning.derived`.
     min_count : int
         Sparse features and phrase pairs that tell candidates apart in fewer lists are left out.
     dev : TuningLists, optional
@@ -138,8 +141,14 @@ def tune(
     check_lists(lists, judge)
     lists, dev = split(lists, dev, held_out, seeds[0] if seeds else 1)
     groups = chosen_features(lists, features, fixed)
+    told = [name for name in groups if name in DERIVED]
+    plain, lists = lists, derived(lists, told)
+    dev = None if dev is None else derived(dev, told)
+    groups = tuple(dict.fromkeys(DERIVED[g].kind if g in DERIVED else g for g in groups))
     data = learned(lists, judge, groups, min_count, offsets(lists, fixed))
-    begin = start_weights(lists, start) if "dense" in groups else Weights((), np.zeros(0))
+    begin = Weights((), np.zeros(0))
+    if "dense" in groups:
+        begin = begun(plain, lists, start)
     vector = begin.on(data.features)
     other = None if dev is None else data.features.encode(dev, judge, offsets(dev, fixed))
     problem = TuningProblem(data, judge, vector, other)
@@ -151,7 +160,12 @@ def tune(
     check_collapse(problem, chosen, before)
     main = judge.main
     after = {"train": chosen.train} | ({} if chosen.dev is None else {"dev": chosen.dev})
-    signature = made.signature(features="+".join(groups), min_count=min_count, seed=chosen.seed)
+    signature = made.signature(
+        start=start if isinstance(start, str) else "given",
+        features="+".join((*groups, *told)),
+        min_count=min_count,
+        seed=chosen.seed,
+    )
     oracle = {"train": best_possible(lists, judge)}
     if dev is not None:
         oracle["dev"] = best_possible(dev, judge)
@@ -183,6 +197,16 @@ def tune(
         signature,
         data.features,
     )
+
+
+def begun(plain: TuningLists, lists: TuningLists, start: str | Weights) -> Weights:
+    """Weights to begin with; 0 for dense features that only words tell."""
+    gained = lists.layout[len(plain.layout) :]
+    if isinstance(start, Weights) and {name for name, _ in gained} & dict(start.layout).keys():
+        return start_weights(lists, start)
+    found = start_weights(plain, start)
+    none = np.zeros(sum(width for _, width in gained))
+    return replace(found, layout=lists.layout, dense=np.concatenate([found.dense, none]))
 
 
 def built(learner: str, data: ListDataset, metric: ListMetric, params: Mapping[str, Any]) -> Any:
@@ -224,7 +248,12 @@ def chosen_features(
     """Groups of features that get weights."""
     if features is not None:
         if not features:
-            raise HopefearError("there are no features to tune; name dense, sparse or phrases")
+            raise HopefearError(
+                f"there are no features to tune; name some of {', '.join((*GROUPS, *DERIVED))}"
+            )
+        for group in features:
+            if group not in (*GROUPS, *DERIVED):
+                raise HopefearError(f"features are {', '.join((*GROUPS, *DERIVED))}, not {group!r}")
         groups = tuple(features)
     else:
         there = {"dense": True, "sparse": lists.sparse, "phrases": lists.phrases}

@@ -8,6 +8,7 @@ from typing import Any
 
 from hopefear.cli.console import Console, print_json
 from hopefear.cli.tune.lists import metric_asked, read_lists, told
+from hopefear.tuning.derived import needed
 from hopefear.tuning.evaluation import compare, corpus_oracle, evaluate
 from hopefear.tuning.weights import Weights
 
@@ -18,7 +19,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
     metric = metric_asked(args)
     weights = Weights.read(args.weights)
     other = None if args.against is None else Weights.read(args.against)
-    lists = read_lists(args, metric, console)
+    both = [weights] if other is None else [weights, other]
+    lists = read_lists(args, metric, console, texts=any(map(needed, both)))
     console.say(told(lists, "lists"))
     found = evaluate(lists, weights, metric=metric, n_references=len(args.refs))
     oracle = corpus_oracle(lists, metric)

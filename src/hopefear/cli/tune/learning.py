@@ -14,6 +14,7 @@ import numpy as np
 from hopefear.cli import training
 from hopefear.cli.console import Console
 from hopefear.cli.tune.lists import read_lists, told
+from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import Outcome, first_choices
 from hopefear.cli.tune.progress import TuneWatcher
 from hopefear.data.moses_lists import TuningLists
@@ -21,6 +22,7 @@ from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
 from hopefear.recipes import recipe
 from hopefear.training.tuning_problem import Listener
+from hopefear.tuning.derived import needed
 from hopefear.tuning.scoring import with_scores, without_scores
 from hopefear.tuning.starting import STARTS
 from hopefear.tuning.tune import Tuning, split, tune
@@ -54,9 +56,10 @@ def tuned(
     args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
 ) -> Outcome:
     """Read the lists of ``--nbest`` and tune on them once."""
-    lists = read_lists(args, metric, console, dedup=args.dedup)
+    texts = wants_words(args)
+    lists = read_lists(args, metric, console, dedup=args.dedup, texts=texts)
     console.say(told(lists, "tuning"))
-    dev = held_out_lists(args, metric, console)
+    dev = held_out_lists(args, metric, console, texts)
     lists, dev = split(lists, dev, args.held_out, args.seed)
     if args.held_out:
         assert dev is not None
@@ -125,13 +128,21 @@ def alone(weights: Weights, added: Mapping[str, Weights], about: Mapping[str, An
     return replace(weights, about=more)
 
 
+def wants_words(args: argparse.Namespace) -> bool:
+    """Whether features will be made from the words of candidates."""
+    files = [path for path in (args.fixed, *(path for _, path in args.add)) if path is not None]
+    return bool(set(args.features or ()) & set(WORDS)) or any(
+        needed(Weights.read(path)) for path in files
+    )
+
+
 def held_out_lists(
-    args: argparse.Namespace, metric: ListMetric, console: Console
+    args: argparse.Namespace, metric: ListMetric, console: Console, texts: bool
 ) -> TuningLists | None:
     """The lists of ``--dev-nbest``, if there are any."""
     if args.dev_nbest is None:
         return None
-    dev = read_lists(args, metric, console, "dev_", dedup=args.dedup)
+    dev = read_lists(args, metric, console, "dev_", dedup=args.dedup, texts=texts)
     console.say(told(dev, "dev"))
     return dev
 

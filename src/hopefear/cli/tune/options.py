@@ -6,7 +6,9 @@ import argparse
 
 from hopefear.cli.options import at_least, json_option, number, on_error, parameter
 
-GROUPS = ("dense", "sparse", "phrases")
+# Of hopefear.tuning.features and hopefear.tuning.derived, which take longer to import.
+WORDS = ("consensus", "ngrams")
+GROUPS = ("dense", "sparse", "phrases", *WORDS)
 METRICS = ("bleu", "chrf", "ter")
 SMOOTHINGS = ("none", "floor", "add-k", "exp", "add-one")
 
@@ -165,8 +167,9 @@ def features(group: argparse._ArgumentGroup) -> None:
         "--features",
         type=_groups,
         metavar="A,B",
-        help="what gets weights, of dense, sparse, phrases (default: all that the lists have; with "
-        "--fixed, all but dense)",
+        help="what gets weights, of dense, sparse, phrases, consensus (agreement with the rest of "
+        "the list) and ngrams (of one to three words); default: dense, sparse and phrases as far "
+        "as the lists have them, with --fixed all of these but dense",
     )
     group.add_argument(
         "--min-count",

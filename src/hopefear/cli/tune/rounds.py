@@ -13,6 +13,7 @@ from hopefear.cli.training import time_taken
 from hopefear.cli.tune.defaults import ROUNDS
 from hopefear.cli.tune.learning import held_out_lists, settings_of, start_of, tuning_of
 from hopefear.cli.tune.lists import read_lists
+from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import moved, weights_table
 from hopefear.cli.tune.progress import TuneWatcher
 from hopefear.metrics.lists import ListMetric
@@ -125,7 +126,9 @@ def iterated(
     args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
 ) -> Rounds:
     """Run the decoder and tune, in rounds."""
-    dev = held_out_lists(args, metric, console)
+    if words := sorted(set(args.features or ()) & set(WORDS)):
+        args.usage_error(f"--decoder and --features {','.join(words)}: decoders have no such ones")
+    dev = held_out_lists(args, metric, console, texts=False)
     start = start_of(args, {})
     first = start if isinstance(start, Weights) else lambda lists: start_weights(lists, start)
 
