@@ -89,7 +89,7 @@ def choices(**more: Any) -> tuple[Entry, ...]:
     )
 
 
-_ALWAYS_THE_SAME = ("risk", "annealed-risk")  # nothing is drawn at random
+_ALWAYS_THE_SAME = ("risk", "expected-bleu")  # nothing is drawn at random
 VARIANTS = (
     Entry("mert-average", "mert, smooth=average", "mert", {"smooth": "average"}),
     Entry("mert-minimum", "mert, smooth=minimum", "mert", {"smooth": "minimum"}),
@@ -132,17 +132,18 @@ _ON_TRAIN = (
         epochs=_PASSES,
     ),
     gridded("mira", {"C": (1e-4, 3e-4, 1e-3)}, epochs=_PASSES),
-    gridded("pro", {"l2": (0.5, 50.0)}),
+    gridded("pro", {"l2": (0.5, 50.0), "corpus": (0.25, 0.75)}),
 )
 _SCALING = (
     gridded("ssvm", {"rate": ("0.3×", "1×"), **_CORPUS}, memory=0.999, epochs=_PASSES),
     gridded("rampion", {"rate": ("0.1×", "1×", "3×")}, epochs=_PASSES),
     gridded("adagrad", {"rate": ("0.3×", "1×", "3×")}, epochs=_PASSES),
+    gridded("adagrad-risk", {"rate": (0.083, 0.25)}, epochs=_PASSES),
     gridded("arow", {"r": (1.0, 100.0, 10_000.0)}, epochs=_PASSES),
     gridded("vrda", {"rate": ("0.3×", "3×"), "l1": (1e-6, 1e-5)}, epochs=_PASSES),
     gridded("maxent", {"rate": ("0.3×", "1×")}, epochs=_PASSES),
     *plain(("perceptron", "nbest-mira"), epochs=_PASSES),
-    gridded("expected-bleu", {}, once=True, max_iter=20),
+    gridded("expected-bleu", {"l2": (0.0, 1e-4, 1e-3)}, once=True),
     gridded("risk", {}, once=True, max_iter=20),
     gridded("hols", {}, once=True, rounds=6),
     gridded("oro", {}, once=True, epochs=3),
