@@ -70,7 +70,8 @@ def _part(page: Page, made: Measured, judge: Judge, part: Part) -> None:
         f"{made.features[part.key]:,} features; tuned on {part.tuned_on} ({lists:,} lists, "
         f"{candidates:,} candidates) from the weights of an untuned Moses. "
         + (
-            f"{VAL} is held out: it chooses parameters where there is a grid, and rounds. "
+            f"{VAL} is held out: it chooses parameters where there is a grid, and rounds; HOLS "
+            "takes its steps on it, so that its BLEU there is not that of unseen lists. "
             if part.held_out
             else "Rounds, and parameters where there is a grid, are chosen on the tuning lists. "
         )

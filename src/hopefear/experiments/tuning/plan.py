@@ -219,7 +219,7 @@ FULL = Plan(
             "Few features, ten times the lists",
             "train10k",
             _DENSE,
-            (*_ON_TRAIN, gridded("mert", {}, once=True, restarts=5)),
+            (*_ON_TRAIN, gridded("mert", {}, once=True, restarts=5, keep="dev")),
             held_out=True,
         ),
         Part(
