@@ -131,6 +131,7 @@ class Gatherer:
             counts=put.rows(self.counts.take().reshape(self.rows, -1)) if columns else None,
             metric="" if metric is None else metric.name,
             columns=columns,
+            n_references=1 if self.references is None else self.references.n_references,
             sparse=self._sparse(put),
             phrases=self._phrases(put),
             texts=self._texts(put),

@@ -65,6 +65,8 @@ class TuningLists:
         The metric behind ``counts``.
     columns : tuple of str
         What the columns of ``counts`` hold.
+    n_references : int
+        References of a list; -1 where lists have different numbers.
     sparse : NamedEntries, optional
         Features that come and go, with their values.
     phrases : NamedEntries, optional
@@ -88,6 +90,7 @@ class TuningLists:
     counts: np.ndarray | None = None
     metric: str = ""
     columns: tuple[str, ...] = ()
+    n_references: int = 1
     sparse: NamedEntries | None = None
     phrases: NamedEntries | None = None
     texts: Strings | None = None

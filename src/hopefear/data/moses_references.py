@@ -61,6 +61,7 @@ class References:
 
     def __init__(self, files: Sequence[Sentences], metric: WordMetric | TextCounts) -> None:
         self.metric, self.name, self.size = metric, files[0].name, files[0].size
+        self.n_references = len(files)
         # Those of one line lie side by side: first those of the first file, then of the others.
         order = np.arange(self.size * len(files)).reshape(len(files), -1).T.ravel()
         self.starts = np.arange(self.size + 1) * len(files)

@@ -59,7 +59,14 @@ def counted(
         gold.offsets[1:],
         np.cumsum([0, *map(len, sets)]),
     )
-    return replace(lists, counts=frozen(counts), metric=judge.name, columns=judge.columns)
+    numbers = {len(several) for several in sets}
+    return replace(
+        lists,
+        counts=frozen(counts),
+        metric=judge.name,
+        columns=judge.columns,
+        n_references=numbers.pop() if len(numbers) == 1 else -1,
+    )
 
 
 def _counter(metric: ListMetric) -> LineCounts:

@@ -17,7 +17,6 @@ def evaluate(
     weights: Weights,
     *,
     metric: str | ListMetric = "bleu",
-    n_references: int = 1,
     samples: int = 1000,
     seed: int = 1,
 ) -> ListScores:
@@ -31,8 +30,6 @@ def evaluate(
         What chooses.
     metric : str or ListMetric
         The metric behind the counts.
-    n_references : int
-        References of a list, for the signature.
     samples, seed : int
         Resamples behind bounds and p-values.
 
@@ -53,7 +50,7 @@ def evaluate(
         best(points, lists),
         scores=lists.scores,
         model_scores=points,
-        n_references=n_references,
+        n_references=lists.n_references,
         samples=samples,
         seed=seed,
     )

@@ -173,7 +173,7 @@ def tune(
         "learner": learner,
         "parameters": made.parameters(),
         "signature": signature,
-        "metric": judge.signature(),
+        "metric": judge.signature(lists.n_references),
         "seed": chosen.seed,
         "data": {
             "source": os.path.basename(lists.source),

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     both = [weights] if other is None else [weights, other]
     lists = read_lists(args, metric, console, texts=any(map(needed, both)))
     console.say(told(lists, "lists"))
-    found = evaluate(lists, weights, metric=metric, n_references=len(args.refs))
+    found = evaluate(lists, weights, metric=metric)
     oracle = corpus_oracle(lists, metric)
     test: dict[str, Any] | None = None
     if other is not None:

@@ -85,7 +85,7 @@ def tuned(
                 "data": {**settings["data"], "digest": about["data"]["digest"]},
             }
             log.describe({**settings, **more})
-    weights = alone(found.weights, added, {"metric": metric.signature(len(args.refs))})
+    weights = alone(found.weights, added)
     return Outcome(found, weights, fixed or found.start, lists, first)
 
 
@@ -119,13 +119,12 @@ def tuning_of(
     )
 
 
-def alone(weights: Weights, added: Mapping[str, Weights], about: Mapping[str, Any]) -> Weights:
-    """The weights without added features, and with more said about them."""
-    more: dict[str, Any] = {**weights.about, **about}
-    if added:
-        more["added"] = {name: float(weights.dense[weights.names.index(name)]) for name in added}
-        weights = without_scores(weights, added)
-    return replace(weights, about=more)
+def alone(weights: Weights, added: Mapping[str, Weights]) -> Weights:
+    """The weights without added features, which are said about them."""
+    if not added:
+        return weights
+    shares = {name: float(weights.dense[weights.names.index(name)]) for name in added}
+    return replace(without_scores(weights, added), about={**weights.about, "added": shares})
 
 
 def wants_words(args: argparse.Namespace) -> bool:
