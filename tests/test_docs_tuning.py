@@ -1,0 +1,157 @@
+"""The pages about tuning: commands run in order, tables are complete, theory names real tests."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from hopefear.cli import main
+from hopefear.cli.tune.options import GROUPS, METRICS, SMOOTHINGS
+from hopefear.errors import InputError
+from hopefear.losses.hope_fear import HopeFear
+from hopefear.recipes import LOSSES, TUNE_RECIPES
+from hopefear.training.mert import Mert
+from hopefear.training.online_tuner import BACKGROUNDS, OnlineTuner
+from hopefear.tuning.reading import read
+from hopefear.tuning.starting import STARTS
+from hopefear.tuning.tune import DEFAULT_LEARNER
+from hopefear.tuning.weights import Weights
+
+ROOT = Path(__file__).parents[1]
+DECODER = ROOT / "examples/decoder"
+PAGE = (ROOT / "docs/tuning.md").read_text("utf-8")
+(CODE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = re.findall(r"^    hopefear ((?:[^:\n]|:\S)*)$", PAGE.replace("\\\n", " "), re.MULTILINE)
+
+
+def table(head: str) -> dict[str, list[str]]:
+    """Cells of the table whose first line starts with ``head``, by the names in the first."""
+    lines = PAGE.split(f"\n| {head} |", 1)[1].splitlines()[2:]
+    found = {}
+    for line in lines[: next(k for k, line in enumerate(lines) if not line.startswith("|"))]:
+        first, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
+        for name in re.findall(r"`([^`]+)`", first):
+            found[name] = cells
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that the page makes, fewer lists of each."""
+    made = tmp_path_factory.mktemp("page")
+    few = CODE.replace("1500", "90").replace("300", "40")
+    few = re.sub(r'open\(f"', f'open(f"{made}/', few)
+    exec(compile(few, "tuning.md", "exec"), {})
+    assert len(list(made.iterdir())) == 9
+    return made
+
+
+def told(page: str) -> str:
+    """Words of a message, without what depends on the files."""
+    return re.sub(r"^hopefear: \S+?:\d+: |\S+\.ref has \d+|'.*'|\d+", "", page).strip()
+
+
+def test_commands_run_in_order(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    for k, command in enumerate(COMMANDS):
+        here = command.replace("python examples", f"{sys.executable} examples")
+        here = here.replace("dev.de'", "dev.de --nbest 10 --beam 5'")
+        assert main(shlex.split(here)) == 0, f"{command}\n{capsys.readouterr().err}"
+        said = capsys.readouterr().err
+        if k == 0:
+            assert "decoder 1-best  before  after  change  oracle" in said
+            assert "weight          before     after     change  % before  % after" in said
+    assert len(COMMANDS) == 15
+    assert len((folder / "test.out").read_text().splitlines()) == 40
+    assert len((folder / "reranked.nbest").read_text().splitlines()) == 200
+    assert "[weight]" in (folder / "ter.ini").read_text()
+    words, model = Weights.read("words.json"), Weights.read("phrases.json")
+    assert "Consensus0.0" in words.names and any(name.startswith("ng_") for name in words.sparse)
+    # As the page says, fixed weights are part of what is written beside them.
+    assert model.phrases and model.dense.tolist() == Weights.read("tuned.txt").dense.tolist()
+    assert list(Weights.read("all.json").about["added"]) == ["DPTM0"]
+
+
+def test_messages_are_those_of_bad_files(folder):
+    lines = (folder / "dev.nbest").read_text().splitlines(keepends=True)
+    shown = re.findall(r"^    (hopefear: dev\.nbest:.*)$", PAGE, re.MULTILINE)
+    changes = (
+        lambda text: re.sub(r"LM0= \S+", "LM0= nan", text),
+        lambda text: re.sub(r"TM0= \S+", "TM0=", text),
+        lambda text: re.sub(r"^0", "99", text),
+    )
+    for message, change in zip(shown, changes, strict=True):
+        at = 6 if "reference" not in message else len(lines)
+        bad = [*lines[:at], change(lines[6]), *lines[at + 1 :]]
+        (folder / "bad.nbest").write_text("".join(bad))
+        absent = "skip" if at == len(lines) else "raise"
+        with pytest.raises(InputError) as error:
+            read(folder / "bad.nbest", folder / "dev.ref", absent=absent)
+        assert told(f"hopefear: {error.value}") == told(message)
+
+
+def test_the_tables_have_every_tuner_choice_and_group():
+    assert set(table("tuner")) == set(TUNE_RECIPES)
+    assert f"The default is `{DEFAULT_LEARNER}`" in PAGE
+    chosen = " ".join(table("`-p`"))
+    for name in ("toward", "away"):
+        assert set(re.findall(rf"{name}=(\w+)", chosen)) == set(HopeFear.choices[name])
+    for name in BACKGROUNDS:
+        assert re.search(rf"`(background=)?{name}`", PAGE), name
+    assert tuple(table("group")) == GROUPS
+    assert tuple(table("`--metric`")) == METRICS
+    for name in (*SMOOTHINGS, *STARTS):
+        assert re.search(rf"`(--start )?{name}`", PAGE), name
+
+
+def test_numbers_in_the_table_are_the_defaults():
+    rows = table("tuner")
+    assert f"{Mert().restarts} starts" in rows["mert"][1]
+    for name in ("kbmira", "mira"):
+        assert f"{TUNE_RECIPES[name].parameters()['epochs']} passes" in rows[name][1]
+    for name, word in (("risk", "six"), ("expected-bleu", "three")):
+        count = {"six": 6, "three": 3}[word]
+        assert TUNE_RECIPES[name].parameters()["levels"] == count and word in rows[name][1]
+    assert TUNE_RECIPES["mira"].parameters()["memory"] == OnlineTuner.memory == 0.9
+
+
+def test_parameters_that_the_page_names_are_known():
+    for loss in set(re.findall(r"-p loss=([\w-]+)", PAGE)):
+        assert loss in LOSSES
+        TUNE_RECIPES["sgd"].build(loss=loss)
+    TUNE_RECIPES["pro"].build(classifier="arow", r="2")
+    TUNE_RECIPES["mert"].build(keep="dev")
+    for name in ("expected-bleu", "pro", "sgd", "adagrad", "vrda"):
+        assert "l1" in TUNE_RECIPES[name].parameters()
+
+
+def test_links_lead_somewhere():
+    for page in ("tuning.md", "theory.md", "cli.md", "index.md", "api/tuning.md"):
+        text = (ROOT / "docs" / page).read_text("utf-8")
+        for target, anchor in re.findall(r"\]\(([a-z/_.-]*\.md)?(#[a-z0-9-]+)?\)", text):
+            where = (ROOT / "docs" / page).parent / (target or Path(page).name)
+            assert where.exists(), f"{page} links to {target}"
+            heads = re.findall(r"^#+ (.+)$", where.read_text("utf-8"), re.MULTILINE)
+            names = {"#" + re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in heads}
+            assert not anchor or anchor in names, f"{page} links to {target}{anchor}"
+
+
+def test_tests_that_the_theory_names_exist():
+    theory = (ROOT / "docs/theory.md").read_text("utf-8").split("\n## Tuning\n")[1]
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", theory))
+    assert len(named) > 50
+    assert sorted(name for name in named if f"def {name}(" not in source) == []
+
+
+def test_every_tuner_has_a_page():
+    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs/api").glob("*.md"))
+    shown = re.findall(r"^::: (\S+)$", pages, re.MULTILINE)
+    kinds = {type(recipe.build()) for recipe in TUNE_RECIPES.values()}
+    assert sorted(kind.__module__ for kind in kinds if kind.__module__ not in shown) == []
+    assert sorted({name for name in shown if shown.count(name) > 1}) == []
