@@ -5,6 +5,7 @@ from __future__ import annotations
 from hopefear.experiments.dptm.choosing import at_most
 from hopefear.experiments.dptm.measuring import DECODER, RETUNED, Measured
 from hopefear.experiments.dptm.plan import RULES, Plan
+from hopefear.experiments.dptm.problems import label
 from hopefear.experiments.dptm.runs import LINE, MERT
 from hopefear.report.plot import Plot
 
@@ -14,7 +15,7 @@ SWEPT = ("vrda-risk", "tg-risk")
 def frontier(made: Measured, plan: Plan, where: str, how: str) -> Plot:
     """The best of each with at most so many weights, as chosen on development lists."""
     added = "all weights by MERT" if how == MERT else "the model's weight alone"
-    plot = Plot(f"{where}, {added}", "non-zero weights, mean", "BLEU", "log", "linear")
+    plot = Plot(f"{label(where)}, {added}", "non-zero weights, mean", "BLEU", "log", "linear")
     for look, key in enumerate(SWEPT):
         x, y, spread = [], [], []
         for level in plan.levels:

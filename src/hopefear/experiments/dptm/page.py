@@ -10,6 +10,7 @@ from hopefear.experiments.dptm.choosing import as_is, edges, text_of
 from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
 from hopefear.experiments.dptm.paper import BASELINE, TABLE_3, TABLE_4
 from hopefear.experiments.dptm.plan import TABLE, Plan, Spec, at
+from hopefear.experiments.dptm.problems import label
 from hopefear.experiments.dptm.results import signature, spread, versions
 from hopefear.experiments.dptm.runs import LINE, MERT
 from hopefear.experiments.dptm.verdicts import MARGIN, OURS, STEADY, Judge, Verdict, levels
@@ -63,7 +64,7 @@ def _verdicts(
     by = {(v.claim, v.where): v.verdict for v in verdicts}
     claims = dict.fromkeys(v.claim for v in verdicts)
     page.table(
-        ["claim", *columns],
+        ["claim", *map(label, columns)],
         [[claim, *(by.get((claim, where)) for where in columns)] for claim in claims],
         "Verdicts.",
     )
@@ -114,7 +115,7 @@ def _table_3(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         "the decoder's choice, α′ from its weights tuned anew, β from SGD with the same loss. The "
         "lower half has the baseline's score in the softmax as it is, as the paper seems to."
     )
-    heads = ["model", "dev", *made.places, STEADY, "NNZ", "paper: TEST1", "TEST2"]
+    heads = ["model", "dev", *map(label, made.places), STEADY, "NNZ", "paper: TEST1", "TEST2"]
     rows: list[list[object]] = []
     for name in (DECODER, RETUNED, *TABLE, *(as_is(key) for key in TABLE)):
         if name not in made.scored and name != DECODER:
@@ -143,7 +144,8 @@ def _cell(made: Measured, judge: Judge, name: str, where: str, how: str) -> str:
     marks = ""
     if judge.against(name, DECODER, where, how).significant:
         marks += "α"
-    if name != RETUNED and judge.against(name, RETUNED, where, how).significant and how == MERT:
+    anew = how == MERT and name != RETUNED
+    if anew and judge.against(name, RETUNED, where).significant:
         marks += "α′"
     other = name.replace("vrda-", "sgd-")
     if other != name and other in made.scored and "λ" not in name:
@@ -170,7 +172,9 @@ def _table_4(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
                 mark = " α"
             row.append(f"{spread(made.bleus(name, where, how))}{mark}")
         rows.append(row)
-    page.table(["λ", "NNZ", "share", "dev", *made.places, STEADY], rows, "Ours.", align="r" * 8)
+    page.table(
+        ["λ", "NNZ", "share", "dev", *map(label, made.places), STEADY], rows, "Ours.", align="r" * 8
+    )
     rows = []
     for l1 in plan.strengths[1:]:
         found = judge.against(at(l1), at(0.0), POOLED)

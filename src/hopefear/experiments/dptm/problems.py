@@ -67,6 +67,15 @@ class Problem:
         return int(self.train.features.size)
 
 
+def label(name: str) -> str:
+    """A test set in few letters.
+
+    >>> label("test_2016_flickr")
+    'test_2016'
+    """
+    return name.removesuffix("_flickr")
+
+
 def bleu(counts: np.ndarray) -> float:
     """BLEU of chosen candidates, in percent, from their counts ``[lists, S]``."""
     return float(METRIC.scores(counts.sum(axis=0))["bleu"])

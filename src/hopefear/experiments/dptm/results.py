@@ -10,7 +10,7 @@ from typing import Any
 from hopefear import __version__
 from hopefear.experiments.dptm.measuring import DECODER, RETUNED, Measured
 from hopefear.experiments.dptm.plan import TABLE, Plan
-from hopefear.experiments.dptm.problems import FOLDER, METRIC
+from hopefear.experiments.dptm.problems import FOLDER, METRIC, label
 from hopefear.experiments.dptm.runs import LINE, MERT
 from hopefear.experiments.dptm.verdicts import Judge, Verdict
 from hopefear.experiments.sapo.results import spread, versions
@@ -32,7 +32,7 @@ def signature(plan: Plan) -> str:
 
 def table_text(made: Measured) -> str:
     """Table 3, for a terminal."""
-    lines = [f"{'':20}{'dev':>8}" + "".join(f"{where:>19}" for where in made.places)]
+    lines = [f"{'':20}{'dev':>8}" + "".join(f"{label(where):>19}" for where in made.places)]
     for name in (DECODER, RETUNED, *TABLE):
         cells = [
             f"{found[0]:.2f}" if len(found) == 1 else spread(found)
