@@ -118,6 +118,7 @@ def test_numbers_in_the_table_are_the_defaults():
         count = {"six": 6, "three": 3}[word]
         assert TUNE_RECIPES[name].parameters()["levels"] == count and word in rows[name][1]
     assert TUNE_RECIPES["mira"].parameters()["memory"] == OnlineTuner.memory == 0.9
+    assert TUNE_RECIPES["vrda"].parameters()["l1"] == 1e-4 and "| 0.0001 (default) |" in PAGE
 
 
 def test_parameters_that_the_page_names_are_known():
