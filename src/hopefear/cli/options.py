@@ -20,7 +20,7 @@ def on_error(group: argparse._ArgumentGroup) -> None:
         choices=("raise", "skip"),
         default="raise",
         help="stop at the first bad line, or leave bad lines (of tokens their sentences, of "
-        "candidates their lists) out, count and list them (default: raise)",
+        "candidates in JSON their lists) out, count and list them (default: raise)",
     )
 
 

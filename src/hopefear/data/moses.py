@@ -242,7 +242,7 @@ class _Plan:
             raise InputError(
                 os.fspath(self.paths[int(lists.files[i])]),
                 int(lists.lines[i]),
-                f"list {wanted}, for ids go up by one (absent='skip' leaves lists out)",
+                f"list {wanted}, for ids go up by one (--absent skip leaves lists out)",
                 f"list {lists.ids[i]}",
             )
 
@@ -253,7 +253,7 @@ class _Plan:
             raise InputError(
                 lines.name,
                 following + 1,
-                f"list {following} in {self.name} for this line (absent='skip' leaves lists out)",
+                f"list {following} in {self.name} for this line (--absent skip leaves lists out)",
                 "no candidates",
             )
 

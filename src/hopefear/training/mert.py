@@ -17,7 +17,7 @@ from hopefear.training.mert_search import Climber, DenseLists
 from hopefear.training.tuning_problem import Event, Listener, Tuned, TuningProblem, tell
 
 STEPS = ("turns", "best")
-KEEPS = ("train", "dev")
+KEEPS = ("auto", "train", "dev")
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Mert:
     normalize : bool, optional
         Return weights whose sizes add up to 1. By default so where that changes no choice: not with
         ``l2``, nor where candidates have fixed scores besides their features.
-    keep : {"train", "dev"}
-        Return the start that came out best on the tuning lists, less the pull, or on the held-out
-        ones.
+    keep : {"auto", "train", "dev"}
+        Return the start that came out best on the tuning lists, or on the held-out ones; ``auto``
+        takes these where there are any.
 
     Notes
     -----
@@ -96,7 +96,7 @@ class Mert:
     window: int = 3
     l2: float = 0.0
     normalize: bool | None = None
-    keep: str = "train"
+    keep: str = "auto"
 
     def __post_init__(self) -> None:
         for name, least in (("restarts", 1), ("rounds", 1), ("random", 0), ("elite", 0)):
@@ -150,8 +150,11 @@ class Mert:
             history.append(event)
             tell(on_event, event)
         main, sign = problem.metric.main, 1.0 if problem.metric.higher else -1.0
-        worths = np.array([sign * event[self.keep][main] for event in history])
-        if self.keep == "train":
+        judges = self.keep
+        if judges == "auto":
+            judges = "train" if problem.dev is None else "dev"
+        worths = np.array([sign * event[judges][main] for event in history])
+        if judges == "train":
             worths -= self.l2 * ((np.array(found) - run.start) ** 2).sum(axis=1)
         best = int(np.argmax(worths))
         runs = tuple(event["train"][main] for event in history)

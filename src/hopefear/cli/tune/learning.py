@@ -147,9 +147,14 @@ def held_out_lists(
 
 
 def added_model(path: str, lists: TuningLists) -> Weights:
-    """Weights of ``--add``, their dense ones in the order of the lists."""
+    """Weights of ``--add`` but the dense ones, for dense features get weights of their own."""
     model = Weights.read(path)
-    return model.arranged(lists.layout, lists.source) if model.layout else model
+    if not (model.sparse or model.phrases):
+        raise HopefearError(
+            f"{path}: all of its features are dense, and those of {lists.source} are tuned anyway; "
+            "add a model of sparse features or phrase pairs"
+        )
+    return replace(model, layout=(), dense=np.zeros(0))
 
 
 def start_of(args: argparse.Namespace, added: Mapping[str, Weights]) -> str | Weights:
