@@ -1,6 +1,6 @@
 """Each claim of the paper, judged by what was measured, on both test sets and on their union.
 
-Thresholds were set before any test list was looked at.
+Thresholds were set before any phrase model was scored on test lists.
 """
 
 from __future__ import annotations
