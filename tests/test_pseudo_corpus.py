@@ -58,6 +58,15 @@ def test_a_whole_pass_is_that_of_plain_python(enters, memory):
             np.testing.assert_allclose(pricing.background, 1.0 + sums)
 
 
+def test_every_earlier_sentence_has_faded_once_more():
+    rows = writable(learned(LISTS, BLEU, ("dense",)).rows)
+    counts, zeros = np.asarray(LISTS.counts, np.int32), np.zeros(LISTS.n_candidates)
+    pricing = PseudoCorpus(counts, np.zeros(10), 1.0, 0.9, 1, 1.0)  # the first enters: all points 0
+    one_pass(pricing, rows, np.arange(2), zeros, 5)
+    one, two = (counts[s][0].astype(float) for s in slices(LISTS)[:2])
+    np.testing.assert_allclose(pricing.background, 0.81 * one + 0.9 * two, rtol=1e-12)
+
+
 def test_a_fresh_corpus_of_ones_divides_by_nothing_that_is_zero():
     empty, nothing = np.zeros(10), np.ones(10)
     assert gain(nothing, empty) == 1.0  # one of everything, matched
@@ -65,6 +74,7 @@ def test_a_fresh_corpus_of_ones_divides_by_nothing_that_is_zero():
         10 * np.exp(1 - 10.0)
     )
     assert gain(np.zeros(10), empty) == 0.0
+    assert gain(np.zeros(10), np.array([0, 0, 0, 0, 0, 0, 0, 0, 0, 9])) == 0.0
 
 
 def test_gain_is_corpus_bleu_times_reference_length():

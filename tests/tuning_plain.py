@@ -48,19 +48,25 @@ class PlainCorpus:
     """Costs of a list's candidates by what each would add to the corpus of those before it."""
 
     def __init__(self, reach, memory, enters, price):
-        self.sums = np.ones(10)
+        self.first, self.entered = np.ones(10), []
         self.reach, self.memory, self.enters, self.price = reach, memory, enters, price
 
+    @property
+    def sums(self):
+        """What the slides have beside the sentence in hand: 0.9² stats(i-2) + 0.9 stats(i-1)."""
+        n, past = len(self.entered), [self.first, *self.entered]
+        powers = [n, *range(n, 0, -1)]
+        return sum(self.memory**k * stats for k, stats in zip(powers, past, strict=True))
+
     def costs(self, counts, points):
-        costs = np.array(
-            [-corpus_bleu(self.sums + c) * (self.sums[9] + c[9]) / self.reach for c in counts]
-        )
+        sums = self.sums
+        costs = np.array([-corpus_bleu(sums + c) * (sums[9] + c[9]) / self.reach for c in counts])
         chosen = {
             "hope": np.argmax(points - self.price * costs),
             "prediction": np.argmax(points),
             "oracle": np.argmin(costs),
         }[self.enters]
-        self.sums = self.memory * self.sums + counts[chosen]
+        self.entered.append(counts[chosen])
         return costs
 
 

@@ -20,10 +20,11 @@ LENGTH, REFERENCE = 2 * ORDERS, 2 * ORDERS + 1
 class PseudoCorpus(NamedTuple):
     """Costs of candidates by what they would make of the BLEU of a pseudo-corpus.
 
-    With the summed statistics ``B`` of translations chosen for earlier sentences, which fade by
-    ``memory`` with every sentence, and those of a candidate, ``c``,
+    With the statistics ``c`` of a candidate, and those of the translations chosen for the
+    sentences before it, ``s_1, s_2, …``, the last one first,
 
-    ``cost(c) = -BLEU(B + c) (reference length of B + c) / reach``
+    ``cost(c) = -BLEU(B + c) (reference length of B + c) / reach``,
+    ``B = memory s_1 + memory**2 s_2 + …``
 
     The lengths make it a change of the corpus and not of an average; ``reach``, the mean length of
     a reference, brings the usual cost into the range of a sentence's own BLEU.
@@ -38,7 +39,7 @@ class PseudoCorpus(NamedTuple):
     reach : float
         Mean length of a reference.
     memory : float
-        Share of the pseudo-corpus that is left after a sentence. Larger remembers longer.
+        Share of a sentence, and of all before it, that the next one finds. Larger remembers longer.
     enters : {"hope", "prediction", "oracle"}
         Which candidate of a list enters the pseudo-corpus: the one of the highest score less cost,
         of the highest score, or of the lowest cost.
@@ -76,8 +77,8 @@ class PseudoCorpus(NamedTuple):
         if self.enters == ORACLE:
             entering = oracle
         for k in range(self.background.size):
-            self.background[k] *= self.memory
             self.background[k] += self.counts[start + entering, k]
+            self.background[k] *= self.memory
 
 
 PseudoCorpus.choices = {"enters": ("hope", "prediction", "oracle")}  # type: ignore[attr-defined]
@@ -92,7 +93,9 @@ def gain(background, counts):
         total *= background[ORDERS + n] + counts[ORDERS + n]
     length = background[LENGTH] + counts[LENGTH]
     reference = background[REFERENCE] + counts[REFERENCE]
-    bleu = math.sqrt(math.sqrt(matched / total)) if matched > 0.0 else 0.0
+    if matched <= 0.0:
+        return 0.0
+    bleu = math.sqrt(math.sqrt(matched / total))
     if length < reference:
         bleu *= math.exp(1.0 - reference / length)
     return bleu * reference
