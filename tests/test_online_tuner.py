@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tuning_plain import mira, small_lists
 
 from hopefear.costs.regret import Regret
+from hopefear.data.lists import cheapest
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.learner import Learner
 from hopefear.losses.hope_fear import HopeFear
@@ -19,6 +21,7 @@ from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.sgd import SGD
+from hopefear.training.online import OnlineTrainer
 from hopefear.training.online_tuner import BACKGROUNDS, OnlineTuner
 from hopefear.training.passes import Passes
 from hopefear.training.tuning_problem import TuningProblem
@@ -106,13 +109,56 @@ def test_the_best_pass_is_kept_and_patience_ends_tuning(held):
     tuner = OnlineTuner(learner(C=0.3), 12, patience=3)
     found = tuner.tune(asked, on_event=[events.append])
     assert found.history == events
-    scores = [event[part]["bleu"] for event in events]
-    assert found.best_epoch == 1 + int(np.argmax(scores))
-    assert len(scores) == min(12, found.best_epoch + 3)
+    scores = [asked.report(START)[part]["bleu"], *(event[part]["bleu"] for event in events)]
+    assert found.best_epoch == int(np.argmax(scores)) > 0
+    assert len(events) == min(12, found.best_epoch + 3)
     assert asked.report(found.weights)[part]["bleu"] == max(scores)
     last = OnlineTuner(learner(C=0.3), 2, keep="last").tune(asked)
     assert last.best_epoch == 2
     assert asked.report(last.weights)["train"] == last.history[-1]["train"]
+
+
+def misled(asked):
+    """Costs that say the opposite of the metric."""
+    costs, starts = 1.0 - asked.data.rows.costs, asked.data.rows.starts
+    wrong = asked.data.replaced(costs=costs, oracles=cheapest(costs, starts))
+    return replace(asked, data=wrong)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_start_that_no_pass_betters_is_kept(held):
+    asked = misled(problem(dev=small_lists(seed=9) if held else None))
+    away = Learner(Perceptron(), SGD(), Last())
+    found = OnlineTuner(away, 9, patience=2).tune(asked)
+    np.testing.assert_array_equal(found.weights, START)
+    assert found.best_epoch == 0 and len(found.history) == 2
+    part = "dev" if held else "train"
+    assert all(e[part]["bleu"] < asked.report(START)[part]["bleu"] for e in found.history)
+    assert OnlineTuner(away, 2, keep="last").tune(asked).best_epoch == 2
+
+
+def test_a_start_that_scores_nothing_is_no_candidate():
+    # All candidates are tied: what comes first in its list is not the choice of any weights.
+    asked = misled(problem(start=np.zeros(5)))
+    found = OnlineTuner(Learner(Perceptron(), SGD(), Last()), 2).tune(asked)
+    assert asked.score(found.weights) < asked.score(asked.start)
+    assert found.best_epoch > 0 and found.weights.any()
+
+
+def test_costs_are_copied_only_for_a_pseudo_corpus(monkeypatch):
+    seen = []
+    learn = OnlineTrainer.learn
+
+    def watched(self, rows, order):
+        seen.append(rows)
+        return learn(self, rows, order)
+
+    monkeypatch.setattr(OnlineTrainer, "learn", watched)
+    asked = problem()
+    OnlineTuner(learner(), 1).tune(asked)
+    assert seen[-1].costs is asked.data.rows.costs and seen[-1].oracles is asked.data.rows.oracles
+    OnlineTuner(learner(), 1, "hope").tune(asked)
+    assert seen[-1].costs is not asked.data.rows.costs
 
 
 def test_seeds_give_orders_and_the_same_seed_the_same_bits():

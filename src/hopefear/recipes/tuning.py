@@ -239,7 +239,6 @@ TUNE_RECIPES: dict[str, Any] = {
             eps=6.0,
             background="prediction",
             memory=0.999,
-            keep="last",
         ),
         made(
             "vrda",

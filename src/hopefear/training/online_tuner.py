@@ -45,11 +45,12 @@ class OnlineTuner:
         Costs come from the BLEU of a pseudo-corpus that this choice of each list enters, or from
         that of single sentences (none).
     memory : float
-        Share of the pseudo-corpus that is left after a sentence (0.9 in the slides). Larger
-        remembers longer.
+        Share of a sentence, and of all before it, that is left for the next one (0.9 in the
+        slides). Larger remembers longer.
     keep : {"best", "last"}
         Which pass the weights are from; the best is that on held-out lists, or without them that
-        on the tuning lists.
+        on the tuning lists. The start counts as pass 0, unless it gives every candidate a score
+        of 0: then the order of candidates would be judged, and no weights.
     patience : int
         Passes without a better score before tuning stops; 0 never stops early.
 
@@ -112,10 +113,14 @@ class OnlineTuner:
         scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         begun = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
         passes = Passes(begun, seed)  # type: ignore[arg-type]
-        # A pseudo-corpus writes costs and oracles anew, list by list.
-        rows = passes.rows._replace(costs=data.rows.costs.copy(), oracles=data.rows.oracles.copy())
+        rows = passes.rows
+        if self.background != "none":
+            # A pseudo-corpus writes costs and oracles anew, list by list.
+            rows = rows._replace(costs=data.rows.costs.copy(), oracles=data.rows.oracles.copy())
         trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
         stopping = Stopping(problem.metric.main, self.patience)
+        if self.keep == "best" and scores.any():
+            stopping.see(0, {problem.metric.main: problem.score(start, problem.dev)})
         best, history = start, []
         for epoch in range(1, self.epochs + 1):
             began, before = time.perf_counter(), (trainer.loss, trainer.updates)
