@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import sys
 import tempfile
@@ -37,6 +36,16 @@ from hopefear.tuning.starting import start_weights
 STARTS = 20
 PASSES = 10
 GROUPS = ("mert", "pro", "pass", "reading")
+# Imports what reading needs, and reads; the line of JSON goes where the parent looks for it.
+CHILD = """
+import json, resource, sys, time
+from hopefear.tuning.reading import read
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+before, began = peak(), time.process_time()
+lists = read(*sys.argv[1:])
+found = {"seconds": time.process_time() - began, "peak_mb": peak(), "before_mb": before}
+print(json.dumps({**found, "candidates": lists.n_candidates}), file=sys.stderr)
+"""
 
 
 class Goal(NamedTuple):
@@ -62,9 +71,6 @@ GOALS = {
 
 def main() -> None:
     chosen = arguments()
-    if chosen.child:
-        child(*chosen.child)
-        return
     folder = find_data(chosen.data)
     values: dict[str, float] = {}
     notes: dict[str, str] = {}
@@ -94,7 +100,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help="also write as JSON")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.repeats < 1:
         parser.error("--repeats must be 1 or more")
@@ -165,30 +170,12 @@ def reading(folder: Path, repeats: int, values: dict[str, float], notes: dict[st
         with open_bytes(packed) as source, open(plain, "wb") as target:
             shutil.copyfileobj(source, target)
         for key, path in (("reading xz", packed), ("reading text", plain)):
-            command = [sys.executable, __file__, "--child", str(path), str(references)]
+            command = [sys.executable, "-c", CHILD, str(path), str(references)]
             runs = [json.loads(common.run(command).output) for _ in range(repeats + 1)]
             values[key] = min(run["seconds"] for run in runs)
             values[f"{key} memory"] = min(run["peak_mb"] for run in runs)
             notes[key] = f"{runs[0]['candidates']:,} candidates"
             notes[f"{key} memory"] = f"{runs[0]['before_mb']:.0f} MB of it before reading"
-
-
-def child(nbest: str, references: str) -> None:
-    """Read once; the line of JSON goes where the parent looks for it."""
-    before = _peak_mb()
-    began = time.process_time()
-    lists = read(nbest, references)
-    found = {
-        "seconds": time.process_time() - began,
-        "peak_mb": _peak_mb(),
-        "before_mb": before,
-        "candidates": lists.n_candidates,
-    }
-    print(json.dumps(found), file=sys.stderr)
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _row(key: str, goal: Goal, value: float, notes: dict[str, str]) -> dict[str, Any]:
