@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -145,13 +145,48 @@ def test_tuning_learns_and_depends_on_nothing_but_the_seed():
     assert events[0]["pairs"] > 0 and "dev" not in events[0]
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """A classifier that has its weights already."""
+
+    found: tuple
+
+    def weights(self, pairs, n_features):
+        return np.array(self.found)
+
+
 def test_interpolation_is_with_the_weights_before():
     problem, _ = small_problem()
     new = FAST.tune(problem).weights
+    assert np.linalg.norm(new) == pytest.approx(np.linalg.norm(problem.start))
     part = replace(FAST, interpolate=0.25).tune(problem).weights
     np.testing.assert_allclose(part, 0.25 * new + 0.75 * problem.start)
     searched = replace(FAST, line_search=True).tune(problem).weights
     assert problem.score(searched) >= problem.score(new)
+
+
+@pytest.mark.parametrize("more", [{"interpolate": 0.3}, {"line_search": True}])
+def test_the_length_of_what_a_classifier_finds_does_not_matter(more):
+    problem, _ = small_problem()
+    found = np.arange(1.0, 6.0)
+    one, other = (
+        replace(FAST, classifier=Fixed(tuple(found * size)), **more).tune(problem).weights
+        for size in (1e-3, 1e3)
+    )
+    np.testing.assert_allclose(one, other)
+    alone = replace(FAST, classifier=Fixed(tuple(found)), **more)
+    nothing = alone.tune(replace(problem, start=np.zeros(5)))
+    np.testing.assert_array_equal(nothing.weights, found)
+    none = replace(alone, classifier=Fixed((0.0,) * 5)).tune(problem).weights
+    np.testing.assert_allclose(np.cross(none[:3], problem.start[:3]), 0.0, atol=1e-12)
+
+
+def test_beside_fixed_scores_the_length_of_weights_counts():
+    fixed = lists_of([np.eye(2)], [[0.0, 1.0]], offsets=[[0.0, 1.0]])
+    tuner = replace(FAST, classifier=Fixed((8.0, 4.0)), interpolate=0.25)
+    for old in ([2.0, 0.0], [0.0, 0.0]):
+        found = tuner.tune(TuningProblem(fixed, GivenCost(), np.array(old))).weights
+        np.testing.assert_allclose(found, np.array([2.0, 1.0]) + 0.75 * np.array(old))
 
 
 def test_rounds_draw_anew_and_the_best_on_held_out_lists_counts():

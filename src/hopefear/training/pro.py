@@ -17,7 +17,7 @@ from hopefear.readouts.voted import Voted
 from hopefear.structures.binary import Binary
 from hopefear.training.corpus_costs import corpus_costs
 from hopefear.training.fit import fit
-from hopefear.training.lbfgs import minimise
+from hopefear.training.lbfgs import minimise, norm
 from hopefear.training.passes import Passes
 from hopefear.training.pro_pairs import LogLoss, Pairs, differences, draw_pairs, mirrored
 from hopefear.training.stopping import Stopping
@@ -108,8 +108,7 @@ class Pro:
         Share of the new weights, Ψ. The paper takes 0.1 from one decoding to the next; lists that
         do not change need no such brake, so all of them are taken here.
     line_search : bool
-        Choose that share instead by what scores best on the lists; lengths of weights are made
-        equal before.
+        Choose that share instead by what scores best on the lists.
     rounds : int
         Times that pairs are drawn anew and learned, each starting where the one before ended. The
         best round counts, on held-out lists where there are any.
@@ -121,6 +120,11 @@ class Pro:
     means the same whatever the features are measured in; its weights are given back in the
     features' own unit. Logistic regression needs only one of a difference and its mirror image,
     and counts it twice.
+
+    How long the classifier's weights are is a matter of its ``l2``, and says nothing about the
+    share they should have: they are made as long as the old ones first. Not so where candidates
+    have fixed scores besides, against which the length counts; and where the old weights are all
+    0, the new ones stand alone.
 
     The default of ``corpus`` had the best score among 0, 0.25, 0.5, 0.75 and 1 on the tuning lists
     this library was developed with.
@@ -212,9 +216,12 @@ class Pro:
         return scale * np.asarray(found.predictor.weights, np.float64)  # type: ignore[union-attr]
 
     def _mixed(self, problem: TuningProblem, old: np.ndarray, new: np.ndarray) -> np.ndarray:
-        if not self.line_search or not old.any():
+        if not problem.data.rows.offsets.any():
+            if not old.any():
+                return new
+            new = new * (norm(old) / (norm(new) or 1.0))
+        if not self.line_search:
             return self.interpolate * new + (1.0 - self.interpolate) * old
-        old = old * (float(np.linalg.norm(new)) / float(np.linalg.norm(old)))
         step = WeightSearch(problem).best(new, old - new, low=0.0, high=1.0)
         return new + step.t * (old - new)
 
