@@ -290,6 +290,24 @@ def test_phrase_pairs_have_names(tmp_path: Path) -> None:
     assert entries(cut.phrases, 1) == {"gut ||| z": 1.0}
 
 
+def test_a_pair_counts_once_in_a_derivation(tmp_path: Path) -> None:
+    source = saved(tmp_path, "c a b a a\n", "source")
+    text = (
+        "0 ||| z x y x x ||| L= 1 ||| 1 ||| 0=0 1=1 2=2 3=3 4=4\n"
+        "0 ||| x y x ||| L= 2 ||| 1 ||| 2=1 3=0 4=2\n"
+        "0 |||  ||| L= 2 ||| 1 |||\n"
+        "0 ||| x x ||| L= 3 ||| 1 ||| 1=0 4=1\n"
+    )
+    for block in (8, 1 << 20):
+        pairs = read_moses(
+            saved(tmp_path, text), source=source, phrases=True, block_bytes=block
+        ).phrases
+        assert pairs is not None and pairs.values is None
+        assert pairs.indptr.tolist() == [0, 3, 5, 5, 6]
+        names = [pairs.names.get(j) for j in pairs.ids.tolist()]
+        assert names == ["c ||| z", "a ||| x", "b ||| y", "a ||| x", "b ||| y", "a ||| x"]
+
+
 @pytest.mark.parametrize(
     ("pairs", "words"),
     [

@@ -189,3 +189,16 @@ def test_entries_of_one_name_in_a_derivation_add_up():
     np.testing.assert_allclose(
         differences(encoded_matrix(data), lists), differences(matrix(lists, data.features), lists)
     )
+
+
+def test_pairs_of_objects_count_once_in_a_derivation():
+    lists = lists_in_memory(
+        [
+            [
+                ("x", {}, 0.0, ["b ||| y", ("a", "x"), "b ||| y"]),
+                ("y", {}, 0.0, ["a ||| x", "b ||| y"]),
+            ]
+        ]
+    )
+    assert lists.phrases.indptr.tolist() == [0, 2, 4]
+    assert lists.phrases.ids.tolist() == [0, 1, 0, 1]

@@ -70,8 +70,8 @@ class TuningLists:
     sparse : NamedEntries, optional
         Features that come and go, with their values.
     phrases : NamedEntries, optional
-        Phrase pairs of each derivation, named ``source words ||| target words``; one twice in a
-        derivation is there twice.
+        Phrase pairs of each derivation, named ``source words ||| target words``, each
+        once.
     texts : Strings, optional
         The candidates as words.
     source : str

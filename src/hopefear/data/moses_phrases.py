@@ -25,6 +25,8 @@ _EXPECTED = {
 class PhraseReader:
     """Numbers for the phrase pairs of candidates; names in order of first appearance.
 
+    A pair that stands twice in a derivation is entered once, for features say whether it is there.
+
     Parameters
     ----------
     source : Sentences
@@ -45,7 +47,9 @@ class PhraseReader:
         _sizes(spans, *here[1:], *there[1:], offsets)
         names = np.empty(int(offsets[-1]), np.uint8)
         _write(spans, *here, *there, offsets, names)
-        return np.diff(ptr), self.table.intern_spans(names, offsets[:-1], offsets[1:])
+        numbers = self.table.intern_spans(names, offsets[:-1], offsets[1:])
+        used = _once(ptr, numbers)
+        return np.diff(ptr), numbers[:used]
 
     def spans(self, raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
         """Words of source and target of each pair, ``ptr[c] .. ptr[c + 1] - 1`` of candidate c."""
@@ -104,6 +108,30 @@ def _spans(text, tails, ids, word_ptr, source_ptr, spans, ptr):
             i = skip(text, i)
         ptr[c + 1] = used
     return DONE, 0
+
+
+@kernel
+def _once(ptr, numbers):
+    """Move the different numbers of each candidate to the front, in order; how many in all.
+
+    Derivations have a dozen pairs, so that putting each in its place is the fastest. Having an
+    order, derivations of the same pairs add up to exactly the same score.
+    """
+    used = begin = 0
+    for c in range(len(ptr) - 1):
+        first, end = used, ptr[c + 1]
+        for e in range(begin, end):
+            number, k = numbers[e], used
+            while k > first and numbers[k - 1] > number:
+                k -= 1
+            if k > first and numbers[k - 1] == number:
+                continue
+            for i in range(used, k, -1):
+                numbers[i] = numbers[i - 1]
+            numbers[k] = number
+            used += 1
+        begin, ptr[c + 1] = end, used
+    return used
 
 
 @kernel

@@ -35,9 +35,9 @@ def lists_in_memory(
     ----------
     lists : iterable of sequences of candidates
         A candidate is a dict with ``text``, ``features`` (a number or several by name), ``score``
-        (what the decoder thought of it) and ``phrases`` (pairs of source and target words), all
-        optional; or a tuple of the first of these in this order. All candidates stay, in their
-        order.
+        (what the decoder thought of it) and ``phrases`` (pairs of source and target words,
+        each counted once), all optional; or a tuple of the first of these in this order. All
+        candidates stay, in their order.
     references : iterable of str or of sequences of str, optional
         One reference or several for each list.
     metric : str or ListMetric
@@ -151,7 +151,7 @@ class _Made:
     def _phrases(self) -> NamedEntries:
         names, indptr, ids = Names(), [0], []
         for pairs in self.pairs:
-            ids += [names[pair] for pair in pairs]
+            ids += sorted({names[pair] for pair in pairs})
             indptr.append(len(ids))
         return _entries(names, indptr, ids)
 

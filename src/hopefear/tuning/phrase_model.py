@@ -19,7 +19,6 @@ from hopefear.data.list_datasets import fixed_scores
 from hopefear.data.lists import ListDataset
 from hopefear.data.moses_lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
 from hopefear.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.log import Log
@@ -48,32 +47,6 @@ NAME = "DPTM0"
 # Steps of the losses other than the risk, whose directions are short; best on development lists
 # of the experiment with sharp = 1.
 _RATES = {"vrda": 0.03, "sgd": 0.001, "tg": 0.001}
-
-
-def indicators(lists: TuningLists) -> TuningLists:
-    """The lists with every phrase pair once in a derivation, as the paper's features have it.
-
-    Examples
-    --------
-    >>> from hopefear.data.moses_lists import NamedEntries
-    >>> from hopefear.features.strings import Strings
-    >>> from hopefear.tuning.examples import tiny_lists
-    >>> names, ids = Strings.pack(["a ||| b", "c ||| d"]), np.array([1, 0, 1, 0, 1])
-    >>> pairs = NamedEntries(names, np.array([0, 3, 3, 4, 5]), ids)
-    >>> once = indicators(replace(tiny_lists(), phrases=pairs)).phrases
-    >>> once.indptr.tolist(), once.ids.tolist()
-    ([0, 2, 2, 3, 4], [0, 1, 0, 1])
-    """
-    pairs = _pairs(lists)
-    n = pairs.names.size
-    keys = np.repeat(np.arange(lists.n_candidates) * n, np.diff(pairs.indptr)) + pairs.ids
-    keys.sort()
-    keys = keys[np.diff(keys, prepend=-1) > 0]
-    owners = np.bincount(keys // n, minlength=lists.n_candidates) if n else np.zeros(0, np.int64)
-    indptr = np.concatenate([[0], np.cumsum(owners)])
-    ids = (keys % n).astype(np.int32) if n else pairs.ids
-    once = pairs._replace(indptr=frozen(indptr), ids=frozen(ids), values=None)
-    return replace(lists, phrases=once)
 
 
 def phrase_data(
@@ -162,7 +135,6 @@ def train_phrase_model(
     epochs: int = 5,
     sharp: float = 1.0,
     min_count: int = 1,
-    counts: bool = False,
     kept: str = "average",
     dev: TuningLists | None = None,
     metric: str | ListMetric = "bleu",
@@ -196,8 +168,6 @@ def train_phrase_model(
         the baseline more.
     min_count : int
         Pairs that tell candidates apart in fewer lists get no weight.
-    counts : bool
-        A pair twice in a derivation counts twice. The paper counts it once.
     kept : {"average", "support", "last"}
         Average of the weights, the average where the last weights are not zero (sparser), or the
         last weights. Votes are not offered: a feature of a decoder is one weight for each pair.
@@ -221,13 +191,12 @@ def train_phrase_model(
         raise HopefearError(f"kept is one of {', '.join(KEPT)}, not {kept!r}")
     if epochs < 1:
         raise HopefearError(f"epochs must be 1 or more, not {epochs}")
-    lists = train if counts else indicators(train)
-    data = phrase_data(lists, baseline, sharp=sharp, min_count=min_count, metric=judge)
+    data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
     other = None
     if dev is not None:
         check_lists(dev, judge)
-        held = dev if counts else indicators(dev)
-        other = data.features.encode(held, judge, _offsets(held, baseline, sharp))
+        _pairs(dev)
+        other = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
     problem = TuningProblem(data, judge, np.zeros(data.features.size), other)
     check_problem(problem)
     learner, sign = phrase_learner(loss, rule, rate=rate, l1=l1), 1.0 if judge.higher else -1.0
@@ -239,7 +208,7 @@ def train_phrase_model(
         worth = sign * event["dev"][judge.main] if other is not None else float(epoch)
         if worth > best:
             best, kept_epoch, found = worth, epoch, weights
-    more = {"features": "phrases", "indicators": not counts, "min_count": min_count}
+    more = {"features": "phrases", "min_count": min_count}
     about = {
         "learner": f"phrase model ({rule}, {loss})",
         "signature": learner.signature(
@@ -247,10 +216,10 @@ def train_phrase_model(
         ),
         "metric": judge.signature(),
         "data": {
-            "source": os.path.basename(lists.source),
+            "source": os.path.basename(train.source),
             "digest": data.digest,
-            "lists": len(lists),
-            "candidates": lists.n_candidates,
+            "lists": len(train),
+            "candidates": train.n_candidates,
             "features": data.features.size,
         },
     }
@@ -266,7 +235,6 @@ def add_phrase_model(
     *,
     name: str = NAME,
     start: str | Weights = "auto",
-    counts: bool = False,
     metric: str | ListMetric = "bleu",
     seeds: Sequence[int] = (1,),
     on_event: Sequence[Listener] = (),
@@ -285,19 +253,17 @@ def add_phrase_model(
         Of the feature that the model becomes.
     start : str or Weights
         Weights of the other dense features to begin with; the model begins with 1.
-    counts : bool
-        As in `train_phrase_model`. Without it the weights are for lists that `indicators` gives.
 
     Returns
     -------
     Weights
         Of the dense features and of phrase pairs, the latter times the weight of the model.
     """
-    lists = dev if counts else indicators(dev)
-    begin = start_weights(lists, start)
+    _pairs(dev)
+    begin = start_weights(dev, start)
     both = Weights((*begin.layout, (name, 1)), np.append(begin.dense, 1.0))
     found = tune(
-        with_scores(lists, {name: model}),
+        with_scores(dev, {name: model}),
         learner,
         params,
         metric=metric,

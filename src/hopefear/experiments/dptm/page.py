@@ -262,11 +262,10 @@ def _setup(page: Page, made: Measured, plan: Plan) -> None:
     page.text(
         "Lists are of a phrase-based decoder, 100 translations each. The model has a weight for "
         "every phrase pair that tells translations of a training list apart; a pair counts once "
-        f"in a derivation ({problem.twice:.1%} of them stand there again). The decoder's score is "
-        "a fixed part of all scores. **The paper's gradient of the risk has a slip**: with loss = "
-        "−Σ P sBleu it is Σ P (−sBleu − loss) φ, not (loss − sBleu). Sentence BLEU adds one to "
-        "counts of the orders above 1. VRDA votes in the paper; a feature of a decoder cannot, so "
-        "averages and last weights stand for it."
+        "in a derivation. The decoder's score is a fixed part of all scores. **The paper's "
+        "gradient of the risk has a slip**: with loss = −Σ P sBleu it is Σ P (−sBleu − loss) φ, "
+        "not (loss − sBleu). Sentence BLEU adds one to counts of the orders above 1. VRDA votes "
+        "in the paper; a feature of a decoder cannot, so averages and last weights stand for it."
     )
     page.keyvalues(
         {

@@ -20,7 +20,7 @@ from hopefear.features.strings import Strings
 from hopefear.metrics.lists.bleu_counts import COLUMNS
 from hopefear.training.envelope import LineSearch
 from hopefear.training.quick_worth import quick_worth
-from hopefear.tuning.phrase_model import indicators, phrase_data
+from hopefear.tuning.phrase_model import phrase_data
 from hopefear.tuning.reading import read, tuning_metric
 from hopefear.tuning.starting import start_weights
 
@@ -58,7 +58,6 @@ class Problem:
     tests: dict[str, Part]
     start: np.ndarray  # the decoder's weights of the dense features
     search: LineSearch  # on the development lists
-    twice: float  # share of the phrase pairs of derivations that stand there again
     digest: str
 
     @property
@@ -113,11 +112,9 @@ def find_data(data: Path | None) -> Path:
 
 def assembled(read_lists: dict[str, TuningLists]) -> Problem:
     """A problem from the lists of training, development and tests, by name."""
-    train, dev, *tests = (indicators(lists) for lists in read_lists.values())
+    train, dev, *tests = read_lists.values()
     data = phrase_data(train)
     parts = [_part(lists, data) for lists in (dev, *tests)]
-    before = sum(_size(lists) for lists in read_lists.values())
-    after = sum(_size(lists) for lists in (train, dev, *tests))
     digest = hashlib.sha256(data.digest.encode())
     for part in parts:
         for array in (part.b, part.counts, part.lists.dense):
@@ -129,7 +126,6 @@ def assembled(read_lists: dict[str, TuningLists]) -> Problem:
         dict(zip(list(read_lists)[2:], parts[1:], strict=True)),
         start_weights(dev).dense,
         LineSearch(dev.starts, parts[0].counts, quick_worth(METRIC)),
-        1.0 - after / max(1, before),
         digest.hexdigest(),
     )
 
@@ -137,11 +133,6 @@ def assembled(read_lists: dict[str, TuningLists]) -> Problem:
 def _part(lists: TuningLists, data: ListDataset) -> Part:
     b = np.asarray(fixed_scores(lists.scores.astype(np.float64), lists.starts), np.float64)
     return Part(lists, data.features.encode(lists, METRIC), b)
-
-
-def _size(lists: TuningLists) -> int:
-    assert lists.phrases is not None
-    return len(lists.phrases.ids)
 
 
 def made_up(sizes: tuple[int, ...] = (300, 120, 100, 100), seed: int = 1) -> Problem:
@@ -159,7 +150,7 @@ def _generated(rng: np.random.Generator, n: int, good: np.ndarray, name: str) ->
     per, words, pairs = 10, 12, 4
     size = n * per
     dense = rng.normal(size=(size, 3)).astype(np.float32)
-    ids = rng.integers(0, len(good), (size, pairs))
+    ids = rng.random((size, len(good))).argpartition(pairs, axis=1)[:, :pairs]  # all different
     worth = dense @ [0.5, 0.3, 0.0] + 0.6 * good[ids].sum(axis=1) + 0.5 * rng.normal(size=size)
     hit = np.rint(words / (1.0 + np.exp(-worth))).astype(np.int64)
     orders = np.arange(4)

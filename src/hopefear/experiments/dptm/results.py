@@ -52,7 +52,6 @@ def to_json(
         "quick": quick,
         "settings": asdict(plan),
         "pairs": made.problem.size,
-        "pairs twice": made.problem.twice,
         "lists": {
             "train": len(made.problem.train),
             "dev": len(made.problem.dev.lists),
