@@ -70,10 +70,10 @@ def value(sums: np.ndarray) -> np.ndarray:
 def test_finds_what_looking_everywhere_finds(seed, whole):
     lists = Lists(seed, whole=whole)
     step = lists.best()
-    worths = [lists.worth_at(t) for t in lists.places()]
+    worths = [lists.worth_at(t) for t in (0.0, *lists.places())]
     assert step.worth == pytest.approx(max(worths))
-    assert lists.worth_at(step.t) == pytest.approx(step.worth) or step.t == 0.0
-    assert step.worth >= step.before
+    assert lists.worth_at(step.t) == pytest.approx(step.worth)
+    assert step.worth >= step.before == pytest.approx(lists.worth_at(0.0))
 
 
 @settings(deadline=None, max_examples=100)
@@ -83,7 +83,9 @@ def test_looks_only_between_its_limits(seed, low, length):
     high = low + length
     step = lists.best(low=low, high=high)
     assert low <= step.t <= high
-    assert step.worth == pytest.approx(max(lists.worth_at(t) for t in lists.places(low, high)))
+    here = min(max(0.0, low), high)
+    wanted = max(lists.worth_at(t) for t in (here, *lists.places(low, high)))
+    assert step.worth == pytest.approx(wanted)
 
 
 @settings(deadline=None, max_examples=100)
@@ -142,6 +144,20 @@ def test_goes_a_little_beyond_the_last_corner(b, side):
     assert flat.t in (0.0, -side)  # the corner is at 0, so nothing else says how far to go
 
 
+@pytest.mark.parametrize("smooth", ["none", "minimum"])
+def test_a_step_out_of_a_tie_is_a_gain(smooth):
+    # Where all lines cross, the first candidate is chosen, and it is the worst.
+    lines = [0.0, 0.0, 0.0], [0.0, -1.0, 1.0]
+    for more, right in (({}, 2), ({"low": 0.0}, 2), ({"high": 0.0}, 1)):
+        counts = np.array([[0], [1], [1]])
+        counts[right] = 2
+        step = best_step([0, 3], *lines, counts, first, smooth=smooth, window=0, **more)
+        assert step.before == 0.0 and step.worth == 2.0 and step.t == (1.0 if right == 2 else -1.0)
+    assert best_step([0, 3], *lines, [[3], [1], [2]], first) == (0.0, 3.0, 3.0)
+    near = best_step([0, 3], *lines, [[0], [2], [4]], first, smooth="average", window=1)
+    assert (near.before, near.worth) == (2.0, 3.0)
+
+
 def test_a_corner_far_out_does_not_carry_the_step_along():
     step = best_step([0, 3], [1.0, 0.0, -1.0], [0.0, 1.0, 1.0 + 1e-12], [[0], [1], [0]], first)
     assert step.worth == 1.0 and 1.0 < step.t < 10.0
@@ -192,6 +208,19 @@ def test_a_pull_is_weighed_against_the_gain(seed, slope, curve):
         t = min(max(-0.5 * slope / curve, low + spare), high - spare)
         assert step.worth >= lists.worth_at(t) - slope * t - curve * t * t - 1e-9
     assert step.before == pytest.approx(lists.worth_at(0.0))
+
+
+def test_a_pulled_step_keeps_off_corners_by_the_width_asked_for():
+    for width in (0.001, 0.25):
+        step = best_step(
+            [0, 2], [0.0, -1.0], [0.0, 1.0], [[0], [1]], first, pull=(0, 0.1), width=width
+        )
+        assert step.t == pytest.approx(1.0 + width)
+    assert (
+        1.0
+        < best_step([0, 2], [0.0, -1.0], [0.0, 1.0], [[0], [1]], first, pull=(0, 0.1)).t
+        < 1.0001
+    )
 
 
 def test_pull_alone_is_followed_exactly():

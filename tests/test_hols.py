@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from list_oracle import rows_of
 from tuning_oracle import real_problem, small_problem
+from tuning_plain import oracles_first
 
 from hopefear.costs.regret import Regret
 from hopefear.data.lists import ListDataset
@@ -100,7 +101,17 @@ def test_lists_with_nothing_to_choose_leave_weights_alone():
     start = np.array([1.0, 0.0, 2.0])
     found = Hols().tune(TuningProblem(same, GivenCost(), start))
     np.testing.assert_array_equal(found.weights, start)
-    assert found.history == []
+    (event,) = found.history
+    assert event["epoch"] == 1 and event["phase"] == "none"
+    assert event["train"] == {"cost": 0.5} == event["held_out"]
+
+
+def test_weights_of_zero_are_left_whatever_comes_first_in_lists():
+    problem, matrix = small_problem(lists=40)
+    for data in (problem.data, oracles_first(problem.data, matrix)):
+        found = Hols().tune(replace(problem, data=data, start=np.zeros(5)))
+        assert found.weights.any() and found.history[0]["phase"] == "direction"
+        assert problem.score(found.weights) > problem.score(problem.start)
 
 
 def test_what_cannot_be_split_or_meant_is_refused():

@@ -9,6 +9,7 @@ import pytest
 from list_oracle import rows_of
 from scipy.optimize import minimize
 from tuning_oracle import real_problem, small_problem
+from tuning_plain import oracles_first
 
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
@@ -95,6 +96,14 @@ def test_weights_stay_in_the_ball():
     problem, _ = small_problem(lists=40)
     found = replace(FAST, l2=100.0).tune(replace(problem, start=np.zeros(5)))
     assert np.linalg.norm(found.weights) <= 0.1 + 1e-12
+
+
+def test_weights_of_zero_are_left_whatever_comes_first_in_lists():
+    problem, matrix = small_problem(lists=40)
+    for data in (problem.data, oracles_first(problem.data, matrix)):
+        found = FAST.tune(replace(problem, data=data, start=np.zeros(5)))
+        assert found.weights.any() and found.history[0]["step"] == 1.0
+        assert problem.score(found.weights) > problem.score(problem.start)
 
 
 def test_the_best_pass_on_held_out_lists_counts():

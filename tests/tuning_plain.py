@@ -6,7 +6,9 @@ import itertools
 import math
 
 import numpy as np
+from list_oracle import rows_of
 
+from hopefear.data.lists import ListDataset
 from hopefear.tuning.generated import translations
 from hopefear.tuning.memory import lists_in_memory
 
@@ -14,6 +16,14 @@ from hopefear.tuning.memory import lists_in_memory
 def small_lists(n=12, candidates=6, seed=1, **more):
     """Generated lists with counts of BLEU."""
     return lists_in_memory(*translations(n, candidates, seed=seed), **more)
+
+
+def oracles_first(data, matrix):
+    """Lists with these dense features, the cheapest candidates first."""
+    starts, costs = data.rows.starts, data.rows.costs
+    order = np.lexsort((costs, np.repeat(np.arange(len(data)), np.diff(starts))))
+    rows = rows_of(*(np.split(array[order], starts[1:-1]) for array in (matrix, costs)))
+    return ListDataset(rows, data.features, data.counts[order], data.metric)
 
 
 def slices(lists):

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.errors import HopefearError
-from hopefear.training.envelope_kernels import Room, envelopes, running
+from hopefear.training.envelope_kernels import Room, envelopes, first_best, running
 
 Worth = Callable[[np.ndarray], np.ndarray]  # sums [m, S] to numbers [m], more is better
 SMOOTHINGS = ("none", "average", "minimum")
-_SPARE = 0.02  # share of the way to its middle that a pulled step stays off an interval's ends
+_SPARE = 1e-6  # least share of the way to its middle that a step stays off an interval's ends
 
 
 class Step(NamedTuple):
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
     t: float  # 0 where no other place is better
     worth: float  # there; smoothed and less the pull, where those were asked for
-    before: float  # the same at t = 0, or at the limit next to it
+    before: float  # the same at t = 0, or at the limit next to it, for the choice just there
 
 
 class Intervals(NamedTuple):
@@ -52,7 +52,9 @@ class LineSearch:
 
     Notes
     -----
-    Of candidates with equal lines the first is chosen, as elsewhere. Arrays for the work are made
+    Of candidates with equal lines the first is chosen, as elsewhere. In a corner it is the first
+    that is tied there, which may be worth less than both sides, or more: from weights of 0, where
+    all candidates are tied, every step leaves a corner. Arrays for the work are made
     once and used by every search, so an object serves one thread at a time.
 
     Examples
@@ -139,17 +141,29 @@ class LineSearch:
             Leave out intervals that are narrower, which another rounding might miss.
         """
         found = self.intervals(intercepts, slopes, low, high)
-        worths = smoothed(np.asarray(self.worth(found.sums), np.float64), smooth, window)
-        inside = _inside(found, *pull) if pull[1] > 0.0 else _middle(found)
-        worths -= inside * (pull[0] + pull[1] * inside)
+        plain = np.asarray(self.worth(found.sums), np.float64)
+        worths = smoothed(plain, smooth, window)
         here = min(max(0.0, low), high)
         k = max(0, int(np.searchsorted(found.low, here, side="right")) - 1)
-        before = float(worths[k]) if not any(pull) else _at(worths, inside, k, here, pull)
+        before = float(worths[k])
+        if here in (found.low[k], found.high[k]):
+            beside = k if here == found.low[k] else k + 1
+            there = np.insert(plain, beside, self._at(intercepts, slopes, here))
+            before = float(smoothed(there, smooth, window)[beside])
+        before -= here * (pull[0] + pull[1] * here)
+        inside = _inside(found, *pull, width) if pull[1] > 0.0 else _middle(found)
+        worths -= inside * (pull[0] + pull[1] * inside)
         worths[found.high - found.low < width] = -math.inf
         best = int(worths.argmax())
         if not worths[best] > before:
             return Step(here, before, before)
         return Step(float(inside[best]), float(worths[best]), before)
+
+    def _at(self, intercepts: Any, slopes: Any, t: float) -> float:
+        """What the best candidates at t are worth; of equals the first."""
+        scores = np.asarray(intercepts, np.float64) + t * np.asarray(slopes, np.float64)
+        sums = self.counts[first_best(self.starts, scores)].sum(axis=0, keepdims=True)
+        return float(self.worth(sums)[0])
 
 
 def best_step(
@@ -203,17 +217,15 @@ def _middle(found: Intervals) -> np.ndarray:
     return near + 0.5 * (np.maximum(low - near, -most) + np.minimum(high - near, most))
 
 
-def _inside(found: Intervals, first: float, second: float) -> np.ndarray:
-    """The place in each interval where ``first * t + second * t**2`` is least."""
+def _inside(found: Intervals, first: float, second: float, width: float) -> np.ndarray:
+    """The place in each interval where ``first * t + second * t**2`` is least.
+
+    It keeps ``width`` off the ends, where another rounding might end up on the other side.
+    """
     middle, wanted = _middle(found), -0.5 * first / second
-    low, high = ((1.0 - _SPARE) * end + _SPARE * middle for end in (found.low, found.high))
-    return np.clip(wanted, low, high)
-
-
-def _at(
-    worths: np.ndarray, inside: np.ndarray, k: int, t: float, pull: tuple[float, float]
-) -> float:
-    """Worth at t, which lies in interval k, less the pull there."""
-    first, second = pull
-    plain = worths[k] + inside[k] * (first + second * inside[k])
-    return float(plain - t * (first + second * t))
+    ends = []
+    for end, sign in ((found.low, 1.0), (found.high, -1.0)):
+        way = np.abs(middle - end)
+        spare = np.minimum(np.maximum(width, _SPARE * way), way)
+        ends.append(end + sign * np.where(np.isfinite(end), spare, 0.0))
+    return np.clip(wanted, *ends)

@@ -142,3 +142,16 @@ def running(counts, first, old, new, order, real, sums):
             for s in range(width):
                 sums[m, s] = total[s]
             m += 1
+
+
+@kernel
+def first_best(starts, scores):
+    """Number of the highest score of each list; of equal ones the first."""
+    found = np.empty(starts.size - 1, np.int64)
+    for i in range(starts.size - 1):
+        best = starts[i]
+        for c in range(starts[i] + 1, starts[i + 1]):
+            if scores[c] > scores[best]:
+                best = c
+        found[i] = best
+    return found

@@ -57,7 +57,12 @@ class Hols:
     are measured in different units. Held-out lists are what the steps overfit to, not what the
     directions do; those of the problem (``dev``) are taken where there are any, and their score
     is no longer that of unseen lists afterwards. Dense features get a search of their own because
-    the weights of sparse ones were learned beside them; where all are dense, there is no need.
+    the weights of sparse ones were learned beside them; where all are dense, there is no need. From
+    weights of 0 the first step is taken whatever it is worth: its length does not matter, and what
+    comes first in a list was no choice of the weights.
+
+    ``sharp`` and ``inner`` were chosen by the score on the tuning lists (val) this library was
+    developed with.
 
     Examples
     --------
@@ -121,6 +126,8 @@ class Hols:
                 break
             weights = weights + moved
             note(began, "dense", worth)
+        if not history:
+            note(began, "none", worth)
         return Tuned(weights, history)
 
     def parameters(self) -> dict[str, Any]:
@@ -164,12 +171,15 @@ class _Roles:
     ) -> None:
         data, self.unit = priced(replace(problem, data=train), hols.corpus)
         loss = Risk(Regret(), hols.sharp)
+        self.undecided = problem.undecided
         self.objective = LossObjective(NBest(len(problem.start)), loss, data.rows, 0.0)
         self.search = WeightSearch(problem, held)
 
     def step(self, weights: np.ndarray, inner: int) -> tuple[np.ndarray, float]:
         """(the best move along a direction, what the held-out lists are worth there)."""
         towards = self.unit * descent(self.objective, weights / self.unit, inner)
+        if self.undecided(weights):
+            return towards, self.search.best(towards, np.zeros(len(towards))).worth
         step = self.search.best(weights, towards, low=0.0)
         return step.t * towards, step.worth
 

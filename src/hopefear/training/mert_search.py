@@ -10,6 +10,7 @@ from hopefear.component import kernel
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.training.envelope import LineSearch, Step
+from hopefear.training.envelope_kernels import first_best
 from hopefear.training.judging import counts_of
 from hopefear.training.quick_worth import quick_worth
 from hopefear.training.tuning_problem import TuningProblem
@@ -214,16 +215,3 @@ def differing(values, starts):
             if values[c] != values[starts[i]]:
                 return True
     return False
-
-
-@kernel
-def first_best(starts, scores):
-    """Number of the highest score of each list; of equal ones the first."""
-    found = np.empty(starts.size - 1, np.int64)
-    for i in range(starts.size - 1):
-        best = starts[i]
-        for c in range(starts[i] + 1, starts[i + 1]):
-            if scores[c] > scores[best]:
-                best = c
-        found[i] = best
-    return found

@@ -49,8 +49,8 @@ class OnlineTuner:
         slides). Larger remembers longer.
     keep : {"best", "last"}
         Which pass the weights are from; the best is that on held-out lists, or without them that
-        on the tuning lists. The start counts as pass 0, unless it gives every candidate a score
-        of 0: then the order of candidates would be judged, and no weights.
+        on the tuning lists. The start counts as pass 0, unless it is 0: then the order of
+        candidates would be judged, and no weights.
     patience : int
         Passes without a better score before tuning stops; 0 never stops early.
 
@@ -113,13 +113,13 @@ class OnlineTuner:
         scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         begun = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
         passes = Passes(begun, seed)  # type: ignore[arg-type]
-        rows = passes.rows
+        rows: Any = passes.rows
         if self.background != "none":
             # A pseudo-corpus writes costs and oracles anew, list by list.
             rows = rows._replace(costs=data.rows.costs.copy(), oracles=data.rows.oracles.copy())
         trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
         stopping = Stopping(problem.metric.main, self.patience)
-        if self.keep == "best" and scores.any():
+        if self.keep == "best" and not problem.undecided(start):
             stopping.see(0, {problem.metric.main: problem.score(start, problem.dev)})
         best, history = start, []
         for epoch in range(1, self.epochs + 1):
@@ -127,7 +127,7 @@ class OnlineTuner:
             for _, order in passes.pieces(epoch - 1):
                 trainer.learn(rows, order)
             seconds = time.perf_counter() - began
-            weights = start + trainer.predictor().weights
+            weights = start + trainer.predictor().weights  # type: ignore[union-attr]
             event = {
                 "epoch": epoch,
                 "of": self.epochs,

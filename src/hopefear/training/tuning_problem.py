@@ -13,6 +13,7 @@ from hopefear.metrics.lists import ListMetric
 from hopefear.structures.nbest import NBest
 from hopefear.training.judging import counts_of
 from hopefear.training.predictors import LinearPredictor
+from hopefear.training.quick_worth import quick_worth
 from hopefear.training.ranking import Ranker
 
 Event = dict[str, Any]
@@ -42,14 +43,19 @@ class TuningProblem:
 
     def worth(self, sums: np.ndarray) -> np.ndarray:
         """What summed counts ``[..., S]`` are worth: the metric's main score, more is better."""
-        found = np.asarray(self.metric.scores(sums)[self.metric.main])
-        return found if self.metric.higher else -found
+        rows = np.asarray(sums)
+        found = quick_worth(self.metric)(rows.reshape(-1, rows.shape[-1]))
+        return found.reshape(rows.shape[:-1])
 
     def choice(self, weights: np.ndarray, data: ListDataset | None = None) -> np.ndarray:
         """Number of the best candidate of each list under these weights; of equals the first."""
         rows = (self.data if data is None else data).rows
         best = Ranker(NBest(len(weights)), LinearPredictor(np.asarray(weights))).best(rows)
         return rows.starts[:-1] + best
+
+    def undecided(self, weights: np.ndarray) -> bool:
+        """Whether these weights say nothing: only its place in a list speaks for a candidate."""
+        return not np.any(weights) and not self.data.rows.offsets.any()
 
     def score(self, weights: np.ndarray, data: ListDataset | None = None) -> float:
         """The metric's main score of the best candidates under these weights."""
