@@ -89,6 +89,27 @@ def test_weights_get_better_and_do_not_depend_on_the_seed():
     np.testing.assert_array_equal(found.weights, again.weights)
 
 
+def test_lists_without_matches_of_four_words_are_tuned():
+    metric = Bleu(tokenize="none")
+    data = lists(metric, n=4)
+    counts = np.array(data.counts)
+    counts[:, 3] = 0
+    tiny = ListDataset(data.rows, data.features, counts, metric.name)
+    problem = TuningProblem(tiny, metric, np.array([0.0, 0.1, 0.0, 0.1]))
+    found = ExpectedScore().tune(problem)
+    assert np.isfinite(found.weights).all()
+    assert problem.score(found.weights) > problem.score(problem.start)
+
+
+def test_no_matches_are_not_worth_more_than_few():
+    metric = Bleu(tokenize="none")
+    data = lists(metric, n=2)
+    f = Expected(TuningProblem(data, metric, np.zeros(4)), np.ones(4), np.zeros(4), 1.0, 1.0, 0.0)
+    for few in (1e-6, 1e-3, 0.5):
+        slope = f.score(np.array([9.0, 5.0, 2.0, few, 20.0, 18.0, 16.0, 14.0, 20.0, 21.0]))[1]
+        assert (slope[:4] > 0.0).all() and (slope[4:8] < 0.0).all()
+
+
 def test_a_strong_penalty_keeps_the_start():
     metric = Bleu(tokenize="none")
     start = np.array([0.0, 0.1, 0.0, 0.1])

@@ -57,6 +57,8 @@ class ExpectedScore:
     trying, so any metric will do. The weights that are given back are from the level with the best
     score of the best candidates, on held-out lists where there are any.
 
+    The levels were chosen by the score on the tuning lists (val) this library was developed with.
+
     References
     ----------
     Rosti, Zhang, Matsoukas and Schwartz (2011), Expected BLEU training for graphs.
@@ -163,10 +165,13 @@ class Expected:
 
     def score(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
         """What counts are worth, as a share, and how that changes with each of them."""
-        steps = np.diag(_NUDGE * np.maximum(np.abs(sums), 1.0))
-        worth = self.problem.worth(np.vstack([sums[None], sums + steps, sums - steps])) / 100.0
+        steps = _NUDGE * np.maximum(np.abs(sums), 1.0)
+        # Fewer matches than none would be no number, and none at all are smoothed.
+        down = np.where(sums < 0.0, steps, np.minimum(steps, 0.5 * sums))
+        more, less = sums + np.diag(steps), sums - np.diag(down)
+        worth = self.problem.worth(np.vstack([sums[None], more, less])) / 100.0
         n = len(sums)
-        slope = (worth[1 : n + 1] - worth[n + 1 :]) / (2.0 * np.diag(steps))
+        slope = (worth[1 : n + 1] - worth[n + 1 :]) / (steps + down)
         return float(worth[0]), slope
 
 
