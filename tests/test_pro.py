@@ -13,6 +13,8 @@ from hopefear.data.lists import ListDataset
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.metrics.lists import GivenCost
 from hopefear.recipes import RECIPES
+from hopefear.recipes.base import Scale
+from hopefear.recipes.tuning import TUNE_RECIPES
 from hopefear.training.corpus_costs import corpus_costs, spread_within
 from hopefear.training.pro import PairLogistic, Pro
 from hopefear.training.pro_pairs import LogLoss, differences, draw_pairs, mirrored
@@ -207,6 +209,13 @@ def test_any_binary_learner_will_do(name):
     assert tuner.parameters()["classifier"]["rule"] and learner.signature()[:20] in (
         tuner.signature()
     )
+
+
+def test_a_pass_of_a_classifier_goes_over_all_pairs_and_their_images():
+    made = TUNE_RECIPES["pro"].build(Scale(n=10), classifier="sgd", pairs=20)
+    assert made.classifier.rule.period == 2 * 20 * 10
+    few = TUNE_RECIPES["pro"].build(Scale(n=10), classifier="sgd", samples=5)
+    assert few.classifier.rule.period == 2 * 5 * 10
 
 
 def test_l1_leaves_weights_out():
