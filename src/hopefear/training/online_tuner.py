@@ -119,8 +119,6 @@ class OnlineTuner:
             rows = rows._replace(costs=data.rows.costs.copy(), oracles=data.rows.oracles.copy())
         trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
         stopping = Stopping(problem.metric.main, self.patience)
-        if self.keep == "best" and not problem.undecided(start):
-            stopping.see(0, {problem.metric.main: problem.score(start, problem.dev)})
         best, history = start, []
         for epoch in range(1, self.epochs + 1):
             began, before = time.perf_counter(), (trainer.loss, trainer.updates)
@@ -143,8 +141,13 @@ class OnlineTuner:
                 best = weights
             if stopping.is_over(epoch):
                 break
-        kept = stopping.best_epoch if self.keep == "best" else history[-1]["epoch"]
-        return Tuned(best, history, best_epoch=kept)
+        if self.keep == "last":
+            return Tuned(best, history, best_epoch=history[-1]["epoch"])
+        # Averages may need some passes to get anywhere, so patience knows nothing of the start.
+        begun = {problem.metric.main: problem.score(start, problem.dev)}
+        if not problem.undecided(start) and stopping.see(0, begun):
+            best = start
+        return Tuned(best, history, best_epoch=stopping.best_epoch)
 
     def _pricing(self, problem: TuningProblem) -> Any:
         if self.background == "none":

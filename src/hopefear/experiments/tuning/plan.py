@@ -123,7 +123,6 @@ def gridded(
 
 
 _PASSES = 15  # over the large set of lists
-_CORPUS = {"background": ("none", "hope")}
 _ON_TRAIN = (
     gridded(
         "kbmira",
@@ -135,13 +134,13 @@ _ON_TRAIN = (
     gridded("pro", {"l2": (0.5, 50.0), "corpus": (0.25, 0.75)}),
 )
 _SCALING = (
-    gridded("ssvm", {"rate": ("0.3×", "1×"), **_CORPUS}, memory=0.999, epochs=_PASSES),
-    gridded("rampion", {"rate": ("0.1×", "1×", "3×")}, epochs=_PASSES),
+    gridded("ssvm", {"rate": ("1×", "6×", "20×")}, epochs=_PASSES),
+    gridded("rampion", {"rate": ("1×", "3×", "30×")}, epochs=_PASSES),
     gridded("adagrad", {"rate": ("0.3×", "1×", "3×")}, epochs=_PASSES),
     gridded("adagrad-risk", {"rate": (0.083, 0.25)}, epochs=_PASSES),
-    gridded("arow", {"r": (1.0, 100.0, 10_000.0)}, epochs=_PASSES),
+    gridded("arow", {"r": (100.0, 1000.0, 10_000.0)}, epochs=_PASSES),
     gridded("vrda", {"rate": ("0.3×", "3×"), "l1": (1e-6, 1e-5)}, epochs=_PASSES),
-    gridded("maxent", {"rate": ("0.3×", "1×")}, epochs=_PASSES),
+    gridded("maxent", {"rate": ("1×", "10×", "30×")}, epochs=_PASSES),
     *plain(("perceptron", "nbest-mira"), epochs=_PASSES),
     gridded("expected-bleu", {"l2": (0.0, 1e-4, 1e-3)}, once=True),
     gridded("risk", {}, once=True, max_iter=20),
