@@ -17,12 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hopefear.cli.tune.outcome import first_choices
 from hopefear.data.moses import read_moses
 from hopefear.errors import HopefearError
+from hopefear.metrics.lists import metric_named
 from hopefear.metrics.lists.bleu import Bleu
 from hopefear.metrics.lists.bleu_counts import BleuCounts
 from hopefear.training.events import plain
-from hopefear.tuning.decoding import iterate
+from hopefear.tuning.decoding import _Judge, iterate
 from hopefear.tuning.decoding_weights import completed, moved
 from hopefear.tuning.tune import CollapseError
 from hopefear.tuning.weights import Weights
@@ -183,6 +185,41 @@ def test_weights_are_arranged_as_lists_are_and_none_is_lost(toy):
     assert toy.weights(0) == mixed
     assert toy.weights(1).layout == (*LAYOUT, ("UnknownWordPenalty0", 1))
     assert toy.weights(1).dense[-1] == 7.0
+
+
+def test_weights_that_lists_do_not_show_stay_in_proportion(toy):
+    before = Weights((("UWP0", 1), ("TM0", 2), ("LM0", 1)), [7.0, 0.5, 0.25, 1.25])
+    found = Weights(LAYOUT, [6.0, -8.0, 2.0], {"a_b": 4.0}, {"a ||| b": 8.0})
+    whole = completed(found, before)
+    assert whole.layout == (*LAYOUT, ("UWP0", 1))
+    assert whole.dense.tolist() == [0.75, -1.0, 0.25, 7.0]
+    assert (whole.sparse, whole.phrases) == ({"a_b": 0.5}, {"a ||| b": 1.0})
+    # A change of length alone is none for the decoder.
+    longer = before.arranged(LAYOUT, drop=["UWP0"]).scaled(3.0)
+    assert moved(before, completed(longer, before)) < 1e-12
+    nothing = Weights((("UWP0", 1), *LAYOUT), [7.0, 0.0, 0.0, 0.0])
+    assert completed(found, nothing).dense.tolist() == [6.0, -8.0, 2.0, 7.0]
+
+
+def test_fractions_of_counts_are_not_cut_off(tmp_path):
+    # References have 3.5 and 2.5 words on average.
+    (tmp_path / "n").write_text("0 ||| a b c ||| LM0= 1 ||| 1\n1 ||| a b ||| LM0= 1 ||| 1\n")
+    for name, text in (("r0", "a b d\na b\n"), ("r1", "a b d e\na c c\n")):
+        (tmp_path / name).write_text(text)
+    judge = _Judge([tmp_path / "r0", tmp_path / "r1"], metric_named("ter"), {})
+    lists, score = judge.score(tmp_path / "n")
+    assert (lists.counts % 1.0).any()
+    exact = lists.counts.astype(float).sum(axis=0)
+    assert score == judge.metric.scores(exact)["ter"] == first_choices(lists, judge.metric)
+
+
+def test_sums_of_bytes_do_not_wrap(tmp_path):
+    (tmp_path / "n").write_text("".join(f"{i} ||| a b c d e ||| L= 1 ||| 1\n" for i in range(100)))
+    (tmp_path / "r").write_text("a b c d e\n" * 100)
+    judge = _Judge([tmp_path / "r"], metric_named("bleu", tokenize="none"), {})
+    lists, score = judge.score(tmp_path / "n")
+    assert lists.counts.dtype == np.uint8 and score == pytest.approx(100.0)
+    assert first_choices(lists, judge.metric) == pytest.approx(100.0)
 
 
 def test_movement_is_that_of_directions():

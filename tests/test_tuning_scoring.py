@@ -10,6 +10,7 @@ from test_tuning_features import named_values, rich
 from tuning_plain import slices
 
 from hopefear.errors import HopefearError
+from hopefear.tuning.memory import lists_in_memory
 from hopefear.tuning.scoring import best, choice, scores, with_scores, without_scores
 from hopefear.tuning.weights import Weights
 
@@ -51,6 +52,16 @@ def test_equals_are_chosen_as_they_stand():
     points[LISTS.starts[:-1] + 2] = 1.0
     points[LISTS.starts[:-1] + 4] = 1.0
     assert best(points, LISTS).tolist() == [2] * len(LISTS)
+
+
+def test_candidates_with_the_same_entries_are_equal():
+    # Differences of running sums would depend on what stands before.
+    words, rng = [f"s_{j}" for j in range(5)], np.random.default_rng(1)
+    weights = Weights((), [], dict(zip(words, rng.random(5), strict=True)))
+    one = ("a", dict.fromkeys(words[:3], 1.0))
+    found = lists_in_memory([[one, ("b", {words[4]: 1e6}), ("c", {}), one, one]] * 20)
+    points = scores(found, weights).reshape(20, 5)
+    assert (points[:, [0, 3, 4]] == points[0, 0]).all() and (points[:, 2] == 0.0).all()
 
 
 def test_dense_weights_are_found_by_name_whatever_their_order():

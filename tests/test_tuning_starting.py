@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from tuning_plain import small_lists
 
+from hopefear.data.moses_lists import TuningLists
 from hopefear.errors import HopefearError
+from hopefear.tuning import starting
 from hopefear.tuning.generated import DECODER
 from hopefear.tuning.memory import lists_in_memory
 from hopefear.tuning.starting import decoder_weights, start_weights
@@ -77,3 +80,43 @@ def test_lists_of_sparse_features_only_have_nothing_to_start_from():
     lists = lists_in_memory([[("a", {"x": 1}), ("b", {"y": 1})]], ["a"])
     for start in ("auto", "moses", "uniform"):
         assert start_weights(lists, start).dense.size == 0
+
+
+def test_lists_are_looked_at_in_blocks(monkeypatch):
+    rng = np.random.default_rng(4)
+    noisy = replace(
+        LISTS, scores=(LISTS.scores + 0.3 * rng.normal(size=LISTS.n_candidates)).astype(np.float32)
+    )
+    whole, explained = decoder_weights(noisy)
+    monkeypatch.setattr(starting, "_BLOCK", 7)
+    found, share = decoder_weights(noisy)
+    np.testing.assert_allclose(found, whole, rtol=1e-9)
+    assert share == pytest.approx(explained, rel=1e-9) and 0.1 < share < 0.99
+    # The share is that of the variance within lists.
+    missed = noisy.scores - noisy.dense.astype(float) @ found
+    parts = [
+        (missed[a:b].var() * (b - a), noisy.scores[a:b].astype(float).var() * (b - a))
+        for a, b in zip(noisy.starts[:-1], noisy.starts[1:], strict=True)
+    ]
+    left, total = np.sum(parts, axis=0)
+    assert share == pytest.approx(1.0 - left / total, rel=1e-6)
+
+
+def test_room_does_not_grow_with_the_lists():
+    many = lists_of(16_000)
+    decoder_weights(lists_of(10))
+    tracemalloc.start()
+    try:
+        decoder_weights(many)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < many.dense.nbytes
+
+
+def lists_of(n):
+    rng = np.random.default_rng(1)
+    dense = rng.normal(size=(10 * n, 8)).astype(np.float32)
+    return TuningLists(
+        np.arange(n), np.arange(0, 10 * n + 1, 10), (("TM0", 8),), dense, dense[:, 0].copy()
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 
 from hopefear.tuning.weights import Weights, changes
@@ -10,20 +13,27 @@ from hopefear.tuning.weights import Weights, changes
 def completed(found: Weights, before: Weights) -> Weights:
     """Tuned weights with those that the decoder reads but its lists do not show, as they were.
 
+    Where there are such, tuned weights get the size that they had, for a decoder sees proportions.
+
     Examples
     --------
-    >>> before = Weights((("LM0", 1), ("UnknownWordPenalty0", 1)), [0.5, 1.0])
-    >>> completed(Weights((("LM0", 1),), [0.7]), before).dense.tolist()
-    [0.7, 1.0]
+    >>> before = Weights((("TM0", 2), ("UnknownWordPenalty0", 1)), [0.5, 0.5, 1.0])
+    >>> completed(Weights((("TM0", 2),), [3.0, -1.0]), before).dense.tolist()
+    [0.75, -0.25, 1.0]
     """
     tuned = {name for name, _ in found.layout}
-    layout, dense, first = list(found.layout), [found.dense], 0
-    for name, width in before.layout:
-        if name not in tuned:
-            layout.append((name, width))
-            dense.append(before.dense[first : first + width])
-        first += width
-    return Weights(tuple(layout), np.concatenate(dense), found.sparse, found.phrases, found.about)
+    hidden = [(name, width) for name, width in before.layout if name not in tuned]
+    if not hidden:
+        return found
+    old, new = (_size(each, tuned & dict(before.layout).keys()) for each in (before, found))
+    if old > 0.0 and new > 0.0:
+        found = found.scaled(old / new)
+    places = _places(before)
+    return replace(
+        found,
+        layout=(*found.layout, *hidden),
+        dense=np.concatenate([found.dense, *(before.dense[places[name]] for name, _ in hidden)]),
+    )
 
 
 def moved(before: Weights, after: Weights) -> float:
@@ -42,3 +52,17 @@ def moved(before: Weights, after: Weights) -> float:
 def _length(weights: Weights) -> float:
     values = [*weights.dense.tolist(), *weights.sparse.values(), *weights.phrases.values()]
     return float(np.linalg.norm(values)) or 1.0
+
+
+def _size(weights: Weights, names: Collection[str]) -> float:
+    """Sum of the sizes of some dense weights."""
+    places = _places(weights)
+    return float(sum(np.abs(weights.dense[places[name]]).sum() for name in names))
+
+
+def _places(weights: Weights) -> dict[str, slice]:
+    places, first = {}, 0
+    for name, width in weights.layout:
+        places[name] = slice(first, first + width)
+        first += width
+    return places

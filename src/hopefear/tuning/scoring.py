@@ -122,5 +122,6 @@ def _summed(entries: NamedEntries, weights: Mapping[str, float]) -> np.ndarray:
     values = values_by_id(entries.names, weights)[entries.ids]
     if entries.values is not None:
         values = values * entries.values
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    return sums[entries.indptr[1:]] - sums[entries.indptr[:-1]]
+    # Candidate by candidate: differences of running sums would tell equal candidates apart.
+    n = len(entries.indptr) - 1
+    return np.bincount(np.repeat(np.arange(n), np.diff(entries.indptr)), values, n)

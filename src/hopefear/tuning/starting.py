@@ -25,6 +25,8 @@ _MOSES = {
 }
 # Share of the variance of decoder scores that weights must explain to pass for the decoder's.
 _CLOSE = 0.99
+# Lists that are looked at together: copies in double precision of all would need much room.
+_BLOCK = 1024
 
 
 def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
@@ -84,17 +86,23 @@ def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
     Only differences within a list count: what is the same for all of its candidates, such as a
     penalty for unknown words, has no weight here.
     """
-    sizes = np.diff(lists.starts)
-    features = _centred(lists.dense.astype(np.float64), lists.starts, sizes)
-    scores = _centred(lists.scores.astype(np.float64)[:, None], lists.starts, sizes)[:, 0]
-    total = float(scores @ scores)
-    if total == 0.0 or not features.size:
-        return frozen(np.zeros(features.shape[1])), 0.0
-    found = np.linalg.lstsq(features.T @ features, features.T @ scores, rcond=1e-10)[0]
-    missed = scores - features @ found
-    return found, 1.0 - float(missed @ missed) / total
+    width = lists.dense.shape[1]
+    squares, products, total = np.zeros((width, width)), np.zeros(width), 0.0
+    for first in range(0, len(lists), _BLOCK):
+        block = lists.slice(first, min(first + _BLOCK, len(lists)))
+        features = _centred(block.dense, block.starts)
+        scores = _centred(block.scores[:, None], block.starts)[:, 0]
+        squares += features.T @ features
+        products += features.T @ scores
+        total += float(scores @ scores)
+    if total == 0.0 or not width:
+        return frozen(np.zeros(width)), 0.0
+    found = np.linalg.lstsq(squares, products, rcond=1e-10)[0]
+    missed = total - 2.0 * float(found @ products) + float(found @ squares @ found)
+    return found, 1.0 - max(0.0, missed) / total
 
 
-def _centred(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    means = np.add.reduceat(values, starts[:-1], axis=0) / sizes[:, None]
-    return values - np.repeat(means, sizes, axis=0)
+def _centred(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    sizes, exact = np.diff(starts), values.astype(np.float64)
+    means = np.add.reduceat(exact, starts[:-1], axis=0) / sizes[:, None]
+    return exact - np.repeat(means, sizes, axis=0)

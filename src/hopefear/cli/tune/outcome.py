@@ -215,4 +215,4 @@ def first_choices(lists: TuningLists, metric: ListMetric) -> float:
     """Score of the candidates that the decoder scored highest."""
     assert lists.counts is not None
     chosen = lists.starts[:-1] + best(lists.scores, lists)
-    return float(metric.scores(lists.counts[chosen].sum(axis=0, dtype=np.int64))[metric.main])
+    return float(metric.scores(lists.counts[chosen].sum(axis=0))[metric.main])
