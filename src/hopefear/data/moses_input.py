@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -98,8 +99,8 @@ class MosesLayout:
         if code == codes.APPEARED:
             names = ", ".join(name for name, _ in blocks) or "none"
             return (
-                f"one of the dense names of the first line ({names}), or a sparse name: one with "
-                "'_', or declared with sparse="
+                f"one of the dense names of the first line ({names}), or a sparse name, which has "
+                "a '_' (in Python: or is declared as sparse)"
             )
         if code == codes.REPEATED:
             return f"{blocks[k][0]}= once in a line"
@@ -183,6 +184,8 @@ class _Parser:
             found = token_at(buffer, i, length)
             if code == codes.VANISHED:
                 found = "no such name"
+            elif code == codes.WIDTH:
+                found = _numbers(buffer[i:length].tobytes())
             elif code == codes.FEW_FIELDS:
                 found = _line(buffer, i, length)
             line = line_of(buffer, i, first_line)
@@ -245,6 +248,17 @@ def _line(buffer: np.ndarray, i: int, end: int) -> str:
     return (
         buffer[start : min(start + 200, end)].tobytes().split(b"\n")[0].decode("utf-8", "replace")
     )
+
+
+def _numbers(text: bytes) -> str:
+    """How many numbers stand behind the name that a text begins with, and which.
+
+    >>> _numbers(b"TM0= 1 2 3 ||| 1")
+    '3: TM0= 1 2 3'
+    """
+    name, *tokens = text.split(b"\n", 1)[0].decode("utf-8", "replace").split()
+    values = list(takewhile(lambda token: token != "|||" and token[-1] != "=", tokens))
+    return f"{len(values)}: {' '.join((name, *values))}"
 
 
 def token_at(buffer: np.ndarray, i: int, end: int) -> str:
