@@ -153,3 +153,15 @@ def test_strange_values_do_no_harm(tmp_path):
     ]
     page = run_report([make(tmp_path / "r", events)], tmp_path / "o.html").html()
     assert "<b>" not in page
+
+
+def test_rounds_of_tuning_take_their_time_together(tmp_path):
+    folder = make(tmp_path / "tuned", [{"epoch": e, "seconds": 0.5 * e} for e in (1, 2, 3)])
+    run = load_run(folder)
+    assert run.seconds() == 1.5  # training tells the time so far
+    tuned = run._replace(settings={"task": "tune"})
+    assert tuned.seconds() == 3.0 and tuned._replace(events=[{"epoch": 1}]).seconds() is None
+    (folder / "run.json").write_text('{"task": "tune"}')
+    run_report([folder], tmp_path / "out.html")
+    summary = (tmp_path / "out.html").read_text(encoding="utf-8").split("</table>")[0]
+    assert summary.endswith('<td class="r">3.0</td></tr></tbody>')

@@ -37,6 +37,13 @@ class Run(NamedTuple):
         """The latest value of a key, or None."""
         return next((e[key] for e in reversed(self.events) if e.get(key) is not None), None)
 
+    def seconds(self) -> float | None:
+        """Time it took: the last event knows it all, but in tuning each tells its own round's."""
+        if self.settings.get("task") != "tune":
+            return as_number(self.last("seconds"))
+        told = [as_number(event.get("seconds")) for event in self.events]
+        return sum(filter(None, told)) if any(t is not None for t in told) else None
+
     def curve(self, *keys: str) -> tuple[list[float], list[float]]:
         """Values found under nested keys, and the samples (or epochs) they belong to."""
         clock = self.clock()

@@ -92,7 +92,7 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
             run.name,
             value_text(run.settings.get("learner")),
             *(_best(run, *keys) for keys in measured),
-            *(run.last(key) for key in kept),
+            *(run.seconds() if key == "seconds" else run.last(key) for key in kept),
         ]
         for run in runs
     ]
