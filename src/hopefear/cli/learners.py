@@ -128,13 +128,14 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
 def _tuner_facts(recipe: Any) -> dict[str, Any]:
     """Of a tuner that looks at all lists before it moves; what it maximises is its formula."""
     effects: dict[str, str] = {}
-    for own in (field.default for field in dataclasses.fields(recipe.tuner)):
-        if dataclasses.is_dataclass(own):  # a part with parameters of its own
-            effects |= parameters_of(type(own))
+    for field in dataclasses.fields(recipe.tuner):
+        if dataclasses.is_dataclass(own := field.default):  # a part with parameters of its own
+            usual = f"With {field.name}={_short(recipe.parameters()[field.name])}. "
+            effects |= {key: usual + text for key, text in parameters_of(type(own)).items()}
     return {
         "name": recipe.name,
         "summary": recipe.summary,
-        "loss": "its own",
+        "loss": "-",
         "rule": "whole lists",
         "readout": "best",
         "on": "all at once",
@@ -187,7 +188,23 @@ def parameters_of(part: type) -> dict[str, str]:
                 found[name].append(line.strip())
         elif line.strip():
             break
-    return {name: " ".join(words).replace("``", "`") for name, words in found.items()}
+    return {name: _plain(" ".join(words)) for name, words in found.items()}
+
+
+def _plain(text: str) -> str:
+    """Text without the marks of documentation pages.
+
+    >>> _plain("Costs: see :func:`hopefear.training.corpus_costs.corpus_costs`, or ``none``.")
+    'Costs: see hopefear.training.corpus_costs, or `none`.'
+    """
+    # Files are named as the functions in them, and shorter.
+    text = re.sub(r":(?:func|class|mod):`~?([\w.]+?)\.(\w+)`", _place, text)
+    return text.replace("``", "`")
+
+
+def _place(found: re.Match[str]) -> str:
+    module, name = found.groups()
+    return module if module.endswith(f".{name}") else f"{module}.{name}"
 
 
 def formula_of(part: type) -> str:
@@ -242,4 +259,6 @@ def _show(found: dict[str, Any]) -> None:
 def _short(value: Any) -> str:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value).__name__.lower()
+    if value is None:
+        return "auto"
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
