@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.experiments.sapo.comparing import Difference
+from hopefear.experiments.sapo.comparing import Difference, p_text
 from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN, all_of, better
 from hopefear.experiments.tuning.comparing import compare
 from hopefear.experiments.tuning.measuring import Measured
@@ -18,6 +18,7 @@ from hopefear.experiments.tuning.problems import TESTS, VAL
 MARGIN = 0.5  # points of BLEU within which two tuners count as equally good
 FAR = 5.0  # points of BLEU below the oracle that count as far from it
 SLOWER = 10.0  # times the CPU seconds of another tuner that count as no longer suitable
+SHORTEST = 0.05  # CPU seconds below which times are noise
 NOT_THEIRS = "not in the slides: "  # begins claims that others make
 
 Which = tuple[str, str]  # part and key
@@ -51,6 +52,21 @@ def alike(found: Difference) -> str:
     if found.low > -MARGIN and found.high < MARGIN:
         return AGREES
     return DISAGREES if found.significant else OPEN
+
+
+def told(found: Difference) -> str:
+    """In a line, with the p-values of bootstrap and randomisation.
+
+    >>> told(Difference(38.0, 38.1, -0.3, 0.1, 0.782, 0.713))
+    '38.00 against 38.10 (-0.10 [-0.30, +0.10], p = 0.782, 0.713)'
+    """
+    first, second = p_text(found.p_bootstrap), p_text(found.p_randomisation)
+    if first[0] == second[0]:
+        second = second[2:]
+    return (
+        f"{found.first:.2f} against {found.second:.2f} ({found.points:+.2f} "
+        f"[{found.low:+.2f}, {found.high:+.2f}], p {first}, {second})"
+    )
 
 
 class Judge:
@@ -97,7 +113,7 @@ def _pairs(pairs: Iterable[tuple[str, Which, Which]], word: Callable[[Difference
                 return OPEN, f"{name}: not run here"
             found = judged.against(first, second)
             words.append(word(found))
-            parts.append(f"{name}: {found.text()}")
+            parts.append(f"{name}: {told(found)}")
         return all_of(words), "; ".join(parts)
 
     return check
@@ -126,6 +142,8 @@ def _slow(judged: Judge) -> tuple[str, str]:
         f"{key}, {made.features[part]} features: {seconds[part, key]:.1f} CPU s"
         for part, key in wanted
     )
+    if min(seconds.values()) < SHORTEST:
+        return OPEN, f"too quick to compare: {shown}"
     return (AGREES if many >= SLOWER else DISAGREES), shown
 
 
@@ -138,7 +156,7 @@ def _overfits(judged: Judge) -> tuple[str, str]:
     found = judged.against(many, few)
     grown = AGREES if gain > 0.0 else DISAGREES
     flat = DISAGREES if better(found) == AGREES else AGREES
-    return all_of([grown, flat]), f"val {gain:+.2f}; tests {found.text()}"
+    return all_of([grown, flat]), f"val {gain:+.2f}; tests {told(found)}"
 
 
 def _far_from_oracle(judged: Judge) -> tuple[str, str]:
