@@ -162,3 +162,20 @@ def test_errors_are_one_line_and_status_one(run, folder):
 def test_a_model_is_told_where_moses_lists_belong(run, folder):
     status, _, err = run("train", "rerank", "--train", "test.nbest", "--model", "m")
     assert status == 1 and "test.nbest:1: " in err and "hopefear tune" in err
+
+
+def test_weights_that_no_list_has_are_noted(run, folder):
+    Weights(LAYOUT, [0.1, 0.5, 1.0], {"no_such": 1.0}, {"no ||| such": 1.0}).write(
+        folder / "other.json"
+    )
+    note = "of the 1 {} of other.json none is in these lists"
+    for argv in (
+        ("evaluate", "--weights", "good.json", "--against", "other.json", *LISTS),
+        ("predict", "--weights", "other.json", "--input", "test.nbest", "--output", "o"),
+    ):
+        status, _, err = run(*argv, "--source", "test.src")
+        assert status == 0, err
+        assert note.format("sparse features") in err and note.format("phrase pairs") in err
+        assert "good.json none" not in err
+    _, _, err = run("predict", "--weights", "good.json", "--input", "test.nbest", "--output", "o")
+    assert "note:" not in err

@@ -8,6 +8,7 @@ from typing import Any
 
 from hopefear.cli.console import Console, print_json
 from hopefear.cli.tune.lists import metric_asked, read_lists, told
+from hopefear.cli.tune.unused import Unused
 from hopefear.tuning.derived import needed
 from hopefear.tuning.evaluation import compare, corpus_oracle, evaluate
 from hopefear.tuning.weights import Weights
@@ -22,6 +23,10 @@ def run(args: argparse.Namespace, console: Console) -> None:
     both = [weights] if other is None else [weights, other]
     lists = read_lists(args, metric, console, texts=any(map(needed, both)))
     console.say(told(lists, "lists"))
+    for each, path in zip(both, (args.weights, args.against), strict=False):
+        unused = Unused(each, path)
+        unused.see(lists)
+        unused.tell(console)
     found = evaluate(lists, weights, metric=metric)
     oracle = corpus_oracle(lists, metric)
     test: dict[str, Any] | None = None

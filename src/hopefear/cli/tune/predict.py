@@ -13,6 +13,7 @@ from hopefear.cli.console import Console
 from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tag.writing import put
+from hopefear.cli.tune.unused import Unused
 from hopefear.data.moses import moses_blocks, read_moses
 from hopefear.data.moses_lists import NamedEntries, TuningLists
 from hopefear.data.report import ReadReport
@@ -23,10 +24,12 @@ from hopefear.tuning.weights import Weights
 def run(args: argparse.Namespace, console: Console) -> None:
     """Write what the weights choose from the lists of ``--input``."""
     weights, report = Weights.read(args.weights), ReadReport()
+    unused = Unused(weights, args.weights)
     with Counting(console, "lists") as counting:
-        blocks = counting(_blocks(args, report), args.input[0])
+        blocks = counting(_seen(_blocks(args, report), unused), args.input[0])
         put(args.output, (_written(block, weights, args.nbest) for block in blocks))
     tell_skipped(report, console)
+    unused.tell(console)
 
 
 def _blocks(args: argparse.Namespace, report: ReadReport) -> Iterator[TuningLists]:
@@ -43,6 +46,12 @@ def _blocks(args: argparse.Namespace, report: ReadReport) -> Iterator[TuningList
         yield from moses_blocks(args.input[0], **reading)
     else:
         yield read_moses(args.input, **reading)
+
+
+def _seen(blocks: Iterator[TuningLists], unused: Unused) -> Iterator[TuningLists]:
+    for block in blocks:
+        unused.see(block)
+        yield block
 
 
 def _written(lists: TuningLists, weights: Weights, nbest: int | None) -> bytes:
