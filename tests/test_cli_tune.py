@@ -369,13 +369,40 @@ def test_a_decoder_in_the_loop(run, folder):
     status, out, _ = run(*argv, "--resume")
     assert status == 0 and json.loads(out)["rounds"] == found["rounds"]
     assert run("report", "rounds", "--out", "rounds2.html", "--quiet")[0] == 0
-    status, _, err = run("tune", "--decoder", "exit 3", *argv[3:])
+    status, _, err = run(*argv)
+    assert status == 1 and "rounds has rounds of an earlier run: --resume" in err
+    for other, said in [
+        (("--seed", 2), "with seed 1, not 2"),
+        (("--learner", "mert"), "with learner 'perceptron', not 'mert'"),
+        (("-p", "rate=0.5"), "with parameters {}, not {'rate': '0.5'}"),
+        (("--min-count", 3), "with min_count 1, not 3"),
+        (("--features", "dense,sparse"), "with features ['dense'], not ['dense', 'sparse']"),
+        (("--metric", "chrf"), "metric 'BLEU"),
+        (("--nbest", "dev.nbest"), "nbest None, not ['dev.nbest']"),
+    ]:
+        given = [word for word in argv if word not in ("--epochs", 4)] if "mert" in other else argv
+        status, _, err = run(*given, *other, "--resume")
+        assert status == 1 and said in err, err
+    status, _, err = run("tune", "--decoder", "exit 3", *argv[3:], "--run", "failed")
     assert status == 1 and "3" in err
 
 
 def test_learners_explain_every_tuner(run):
     status, out, _ = run("learners", "--task", "tune", "--json")
     assert status == 0
+def test_interrupted_rounds_tell_how_they_go_on(run, monkeypatch):
+    from hopefear.cli.tune import rounds
+
+    def stopped(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rounds, "iterate", stopped)
+    argv = ("tune", "--decoder", "true", "--refs", "dev.ref", "--run", "stopped", "--weights", "w")
+    status, _, err = run(*argv)
+    assert status == 130
+    assert "finished rounds are in stopped: the same command with --resume goes on" in err
+
+
     (found,) = json.loads(out)["learners"].values()
     assert found.keys() == TUNE_RECIPES.keys()
     for facts in found.values():

@@ -156,10 +156,11 @@ def test_a_collapse_is_told_and_not_returned(toy):
     found = toy.iterate(toy.command(BAD, FAIR), tune=collapsed)
     assert found.stopped.startswith("tuning collapsed: all weights are 0")
     assert found.weights == FIRST
-    found = toy.iterate(toy.command(BAD, FAIR, GOOD), tune=told)
+    found = toy.iterate(toy.command(BAD, FAIR, GOOD), tune=told, folder=toy.folder / "second")
     assert found.stopped == "tuning collapsed: bleu fell" and found.best == 1
+    third = {"first": lambda lists: FIRST, "folder": toy.folder / "third"}
     with pytest.raises(CollapseError, match="all weights are 0"):
-        toy.iterate(toy.command(BAD, FAIR), tune=collapsed, first=lambda lists: FIRST)
+        toy.iterate(toy.command(BAD, FAIR), tune=collapsed, **third)
 
 
 def test_a_decoder_may_begin_with_weights_of_its_own(toy):
@@ -273,7 +274,7 @@ def test_lists_that_change_their_features_are_refused(toy):
         toy.iterate(toy.command(BAD, other))
     few = [BAD[0]]
     with pytest.raises(HopefearError, match=r"round 0: .*refs:2: expected list 1"):
-        toy.iterate(toy.command(few))
+        toy.iterate(toy.command(few), folder=toy.folder / "other")
 
 
 def test_mistakes_are_told_before_the_decoder_runs(toy):
@@ -352,15 +353,38 @@ def test_more_rounds_may_be_asked_for_later(toy):
     assert toy.iterate(command, rounds=1).best == 1
     found = toy.iterate(command, rounds=5, resume=True)
     assert found.best == 2 and toy.runs == 4
-    assert toy.iterate(command, rounds=1).best == 1 and toy.runs == 6  # not resumed: from the start
-    assert not (toy.run / "round-2" / "weights.txt").exists()
+    before = (toy.run / "state.json").read_bytes()
+    with pytest.raises(HopefearError, match=r"earlier run: --resume .* another folder starts afr"):
+        toy.iterate(command, rounds=1)
+    assert (toy.run / "state.json").read_bytes() == before and toy.runs == 4
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_without_a_finished_round_is_free(toy, resume):
+    with pytest.raises(HopefearError, match="status 9"):
+        toy.iterate("exit 9", about={"seed": 1})
+    found = toy.iterate(toy.command(BAD, FAIR), about={"seed": 2}, resume=resume)
+    assert found.best == 1
 
 
 def test_another_run_is_not_resumed(toy):
     command = toy.command(BAD, FAIR)
     toy.iterate(command, resume=True)
-    with pytest.raises(HopefearError, match=r"its command is .* use another folder"):
+    with pytest.raises(HopefearError, match=r"with command .* use another folder"):
         toy.iterate(command + "; true", resume=True)
+    about = {"seed": 1, "features": ("dense",), "versions": {"numpy": "1"}}
+    toy.iterate(command, folder=toy.folder / "told", about=about)
+    for more, said in [
+        ({"versions": {}}, None),
+        ({"seed": 2}, "with seed 1, not 2; resume it as it began"),
+        ({"features": None, "held_out": 0.5}, r"features \['dense'\], not None, and held_out"),
+    ]:
+        options = {"folder": toy.folder / "told", "about": about | more, "resume": True}
+        if said is None:
+            toy.iterate(command, **options)
+        else:
+            with pytest.raises(HopefearError, match=said):
+                toy.iterate(command, **options)
     with pytest.raises(HopefearError, match="began from other weights"):
         toy.iterate(command, first=Weights(LAYOUT, [1.0, 0.0, 0.0]), resume=True)
     with pytest.raises(HopefearError, match="began from other weights"):

@@ -32,13 +32,14 @@ class RoundsFolder:
     folder : path
         Made if missing.
     identity : mapping
-        What a run that is resumed must have in common with this one.
+        What runs: the decoder, and what judges it.
     first : Weights, optional
         Weights of round 0; None leaves them to the decoder.
     resume : bool
-        Keep what is there, instead of starting over.
+        Go on with the rounds that are there; without it they are an error, for they took long.
     about : mapping
-        More to say in ``run.json``.
+        Settings, for ``run.json``. A run that is resumed must have these, but for ``versions``, and
+        its identity in common with this one.
     """
 
     def __init__(
@@ -49,13 +50,13 @@ class RoundsFolder:
         resume: bool,
         about: Mapping[str, Any],
     ) -> None:
-        self.folder, self.identity = folder, dict(identity)
+        settings = {key: value for key, value in about.items() if key != "versions"}
+        self.folder, self.identity = folder, plain({**settings, **identity})
         self.events: list[Event] = []
         self.layout: Layout = ()  # of the lists, known when there are some
-        if resume:
-            self._load()
         self._known: dict[int, Weights | None] = {}
-        if not (resume and (folder / STATE).exists()):
+        self._load(resume)
+        if not self.events:
             self._clear()
         log = EventLog(folder)
         try:
@@ -138,7 +139,7 @@ class RoundsFolder:
         text = json.dumps(plain(state), indent=1, ensure_ascii=False)
         write_atomically(self.folder / STATE, f"{text}\n".encode())
 
-    def _load(self) -> None:
+    def _load(self, resume: bool) -> None:
         path = self.folder / STATE
         try:
             state = json.loads(path.read_bytes())
@@ -155,13 +156,27 @@ class RoundsFolder:
             ) from error
         if not known:
             raise HopefearError(f"{path}: written by another version; use another folder")
-        for key, value in self.identity.items():
-            if identity.get(key) != value:
-                raise HopefearError(
-                    f"{self.folder}: the run is another one: its {key} is {identity.get(key)!r}, "
-                    f"not {value!r}; use another folder"
-                )
-        self.events, self.layout = events, layout
+        if events:
+            self._check(identity, resume)
+            self.events, self.layout = events, layout
+
+    def _check(self, identity: Mapping[str, Any], resume: bool) -> None:
+        """HopefearError unless the rounds in the folder are to go on, and as they began."""
+        if not resume:
+            raise HopefearError(
+                f"{self.folder} has rounds of an earlier run: --resume (resume=True) goes on with "
+                "it, another folder starts afresh"
+            )
+        differ = [
+            f"{key} {identity.get(key)!r}, not {self.identity.get(key)!r}"
+            for key in dict.fromkeys((*self.identity, *identity))
+            if identity.get(key) != self.identity.get(key)
+        ]
+        if differ:
+            raise HopefearError(
+                f"{self.folder}: the run is another one, with {', and '.join(differ)}; resume it "
+                "as it began, or use another folder"
+            )
 
     def _clear(self) -> None:
         """Remove the files of an earlier run, and nothing else."""

@@ -188,7 +188,8 @@ def decoder(parser: argparse.ArgumentParser) -> None:
         "--decoder",
         metavar="CMD",
         help="a shell command that reads weights from {weights} and writes an N-best list to "
-        "{nbest}; it is run, its lists are added to the earlier ones and tuned on, in rounds",
+        "{nbest}; it is run, its lists are added to the earlier ones and to those of --nbest, if "
+        "given, and tuned on, in rounds",
     )
     group.add_argument(
         "--rounds",
@@ -205,7 +206,9 @@ def decoder(parser: argparse.ArgumentParser) -> None:
         "(default: 1)",
     )
     group.add_argument(
-        "--resume", action="store_true", help="go on with the rounds in the folder of --run"
+        "--resume",
+        action="store_true",
+        help="go on with the rounds in the folder of --run, which must have the same settings",
     )
     group.add_argument(
         "--timeout", type=number, metavar="SECONDS", help="that one run of the decoder may take"

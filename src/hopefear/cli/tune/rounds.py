@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import signal
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hopefear.cli.console import Console
+from hopefear.cli.guard import Terminated
 from hopefear.cli.training import time_taken
 from hopefear.cli.tune.defaults import ROUNDS
 from hopefear.cli.tune.learning import held_out_lists, settings_of, start_of, tuning_of
@@ -18,6 +20,7 @@ from hopefear.cli.tune.outcome import moved, weights_table
 from hopefear.cli.tune.progress import TuneWatcher
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot
+from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.tuning.decoder_command import WEIGHTS
 from hopefear.tuning.decoding import Iterated, iterate
 from hopefear.tuning.decoding_folder import START
@@ -83,7 +86,8 @@ class Rounds:
         console.say()
         console.pairs(
             {
-                "best round": f"{self.found.best}, and it ended for: {self.found.stopped}",
+                "best round": self.best_round(),
+                "ended for": self.found.stopped,
                 "non-zeros": f"{result['nnz']:,}",
                 "time": time_taken(result["seconds"], compiling),
                 "weights": result["weights"],
@@ -91,6 +95,12 @@ class Rounds:
                 "metric": result["metric_signature"],
             }
         )
+
+    def best_round(self) -> str:
+        """Which round the weights are from."""
+        if not self.found.best:
+            return "no round beat the start, whose weights are kept"
+        return f"{self.found.best} of {len(self.found.rounds) - 1}"
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows: what each run of the decoder brought."""
@@ -152,20 +162,45 @@ def iterated(
             f"{event['new']:,} new hypotheses, {event['seconds']:.1f} s"
         )
 
-    found = iterate(
-        args.decoder,
-        args.refs,
-        first,
-        tuned,
-        folder=args.run,
-        rounds=args.rounds or ROUNDS,
-        patience=args.patience or 1,
-        metric=metric,
-        about=settings_of(args, None, metric),
-        resume=args.resume,
-        timeout=args.timeout,
-        on_event=[tell],
+    found = _resumable(
+        args.run,
+        lambda: iterate(
+            args.decoder,
+            args.refs,
+            first,
+            tuned,
+            folder=args.run,
+            rounds=args.rounds or ROUNDS,
+            patience=args.patience or 1,
+            metric=metric,
+            about=_settings(args, metric),
+            resume=args.resume,
+            timeout=args.timeout,
+            on_event=[tell],
+        ),
     )
     first_round = Path(args.run, "round-0")
     begun = first_round / (START if (first_round / START).exists() else WEIGHTS)
     return Rounds(found, metric, args.learner, len(args.refs), Weights.read(begun))
+
+
+def _settings(args: argparse.Namespace, metric: ListMetric) -> dict[str, Any]:
+    """What ``run.json`` says, and what a run that is resumed must have in common with this one."""
+    files = ("nbest", "source", "dev_nbest", "dev_refs", "dev_source")
+    given = {name: getattr(args, name) for name in (*files, "absent", "on_error")}
+    return settings_of(args, None, metric) | given
+
+
+def _resumable(folder: str, rounds: Callable[[], Iterated]) -> Iterated:
+    """Run the rounds; whatever interrupts them is told how they go on."""
+    try:
+        return rounds()
+    except InterruptedTrainingError as error:
+        said, signum = str(error).partition("; nothing was saved")[0], error.signum
+    except KeyboardInterrupt:
+        said, signum = "interrupted", signal.SIGINT
+    except Terminated:
+        said, signum = "terminated", signal.SIGTERM
+    raise InterruptedTrainingError(
+        f"{said}; finished rounds are in {folder}: the same command with --resume goes on", signum
+    )

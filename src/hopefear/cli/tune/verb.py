@@ -9,7 +9,10 @@ from typing import Any
 from hopefear.cli.console import Console, check_output, print_json
 from hopefear.cli.tune import options as own
 
-USAGE = "--nbest FILE... --refs FILE... [--learner NAME] [-p KEY=VALUE]... --weights OUT"
+USAGE = (
+    "(--nbest FILE... | --decoder CMD --run DIR) --refs FILE... [--learner NAME] [-p KEY=VALUE]... "
+    "--weights OUT"
+)
 DESCRIPTION = """
 Find weights for the features of a decoder, or of anything that scores translations, under which
 the best candidate of each list scores high. Lists are in the format of Moses; features may be a
@@ -21,7 +24,8 @@ how seeds and restarts differ. The same data, options and seed give the same wei
 byte. Weights that are worth nothing are reported and not written.
 
 With --decoder a command is run in rounds: weights in, N-best list out; see docs/decoder.md. What
-is written then are the weights that the decoder itself did best with.
+is written then are the weights that the decoder itself did best with. Lists of --nbest are merged
+with those of its rounds.
 """
 EXAMPLES = """
 examples:
