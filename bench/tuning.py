@@ -36,15 +36,21 @@ from hopefear.tuning.starting import start_weights
 STARTS = 20
 PASSES = 10
 GROUPS = ("mert", "pro", "pass", "reading")
-# Imports what reading needs, and reads; the line of JSON goes where the parent looks for it.
+# Imports what reading needs, and reads, whole or block after block as a program does that passes
+# features on (the peer writes files); the line of JSON goes where the parent looks for it.
 CHILD = """
 import json, resource, sys, time
-from hopefear.tuning.reading import read
+from hopefear.data.moses import moses_blocks, read_moses
+from hopefear.metrics.lists.bleu_counts import BleuCounts
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before, began = peak(), time.process_time()
-lists = read(*sys.argv[1:])
+whole, *files = sys.argv[1:]
+if whole == "whole":
+    candidates = read_moses(*files, metric=BleuCounts()).n_candidates
+else:
+    candidates = sum(block.n_candidates for block in moses_blocks(*files, metric=BleuCounts()))
 found = {"seconds": time.process_time() - began, "peak_mb": peak(), "before_mb": before}
-print(json.dumps({**found, "candidates": lists.n_candidates}), file=sys.stderr)
+print(json.dumps({**found, "candidates": candidates}), file=sys.stderr)
 """
 
 
@@ -66,6 +72,8 @@ GOALS = {
     "reading xz memory": Goal("the same, peak of the process", "MB", 390.0, 0.5),
     "reading text": Goal("train10k to scored features, from text", "s", 43.0, 0.5),
     "reading text memory": Goal("the same, peak of the process", "MB", 390.0, 0.5),
+    "reading blocks": Goal("train10k to scored features, text by blocks", "s", 43.0, 0.5),
+    "reading blocks memory": Goal("the same, peak of the process", "MB", 390.0, 0.5),
 }
 
 
@@ -169,8 +177,12 @@ def reading(folder: Path, repeats: int, values: dict[str, float], notes: dict[st
         plain = Path(scratch, "train10k.nbest")
         with open_bytes(packed) as source, open(plain, "wb") as target:
             shutil.copyfileobj(source, target)
-        for key, path in (("reading xz", packed), ("reading text", plain)):
-            command = [sys.executable, "-c", CHILD, str(path), str(references)]
+        for key, how, path in (
+            ("reading xz", "whole", packed),
+            ("reading text", "whole", plain),
+            ("reading blocks", "blocks", plain),
+        ):
+            command = [sys.executable, "-c", CHILD, how, str(path), str(references)]
             runs = [json.loads(common.run(command).output) for _ in range(repeats + 1)]
             values[key] = min(run["seconds"] for run in runs)
             values[f"{key} memory"] = min(run["peak_mb"] for run in runs)
