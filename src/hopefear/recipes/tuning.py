@@ -150,7 +150,7 @@ def as_like(key: str, value: Any, like: Any) -> Any:
     if isinstance(like, str):
         return str(value)
     if like is None:
-        return None if value is None else number(key, value, False)
+        return None if value in (None, "auto") else number(key, value, False)
     return number(key, value, like)
 
 

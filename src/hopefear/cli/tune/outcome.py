@@ -105,6 +105,8 @@ class Outcome:
         """Tables for people."""
         console.say()
         console.table(*self.scores())
+        if self.lost():
+            console.say("these weights score worse than those at the start: try another learner")
         if result["spread"]:
             console.say()
             console.table(*self.spreads(result))
@@ -123,6 +125,13 @@ class Outcome:
             }
         )
 
+    def lost(self) -> bool:
+        """Whether the weights at the start are better, on held-out lists where there are any."""
+        before, after = self.tuning.before, self.tuning.after
+        judge = "dev" if "dev" in after else "train"
+        gain = after[judge] - before[judge]
+        return gain < 0.0 if self.tuning.metric.higher else gain > 0.0
+
     def best_round(self) -> str | None:
         """Which round the weights are from."""
         tuned, seed = self.tuning.chosen.tuned, ""
@@ -130,6 +139,8 @@ class Outcome:
             seed = f", of seed {self.tuning.chosen.seed}"
         if tuned.best_epoch is None:
             return seed.removeprefix(", of ") or None
+        if tuned.best_epoch == 0:
+            return f"none beat the start, whose weights are kept{seed}"
         return f"{tuned.best_epoch} of {len(tuned.history)}{seed}"
 
     def scores(self) -> tuple[list[str], list[list[Any]]]:
