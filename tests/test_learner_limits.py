@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 
+from hopefear.costs.regret import Regret
 from hopefear.errors import HopefearError
-from hopefear.learner import check_part
+from hopefear.learner import Learner, check_part, parameters_by_part
 from hopefear.losses.exponential import Exponential
+from hopefear.losses.hope_fear import HopeFear
+from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import RECIPES
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
@@ -44,3 +48,13 @@ def test_a_field_without_effect_is_no_parameter(readout):
 def test_a_whole_number_that_kernels_cannot_hold_is_refused():
     with pytest.raises(HopefearError, match="every must lie within 32 bits"):
         RECIPES["tg"].build(every=10**20)
+
+
+def test_parameters_are_numbers_where_they_are_numbers():
+    learner = Learner(HopeFear(cost=Regret(20.0)), RDA(rate=math.inf, l1=1e-4, l2=0.5), Averaged())
+    found = parameters_by_part(learner)
+    assert found["loss"]["cost"] == {"name": "regret", "each": 20.0}
+    assert found["loss"]["toward"] == "hope"
+    assert found["rule"] == {"rate": "inf", "l1": 1e-4, "l2": 0.5}
+    assert found["readout"]["on_last_support"] is False
+    assert json.loads(json.dumps(found, allow_nan=False)) == found

@@ -73,22 +73,29 @@ class Learner:
 def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
     """All parameters of a learner, online or in batch, as JSON has them.
 
-    >>> from hopefear.losses.hinge import Hinge
+    >>> from hopefear.losses.ramp import Ramp
     >>> from hopefear.rules.sgd import SGD
     >>> from hopefear.readouts.last import Last
-    >>> parameters_by_part(Learner(Hinge(), SGD(), Last()))["loss"]
-    {'asked': '1.0'}
+    >>> found = parameters_by_part(Learner(Ramp(), SGD(rate=2), Last()))
+    >>> found["loss"]["cost"], found["rule"]["rate"]
+    ({'name': 'hamming', 'each': 1.0}, 2.0)
     """
     if not isinstance(learner, Learner):
         return {"batch": learner.parameters()}
-    return {
-        part: {
-            key: shown if isinstance(shown, str | bool | int) else str(shown)
-            for key, value in getattr(learner, part)._asdict().items()
-            if not isinstance(shown := named(type(getattr(learner, part)), key, value), tuple)
-        }
-        for part in ("loss", "rule", "readout")
-    }
+    return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """Parameters of a component by name; parts among them with theirs, arrays left out."""
+    found: dict[str, Any] = {}
+    for key, value in part._asdict().items():
+        if hasattr(value, "fault"):
+            found[key] = {"name": part_name(type(value)), **_fields(value)}
+        elif is_plain(value):
+            shown = named(type(part), key, value)
+            plain = isinstance(shown, str | int) or math.isfinite(shown)
+            found[key] = shown if plain else str(shown)  # JSON has no word for infinity
+    return found
 
 
 def check_part(part: Any) -> None:
