@@ -211,6 +211,19 @@ def test_fixed_weights_stay_and_added_models_are_spread_again(run, folder):
     assert status == 1 and "has a feature LM0 already" in err
 
 
+def test_agreement_beside_fixed_weights(run):
+    argv = (*TUNE, "-p", "keep=last", "--json", "--quiet", "--weights", "c.json")
+    status, out, err = run(*argv, "--features", "consensus", "--fixed", "start.txt")
+    assert status == 0, err
+    weights = Weights.read("c.json")
+    assert weights.dense[:3].tolist() == [1.0, 0.5, 0.25] and weights.dense[3:].any()
+    _, judged, _ = run("evaluate", "--weights", "c.json", "--nbest", "dev.nbest", "--refs",
+                       "dev.ref", "--json")  # fmt: skip
+    assert json.loads(judged)["bleu"] == pytest.approx(json.loads(out)["bleu"], abs=1e-9)
+    status, _, err = run(*argv, "--features", "ngrams")
+    assert status == 1 and "name dense too" in err and "--fixed" in err
+
+
 @pytest.mark.parametrize("metric", ["chrf", "ter"])
 def test_other_metrics(run, metric):
     argv = (*LISTS, "--features", "dense", "--epochs", 3, "--metric", metric, "--json")
@@ -289,6 +302,9 @@ def test_an_interrupt_leaves_what_was_there(run, folder, monkeypatch):
         ([*LISTS, "--weights", "w", *TEST, "--held-out", "0.5"], "not both"),
         ([*LISTS, "--weights", "w", *TEST, "--source", "a"], "--dev-source"),
         ([*LISTS, "--weights", "w", "--held-out", "1"], "between 0 and 1"),
+        ([*LISTS, "--weights", "w", "--seed", str(2**32)], "from 0 to 4294967295"),
+        ([*LISTS, "--weights", "w", "--seed", str(2**32 - 1), "--seeds", "2"], "seeds are whole"),
+        ([*LISTS, "--weights", "w", "--seed", "1.5"], "whole number"),
         ([*LISTS, "--weights", "w", "--features", "all"], "dense, sparse, phrases"),
         ([*LISTS, "--weights", "w", "--add", "x"], "NAME=FILE"),
         ([*LISTS, "--weights", "w", "--metric", "ter", "--smoothing", "exp"], "--smoothing"),

@@ -14,13 +14,15 @@ from tuning_plain import small_lists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, Ter, metric_named
 from hopefear.recipes import TUNE_RECIPES
-from hopefear.training.tuning_problem import Tuned
+from hopefear.training.tuning_problem import Tuned, TuningProblem
 from hopefear.tuning.evaluation import compare, corpus_oracle, evaluate
+from hopefear.tuning.features import learned
 from hopefear.tuning.generated import translations
 from hopefear.tuning.memory import lists_in_memory
 from hopefear.tuning.reading import read, tuning_metric
 from hopefear.tuning.scoring import choice
 from hopefear.tuning.tune import CollapseError, tune
+from hopefear.tuning.tune_checks import check_collapse
 from hopefear.tuning.weights import Weights
 
 LISTS = small_lists(40, 8, seed=3)
@@ -77,7 +79,8 @@ def test_sparse_features_and_phrase_pairs_get_weights_by_name():
     found = tune(lists, "kbmira", FEW, min_count=2).weights
     assert set(found.sparse) <= {f"s_{j}" for j in range(30)} and found.sparse
     assert found.phrases and all(" ||| " in pair for pair in found.phrases)
-    only = tune(lists, "kbmira", FEW, features=["sparse"]).weights
+    bare = replace(lists, layout=(), dense=lists.dense[:, :0])
+    only = tune(bare, "kbmira", FEW, features=["sparse"]).weights
     assert only.sparse and not only.layout and not only.phrases
 
 
@@ -93,6 +96,45 @@ def test_fixed_weights_are_part_of_every_score():
     assert found.weights.phrases
     with pytest.raises(HopefearError, match="start from those weights"):
         tune(lists, fixed=fixed, features=["dense", "phrases"])
+
+
+def test_dense_features_are_not_forgotten():
+    lists = rich(20)
+    some = Weights((), [], {"s_1": 1.0})
+    for groups in (["sparse"], ["phrases"], ["sparse", "phrases"]):
+        for fixed in (None, some):
+            with pytest.raises(HopefearError, match=r"name dense too, or give weights.*--fixed"):
+                tune(lists, "kbmira", FEW, features=groups, fixed=fixed)
+    assert tune(lists, "kbmira", FEW, fixed=some).weights.layout == lists.layout
+
+
+def test_what_is_found_beside_fixed_weights_of_the_same_names_is_added():
+    lists = rich(20)
+    pairs = {lists.phrases.names.get(j): 0.5 for j in range(10)}
+    names = {lists.sparse.names.get(j): -0.25 for j in range(10)}
+    fixed = Weights(lists.layout, [0.3, 0.1, 0.2, 0.25, 0.15], names, pairs)
+    found = tune(lists, "kbmira", FEW, fixed=fixed)
+    assert found.before["train"] == pytest.approx(bleu(lists, fixed))
+    assert found.after["train"] == pytest.approx(bleu(lists, found.weights))
+    learned = Weights.of(found.features, found.chosen.tuned.weights)
+    both = [name for name in learned.phrases if name in pairs]
+    assert both and all(
+        found.weights.phrases[name] == pytest.approx(0.5 + learned.phrases[name]) for name in both
+    )
+    assert set(pairs) <= found.weights.phrases.keys() and set(names) <= found.weights.sparse.keys()
+
+
+def test_signatures_tell_fixed_weights_and_held_out_lists_apart():
+    lists, seen = rich(20), []
+    for values in ([0.3, 0.1, 0.2, 0.25, 0.15], [0.3, 0.1, 0.2, 0.25, 0.16]):
+        for more in ({}, {"dev": rich(5)}, {"held_out": 0.2}, {"held_out": 0.4}):
+            fixed = Weights(lists.layout, values)
+            found = tune(lists, "perceptron", {"epochs": 1, "keep": "last"}, fixed=fixed, **more)
+            assert "|fixed:" in found.signature and ("|dev:" in found.signature) == bool(more)
+            seen.append(found.signature)
+    assert len(set(seen)) == 8
+    again = tune(lists, "perceptron", {"epochs": 1, "keep": "last"}, fixed=fixed, held_out=0.4)
+    assert again.signature == seen[-1]
 
 
 def test_the_best_seed_is_kept_by_held_out_lists_where_there_are_any(monkeypatch):
@@ -169,6 +211,30 @@ def test_weights_that_collapsed_are_reported_and_not_returned(monkeypatch, weigh
     assert "smaller C" in str(error.value)
 
 
+@pytest.mark.parametrize(("began", "ended", "bad"), [(20, 40.9, 0), (20, 41, 1), (0, 0.9, 0)])
+def test_a_metric_where_less_is_better_collapses_upwards(began, ended, bad):
+    lists = small_lists(10, 4, seed=3, metric="ter")
+    problem = TuningProblem(learned(lists, Ter(), ("dense",)), Ter(), np.ones(5))
+    before = {"train": {"ter": float(began)}}
+    if not bad:
+        return check_collapse(problem, np.ones(5), float(ended), before)
+    with pytest.raises(CollapseError, match=r"ter rose from 20\.00 to 41\.00"):
+        check_collapse(problem, np.ones(5), float(ended), before)
+
+
+@pytest.mark.parametrize(
+    "seeds", [(), 1, "12", (-1,), (2**32,), (1.0,), (1, True), (None,), (1, "2")]
+)
+def test_seeds_are_whole_numbers_of_32_bits(seeds):
+    with pytest.raises(HopefearError, match="whole number"):
+        tune(LISTS, "kbmira", FEW, seeds=seeds)
+
+
+def test_the_largest_seed_is_a_seed():
+    found = tune(LISTS, "mert", {"restarts": 1}, seeds=np.array([2**32 - 1]))
+    assert found.chosen.seed == 2**32 - 1 and type(found.weights.about["seed"]) is int
+
+
 def test_one_seed_that_collapsed_does_not_spoil_the_others(monkeypatch):
     faked(monkeypatch, lambda seed, problem: [np.nan if seed == 1 else 0.3] * 5)
     for dev in (None, DEV):
@@ -189,8 +255,13 @@ def test_lists_that_leave_nothing_to_choose_are_refused():
     alike = [[("a b c d", {"x": 1.0}), ("a b c e", {"x": 1.0})]]
     with pytest.raises(HopefearError, match="nothing to tune"):
         tune(lists_in_memory(alike, ["a b c d"]))
+    # Lists may differ from each other and still leave nothing to choose.
+    alike = [*same, [("a b x y", {"x": 1.0}), ("a b x y", {"x": 3.0})]]
+    with pytest.raises(HopefearError, match="nothing to tune"):
+        tune(lists_in_memory(alike, ["a b c d"] * 2))
+    fixed = Weights(LISTS.layout, np.ones(5))
     with pytest.raises(HopefearError, match="no feature is left"):
-        tune(rich(4), features=["sparse"], min_count=50)
+        tune(rich(4), features=["sparse"], min_count=50, fixed=fixed)
     with pytest.raises(HopefearError, match="name some of dense, sparse, phrases"):
         tune(LISTS, features=[])
     with pytest.raises(HopefearError, match="has counts of bleu, and tuning is by ter"):

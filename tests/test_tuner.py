@@ -187,13 +187,15 @@ def test_phrase_pairs_need_the_sentences_that_were_translated(tmp_path):
     nbest, refs, source = (tmp_path / name for name in ("n", "r", "s"))
     nbest.write_text(
         "0 ||| a b c d ||| LM0= -1 ||| -1 ||| 0=0-1 1=2-3\n"
-        "0 ||| a b c e ||| LM0= -2 ||| -2 ||| 0=0-1 1=2-3\n"
+        "0 ||| a b c e ||| LM0= -1 ||| -2 ||| 0=0-1 1=2-3\n"
         "1 ||| a b c d ||| LM0= -1 ||| -1 ||| 0=0-1 1=2-3\n"
-        "1 ||| a b c e ||| LM0= -2 ||| -2 ||| 0=0-1 1=2-3\n"
+        "1 ||| a b c e ||| LM0= -1 ||| -2 ||| 0=0-1 1=2-3\n"
     )
     refs.write_text("a b c e\na b c e\n")
     source.write_text("x y\nx y\n")
-    tuner = Tuner("perceptron", features=["phrases"]).fit(nbest, refs, source=source)
+    with pytest.raises(ValueError, match="name dense too"):
+        Tuner("perceptron", features=["phrases"]).fit(nbest, refs, source=source)
+    tuner = Tuner("perceptron", features=["dense", "phrases"]).fit(nbest, refs, source=source)
     assert set(tuner.weights_.phrases) == {"y ||| c d", "y ||| c e"}
     assert tuner.predict(nbest, source=source) == ["a b c e"] * 2
     assert tuner.score(nbest, refs, source=source) == pytest.approx(100.0)
@@ -202,7 +204,8 @@ def test_phrase_pairs_need_the_sentences_that_were_translated(tmp_path):
     with pytest.raises(ValueError, match="'phrases'"):
         Tuner().fit(NBEST, REFS, source=source)
     pairs = [[("a b c d", {"LM0": -1.0}, 0.0, [("y", "c d")])]]
-    assert tuner.decision_function(pairs)[0][0] == tuner.weights_.phrases["y ||| c d"]
+    dense, pair = tuner.weights_.dense[0], tuner.weights_.phrases["y ||| c d"]
+    assert tuner.decision_function(pairs)[0][0] == pytest.approx(pair - dense)
 
 
 def test_copies_and_pickles_answer_the_same():

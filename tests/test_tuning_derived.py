@@ -272,7 +272,9 @@ def test_a_model_of_them_is_one_feature_of_plain_lists():
 
 def test_tuners_take_them():
     lists = derived(rich(15), ["consensus", "ngrams"])
-    found = tune(lists, "mira", {"epochs": 3}, features=["dense", "sparse"], min_count=2)
+    found = tune(
+        lists, "mira", {"epochs": 3, "keep": "last"}, features=["dense", "sparse"], min_count=2
+    )
     assert needed(found.weights) == ("consensus", "ngrams")
     plain = rich(15)
     assert corpus_score(plain, found.weights) == pytest.approx(found.after["train"])
@@ -355,6 +357,28 @@ def test_tuning_makes_what_is_asked_of_words():
     )
     assert more.start.dense[-4:].any()
     assert all(name.startswith("ng_") for name in more.weights.sparse)
+
+
+def test_words_may_get_weights_beside_fixed_ones():
+    lists, dev = made_up(30), made_up(10)
+    fixed = Weights(lists.layout, [0.2, 0.1, 0.1, -0.5, 0.1])
+    few = {"epochs": 3, "C": 0.1}
+    found = tune(lists, "kbmira", few, features=["consensus"], fixed=fixed, start="moses", dev=dev)
+    assert found.weights.layout == (*lists.layout, ("Consensus0", 4))
+    assert found.weights.dense[:5].tolist() == fixed.dense.tolist()
+    assert found.features.layout == (("Consensus0", 4),) == found.start.layout
+    assert not found.start.dense.any() and found.weights.dense[5:].any()
+    assert found.before["train"] == pytest.approx(corpus_score(lists, fixed))
+    assert found.after["train"] == pytest.approx(corpus_score(lists, found.weights))
+    assert found.after["dev"] == pytest.approx(corpus_score(dev, found.weights))
+    assert "features:consensus|" in found.signature
+    # Lists that have the feature already are the same lists.
+    again = tune(with_consensus(lists), "kbmira", few, features=["consensus"], fixed=fixed, dev=dev)
+    assert again.weights.dense.tolist() == found.weights.dense.tolist()
+    with pytest.raises(HopefearError, match="without Consensus0, or start"):
+        tune(lists, features=["consensus"], fixed=found.weights)
+    more = tune(lists, "kbmira", few, features=["ngrams"], fixed=found.weights)
+    assert more.weights.layout == found.weights.layout and more.weights.sparse
 
 
 def test_a_group_that_nobody_knows_is_refused():

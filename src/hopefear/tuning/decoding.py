@@ -21,7 +21,7 @@ from hopefear.tuning.decoder_command import DecoderCommand
 from hopefear.tuning.decoding_folder import RoundsFolder
 from hopefear.tuning.decoding_weights import completed, moved
 from hopefear.tuning.reading import read, tuning_metric
-from hopefear.tuning.tune import CollapseError
+from hopefear.tuning.tune_checks import CollapseError
 from hopefear.tuning.weights import Weights
 
 PathLike = str | os.PathLike[str]
@@ -148,7 +148,7 @@ class _Judge:
         """The lists of one round, and what their first candidates are worth together."""
         lists = read(path, self.refs, metric=self.metric, **self.reading)
         assert lists.counts is not None
-        sums = lists.counts[lists.starts[:-1]].sum(axis=0, dtype=np.int64)
+        sums = lists.counts[lists.starts[:-1]].sum(axis=0)
         return lists, float(self.metric.scores(sums)[self.metric.main])
 
     def distinct(self, paths: list[Path]) -> int:

@@ -22,6 +22,7 @@ class _Group(NamedTuple):
     add: Callable[[TuningLists], TuningLists]
     there: Callable[[TuningLists], bool]
     wanted: Callable[[Weights], bool]
+    dense: tuple[str, ...] = ()  # names of dense features
 
 
 DERIVED = {
@@ -30,6 +31,7 @@ DERIVED = {
         with_consensus,
         has_consensus,
         lambda weights: any(name == CONSENSUS for name, _ in weights.layout),
+        (CONSENSUS,),
     ),
     "ngrams": _Group(
         "sparse",

@@ -8,7 +8,8 @@ from hopefear.data.moses_lists import TuningLists
 from hopefear.metrics.lists import ListMetric, ListScores, compare_lists, evaluate_lists
 from hopefear.tuning.reading import tuning_metric
 from hopefear.tuning.scoring import best, scores
-from hopefear.tuning.tune import best_possible, check_lists
+from hopefear.tuning.tune import best_possible
+from hopefear.tuning.tune_checks import check_lists
 from hopefear.tuning.weights import Weights
 
 

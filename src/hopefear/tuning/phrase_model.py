@@ -37,7 +37,8 @@ from hopefear.tuning.features import learned
 from hopefear.tuning.reading import tuning_metric
 from hopefear.tuning.scoring import scores, with_scores, without_scores
 from hopefear.tuning.starting import start_weights
-from hopefear.tuning.tune import check_lists, check_problem, tune
+from hopefear.tuning.tune import tune
+from hopefear.tuning.tune_checks import check_lists, check_problem, check_seeds
 from hopefear.tuning.weights import Weights
 
 LOSSES: dict[str, Any] = {"risk": Risk, "hinge": Hinge, "logistic": Logistic, "log": Log}
@@ -191,6 +192,7 @@ def train_phrase_model(
         raise HopefearError(f"kept is one of {', '.join(KEPT)}, not {kept!r}")
     if epochs < 1:
         raise HopefearError(f"epochs must be 1 or more, not {epochs}")
+    check_seeds([seed])
     data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
     other = None
     if dev is not None:

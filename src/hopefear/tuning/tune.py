@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.list_datasets import fixed_scores
 from hopefear.data.lists import ListDataset
 from hopefear.data.moses_lists import TuningLists
 from hopefear.errors import HopefearError
@@ -18,21 +17,38 @@ from hopefear.metrics.lists import ListMetric
 from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.training.tuning_problem import Event, Listener, Tuned, TuningProblem
-from hopefear.tuning.derived import DERIVED, derived
-from hopefear.tuning.features import GROUPS, TuningFeatures, learned
+from hopefear.tuning.features import TuningFeatures, learned
+from hopefear.tuning.groups import (
+    chosen_features,
+    fingerprint,
+    joined,
+    kinds,
+    signed_groups,
+    tuned_lists,
+)
 from hopefear.tuning.oracle import oracle_choice
 from hopefear.tuning.reading import tuning_metric
-from hopefear.tuning.scoring import scores
 from hopefear.tuning.starting import start_weights
+from hopefear.tuning.tune_checks import (
+    CollapseError,
+    check_collapse,
+    check_lists,
+    check_problem,
+    check_seeds,
+)
 from hopefear.tuning.weights import Weights
 
+__all__ = [
+    "DEFAULT_LEARNER",
+    "CollapseError",
+    "Run",
+    "Tuning",
+    "best_possible",
+    "split",
+    "tune",
+]
+
 DEFAULT_LEARNER = "kbmira"
-# A share of the score at the start below which weights count as collapsed.
-_COLLAPSED = 0.5
-
-
-class CollapseError(HopefearError):
-    """Tuning ended in weights that are worth nothing."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +129,12 @@ def tune(
     start : str or Weights
         See :func:`hopefear.tuning.starting.start_weights`.
     fixed : Weights, optional
-        Weights whose score is a fixed part of every candidate's; only other features get weights
-        then, and start from 0.
+        Weights whose score is a fixed part of every candidate's. Dense features that they know get
+        no others; what is tuned starts from 0, and of sparse names that are in both the weights
+        add up.
     features : sequence of {"dense", "sparse", "phrases", "consensus", "ngrams"}, optional
-        What gets weights: all that the lists have, unless said. The last two are made from the
+        What gets weights: all that the lists have, unless said; without ``fixed`` the dense ones
+        must be among them, if there are any. The last two are made from the
         words of candidates, and go with the dense and with the sparse ones: see
         :mod:`hopefear.tuning.derived`.
     min_count : int
@@ -139,31 +157,34 @@ def tune(
     """
     judge = tuning_metric(metric)
     check_lists(lists, judge)
-    lists, dev = split(lists, dev, held_out, seeds[0] if seeds else 1)
+    seeds = check_seeds(seeds)
+    lists, dev = split(lists, dev, held_out, seeds[0])
     groups = chosen_features(lists, features, fixed)
-    told = [name for name in groups if name in DERIVED]
-    plain, lists = lists, derived(lists, told)
-    dev = None if dev is None else derived(dev, told)
-    groups = tuple(dict.fromkeys(DERIVED[g].kind if g in DERIVED else g for g in groups))
-    data = learned(lists, judge, groups, min_count, offsets(lists, fixed))
+    plain, (lists, offsets) = lists, tuned_lists(lists, groups, fixed)
+    data = learned(lists, judge, kinds(groups), min_count, offsets)
     begin = Weights((), np.zeros(0))
-    if "dense" in groups:
-        begin = begun(plain, lists, start)
+    if "dense" in kinds(groups):
+        begin = begun(plain, lists, start, fixed)
     vector = begin.on(data.features)
-    other = None if dev is None else data.features.encode(dev, judge, offsets(dev, fixed))
+    other = None
+    if dev is not None:
+        dev, offsets = tuned_lists(dev, groups, fixed)
+        other = data.features.encode(dev, judge, offsets)
     problem = TuningProblem(data, judge, vector, other)
     check_problem(problem)
     made = built(learner, data, judge, params or {})
     before = problem.report(vector)
     runs = tuple(one_run(made, problem, seed, on_event, len(seeds) > 1) for seed in seeds)
     chosen = max(runs, key=lambda run: worth(run, judge))
-    check_collapse(problem, chosen, before)
+    check_collapse(problem, chosen.tuned.weights, chosen.train, before)
     main = judge.main
     after = {"train": chosen.train} | ({} if chosen.dev is None else {"dev": chosen.dev})
     signature = made.signature(
         start=start if isinstance(start, str) else "given",
-        features="+".join((*groups, *told)),
+        features=signed_groups(groups, fixed),
         min_count=min_count,
+        **({} if fixed is None else {"fixed": fingerprint(fixed)}),
+        **({} if other is None else {"dev": other.digest[:8]}),
         seed=chosen.seed,
     )
     oracle = {"train": best_possible(lists, judge)}
@@ -199,8 +220,12 @@ def tune(
     )
 
 
-def begun(plain: TuningLists, lists: TuningLists, start: str | Weights) -> Weights:
-    """Weights to begin with; 0 for dense features that only words tell."""
+def begun(
+    plain: TuningLists, lists: TuningLists, start: str | Weights, fixed: Weights | None = None
+) -> Weights:
+    """Weights to begin with; 0 for dense features that only words tell, or beside fixed ones."""
+    if fixed is not None and fixed.layout:
+        return Weights(lists.layout, np.zeros(lists.dense.shape[1]))
     gained = lists.layout[len(plain.layout) :]
     if isinstance(start, Weights) and {name for name, _ in gained} & dict(start.layout).keys():
         return start_weights(lists, start)
@@ -242,48 +267,6 @@ def worth(run: Run, metric: ListMetric) -> float:
     return score if metric.higher else -score
 
 
-def chosen_features(
-    lists: TuningLists, features: Sequence[str] | None, fixed: Weights | None
-) -> tuple[str, ...]:
-    """Groups of features that get weights."""
-    if features is not None:
-        if not features:
-            raise HopefearError(
-                f"there are no features to tune; name some of {', '.join((*GROUPS, *DERIVED))}"
-            )
-        for group in features:
-            if group not in (*GROUPS, *DERIVED):
-                raise HopefearError(f"features are {', '.join((*GROUPS, *DERIVED))}, not {group!r}")
-        groups = tuple(features)
-    else:
-        there = {"dense": True, "sparse": lists.sparse, "phrases": lists.phrases}
-        groups = tuple(name for name, found in there.items() if found)
-        if fixed is not None:
-            groups = tuple(name for name in groups if name != "dense")
-    if fixed is not None and "dense" in groups and fixed.layout:
-        raise HopefearError(
-            "fixed weights of dense features and tuned ones of the same: name features without "
-            "dense, or start from those weights instead"
-        )
-    return groups
-
-
-def offsets(lists: TuningLists, fixed: Weights | None) -> np.ndarray | None:
-    """Fixed scores of candidates, relative to the best of each list."""
-    return None if fixed is None else fixed_scores(scores(lists, fixed), lists.starts)
-
-
-def joined(fixed: Weights, found: Weights) -> Weights:
-    """Fixed weights and those that were found beside them."""
-    return Weights(
-        fixed.layout or found.layout,
-        fixed.dense if fixed.layout else found.dense,
-        {**fixed.sparse, **found.sparse},
-        {**fixed.phrases, **found.phrases},
-        found.about,
-    )
-
-
 def split(
     lists: TuningLists, dev: TuningLists | None, held_out: float, seed: int
 ) -> tuple[TuningLists, TuningLists | None]:
@@ -308,50 +291,3 @@ def best_possible(lists: TuningLists, metric: ListMetric) -> float:
     assert lists.counts is not None
     chosen = lists.starts[:-1] + oracle_choice(lists, metric)
     return float(metric.scores(lists.counts[chosen].sum(axis=0))[metric.main])
-
-
-def check_lists(lists: TuningLists, metric: ListMetric) -> None:
-    """Lists must have been compared with references by this metric."""
-    if lists.counts is None or lists.metric != metric.name:
-        has = f"counts of {lists.metric}" if lists.counts is not None else "no counts"
-        raise HopefearError(
-            f"{lists.source} has {has}, and tuning is by {metric.name}; read the lists with "
-            f"metric={metric.name!r} and references"
-        )
-
-
-def check_problem(problem: TuningProblem) -> None:
-    """Tuning needs a choice that matters, and features."""
-    data: ListDataset = problem.data
-    if not data.features.size:
-        raise HopefearError(
-            f"{data.source}: no feature is left to tune; keep rarer ones (min_count), or name "
-            "other features"
-        )
-    if float(np.ptp(data.rows.costs)) == 0.0 or not len(data.rows.values):
-        raise HopefearError(
-            f"{data.source}: all candidates have the same score or the same features, so that "
-            "there is nothing to tune; use longer lists"
-        )
-
-
-def check_collapse(problem: TuningProblem, run: Run, before: Event) -> None:
-    """CollapseError where the weights found are no weights, or worth next to nothing."""
-    main, weights = problem.metric.main, run.tuned.weights
-    began, ended = before["train"][main], run.train
-    reason = ""
-    if not np.isfinite(weights).all():
-        reason = "some weights are not finite"
-    elif not weights.any() and not problem.data.rows.offsets.any():
-        reason = "all weights are 0"
-    elif not math.isfinite(ended):
-        reason = f"{main} is not finite"
-    elif problem.metric.higher and began <= 0.0 and ended <= 0.0:
-        reason = f"{main} is 0, as it was at the start"
-    elif problem.metric.higher and ended <= _COLLAPSED * began:
-        reason = f"{main} fell from {began:.2f} to {ended:.2f}"
-    if reason:
-        raise CollapseError(
-            f"tuning collapsed: {reason}; nothing is kept. Shorter steps (a smaller C or rate), "
-            "other weights to start from or another learner may help"
-        )

@@ -129,8 +129,8 @@ def learning(parser: argparse.ArgumentParser, default: str) -> None:
     group.add_argument(
         "--fixed",
         metavar="FILE",
-        help="the score under these weights is a fixed part of every candidate's; only features "
-        "that they lack are learned",
+        help="the score under these weights is a fixed part of every candidate's; dense features "
+        "keep them, and to those of other features is added what is learned",
     )
     group.add_argument(
         "--add",
@@ -169,7 +169,7 @@ def features(group: argparse._ArgumentGroup) -> None:
         metavar="A,B",
         help="what gets weights, of dense, sparse, phrases, consensus (agreement with the rest of "
         "the list) and ngrams (of one to three words); default: dense, sparse and phrases as far "
-        "as the lists have them, with --fixed all of these but dense",
+        "as the lists have them, with --fixed all of these but dense, which is needed without it",
     )
     group.add_argument(
         "--min-count",
