@@ -403,9 +403,6 @@ def test_a_decoder_in_the_loop(run, folder):
     assert status == 1 and "3" in err
 
 
-def test_learners_explain_every_tuner(run):
-    status, out, _ = run("learners", "--task", "tune", "--json")
-    assert status == 0
 def test_interrupted_rounds_tell_how_they_go_on(run, monkeypatch):
     from hopefear.cli.tune import rounds
 
@@ -419,6 +416,9 @@ def test_interrupted_rounds_tell_how_they_go_on(run, monkeypatch):
     assert "finished rounds are in stopped: the same command with --resume goes on" in err
 
 
+def test_learners_explain_every_tuner(run):
+    status, out, _ = run("learners", "--task", "tune", "--json")
+    assert status == 0
     (found,) = json.loads(out)["learners"].values()
     assert found.keys() == TUNE_RECIPES.keys()
     for facts in found.values():
