@@ -16,9 +16,9 @@ from hopefear.learner import Learner, parameters_by_part
 from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.recipes import recipe
+from hopefear.recipes.scales import scale_of
 from hopefear.reranker.answers import judged_by, weighted
 from hopefear.reranker.reading import ListReader
-from hopefear.recipes.scales import scale_of
 from hopefear.reranking import baseline_of, check
 from hopefear.structures.nbest import NBest
 from hopefear.training.online import OnlineTrainer
