@@ -12,6 +12,7 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, dptm
+from hopefear.experiments.common.differences import Difference
 from hopefear.experiments.dptm import measuring, paper, problems
 from hopefear.experiments.dptm.choosing import Trial, as_is, at_most, choose, edges, trials_of
 from hopefear.experiments.dptm.comparing import compare
@@ -20,7 +21,6 @@ from hopefear.experiments.dptm.plan import FULL, LOSSES, QUICK, TABLE, Plan, Spe
 from hopefear.experiments.dptm.problems import bleu, find_data, made_up
 from hopefear.experiments.dptm.runs import LINE, MERT, Mark, follow, line, pair_scores, score_dense
 from hopefear.experiments.dptm.verdicts import Judge, as_good, some_of
-from hopefear.experiments.sapo.comparing import Difference
 from hopefear.training.mert import Mert
 
 WORDS = {"agrees", "disagrees", "not shown"}

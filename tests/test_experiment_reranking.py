@@ -15,8 +15,8 @@ from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import vrda_reranking as experiment
-from hopefear.experiments.sapo.comparing import Difference
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.vrda_reranking import measuring, paper, verdicts
 from hopefear.experiments.vrda_reranking.choosing import at, at_most, choose, sparse, within
 from hopefear.experiments.vrda_reranking.comparing import compare, order_of, settled

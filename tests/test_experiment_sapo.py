@@ -12,9 +12,9 @@ import pytest
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import sapo as experiment
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.sapo import measuring, verdicts
 from hopefear.experiments.sapo.comparing import compare, exponent, fall, late_growth, swing
-from hopefear.experiments.sapo.kept_runs import KeptRuns
 from hopefear.experiments.sapo.measuring import Measured, Trial, measure
 from hopefear.experiments.sapo.plan import (
     AVERAGED,

@@ -12,8 +12,8 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, tuning
-from hopefear.experiments.sapo.comparing import Difference
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.tuning import measuring, runs, verdicts
 from hopefear.experiments.tuning.comparing import compare
 from hopefear.experiments.tuning.plan import (

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from hopefear.experiments.common.differences import Difference, compare_choices
 from hopefear.experiments.dptm.problems import METRIC
-from hopefear.experiments.sapo.comparing import Difference
-from hopefear.metrics.lists.comparing import paired_tests
 
 
 def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
@@ -31,14 +29,4 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     >>> round(found.points, 1), found.significant
     (48.3, True)
     """
-    times = math.lcm(len(first), len(second))
-    a, b = (sum(side) * (times // len(side)) for side in (first, second))
-    found = paired_tests(METRIC, a, b, "bleu", samples, 1)
-    return Difference(
-        found["first"],
-        found["second"],
-        found["low"],
-        found["high"],
-        found["p_bootstrap"],
-        found["p_randomisation"],
-    )
+    return compare_choices(METRIC, "bleu", first, second, samples)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.dptm.choosing import Trial, choose, text_of, trials_of
 from hopefear.experiments.dptm.plan import Plan, Spec
 from hopefear.experiments.dptm.problems import Problem, bleu
@@ -21,7 +22,6 @@ from hopefear.experiments.dptm.runs import (
     score,
     score_dense,
 )
-from hopefear.experiments.sapo.kept_runs import KeptRuns
 from hopefear.training.mert import Mert
 
 DECODER, RETUNED = "decoder", "dense, tuned anew"

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from hopefear.experiments.common.differences import gap_text, p_values
+from hopefear.experiments.common.files import signed
+from hopefear.experiments.common.scores import spread
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
 from hopefear.experiments.dptm import figures
 from hopefear.experiments.dptm.choosing import as_is, edges, text_of
 from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
 from hopefear.experiments.dptm.paper import BASELINE, TABLE_3, TABLE_4
 from hopefear.experiments.dptm.plan import TABLE, Plan, Spec, at
 from hopefear.experiments.dptm.problems import label
-from hopefear.experiments.dptm.results import signature, spread, versions
+from hopefear.experiments.dptm.results import signature
 from hopefear.experiments.dptm.runs import LINE, MERT
 from hopefear.experiments.dptm.verdicts import MARGIN, OURS, STEADY, Judge, Verdict, levels
-from hopefear.experiments.sapo.comparing import Difference, p_text
-from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN
 from hopefear.report import Page
 
 TITLE = "A discriminative phrase model, run again"
@@ -30,7 +32,7 @@ def write_page(
         TITLE,
         "Gao, Xiao, Xu and He, A Voted Regularized Dual Averaging Method for Large-Scale "
         "Discriminative Training in Natural Language Processing: section 5",
-        signature=signature(plan) + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items()),
+        signature=signed(signature(plan)),
     )
     _verdicts(page, made, verdicts, plan, quick)
     _question(page, made, judge)
@@ -284,14 +286,3 @@ def _title(name: str) -> str:
         return _NAMES[name]
     key, *rest = name.split(", ", 1)
     return ", ".join([Spec(key).title, *rest])
-
-
-def gap_text(found: Difference) -> str:
-    """A difference and its bounds."""
-    return f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
-
-
-def p_values(found: Difference) -> str:
-    """By paired bootstrap and by approximate randomisation."""
-    both = (found.p_bootstrap, found.p_randomisation)
-    return " / ".join(p_text(p).removeprefix("= ") for p in both)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hopefear import __version__
+from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.scores import spread
 from hopefear.experiments.dptm.measuring import DECODER, RETUNED, Measured
 from hopefear.experiments.dptm.plan import TABLE, Plan
 from hopefear.experiments.dptm.problems import FOLDER, METRIC, label
 from hopefear.experiments.dptm.runs import LINE, MERT
 from hopefear.experiments.dptm.verdicts import Judge, Verdict
-from hopefear.experiments.sapo.results import spread, versions
 
 
 def signature(plan: Plan) -> str:
@@ -25,9 +24,8 @@ def signature(plan: Plan) -> str:
         "seeds": ",".join(map(str, plan.seeds)),
         "restarts": plan.restarts,
         "metric": METRIC.signature(),
-        "v": __version__,
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
+    return signature_of(**parts)
 
 
 def table_text(made: Measured) -> str:
@@ -64,7 +62,7 @@ def to_json(
         "tests": judge.to_json(),
         "verdicts": [v._asdict() for v in verdicts],
     }
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+    return json_bytes(content)
 
 
 def _choice(made: Measured, name: str) -> dict[str, Any]:

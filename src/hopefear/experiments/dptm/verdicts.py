@@ -7,42 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
+from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.verdicts import (
+    OPEN,
+    Verdict,
+    all_of,
+    better,
+    not_worse,
+)
 from hopefear.experiments.dptm.choosing import at_most
 from hopefear.experiments.dptm.comparing import compare
 from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
 from hopefear.experiments.dptm.paper import WORST_SHARE
 from hopefear.experiments.dptm.plan import GOAL, LOSSES, Plan, at
 from hopefear.experiments.dptm.runs import LINE, MERT
-from hopefear.experiments.sapo.comparing import Difference
-from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN, all_of, better
 
 MARGIN = 0.4  # points of BLEU within which two models count as equally good
+as_good = partial(not_worse, margin=MARGIN)
 OURS = "our question: "  # begins claims that are not the paper's
 STEADY = f"{POOLED}, {LINE}"
-
-
-class Verdict(NamedTuple):
-    """What one set of lists says about one claim."""
-
-    claim: str
-    where: str
-    verdict: str
-    evidence: str
-
-
-def as_good(found: Difference) -> str:
-    """Is the first one better, or no more than the margin worse?
-
-    >>> as_good(Difference(40.9, 41.0, -0.3, 0.1, 0.5, 0.5))
-    'agrees'
-    >>> as_good(Difference(40.0, 41.0, -1.4, -0.2, 0.01, 0.01))
-    'disagrees'
-    """
-    if found.low > -MARGIN:
-        return AGREES
-    return DISAGREES if found.high < 0.0 else OPEN
 
 
 def some_of(words: list[str]) -> str:

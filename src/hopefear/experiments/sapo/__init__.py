@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.files import write_files
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.sapo.measuring import Measured, measure
 from hopefear.experiments.sapo.page import write_page
 from hopefear.experiments.sapo.plan import FULL, QUICK, Plan
 from hopefear.experiments.sapo.problems import find_problems
 from hopefear.experiments.sapo.results import table_text, to_json
 from hopefear.experiments.sapo.verdicts import judge
-from hopefear.storage import write_atomically
 
 
 def run(
@@ -49,8 +49,6 @@ def run(
         done += share
     progress(" 99%  tests")
     verdicts = [verdict for made in measured for verdict in judge(made, plan)]
-    write_atomically(out / "results.json", to_json(measured, verdicts, plan, quick, note))
-    page = out / "report.html"
-    write_page(measured, verdicts, plan, note).write(page)
-    progress(table_text(measured))
-    return page
+    page = write_page(measured, verdicts, plan, note)
+    results = to_json(measured, verdicts, plan, quick, note)
+    return write_files(out, page, results, table_text(measured), progress)

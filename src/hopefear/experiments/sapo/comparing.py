@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from hopefear.experiments.common.differences import Difference
 from hopefear.metrics import Tagging, approximate_randomisation, paired_bootstrap
 from hopefear.metrics.tagging import READ_BY
 
-ALPHA = 0.05
 TAIL = 3  # passes in a row whose mean stands for where a curve is
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two scores on the same sentences; counts are summed over seeds first."""
-
-    first: float
-    second: float
-    low: float  # 95 % of the difference
-    high: float
-    p_bootstrap: float
-    p_randomisation: float
-
-    @property
-    def points(self) -> float:
-        return self.first - self.second
-
-    @property
-    def significant(self) -> bool:
-        """By both tests."""
-        return max(self.p_bootstrap, self.p_randomisation) < ALPHA
-
-    def text(self) -> str:
-        """In a line.
-
-        >>> Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.0004).text()
-        '94.00 against 93.50 (+0.50 [+0.20, +0.80], p = 0.001, < 0.001)'
-        """
-        ps = ", ".join(p_text(p) for p in (self.p_bootstrap, self.p_randomisation))
-        return (
-            f"{self.first:.2f} against {self.second:.2f} ({self.points:+.2f} "
-            f"[{self.low:+.2f}, {self.high:+.2f}], p {ps})"
-        )
-
-
-def p_text(p: float) -> str:
-    """A p-value in few letters."""
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def compare(first: np.ndarray, second: np.ndarray, metric: str, replicates: int) -> Difference:

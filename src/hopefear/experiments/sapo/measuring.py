@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.data.sequences import SequenceDataset
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.sapo.plan import CRF, SPECS, Entry, Plan, Spec
 from hopefear.experiments.sapo.problems import Problem
 from hopefear.experiments.sapo.runs import Run, Setting, run, seconds_a_pass
@@ -205,4 +205,4 @@ def _kept(
         "metric": made.metric,
     }
     make = partial(run, setting, train, test, made.metric, seed, every=every)
-    return kept.run(name, identity, make)
+    return Run.of(kept.of(name, identity, lambda: make().plain()))

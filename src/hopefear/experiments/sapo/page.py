@@ -7,8 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hopefear.experiments.common.differences import p_values
+from hopefear.experiments.common.files import signed
+from hopefear.experiments.common.scores import spread
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
 from hopefear.experiments.sapo import figures
-from hopefear.experiments.sapo.comparing import Difference, compare, exponent, p_text
+from hopefear.experiments.sapo.comparing import compare, exponent
 from hopefear.experiments.sapo.measuring import Measured
 from hopefear.experiments.sapo.plan import (
     AVERAGED,
@@ -23,16 +27,13 @@ from hopefear.experiments.sapo.plan import (
     SEARCHERS,
     Plan,
 )
-from hopefear.experiments.sapo.results import signature, spread, versions
+from hopefear.experiments.sapo.results import signature
 from hopefear.experiments.sapo.runs import Run
 from hopefear.experiments.sapo.verdicts import (
-    AGREES,
     COMPARABLE,
-    DISAGREES,
     FALLS,
     LINEAR,
     MARGIN,
-    OPEN,
     SETTLES,
     STILL,
     TIMES,
@@ -52,7 +53,7 @@ def write_page(
         TITLE,
         "Sun, Ma, Zhang and Ren, Towards Easier and Faster Sequence Labeling for Natural Language "
         "Processing: Figures 1 to 4",
-        signature=signature(plan) + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items()),
+        signature=signed(signature(plan)),
     )
     _verdicts(page, measured, verdicts, note)
     _scores(page, measured, plan)
@@ -126,7 +127,7 @@ def _scores(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         for made in measured:
             found = against(made, plan, first, second)
             row.append(f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]")
-            row.append(_ps(found))
+            row.append(p_values(found))
         rows.append(row)
     heads = [head for made in measured for head in (f"{made.name} [95 %]", "p")]
     page.table(
@@ -266,7 +267,7 @@ def _by_search(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
                     f"{found.scores[LAST, -1]:.2f}",
                     f"{found.scores[AVERAGED, -1]:.2f}",
                     None if key == "astar" else f"{-test.points:+.2f}",
-                    None if key == "astar" else _ps(test),
+                    None if key == "astar" else p_values(test),
                     f"{figures.seconds_of([found]):.3f}",
                 ]
             )
@@ -348,11 +349,6 @@ def _settings(page: Page, measured: Sequence[Measured]) -> None:
         for m in measured:
             page.text(f"**{m.name}**")
             page.code("\n".join(runs[0].signature for runs in m.runs.values()))
-
-
-def _ps(found: Difference) -> str:
-    both = (found.p_bootstrap, found.p_randomisation)
-    return " / ".join(p_text(p).removeprefix("= ") for p in both)
 
 
 def _metric(made: Measured) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numba
-import numpy as np
-
-from hopefear import __version__
+from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.scores import spread
 from hopefear.experiments.sapo.measuring import Measured
 from hopefear.experiments.sapo.plan import (
     CRF,
@@ -36,19 +32,8 @@ def signature(plan: Plan) -> str:
         "n": plan.n,
         "decay": DECAY,
         "constraints": "never",
-        "v": __version__,
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
-
-
-def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
-    return {
-        "hopefear": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-    }
+    return signature_of(**parts)
 
 
 def to_json(
@@ -68,7 +53,7 @@ def to_json(
         "tasks": {made.name: _task(made, plan) for made in measured},
         "verdicts": [v._asdict() for v in verdicts],
     }
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+    return json_bytes(content)
 
 
 def table_text(measured: Sequence[Measured]) -> str:
@@ -78,15 +63,6 @@ def table_text(measured: Sequence[Measured]) -> str:
         cells = [spread(made.curve(entry)[:, -1]) for made in measured]
         lines.append(f"{entry.title:18}" + "".join(f"{cell:>16}" for cell in cells))
     return "\n".join(lines)
-
-
-def spread(values: np.ndarray) -> str:
-    """Mean and deviation over seeds.
-
-    >>> spread(np.array([93.0, 93.2]))
-    '93.10 ± 0.14'
-    """
-    return f"{values.mean():.2f} ± {values.std(ddof=1) if values.size > 1 else 0.0:.2f}"
 
 
 def _task(made: Measured, plan: Plan) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,19 @@ class Run:
     seconds: np.ndarray  # float64[passes]: CPU, to learn, with the average
     mistakes: np.ndarray  # int64[passes]: so far
     counts: np.ndarray  # int64[2, sentences, 7]: of test sentences, after the last pass
+
+    def plain(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Run:
+        """The run that `plain` was called on."""
+        values: dict[str, Any] = {
+            k: np.array(v) if isinstance(v, list) else v for k, v in content.items()
+        }
+        return cls(**values)
 
 
 @dataclass(frozen=True)

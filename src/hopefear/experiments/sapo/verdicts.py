@@ -6,10 +6,12 @@ The thresholds were set before the first full run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
+from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN, all_of, better, not_worse
 from hopefear.experiments.sapo.comparing import (
-    Difference,
     compare,
     exponent,
     fall,
@@ -28,8 +30,8 @@ from hopefear.experiments.sapo.plan import (
     Plan,
 )
 
-AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
 MARGIN = 0.2  # points within which two scores count as equally good
+as_good = partial(not_worse, margin=MARGIN)
 FALLS = 0.3  # points below the best passes from which a curve counts as falling
 SETTLES = 0.1  # points below the best passes, and swing over passes, up to which it has settled
 LINEAR, FLAT = 0.9, 0.5  # exponents of growth: linear from here, not linear below
@@ -45,32 +47,6 @@ class Verdict(NamedTuple):
     task: str
     verdict: str
     evidence: str
-
-
-def better(found: Difference) -> str:
-    """Is the first one better, by both tests?
-
-    >>> better(Difference(94.0, 93.0, 0.5, 1.5, 0.001, 0.001))
-    'agrees'
-    >>> better(Difference(94.0, 93.9, -0.1, 0.3, 0.3, 0.2))
-    'not shown'
-    """
-    if not found.significant:
-        return OPEN
-    return AGREES if found.points > 0.0 else DISAGREES
-
-
-def as_good(found: Difference) -> str:
-    """Is the first one better, or no more than the margin worse?
-
-    >>> as_good(Difference(93.9, 94.0, -0.15, 0.05, 0.3, 0.2))
-    'agrees'
-    >>> as_good(Difference(93.0, 94.0, -1.5, -0.5, 0.001, 0.001))
-    'disagrees'
-    """
-    if found.low > -MARGIN:
-        return AGREES
-    return DISAGREES if found.high < 0.0 else OPEN
 
 
 def alike(found: Difference) -> str:
@@ -89,18 +65,6 @@ def between(value: float, agrees_from: float, disagrees_below: float) -> str:
     if value >= agrees_from:
         return AGREES
     return DISAGREES if value < disagrees_below else OPEN
-
-
-def all_of(words: Iterable[str]) -> str:
-    """Agreement of all; disagreement of any.
-
-    >>> all_of(["agrees", "not shown"]), all_of(["agrees", "disagrees"])
-    ('not shown', 'disagrees')
-    """
-    found = set(words)
-    if DISAGREES in found:
-        return DISAGREES
-    return AGREES if found == {AGREES} else OPEN
 
 
 def judge(made: Measured, plan: Plan) -> list[Verdict]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from hopefear.experiments.common.files import signed
 from hopefear.experiments.swvp_synthetic import figures, paper
 from hopefear.experiments.swvp_synthetic.measuring import Measured
 from hopefear.experiments.swvp_synthetic.plan import (
@@ -19,7 +20,7 @@ from hopefear.experiments.swvp_synthetic.plan import (
     perceptron,
 )
 from hopefear.experiments.swvp_synthetic.problems import SETTINGS
-from hopefear.experiments.swvp_synthetic.results import signature, versions
+from hopefear.experiments.swvp_synthetic.results import signature
 from hopefear.experiments.swvp_synthetic.tables import Cell, cell, conditions, control, patient_csp
 from hopefear.experiments.swvp_synthetic.verdicts import AGREES, DISAGREES, OPEN, Verdict
 from hopefear.report import Page
@@ -34,7 +35,7 @@ def write_page(measured: Groups, verdicts: Sequence[Verdict], plan: Plan, quick:
         TITLE,
         "Dror and Reichart, The Structured Weighted Violations Perceptron Algorithm: "
         "Table 1, on chains drawn from hidden Markov models",
-        signature=signature(plan) + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items()),
+        signature=signed(signature(plan)),
     )
     _verdicts(page, verdicts, list(measured))
     _table_1(page, measured, quick)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numba
 import numpy as np
 
-from hopefear import __version__
+from hopefear.experiments.common.files import signature_of, versions
 from hopefear.experiments.swvp_synthetic import paper
 from hopefear.experiments.swvp_synthetic.measuring import Measured
 from hopefear.experiments.swvp_synthetic.plan import CHECKED, KEPT, LAST, VARIANTS, Plan
@@ -31,19 +29,8 @@ def signature(plan: Plan) -> str:
         "betas": f"{plan.betas[0]:g}..{plan.betas[-1]:g}",
         "seeds": f"100*setting+0..{plan.datasets - 1}",
         "order": "as drawn",
-        "v": __version__,
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
-
-
-def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
-    return {
-        "hopefear": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-    }
+    return signature_of(**parts)
 
 
 def to_json(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.files import runs_in, telling, write_files
 from hopefear.experiments.tuning.measuring import measure
 from hopefear.experiments.tuning.page import write_page
 from hopefear.experiments.tuning.plan import FULL, QUICK, Plan
 from hopefear.experiments.tuning.problems import find_sets
 from hopefear.experiments.tuning.results import table_text, to_json
 from hopefear.experiments.tuning.verdicts import Judge, judge
-from hopefear.storage import write_atomically
 
 
 def run(
@@ -35,13 +34,10 @@ def run(
     """
     plan = plan or (QUICK if quick else FULL)
     sets = find_sets(data, quick, lambda text: progress(f"  0%  {text}"))
-    kept = KeptRuns(out / ("runs-quick" if quick else "runs"))
-    made = measure(sets, plan, kept, lambda done, text: progress(f"{0.95 * done:4.0%}  {text}"))
+    made = measure(sets, plan, runs_in(out, quick), telling(progress, 0.95))
     progress(" 95%  tests")
     judged = Judge(made, plan)
     verdicts = judge(judged)
-    page = out / "report.html"
-    write_page(made, judged, verdicts, plan, quick).write(page)
-    write_atomically(out / "results.json", to_json(made, judged, verdicts, plan, quick))
-    progress(table_text(made, plan))
-    return page
+    page = write_page(made, judged, verdicts, plan, quick)
+    results = to_json(made, judged, verdicts, plan, quick)
+    return write_files(out, page, results, table_text(made, plan), progress)

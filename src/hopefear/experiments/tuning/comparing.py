@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hopefear.experiments.sapo.comparing import Difference
+from hopefear.experiments.common.differences import Difference, compare_choices
 from hopefear.experiments.tuning.problems import METRIC
-from hopefear.metrics.lists.comparing import paired_tests
 
 
 def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
@@ -28,16 +27,4 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     >>> compare([good, good], [good], 50).points
     0.0
     """
-    a, b = (
-        sum(np.asarray(one, np.int64) for one in side) * len(other)
-        for side, other in ((first, second), (second, first))
-    )
-    found = paired_tests(METRIC, a, b, METRIC.main, samples, 1)
-    return Difference(
-        found["first"],
-        found["second"],
-        found["low"],
-        found["high"],
-        found["p_bootstrap"],
-        found["p_randomisation"],
-    )
+    return compare_choices(METRIC, METRIC.main, first, second, samples)

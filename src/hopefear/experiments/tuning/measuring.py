@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.tuning import runs
 from hopefear.experiments.tuning.plan import Entry, Part, Plan
 from hopefear.experiments.tuning.problems import METRIC, TESTS, VAL, Sets, Watched, problem_of

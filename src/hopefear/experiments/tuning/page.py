@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.sapo.comparing import Difference, p_text
-from hopefear.experiments.sapo.results import versions
-from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN
+from hopefear.experiments.common.differences import gap_text, p_text
+from hopefear.experiments.common.files import signed
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
 from hopefear.experiments.tuning import figures
 from hopefear.experiments.tuning.measuring import Measured, Result
 from hopefear.experiments.tuning.plan import AWAY, CORPORA, TOWARD, Part, Plan, choice_key
@@ -30,7 +30,7 @@ def write_page(
     page = Page(
         "Tuners of translation weights, compared",
         TITLE,
-        signature=signature(plan) + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items()),
+        signature=signed(signature(plan)),
     )
     _verdicts(page, verdicts, plan, quick)
     for part in plan.parts:
@@ -239,11 +239,6 @@ def _setup(page: Page, made: Measured, plan: Plan) -> None:
             ],
             align="lll",
         )
-
-
-def gap_text(found: Difference) -> str:
-    """A difference and its bounds."""
-    return f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
 
 
 def _text(params: Mapping[str, Any]) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from hopefear import __version__
-from hopefear.experiments.sapo.results import versions
+from hopefear.experiments.common.files import json_bytes, signature_of, versions
 from hopefear.experiments.tuning.measuring import Measured, Result
 from hopefear.experiments.tuning.plan import Plan
 from hopefear.experiments.tuning.problems import METRIC, TESTS, VAL
@@ -27,9 +25,8 @@ def signature(plan: Plan) -> str:
         "start": "moses",
         "seeds": ",".join(map(str, plan.seeds)),
         "metric": METRIC.signature(),
-        "v": __version__,
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
+    return signature_of(**parts)
 
 
 def mean_range(values: np.ndarray) -> str:
@@ -77,7 +74,7 @@ def to_json(
         "tests": judge.to_json(),
         "verdicts": [v._asdict() for v in verdicts],
     }
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+    return json_bytes(content)
 
 
 def _result(result: Result) -> dict[str, Any]:

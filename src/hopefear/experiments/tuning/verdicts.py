@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.experiments.sapo.comparing import Difference, p_text
-from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN, all_of, better
+from hopefear.experiments.common.differences import Difference, p_text
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN, all_of, better, not_worse
 from hopefear.experiments.tuning.comparing import compare
 from hopefear.experiments.tuning.measuring import Measured
 from hopefear.experiments.tuning.plan import AWAY, CORPORA, TOWARD, Plan, choice_key
 from hopefear.experiments.tuning.problems import TESTS, VAL
 
 MARGIN = 0.5  # points of BLEU within which two tuners count as equally good
+as_good = partial(not_worse, margin=MARGIN)
 FAR = 5.0  # points of BLEU below the oracle that count as far from it
 SLOWER = 10.0  # times the CPU seconds of another tuner that count as no longer suitable
 SHORTEST = 0.05  # CPU seconds below which times are noise
@@ -30,17 +32,6 @@ class Verdict(NamedTuple):
     claim: str
     verdict: str
     evidence: str
-
-
-def as_good(found: Difference) -> str:
-    """Is the first one better, or no more than the margin worse?
-
-    >>> as_good(Difference(38.0, 38.1, -0.3, 0.1, 0.5, 0.5))
-    'agrees'
-    """
-    if found.low > -MARGIN:
-        return AGREES
-    return DISAGREES if found.high < 0.0 else OPEN
 
 
 def alike(found: Difference) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hopefear.experiments.common.files import signed
 from hopefear.experiments.vrda_classification import figures, paper
 from hopefear.experiments.vrda_classification.bound import SEPARATION, BoundCurve
 from hopefear.experiments.vrda_classification.measuring import Measured
@@ -15,7 +16,7 @@ from hopefear.experiments.vrda_classification.plan import (
     Plan,
     short,
 )
-from hopefear.experiments.vrda_classification.results import signature, versions
+from hopefear.experiments.vrda_classification.results import signature
 from hopefear.experiments.vrda_classification.runs import Run, compare
 from hopefear.experiments.vrda_classification.verdicts import AGREES, DISAGREES, OPEN, Verdict
 from hopefear.report import Page
@@ -35,7 +36,7 @@ def write_page(
         TITLE,
         "Xu, Gao, Xiao and Regan, Online Classification Using a Voted RDA Method: "
         "Table 1 and Figures 1 to 5 on text classification",
-        signature=signature(plan) + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items()),
+        signature=signed(signature(plan)),
     )
     whole = [m for m in measured if not m.problem.table_only]
     _verdicts(page, measured, verdicts)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-import numba
-import numpy as np
-
-from hopefear import __version__
+from hopefear.experiments.common.files import json_bytes, signature_of, versions
 from hopefear.experiments.vrda_classification.bound import BoundCurve
 from hopefear.experiments.vrda_classification.measuring import Measured
 from hopefear.experiments.vrda_classification.plan import HELD_OUT, SEED, Plan
@@ -29,19 +24,8 @@ def signature(plan: Plan) -> str:
         **TRANSFORM,
         "intercept": "none",
         "held-out": HELD_OUT,
-        "v": __version__,
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
-
-
-def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
-    return {
-        "hopefear": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-    }
+    return signature_of(**parts)
 
 
 def to_json(
@@ -66,7 +50,7 @@ def to_json(
         ],
         "verdicts": [v._asdict() for v in verdicts],
     }
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+    return json_bytes(content)
 
 
 def _problem(made: Measured) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.files import runs_in, telling, write_files
 from hopefear.experiments.vrda_reranking.measuring import measure
 from hopefear.experiments.vrda_reranking.page import write_page
 from hopefear.experiments.vrda_reranking.plan import FULL, QUICK, Plan
 from hopefear.experiments.vrda_reranking.problems import find_problem
 from hopefear.experiments.vrda_reranking.results import table_text, to_json
 from hopefear.experiments.vrda_reranking.verdicts import Judge, judge
-from hopefear.storage import write_atomically
 
 
 def run(
@@ -36,13 +35,10 @@ def run(
     """
     plan = plan or (QUICK if quick else FULL)
     problem = find_problem(data, out, quick, progress)
-    kept = KeptRuns(out / ("runs-quick" if quick else "runs"))
-    made = measure(problem, plan, kept, lambda done, text: progress(f"{done:4.0%}  {text}"))
+    made = measure(problem, plan, runs_in(out, quick), telling(progress))
     progress(" 95%  tests")
     judged = Judge(made, plan)
     verdicts = judge(judged)
-    page = out / "report.html"
-    write_page(made, judged, verdicts, plan, quick).write(page)
-    write_atomically(out / "results.json", to_json(made, judged, verdicts, plan, quick))
-    progress(table_text(made))
-    return page
+    page = write_page(made, judged, verdicts, plan, quick)
+    results = to_json(made, judged, verdicts, plan, quick)
+    return write_files(out, page, results, table_text(made), progress)

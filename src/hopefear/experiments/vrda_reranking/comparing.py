@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from hopefear.experiments.sapo.comparing import Difference
+from hopefear.experiments.common.differences import Difference, compare_choices
 from hopefear.experiments.vrda_reranking.runs import Trail
-from hopefear.metrics.lists.comparing import paired_tests
 from hopefear.metrics.lists.fmeasure import Brackets
 
 
@@ -29,17 +28,7 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     >>> compare([good], [bad, bad], 100).points
     50.0
     """
-    times = max(len(first), len(second))
-    a, b = (sum(side) * (times // len(side)) for side in (first, second))
-    found = paired_tests(Brackets(), a, b, "f1", samples, 1)
-    return Difference(
-        found["first"],
-        found["second"],
-        found["low"],
-        found["high"],
-        found["p_bootstrap"],
-        found["p_randomisation"],
-    )
+    return compare_choices(Brackets(), "f1", first, second, samples)
 
 
 def order_of(first: Iterable[float], second: Iterable[float]) -> float:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopefear.experiments.common.differences import gap_text, p_values
+from hopefear.experiments.common.scores import spread
 from hopefear.experiments.vrda_reranking.choosing import edges, text_of
 from hopefear.experiments.vrda_reranking.measuring import TABLE, TOP, Measured
 from hopefear.experiments.vrda_reranking.plan import KEPT, Plan
 from hopefear.experiments.vrda_reranking.problems import FEATURES, MIN_COUNT
-from hopefear.experiments.vrda_reranking.results import scores_of, spread
+from hopefear.experiments.vrda_reranking.results import scores_of
 from hopefear.experiments.vrda_reranking.verdicts import Judge
-from hopefear.experiments.vrda_reranking.words import gap_text, mean_dev, p_values, title_of
+from hopefear.experiments.vrda_reranking.words import mean_dev, title_of
 from hopefear.report import Page
 
 

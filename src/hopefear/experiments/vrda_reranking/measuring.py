@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.experiments.sapo.kept_runs import KeptRuns
+from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.vrda_reranking.choosing import (
     Trial,
     at,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN
+from hopefear.experiments.common.differences import gap_text, p_values
+from hopefear.experiments.common.files import signed
+from hopefear.experiments.common.scores import spread
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
 from hopefear.experiments.vrda_reranking import figures, further
 from hopefear.experiments.vrda_reranking.choosing import at, at_most, sparse, tenth
 from hopefear.experiments.vrda_reranking.measuring import TABLE, TOP, Measured
@@ -18,7 +21,7 @@ from hopefear.experiments.vrda_reranking.plan import (
     Plan,
     short,
 )
-from hopefear.experiments.vrda_reranking.results import scores_of, signature, spread, versions
+from hopefear.experiments.vrda_reranking.results import scores_of, signature
 from hopefear.experiments.vrda_reranking.verdicts import (
     MARGIN,
     ORDERED,
@@ -29,7 +32,7 @@ from hopefear.experiments.vrda_reranking.verdicts import (
     Verdict,
     levels,
 )
-from hopefear.experiments.vrda_reranking.words import gap_text, mean_f, p_values, title_of
+from hopefear.experiments.vrda_reranking.words import mean_f, title_of
 from hopefear.report import Page
 
 TITLE = "Voted dual averaging on lists of parses, run again"
@@ -43,7 +46,7 @@ def write_page(
         TITLE,
         "Gao, Xiao, Xu and He, A Voted Regularized Dual Averaging Method for Large-Scale "
         "Discriminative Training in Natural Language Processing: section 4",
-        signature=signature(plan) + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items()),
+        signature=signed(signature(plan)),
     )
     _verdicts(page, made, verdicts, plan, quick)
     _table_1(page, made, judge, plan)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from hopefear import __version__
-from hopefear.experiments.sapo.results import spread, versions
+from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.scores import spread
 from hopefear.experiments.vrda_reranking.measuring import TABLE, TOP, Measured, Scored
 from hopefear.experiments.vrda_reranking.plan import KEPT, Plan
 from hopefear.experiments.vrda_reranking.problems import FEATURES, MIN_COUNT
 from hopefear.experiments.vrda_reranking.runs import f_score
 from hopefear.experiments.vrda_reranking.verdicts import PLACES, Judge, Verdict
 from hopefear.metrics.lists.fmeasure import Brackets
-
-__all__ = ["scores_of", "signature", "spread", "table_text", "to_json", "versions"]
 
 
 def signature(plan: Plan) -> str:
@@ -31,9 +28,8 @@ def signature(plan: Plan) -> str:
         "seeds": ",".join(map(str, plan.seeds)),
         "folds": plan.folds,
         "metric": Brackets().signature(),
-        "v": __version__,
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
+    return signature_of(**parts)
 
 
 def scores_of(counts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -85,7 +81,7 @@ def to_json(
         "tests": judge.to_json(),
         "verdicts": [v._asdict() for v in verdicts],
     }
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+    return json_bytes(content)
 
 
 def _choice(made: Measured, name: str) -> dict[str, Any]:

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.sapo.comparing import Difference
-from hopefear.experiments.sapo.verdicts import AGREES, DISAGREES, OPEN, all_of, better
+from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.verdicts import (
+    AGREES,
+    DISAGREES,
+    OPEN,
+    Verdict,
+    all_of,
+    better,
+    not_worse,
+)
 from hopefear.experiments.vrda_reranking.choosing import at, at_most, sparse, tenth
 from hopefear.experiments.vrda_reranking.comparing import compare, exponent, order_of, settled
 from hopefear.experiments.vrda_reranking.measuring import TABLE, Measured
@@ -31,34 +40,13 @@ from hopefear.experiments.vrda_reranking.runs import Trail
 
 PLACES = ("test", "folds")
 MARGIN = 0.5  # points of F within which two models count as equally good
+as_good = partial(not_worse, margin=MARGIN)
 SAME = 0.01  # share by which numbers of mistakes may differ and count as equal
 ORDERED = 0.89  # rank correlation from which one number follows another
 ROOM = 0.05  # of the perceptron's weights: how near to its end NNZ must stay to have settled
 
 
 OURS = "our goal: "  # begins claims that are not the paper's
-
-
-class Verdict(NamedTuple):
-    """What one set of lists says about one claim."""
-
-    claim: str
-    where: str
-    verdict: str
-    evidence: str
-
-
-def as_good(found: Difference) -> str:
-    """Is the first one better, or no more than the margin worse?
-
-    >>> as_good(Difference(86.9, 87.0, -0.4, 0.2, 0.5, 0.5))
-    'agrees'
-    >>> as_good(Difference(86.0, 87.0, -1.4, -0.2, 0.01, 0.01))
-    'disagrees'
-    """
-    if found.low > -MARGIN:
-        return AGREES
-    return DISAGREES if found.high < 0.0 else OPEN
 
 
 class Judge:

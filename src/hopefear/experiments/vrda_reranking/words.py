@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.experiments.sapo.comparing import Difference, p_text
 from hopefear.experiments.vrda_reranking.measuring import TOP, Measured
 from hopefear.experiments.vrda_reranking.plan import Plan
 from hopefear.experiments.vrda_reranking.results import scores_of
@@ -24,14 +23,3 @@ def mean_f(made: Measured, name: str, where: str) -> float:
 def mean_dev(made: Measured, name: str) -> float:
     """F of a choice on development lists, mean over seeds."""
     return float(np.mean([s.dev for s in made.test[name]]))
-
-
-def gap_text(found: Difference) -> str:
-    """A difference and its bounds."""
-    return f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
-
-
-def p_values(found: Difference) -> str:
-    """By paired bootstrap and by approximate randomisation."""
-    both = (found.p_bootstrap, found.p_randomisation)
-    return " / ".join(p_text(p).removeprefix("= ") for p in both)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.experiments.sapo.runs import Run
 from hopefear.storage import write_atomically
 
 
@@ -48,12 +44,8 @@ class KeptRuns:
                 f"{folder}: cannot be made a folder ({error.strerror}); give another --out"
             ) from error
 
-    def run(self, name: str, identity: Mapping[str, Any], make: Callable[[], Run]) -> Run:
-        """The run of this name; made, and kept, where there is none like it yet."""
-        return _run(self.of(name, identity, lambda: _plain(make())))
-
     def of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-        """The same for anything that JSON can hold."""
+        """What has this name, if JSON can hold it; made, and kept, where none is like it yet."""
         path = self.folder / (re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-") + ".json")
         wanted = {**identity, "v": __version__}
         found = _read(path)
@@ -72,17 +64,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) and "content" in found else {}
-
-
-def _plain(made: Run) -> dict[str, Any]:
-    return {
-        f.name: value.tolist() if isinstance(value := getattr(made, f.name), np.ndarray) else value
-        for f in fields(made)
-    }
-
-
-def _run(content: Mapping[str, Any]) -> Run:
-    values: dict[str, Any] = {
-        k: np.array(v) if isinstance(v, list) else v for k, v in content.items()
-    }
-    return Run(**values)

@@ -1,0 +1,1 @@
+"""What experiments share: runs on disk, tests of differences, words of verdicts, files written."""
