@@ -144,8 +144,8 @@ class OnlineTuner:
         if self.keep == "last":
             return Tuned(best, history, best_epoch=history[-1]["epoch"])
         # Averages may need some passes to get anywhere, so patience knows nothing of the start.
-        begun = {problem.metric.main: problem.score(start, problem.dev)}
-        if not problem.undecided(start) and stopping.see(0, begun):
+        at_start = {problem.metric.main: problem.score(start, problem.dev)}
+        if not problem.undecided(start) and stopping.see(0, at_start):
             best = start
         return Tuned(best, history, best_epoch=stopping.best_epoch)
 
