@@ -82,12 +82,17 @@ def model_and_run(parser: argparse.ArgumentParser) -> None:
     """What training writes."""
     output = parser.add_argument_group("output")
     output.add_argument("--model", required=True, metavar="PATH", help="model file to write")
-    output.add_argument(
+    run_folder(output)
+    json_option(output)
+
+
+def run_folder(group: argparse._ArgumentGroup, more: str = "") -> None:
+    """``--run``; ``more`` is what else goes there."""
+    group.add_argument(
         "--run",
         metavar="DIR",
-        help="folder for run.json and events.jsonl, which `hopefear report` reads",
+        help=f"folder for run.json and events.jsonl, which `hopefear report` reads{more}",
     )
-    json_option(output)
 
 
 def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -122,24 +127,26 @@ def learning(
         metavar="N",
         help=f"passes over the data, at most (default: {told})",
     )
-    group.add_argument(
-        "--seed",
-        type=at_least(0),
-        default=1,
-        metavar="N",
-        help="fixes every random choice: same seed, same model (default: 1)",
-    )
+    seed(group, "model")
     group.add_argument(
         "--no-shuffle", action="store_true", help="keep the order of the file in every pass"
     )
     return group
 
 
-def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str | None = None) -> None:
-    """The learner to train, its parameters, and when it stops; ``metrics`` it can stop on."""
+def seed(group: argparse._ArgumentGroup, same: str) -> None:
+    """``--seed``; ``same`` is what comes out the same."""
     group.add_argument(
-        "--learner", metavar="NAME", help=f"see `hopefear learners` (default: {default})"
+        "--seed",
+        type=at_least(0),
+        default=1,
+        metavar="N",
+        help=f"fixes every random choice: same seed, same {same} (default: 1)",
     )
+
+
+def params(group: argparse._ArgumentGroup, such_as: str) -> None:
+    """``-p``."""
     group.add_argument(
         "-p",
         "--param",
@@ -147,9 +154,16 @@ def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str | Non
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a parameter or part of the learner, such as "
-        "l1=1e-5, loss=logistic or readout=voted; may be repeated",
+        help=f"a parameter or part of the learner, such as {such_as}; may be repeated",
     )
+
+
+def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str | None = None) -> None:
+    """The learner to train, its parameters, and when it stops; ``metrics`` it can stop on."""
+    group.add_argument(
+        "--learner", metavar="NAME", help=f"see `hopefear learners` (default: {default})"
+    )
+    params(group, "l1=1e-5, loss=logistic or readout=voted")
     group.add_argument(
         "--patience",
         type=at_least(0),

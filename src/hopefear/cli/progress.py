@@ -8,12 +8,56 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from hopefear.cli.console import Console, scored
 
 
-class Watcher:
+class Bar:
+    """A line that changes on a terminal, while it is entered; elsewhere there is none.
+
+    Parameters
+    ----------
+    console : Console
+        Where it is shown.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if self.console.terminal:
+            from rich.console import Console as Terminal
+            from rich.progress import Progress
+
+            self._bar = Progress(*self._columns(), console=Terminal(stderr=True), transient=True)
+            self._bar.start()
+            self._begin()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _columns(self) -> tuple[Any, ...]:
+        """What stands in the line: a description and the time it took so far."""
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        return SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+
+    def _begin(self) -> None:
+        """Called once the line is there."""
+
+    def _print(self, text: str) -> None:
+        """A line that stays: above the one that changes, where that is shown."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+        else:
+            self.console.say(text)
+
+
+class Watcher(Bar):
     """A listener of training events.
 
     Parameters
@@ -27,42 +71,25 @@ class Watcher:
     """
 
     def __init__(self, console: Console, epochs: int, metric: str = "error") -> None:
-        self.console, self.epochs, self.metric = console, epochs, metric
-        self._bar: Any = None
+        super().__init__(console)
+        self.epochs, self.metric = epochs, metric
         self._shown = {"nnz": "", "dev": ""}
         self._before = (time.perf_counter(), 0)
 
-    def __enter__(self) -> Watcher:
-        if self.console.terminal:
-            from rich.console import Console as Terminal
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    def _columns(self) -> tuple[Any, ...]:
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-            self._bar = Progress(
-                TextColumn("pass {task.fields[number]}"),
-                BarColumn(),
-                TimeRemainingColumn(),
-                TextColumn(
-                    "{task.fields[speed]}mistakes {task.fields[mistakes]}"
-                    "{task.fields[nnz]}{task.fields[dev]}"
-                ),
-                console=Terminal(stderr=True),
-                transient=True,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task(
-                "",
-                total=self.epochs,
-                number="1",
-                speed="",
-                mistakes="–",
-                nnz="",
-                dev="",
-            )
-        return self
+        numbers = (
+            "{task.fields[speed]}mistakes {task.fields[mistakes]}"
+            "{task.fields[nnz]}{task.fields[dev]}"
+        )
+        pass_number = TextColumn("pass {task.fields[number]}")
+        return pass_number, BarColumn(), TimeRemainingColumn(), TextColumn(numbers)
 
-    def __exit__(self, *_: Any) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def _begin(self) -> None:
+        self._task = self._bar.add_task(
+            "", total=self.epochs, number="1", speed="", mistakes="–", nnz="", dev=""
+        )
 
     def __call__(self, event: dict[str, Any]) -> None:
         ended = "pass_mistakes" in event
@@ -85,15 +112,11 @@ class Watcher:
             self._line(event)
 
     def _line(self, event: dict[str, Any]) -> None:
-        text = (
+        self._print(
             f"pass {event['epoch']}: mistakes {online_error(event):.2f} %"
             f"{self._shown['nnz']}{self._shown['dev']}{_bound(event)}, "
             f"{event['seconds']:.2f} s"
         )
-        if self._bar is not None:
-            self._bar.console.print(text, highlight=False)
-        else:
-            self.console.say(text)
 
     def _speed(self, event: dict[str, Any]) -> str:
         now, (then, samples) = time.perf_counter(), self._before
@@ -114,7 +137,7 @@ def _bound(event: dict[str, Any]) -> str:
     return f", {bound['mistakes']:,} mistakes so far, bound {limit}"
 
 
-class Counting:
+class Counting(Bar):
     """How much of a file has been read, on a terminal; elsewhere nothing is shown.
 
     Parameters
@@ -126,27 +149,8 @@ class Counting:
     """
 
     def __init__(self, console: Console, what: str) -> None:
-        self.console, self.what = console, what
-        self._bar: Any = None
-
-    def __enter__(self) -> Counting:
-        if self.console.terminal:
-            from rich.console import Console as Terminal
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                TimeElapsedColumn(),
-                console=Terminal(stderr=True),
-                transient=True,
-            )
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        super().__init__(console)
+        self.what = what
 
     def __call__(self, blocks: Iterable[Any], name: str) -> Iterator[Any]:
         """The blocks as they are; they are counted when the next one is asked for."""

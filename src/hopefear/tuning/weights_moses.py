@@ -9,16 +9,7 @@ from collections.abc import Iterator, Sequence
 from hopefear.data.files import open_bytes
 from hopefear.data.moses_words import check_text
 from hopefear.errors import HopefearError, InputError
-from hopefear.tuning.weights_names import (
-    ABOUT,
-    DENSE,
-    PHRASES,
-    SPARSE,
-    Parts,
-    escaped,
-    is_phrase_name,
-    phrase_name,
-)
+from hopefear.tuning.weights_names import ABOUT, DENSE, Parts, is_phrase_name
 from hopefear.tuning.weights_text import (
     MARK,
     NAMED,
@@ -26,6 +17,7 @@ from hopefear.tuning.weights_text import (
     about_lines,
     add_lines,
     dense_lines,
+    named_lines,
 )
 
 SIDECAR = ".sparse"
@@ -133,10 +125,4 @@ def write_moses_ini(parts: Parts, sidecar: str) -> Iterator[str]:
 
 def write_sidecar(parts: Parts) -> Iterator[str]:
     """Lines ``NAME NUMBER`` of sparse weights and phrase pairs."""
-    marked = any(map(is_phrase_name, parts.sparse))
-    if parts.sparse:
-        yield from [f"{MARK} {SPARSE}"] if marked else []
-        yield from (f"{escaped(name)} {value!r}" for name, value in parts.sparse.items())
-    if parts.phrases:
-        yield from [f"{MARK} {PHRASES}"] if marked else []
-        yield from (f"{phrase_name(pair)} {value!r}" for pair, value in parts.phrases.items())
+    return named_lines(parts, any(map(is_phrase_name, parts.sparse)), " ")

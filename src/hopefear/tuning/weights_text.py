@@ -197,12 +197,7 @@ def write_text(parts: Parts) -> Iterator[str]:
     if parts.layout:
         yield from [f"{MARK} {DENSE}"] if marked else []
         yield from dense_lines(parts)
-    if parts.sparse:
-        yield from [f"{MARK} {SPARSE}"] if marked else []
-        yield from (f"{escaped(name)}= {value!r}" for name, value in parts.sparse.items())
-    if parts.phrases:
-        yield from [f"{MARK} {PHRASES}"] if marked else []
-        yield from (f"{phrase_name(pair)}= {value!r}" for pair, value in parts.phrases.items())
+    yield from named_lines(parts, marked, "= ")
 
 
 def about_lines(parts: Parts) -> list[str]:
@@ -219,6 +214,17 @@ def dense_lines(parts: Parts) -> Iterator[str]:
         values = " ".join(map(repr, parts.dense[first : first + width]))
         first += width
         yield f"{escaped(name)}= {values}"
+
+
+def named_lines(parts: Parts, marked: bool, between: str) -> Iterator[str]:
+    """Sparse features, then phrase pairs: names and numbers with ``between`` between them."""
+    if parts.sparse:
+        yield from [f"{MARK} {SPARSE}"] if marked else []
+        yield from (f"{escaped(name)}{between}{value!r}" for name, value in parts.sparse.items())
+    if parts.phrases:
+        yield from [f"{MARK} {PHRASES}"] if marked else []
+        for pair, value in parts.phrases.items():
+            yield f"{phrase_name(pair)}{between}{value!r}"
 
 
 def needs_marks(parts: Parts) -> bool:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from hopefear.cli.options import at_least, json_option, number, on_error, parameter
+from hopefear.cli.options import (
+    at_least,
+    json_option,
+    number,
+    on_error,
+    params,
+    run_folder,
+    seed,
+)
 
 # Of hopefear.tuning.features and hopefear.tuning.derived, which take longer to import.
 WORDS = ("consensus", "ngrams")
@@ -109,15 +117,7 @@ def learning(parser: argparse.ArgumentParser, default: str) -> None:
         metavar="NAME",
         help=f"see `hopefear learners --task tune` (default: {default})",
     )
-    group.add_argument(
-        "-p",
-        "--param",
-        type=parameter,
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a parameter or part of the learner, such as C=0.01 or loss=ramp; may be repeated",
-    )
+    params(group, "C=0.01 or loss=ramp")
     group.add_argument(
         "--start",
         default="auto",
@@ -144,13 +144,7 @@ def learning(parser: argparse.ArgumentParser, default: str) -> None:
     group.add_argument(
         "--epochs", type=at_least(1), metavar="N", help="passes over the lists (default: learner's)"
     )
-    group.add_argument(
-        "--seed",
-        type=at_least(0),
-        default=1,
-        metavar="N",
-        help="fixes every random choice: same seed, same weights (default: 1)",
-    )
+    seed(group, "weights")
     group.add_argument(
         "--seeds",
         type=at_least(1),
@@ -227,12 +221,7 @@ def output(parser: argparse.ArgumentParser) -> None:
         help="of that file: NAME= NUMBER … lines, a [weight] section, or all that is known of "
         "them (default: .ini is moses, .json is json, others are text)",
     )
-    group.add_argument(
-        "--run",
-        metavar="DIR",
-        help="folder for run.json and events.jsonl, which `hopefear report` reads, and for the "
-        "rounds of a decoder",
-    )
+    run_folder(group, ", and for the rounds of a decoder")
     group.add_argument("--report", metavar="FILE.html", help="page of scores, rounds and weights")
     json_option(group)
 

@@ -7,11 +7,12 @@ import time
 from typing import Any
 
 from hopefear.cli.console import Console, scored
+from hopefear.cli.progress import Bar
 
 _MANY = 50  # rounds beyond which every tenth gets a line
 
 
-class TuneWatcher:
+class TuneWatcher(Bar):
     """A listener of tuning events.
 
     Parameters
@@ -25,29 +26,18 @@ class TuneWatcher:
     """
 
     def __init__(self, console: Console, metric: str, quiet_lines: bool = False) -> None:
-        self.console, self.metric, self.quiet_lines = console, metric, quiet_lines
-        self._bar: Any = None
+        super().__init__(console)
+        self.metric, self.quiet_lines = metric, quiet_lines
 
-    def __enter__(self) -> TuneWatcher:
-        if self.console.terminal:
-            from rich.console import Console as Terminal
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    def _columns(self) -> tuple[Any, ...]:
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-            self._bar = Progress(
-                TextColumn("tuning{task.fields[round]}"),
-                BarColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[scores]}"),
-                console=Terminal(stderr=True),
-                transient=True,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task("", total=None, round="", scores="")
-        return self
+        title = TextColumn("tuning{task.fields[round]}")
+        scores = TextColumn("{task.fields[scores]}")
+        return title, BarColumn(), TimeRemainingColumn(), scores
 
-    def __exit__(self, *_: Any) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def _begin(self) -> None:
+        self._task = self._bar.add_task("", total=None, round="", scores="")
 
     def __call__(self, event: dict[str, Any]) -> None:
         epoch, of = event["epoch"], event.get("of")
@@ -69,14 +59,10 @@ class TuneWatcher:
         seed = f"seed {event['seed']}, " if "seed" in event else ""
         nnz = f", {event['nnz']:,} non-zeros" if "nnz" in event else ""
         time = f", {event['seconds']:.2f} s" if "seconds" in event else ""
-        text = f"{seed}round {event['epoch']}: {scores}{nnz}{time}"
-        if self._bar is not None:
-            self._bar.console.print(text, highlight=False)
-        else:
-            self.console.say(text)
+        self._print(f"{seed}round {event['epoch']}: {scores}{nnz}{time}")
 
 
-class ReadWatcher:
+class ReadWatcher(Bar):
     """How many candidates have been read, on a terminal; elsewhere nothing is shown.
 
     Parameters
@@ -88,29 +74,12 @@ class ReadWatcher:
     """
 
     def __init__(self, console: Console, name: str) -> None:
-        self.console, self.name = console, os.path.basename(name)
-        self._bar: Any = None
+        super().__init__(console)
+        self.name = os.path.basename(name)
 
-    def __enter__(self) -> ReadWatcher:
-        if self.console.terminal:
-            from rich.console import Console as Terminal
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                TimeElapsedColumn(),
-                console=Terminal(stderr=True),
-                transient=True,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task(f"reading {self.name}", total=None)
-            self._began = time.perf_counter()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def _begin(self) -> None:
+        self._task = self._bar.add_task(f"reading {self.name}", total=None)
+        self._began = time.perf_counter()
 
     def __call__(self, candidates: int) -> None:
         if self._bar is not None:
