@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numba
 import numpy as np
@@ -15,6 +15,12 @@ from hopefear import __version__
 from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.report import Page
 from hopefear.storage import write_atomically
+
+
+class JudgedClaim(Protocol):
+    """A verdict of any experiment: a named tuple."""
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 def versions() -> dict[str, str]:
@@ -41,9 +47,23 @@ def signed(signature: str) -> str:
     return signature + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items())
 
 
-def json_bytes(content: Mapping[str, Any]) -> bytes:
-    """The file ``results.json``."""
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+def results_file(
+    signature: str, quick: bool, content: Mapping[str, Any], verdicts: Iterable[JudgedClaim]
+) -> bytes:
+    """The file ``results.json``: what the numbers came from, the numbers, and the verdicts.
+
+    >>> file = results_file("experiment:sapo", True, {"tests": []}, [])
+    >>> list(json.loads(file))
+    ['signature', 'versions', 'quick', 'tests', 'verdicts']
+    """
+    whole = {
+        "signature": signature,
+        "versions": versions(),
+        "quick": quick,
+        **content,
+        "verdicts": [v._asdict() for v in verdicts],
+    }
+    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
 
 
 def runs_in(out: Path, quick: bool) -> KeptRuns:

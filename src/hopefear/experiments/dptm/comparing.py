@@ -15,11 +15,8 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
 
     Parameters
     ----------
-    first, second : sequences of int64[lists, S]
-        Counts of the chosen candidates, an array for each seed; they are added up, so often that
-        both sides have as many, for otherwise they could not trade places.
-    samples : int
-        Draws of either test.
+    first, second, samples
+        As in :func:`hopefear.experiments.common.differences.compare_choices`; counts of BLEU.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.files import results_file, signature_of
 from hopefear.experiments.common.scores import spread
 from hopefear.experiments.dptm.measuring import DECODER, RETUNED, Measured
 from hopefear.experiments.dptm.plan import TABLE, Plan
@@ -45,9 +45,6 @@ def to_json(
 ) -> bytes:
     """The file ``results.json``."""
     content = {
-        "signature": signature(plan),
-        "versions": versions(),
-        "quick": quick,
         "settings": asdict(plan),
         "pairs": made.problem.size,
         "lists": {
@@ -60,9 +57,8 @@ def to_json(
         "decoder": {where: float(made.bleus(DECODER, where)[0]) for where in made.places},
         "choices": {name: _choice(made, name) for name in made.scored},
         "tests": judge.to_json(),
-        "verdicts": [v._asdict() for v in verdicts],
     }
-    return json_bytes(content)
+    return results_file(signature(plan), quick, content, verdicts)
 
 
 def _choice(made: Measured, name: str) -> dict[str, Any]:

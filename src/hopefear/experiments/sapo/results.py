@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.files import results_file, signature_of
 from hopefear.experiments.common.scores import spread
 from hopefear.experiments.sapo.measuring import Measured
 from hopefear.experiments.sapo.plan import (
@@ -45,15 +45,11 @@ def to_json(
 ) -> bytes:
     """The file ``results.json``."""
     content = {
-        "signature": signature(plan),
-        "versions": versions(),
-        "quick": quick,
         "note": note,
         "settings": asdict(plan) | {"held_out": HELD_OUT},
         "tasks": {made.name: _task(made, plan) for made in measured},
-        "verdicts": [v._asdict() for v in verdicts],
     }
-    return json_bytes(content)
+    return results_file(signature(plan), quick, content, verdicts)
 
 
 def table_text(measured: Sequence[Measured]) -> str:

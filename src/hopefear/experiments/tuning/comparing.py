@@ -15,11 +15,8 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
 
     Parameters
     ----------
-    first, second : sequences of int arrays [lists, S]
-        Counts of BLEU, an array for each seed; they are added up. A side with fewer seeds counts
-        as often as the other.
-    samples : int
-        Draws of either test.
+    first, second, samples
+        As in :func:`hopefear.experiments.common.differences.compare_choices`; counts of BLEU.
 
     Examples
     --------

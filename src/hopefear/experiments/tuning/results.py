@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.files import results_file, signature_of
 from hopefear.experiments.tuning.measuring import Measured, Result
 from hopefear.experiments.tuning.plan import Plan
 from hopefear.experiments.tuning.problems import METRIC, TESTS, VAL
@@ -60,9 +60,6 @@ def to_json(
 ) -> bytes:
     """The file ``results.json``."""
     content = {
-        "signature": signature(plan),
-        "versions": versions(),
-        "quick": quick,
         "seeds": list(plan.seeds),
         "lists": made.lists,
         "features": made.features,
@@ -72,9 +69,8 @@ def to_json(
             for part, found in made.results.items()
         },
         "tests": judge.to_json(),
-        "verdicts": [v._asdict() for v in verdicts],
     }
-    return json_bytes(content)
+    return results_file(signature(plan), quick, content, verdicts)
 
 
 def _result(result: Result) -> dict[str, Any]:

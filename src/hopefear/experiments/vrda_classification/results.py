@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.files import results_file, signature_of
 from hopefear.experiments.vrda_classification.bound import BoundCurve
 from hopefear.experiments.vrda_classification.measuring import Measured
 from hopefear.experiments.vrda_classification.plan import HELD_OUT, SEED, Plan
@@ -38,9 +38,6 @@ def to_json(
 ) -> bytes:
     """The file ``results.json``."""
     content = {
-        "signature": signature(plan),
-        "versions": versions(),
-        "quick": quick,
         "note": note,
         "settings": asdict(plan) | {"seed": SEED, "held_out": HELD_OUT, "transform": TRANSFORM},
         "problems": {m.name: _problem(m) for m in measured},
@@ -48,9 +45,8 @@ def to_json(
             {"noise": c.noise, "l1": c.strength, "reports": [r.to_dict() for r in c.reports]}
             for c in curves
         ],
-        "verdicts": [v._asdict() for v in verdicts],
     }
-    return json_bytes(content)
+    return results_file(signature(plan), quick, content, verdicts)
 
 
 def _problem(made: Measured) -> dict[str, Any]:

@@ -16,11 +16,8 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
 
     Parameters
     ----------
-    first, second : sequences of int64[lists, 3]
-        Counts of brackets, an array for each seed; they are added up. Where one side has a single
-        array and the other several, it counts as often.
-    samples : int
-        Draws of either test.
+    first, second, samples
+        As in :func:`hopefear.experiments.common.differences.compare_choices`; counts of brackets.
 
     Examples
     --------

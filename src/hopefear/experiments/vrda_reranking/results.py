@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.common.files import json_bytes, signature_of, versions
+from hopefear.experiments.common.files import results_file, signature_of
 from hopefear.experiments.common.scores import spread
 from hopefear.experiments.vrda_reranking.measuring import TABLE, TOP, Measured, Scored
 from hopefear.experiments.vrda_reranking.plan import KEPT, Plan
@@ -56,9 +56,6 @@ def to_json(
 ) -> bytes:
     """The file ``results.json``."""
     content = {
-        "signature": signature(plan),
-        "versions": versions(),
-        "quick": quick,
         "settings": asdict(plan),
         "lists": made.lists,
         "features": made.features,
@@ -79,9 +76,8 @@ def to_json(
             for key, found in made.trails.items()
         },
         "tests": judge.to_json(),
-        "verdicts": [v._asdict() for v in verdicts],
     }
-    return json_bytes(content)
+    return results_file(signature(plan), quick, content, verdicts)
 
 
 def _choice(made: Measured, name: str) -> dict[str, Any]:
