@@ -89,7 +89,8 @@ def value_text(value: object) -> str:
     if isinstance(value, numbers.Real):
         return f"{float(value):.6g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{k}={value_text(v)}" for k, v in value.items()) or ABSENT
+        shown = ", ".join(f"{k}={value_text(v)}" for k, v in value.items() if k != "name")
+        return f"{value['name']}({shown})" if "name" in value else shown or ABSENT
     if isinstance(value, (list, tuple)):
         return ", ".join(value_text(v) for v in value) or ABSENT
     return str(value)

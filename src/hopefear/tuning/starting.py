@@ -43,7 +43,7 @@ def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
         ``decoder``: those that explain the decoder's scores, by least squares within the lists.
         ``moses``: what Moses gives an untuned system, 0.1 for names that it does not know.
         ``uniform``: all alike. ``auto``: the decoder's where they explain its scores, else those
-        of Moses.
+        of Moses. Which one it was, ``about["start"]`` of the result says.
 
     Examples
     --------
@@ -58,16 +58,17 @@ def start_weights(lists: TuningLists, start: str | Weights = "auto") -> Weights:
     if start in ("auto", "decoder"):
         values, explained = decoder_weights(lists)
         if explained >= _CLOSE:
-            return _of_one_scale(Weights(lists.layout, values))
+            return _of_one_scale(Weights(lists.layout, values, about={"start": "decoder"}))
         if start == "decoder":
             raise HopefearError(
                 f"{lists.source}: no weights of the dense features explain the decoder's scores "
                 f"(the best explain {100 * explained:.1f} %); give its weights, or start from moses"
             )
     if start == "uniform":
-        return Weights(lists.layout, np.full(len(lists.names), 1.0 / max(1, len(lists.names))))
+        alike = np.full(len(lists.names), 1.0 / max(1, len(lists.names)))
+        return Weights(lists.layout, alike, about={"start": "uniform"})
     usual = [_moses(name) for name, width in lists.layout for _ in range(width)]
-    return _of_one_scale(Weights(lists.layout, np.array(usual)))
+    return _of_one_scale(Weights(lists.layout, np.array(usual), about={"start": "moses"}))
 
 
 def _of_one_scale(weights: Weights) -> Weights:

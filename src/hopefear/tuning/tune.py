@@ -180,7 +180,7 @@ def tune(
     main = judge.main
     after = {"train": chosen.train} | ({} if chosen.dev is None else {"dev": chosen.dev})
     signature = made.signature(
-        start=start if isinstance(start, str) else "given",
+        start="given" if isinstance(start, Weights) else begin.about.get("start", "zero"),
         features=signed_groups(groups, fixed),
         min_count=min_count,
         **({} if fixed is None else {"fixed": fingerprint(fixed)}),
