@@ -87,6 +87,7 @@ def check_collapse(
     main, higher = problem.metric.main, problem.metric.higher
     began = before["train"][main]
     reason = ""
+    remedy = "shorter steps (a smaller C or rate), another start or another learner may help"
     if not np.isfinite(weights).all():
         reason = "some weights are not finite"
     elif not weights.any() and not problem.data.rows.offsets.any():
@@ -95,12 +96,10 @@ def check_collapse(
         reason = f"{main} is not finite"
     elif higher and began <= 0.0 and ended <= 0.0:
         reason = f"{main} is 0, as it was at the start"
+        remedy = "see whether the references are those of these lists, and longer than three words"
     elif higher and ended <= _COLLAPSED * began:
         reason = f"{main} fell from {began:.2f} to {ended:.2f}"
     elif not higher and ended >= began / _COLLAPSED + 1.0:  # the 1 is for starts next to 0
         reason = f"{main} rose from {began:.2f} to {ended:.2f}, and less is better"
     if reason:
-        raise CollapseError(
-            f"tuning collapsed: {reason}; nothing is kept. Shorter steps (a smaller C or rate), "
-            "other weights to start from or another learner may help"
-        )
+        raise CollapseError(f"tuning collapsed: {reason}, and nothing is kept; {remedy}")
