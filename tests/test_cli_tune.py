@@ -307,6 +307,7 @@ def test_an_interrupt_leaves_what_was_there(run, folder, monkeypatch):
         ([*LISTS, "--weights", "w", "--seed", "1.5"], "whole number"),
         ([*LISTS, "--weights", "w", "--features", "all"], "dense, sparse, phrases"),
         ([*LISTS, "--weights", "w", "--add", "x"], "NAME=FILE"),
+        ([*LISTS, "--weights", "w", "--add", "x=f", "--fixed", "f"], "--fixed and --add"),
         ([*LISTS, "--weights", "w", "--metric", "ter", "--smoothing", "exp"], "--smoothing"),
         ([*LISTS, "--weights", "w", "--epochs", "2", "-p", "epochs=3"], "epochs"),
         (["tune", "--nbest", "-", "--refs", "-", "--weights", "w"], "once only"),
