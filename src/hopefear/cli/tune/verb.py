@@ -103,7 +103,7 @@ def check(args: argparse.Namespace) -> None:
             if getattr(args, name):
                 wrong(f"--{name} and --decoder: a decoder needs a weight for each of its features")
     if args.fixed and args.add:
-        wrong("--fixed and --add: an added model is tuned with dense features, which are fixed here")
+        wrong("--fixed and --add: what is added is tuned with the dense ones, fixed here")
     if args.seed + args.seeds > 2**32:
         wrong(f"--seed and --seeds: seeds are whole numbers from 0 to {2**32 - 1}")
     check_held_out(args)
