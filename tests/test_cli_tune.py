@@ -235,6 +235,20 @@ def test_other_metrics(run, metric):
     assert found["metric"] == metric
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--learner", "kbmira", "--smoothing", "exp"), "-p background=none"),
+        (("--learner", "mert", "--smoothing", "exp"), "mert does not look at"),
+        (("--learner", "pro", "--epochs", 3), "passes of an online classifier"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(run, folder, more, told):
+    status, out, err = run(*LISTS, "--features", "dense", *more, "--weights", "n.txt")
+    assert (status, out) == (1, "") and told in err
+    assert not (folder / "n.txt").exists()
+
+
 def test_smoothing_reaches_the_costs(run):
     argv = (*LISTS, "--features", "dense", "--epochs", 3, "-p", "background=none", "--json")
     found = [

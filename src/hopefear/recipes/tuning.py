@@ -130,6 +130,11 @@ class ProRecipe(WholeListsRecipe):
         values = WholeListsRecipe.parameters(self)
         usual = values.pop("classifier")
         name = str(params.pop("classifier", "logistic"))
+        if name == "logistic" and "epochs" in params:
+            raise HopefearError(
+                f"{self.name}: epochs are passes of an online classifier, and logistic is not one; "
+                "use max_iter, or name another classifier"
+            )
         values = {key: as_like(key, params.pop(key, v), v) for key, v in values.items()}
         if name in RECIPES:
             # Pairs are what a pass of the classifier goes over, each with its mirror image.

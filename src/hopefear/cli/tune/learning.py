@@ -21,6 +21,9 @@ from hopefear.data.moses_lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
 from hopefear.recipes import recipe
+from hopefear.training.expected_score import ExpectedScore
+from hopefear.training.mert import Mert
+from hopefear.training.online_tuner import OnlineTuner
 from hopefear.training.tuning_problem import Listener
 from hopefear.tuning.derived import needed
 from hopefear.tuning.scoring import with_scores, without_scores
@@ -48,8 +51,20 @@ def parameters(args: argparse.Namespace, metric: ListMetric, console: Console) -
         if "background" not in params:
             console.say(f"{metric.name} needs no pseudo-corpus: background=none")
         params.setdefault("background", "none")
-    wanted.build(**params)
+    made = wanted.build(**params)
+    if args.smoothing is not None and not of_sentences(made):
+        raise HopefearError(
+            f"--smoothing is of the BLEU of single sentences, and {args.learner} does not look at "
+            "that here; leave it out, or use -p background=none where there is a pseudo-corpus"
+        )
     return params
+
+
+def of_sentences(tuner: Any) -> bool:
+    """Whether costs of single sentences make a difference to a tuner."""
+    if isinstance(tuner, OnlineTuner):
+        return tuner.background == "none"
+    return not isinstance(tuner, Mert | ExpectedScore)
 
 
 def tuned(
