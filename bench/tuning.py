@@ -39,7 +39,7 @@ GROUPS = ("mert", "pro", "pass", "reading")
 # Imports what reading needs, and reads, whole or block after block as a program does that passes
 # features on (the peer writes files); the line of JSON goes where the parent looks for it.
 CHILD = """
-import json, resource, sys, time
+import json, re, resource, sys, time
 from hopefear.data.moses import moses_blocks, read_moses
 from hopefear.metrics.lists.bleu_counts import BleuCounts
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -50,6 +50,8 @@ if whole == "whole":
 else:
     candidates = sum(block.n_candidates for block in moses_blocks(*files, metric=BleuCounts()))
 found = {"seconds": time.process_time() - began, "peak_mb": peak(), "before_mb": before}
+mapped = re.search(r"RssFile:\\s*(\\d+)", open("/proc/self/status").read())
+found["files_mb"] = int(mapped[1]) / 1024 if mapped else 0.0
 print(json.dumps({**found, "candidates": candidates}), file=sys.stderr)
 """
 
@@ -187,7 +189,10 @@ def reading(folder: Path, repeats: int, values: dict[str, float], notes: dict[st
             values[key] = min(run["seconds"] for run in runs)
             values[f"{key} memory"] = min(run["peak_mb"] for run in runs)
             notes[key] = f"{runs[0]['candidates']:,} candidates"
-            notes[f"{key} memory"] = f"{runs[0]['before_mb']:.0f} MB of it before reading"
+            notes[f"{key} memory"] = (
+                f"{runs[0]['before_mb']:.0f} MB of it before reading, "
+                f"{runs[0]['files_mb']:.0f} MB pages of libraries"
+            )
 
 
 def _row(key: str, goal: Goal, value: float, notes: dict[str, str]) -> dict[str, Any]:
