@@ -12,13 +12,14 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, dptm
+from hopefear.experiments.common.corpora import find_files
 from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.translations import FOLDER, compare
 from hopefear.experiments.dptm import measuring, paper, problems
 from hopefear.experiments.dptm.choosing import Trial, as_is, at_most, choose, edges, trials_of
-from hopefear.experiments.dptm.comparing import compare
 from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
 from hopefear.experiments.dptm.plan import FULL, LOSSES, QUICK, TABLE, Plan, Spec, at
-from hopefear.experiments.dptm.problems import bleu, find_data, made_up
+from hopefear.experiments.dptm.problems import bleu, find_problem, made_up
 from hopefear.experiments.dptm.runs import LINE, MERT, Mark, follow, line, pair_scores, score_dense
 from hopefear.experiments.dptm.verdicts import Judge, as_good, some_of
 from hopefear.training.mert import Mert
@@ -199,10 +200,11 @@ def test_generated_lists_have_their_best_first(problem):
 
 def test_missing_lists_are_named(tmp_path):
     with pytest.raises(HopefearError, match=r"train10k\.nbest\.xz.*needs lists of translations"):
-        find_data(tmp_path)
+        find_problem(tmp_path, False, lambda text: None)
 
 
 def test_the_real_lists_are_where_they_should_be():
-    if not (DATA / problems.FOLDER).is_dir():
-        pytest.skip(f"no {problems.FOLDER} in {DATA}; set HOPEFEAR_DATA")
-    assert find_data(DATA) == DATA / problems.FOLDER
+    if not (DATA / FOLDER).is_dir():
+        pytest.skip(f"no {FOLDER} in {DATA}; set HOPEFEAR_DATA")
+    wanted = [f"{name}.nbest.xz" for name in (problems.TRAIN, problems.DEV, *problems.TESTS)]
+    assert find_files(DATA, FOLDER, wanted, "lists") == DATA / FOLDER

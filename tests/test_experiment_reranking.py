@@ -17,9 +17,10 @@ from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import vrda_reranking as experiment
 from hopefear.experiments.common.differences import Difference
 from hopefear.experiments.common.kept_runs import KeptRuns
+from hopefear.experiments.common.trails import Trail, order_of
 from hopefear.experiments.vrda_reranking import measuring, paper, verdicts
 from hopefear.experiments.vrda_reranking.choosing import at, at_most, choose, sparse, within
-from hopefear.experiments.vrda_reranking.comparing import compare, order_of, settled
+from hopefear.experiments.vrda_reranking.comparing import compare, settled
 from hopefear.experiments.vrda_reranking.measuring import TABLE, TOP, measure
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
@@ -37,11 +38,9 @@ from hopefear.experiments.vrda_reranking.problems import (
     Part,
     Problem,
     extracted,
-    find_data,
     find_problem,
 )
 from hopefear.experiments.vrda_reranking.runs import (
-    Trail,
     f_score,
     follow,
     readings,
@@ -324,7 +323,7 @@ def test_curves_are_measured_as_said():
 def test_missing_lists_are_named(tmp_path, monkeypatch):
     monkeypatch.delenv("HOPEFEAR_DATA", raising=False)
     with pytest.raises(HopefearError, match=r"no train\.jsonl\.xz.*set HOPEFEAR_DATA"):
-        find_data(tmp_path)
+        find_problem(tmp_path, tmp_path, False, silent)
     (tmp_path / "ptb-nbest").mkdir()
     (tmp_path / "ptb-nbest" / "train.jsonl.xz").touch()
     monkeypatch.setenv("HOPEFEAR_DATA", str(tmp_path))

@@ -14,8 +14,8 @@ from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, tuning
 from hopefear.experiments.common.differences import Difference
 from hopefear.experiments.common.kept_runs import KeptRuns
+from hopefear.experiments.common.translations import compare
 from hopefear.experiments.tuning import measuring, runs, verdicts
-from hopefear.experiments.tuning.comparing import compare
 from hopefear.experiments.tuning.plan import (
     AWAY,
     CORPORA,
@@ -32,7 +32,6 @@ from hopefear.experiments.tuning.problems import (
     METRIC,
     TESTS,
     VAL,
-    find_data,
     find_sets,
     made_up,
     problem_of,
@@ -220,7 +219,7 @@ def test_the_plan_has_every_tuner_and_every_choice():
 def test_missing_lists_are_named(tmp_path, monkeypatch):
     monkeypatch.delenv("HOPEFEAR_DATA", raising=False)
     with pytest.raises(HopefearError, match=r"no train10k\.nbest\.xz.*set HOPEFEAR_DATA"):
-        find_data(tmp_path)
+        find_sets(tmp_path, False, silent)
 
 
 def test_real_lists_are_read_with_their_phrase_pairs(monkeypatch):

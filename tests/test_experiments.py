@@ -12,6 +12,8 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, run_experiment
+from hopefear.experiments.common.corpora import find_data
+from hopefear.experiments.common.trails import Trail, exponent, order_of
 from hopefear.experiments.vrda_classification import problems as data
 from hopefear.experiments.vrda_classification import verdicts
 from hopefear.experiments.vrda_classification.bound import bound_curves
@@ -19,7 +21,6 @@ from hopefear.experiments.vrda_classification.choosing import Trial, pick
 from hopefear.experiments.vrda_classification.measuring import measure
 from hopefear.experiments.vrda_classification.plan import QUICK
 from hopefear.experiments.vrda_classification.runs import (
-    Trail,
     build,
     compare,
     first_marks,
@@ -214,14 +215,14 @@ def test_verdicts_follow_the_numbers():
     assert verdicts.as_good(compare(poor, good)) == "disagrees"
     wide = Comparison(90.0, 90.2, -0.2, 0.8, -2.0, 1.6, "")
     assert verdicts.as_good(wide) == "not shown"
-    assert verdicts.order_of([0, 1, 2, 3], [5, 6, 9, 20]) == pytest.approx(1.0)
-    assert verdicts.order_of([0, 1, 2, 3], [9, 6, 5, 2]) == pytest.approx(-1.0)
+    assert order_of([0, 1, 2, 3], [5, 6, 9, 20]) == pytest.approx(1.0)
+    assert order_of([0, 1, 2, 3], [9, 6, 5, 2]) == pytest.approx(-1.0)
 
 
 def test_exponent_uses_the_first_pass_only():
     samples = np.array([0, 10, 100, 400, 900, 10_000])
     mistakes = np.array([0, 9, 20, 40, 60, 9_000])
-    assert verdicts.exponent(Trail(0.0, samples, samples, mistakes), 900) == pytest.approx(0.5)
+    assert exponent(Trail(0.0, samples, samples, mistakes), 900) == pytest.approx(0.5)
 
 
 def test_theorem_1_holds_and_a_broken_bound_would_be_told():
@@ -260,11 +261,11 @@ def test_missing_corpora(corpora, monkeypatch, tmp_path_factory):
     with pytest.raises(HopefearError, match="holds neither"):
         data.find_problems(empty, quick=False)
     monkeypatch.setenv("HOPEFEAR_DATA", str(corpora))
-    assert data.find_data(None) == corpora
+    assert find_data(None) == corpora
     monkeypatch.delenv("HOPEFEAR_DATA")
     (empty / "inside").mkdir()
     monkeypatch.chdir(empty / "inside")
-    assert data.find_data(None) is None
+    assert find_data(None) is None
     assert "only generated data" in data.find_problems(None, quick=False)[1]
 
 

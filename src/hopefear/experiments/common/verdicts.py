@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from hopefear.experiments.common.differences import Difference
 
 AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
+
+
+class Bounded(Protocol):
+    """A difference with its bounds."""
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
 
 
 class Verdict(NamedTuple):
@@ -32,7 +42,7 @@ def better(found: Difference) -> str:
     return AGREES if found.points > 0.0 else DISAGREES
 
 
-def not_worse(found: Difference, margin: float) -> str:
+def not_worse(found: Bounded, margin: float) -> str:
     """Is the first one better, or no more than the margin worse?
 
     >>> not_worse(Difference(93.9, 94.0, -0.15, 0.05, 0.3, 0.2), 0.2)
@@ -45,6 +55,17 @@ def not_worse(found: Difference, margin: float) -> str:
     if found.low > -margin:
         return AGREES
     return DISAGREES if found.high < 0.0 else OPEN
+
+
+def clearly_more(first: float, second: float, ratio: float) -> str:
+    """Is the first number larger, so many times?
+
+    >>> [clearly_more(first, 1.0, 1.5) for first in (3.0, 1.2, 0.3)]
+    ['agrees', 'not shown', 'disagrees']
+    """
+    if first >= ratio * second:
+        return AGREES
+    return DISAGREES if second >= ratio * first else OPEN
 
 
 def all_of(words: Iterable[str]) -> str:

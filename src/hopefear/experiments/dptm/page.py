@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from hopefear.experiments.common.differences import gap_text, p_values
 from hopefear.experiments.common.files import signed
 from hopefear.experiments.common.scores import spread
-from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
+from hopefear.experiments.common.verdict_table import tally, verdict_table
 from hopefear.experiments.dptm import figures
 from hopefear.experiments.dptm.choosing import as_is, edges, text_of
 from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
@@ -47,13 +46,12 @@ def write_page(
 def _verdicts(
     page: Page, made: Measured, verdicts: Sequence[Verdict], plan: Plan, quick: bool
 ) -> None:
-    counts = Counter(v.verdict for v in verdicts if not v.claim.startswith(OURS))
+    theirs = [v for v in verdicts if not v.claim.startswith(OURS)]
     page.section("What agrees and what does not")
     if quick:
         page.text("**This version uses generated lists: nothing can be concluded from it.**")
     page.text(
-        f"Of {sum(counts.values())} checks **{counts[AGREES]} agree** with the paper, "
-        f"**{counts[DISAGREES]} disagree**, and {counts[OPEN]} show neither. One model is better "
+        f"Of {len(theirs)} checks {tally(theirs)}. One model is better "
         "than another when a paired bootstrap and approximate randomisation both give p < 0.05, "
         f"{len(plan.seeds)} seeds pooled; “as good” means that the 95 % interval of the difference "
         f"stays above −{MARGIN:g} points of BLEU. On 1,000 sentences a difference has a standard "
@@ -62,18 +60,8 @@ def _verdicts(
         "the decoder's weights stay and only that of the phrase model is searched for: steadier, "
         "since MERT moves BLEU by chance. Nothing is corrected for the number of checks."
     )
-    columns = (*made.places, STEADY)
-    by = {(v.claim, v.where): v.verdict for v in verdicts}
-    claims = dict.fromkeys(v.claim for v in verdicts)
-    page.table(
-        ["claim", *map(label, columns)],
-        [[claim, *(by.get((claim, where)) for where in columns)] for claim in claims],
-        "Verdicts.",
-    )
-    with page.details("The numbers behind each verdict"):
-        page.table(
-            ["claim", "lists", "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
-        )
+    places = {where: label(where) for where in (*made.places, STEADY)}
+    verdict_table(page, verdicts, places, "lists", "claim")
 
 
 def _question(page: Page, made: Measured, judge: Judge) -> None:

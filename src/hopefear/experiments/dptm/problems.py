@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +13,16 @@ import numpy as np
 from hopefear.data.list_datasets import fixed_scores
 from hopefear.data.lists import ListDataset
 from hopefear.data.moses_lists import NamedEntries, TuningLists
-from hopefear.errors import HopefearError
+from hopefear.experiments.common.translations import METRIC, read_translations
 from hopefear.features.checks import frozen
 from hopefear.features.strings import Strings
 from hopefear.metrics.lists.bleu_counts import COLUMNS
 from hopefear.training.envelope import LineSearch
 from hopefear.training.quick_worth import quick_worth
 from hopefear.tuning.phrase_model import phrase_data
-from hopefear.tuning.reading import read, tuning_metric
 from hopefear.tuning.starting import start_weights
 
-FOLDER = "multi30k-nbest"
 TRAIN, DEV, TESTS = "train10k", "val", ("test_2016_flickr", "test_2017_flickr")
-METRIC = tuning_metric("bleu")
 # Neighbours on either side that smooth what a weight of the model is worth on development lists.
 WINDOW = 10
 
@@ -84,30 +80,7 @@ def find_problem(data: Path | None, quick: bool, tell: Callable[[str], None]) ->
     """The lists: below the folder given, HOPEFEAR_DATA or ``../shared/data``, or generated."""
     if quick:
         return made_up()
-    folder = find_data(data)
-    tell("reading lists and their phrase pairs; this takes half a minute")
-    return assembled(
-        {
-            name: read(folder / f"{name}.nbest.xz", folder / f"{name}.en", source=source)
-            for name in (TRAIN, DEV, *TESTS)
-            for source in [folder / f"{name}.de"]
-        }
-    )
-
-
-def find_data(data: Path | None) -> Path:
-    """The folder of the lists."""
-    named = os.environ.get("HOPEFEAR_DATA")
-    base = data if data is not None else Path(named) if named else Path("..", "shared", "data")
-    folder = base / FOLDER
-    wanted = [f"{s}.{end}" for s in (TRAIN, DEV, *TESTS) for end in ("nbest.xz", "de", "en")]
-    lost = [name for name in wanted if not (folder / name).is_file()]
-    if lost:
-        raise HopefearError(
-            f"{folder} has no {', '.join(lost)}: this experiment needs lists of translations; "
-            f"give --data, or set HOPEFEAR_DATA, to a folder that holds {FOLDER}"
-        )
-    return folder
+    return assembled(read_translations(data, (TRAIN, DEV, *TESTS), tell))
 
 
 def assembled(read_lists: dict[str, TuningLists]) -> Problem:

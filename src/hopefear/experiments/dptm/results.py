@@ -8,9 +8,10 @@ from typing import Any
 
 from hopefear.experiments.common.files import results_file, signature_of
 from hopefear.experiments.common.scores import spread
+from hopefear.experiments.common.translations import FOLDER, METRIC
 from hopefear.experiments.dptm.measuring import DECODER, RETUNED, Measured
 from hopefear.experiments.dptm.plan import TABLE, Plan
-from hopefear.experiments.dptm.problems import FOLDER, METRIC, label
+from hopefear.experiments.dptm.problems import label
 from hopefear.experiments.dptm.runs import LINE, MERT
 from hopefear.experiments.dptm.verdicts import Judge, Verdict
 

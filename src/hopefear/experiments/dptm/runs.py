@@ -10,8 +10,9 @@ import numpy as np
 
 from hopefear.data.lists import ListDataset, cheapest
 from hopefear.data.moses_lists import TuningLists
+from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.dptm.plan import Spec
-from hopefear.experiments.dptm.problems import METRIC, WINDOW, Part, Problem, bleu
+from hopefear.experiments.dptm.problems import WINDOW, Part, Problem, bleu
 from hopefear.features.checks import frozen
 from hopefear.learner import Learner
 from hopefear.structures.nbest import NBest

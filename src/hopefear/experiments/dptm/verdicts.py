@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.translations import compare
 from hopefear.experiments.common.verdicts import (
     OPEN,
     Verdict,
@@ -19,7 +20,6 @@ from hopefear.experiments.common.verdicts import (
     not_worse,
 )
 from hopefear.experiments.dptm.choosing import at_most
-from hopefear.experiments.dptm.comparing import compare
 from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
 from hopefear.experiments.dptm.paper import WORST_SHARE
 from hopefear.experiments.dptm.plan import GOAL, LOSSES, Plan, at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from hopefear.experiments.common.differences import p_values
 from hopefear.experiments.common.files import signed
 from hopefear.experiments.common.scores import spread
-from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
+from hopefear.experiments.common.verdict_table import tally, verdict_table
 from hopefear.experiments.sapo import figures
 from hopefear.experiments.sapo.comparing import compare, exponent
 from hopefear.experiments.sapo.measuring import Measured
@@ -72,13 +71,11 @@ def write_page(
 def _verdicts(
     page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdict], note: str
 ) -> None:
-    counts = Counter(v.verdict for v in verdicts)
     page.section("What agrees and what does not")
     if note:
         page.text(f"**{note}**")
     page.text(
-        f"Of {len(verdicts)} checks (a claim on a task) **{counts[AGREES]} agree** with the paper, "
-        f"**{counts[DISAGREES]} disagree**, and {counts[OPEN]} show neither. SAPO and CRF are "
+        f"Of {len(verdicts)} checks (a claim on a task) {tally(verdicts)}. SAPO and CRF are "
         "judged by their last weights, as in the paper. One learner is better than another when a "
         "paired bootstrap and approximate randomisation over test sentences, counts summed over "
         "seeds, both give p < 0.05; nothing is corrected for the number of checks. “As good” means "
@@ -90,18 +87,7 @@ def _verdicts(
         f"second half. “Several times” is {TIMES:g} times, “almost as fast” {COMPARABLE:g} times "
         "the time. The paper's neural networks are not run."
     )
-    names = [made.name for made in measured]
-    by = {(v.claim, v.task): v.verdict for v in verdicts}
-    claims = dict.fromkeys(v.claim for v in verdicts)
-    page.table(
-        ["claim of the paper", *names],
-        [[claim, *(by.get((claim, name)) for name in names)] for claim in claims],
-        "Verdicts.",
-    )
-    with page.details("The numbers behind each verdict"):
-        page.table(
-            ["claim", "task", "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
-        )
+    verdict_table(page, verdicts, {made.name: made.name for made in measured}, "task")
 
 
 def _scores(page: Page, measured: Sequence[Measured], plan: Plan) -> None:

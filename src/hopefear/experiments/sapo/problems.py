@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hopefear.data.generators import chunks
 from hopefear.data.sequences import Sentences, SequenceDataset
 from hopefear.data.token_files import read_sentences
 from hopefear.errors import HopefearError
+from hopefear.experiments.common.corpora import find_data
 from hopefear.experiments.sapo.plan import GENERATED, HELD_OUT, Plan, Task
 from hopefear.sequence_model import encoded
 from hopefear.tagging import dataset
@@ -68,17 +68,6 @@ class Reader:
             )
         chosen = {ours: found.columns[theirs] for ours, theirs in self.task.columns.items()}
         return Sentences(found.starts, chosen, found.source, found.lines)
-
-
-def find_data(data: Path | None) -> Path | None:
-    """The folder of the corpora: the one given, HOPEFEAR_DATA, ``../shared/data``, or none."""
-    if data is not None:
-        return data
-    named = os.environ.get("HOPEFEAR_DATA")
-    if named:
-        return Path(named)
-    beside = Path("..", "shared", "data")
-    return beside if beside.is_dir() else None
 
 
 def find_problems(data: Path | None, plan: Plan, quick: bool) -> tuple[list[Reader], str]:

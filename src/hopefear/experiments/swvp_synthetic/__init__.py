@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from hopefear.experiments.common.files import write_files
 from hopefear.experiments.swvp_synthetic.measuring import measure_all
 from hopefear.experiments.swvp_synthetic.page import write_page
 from hopefear.experiments.swvp_synthetic.plan import FULL, QUICK
 from hopefear.experiments.swvp_synthetic.results import table_text, to_json
 from hopefear.experiments.swvp_synthetic.verdicts import judge
-from hopefear.storage import write_atomically
 
 
 def run(data: Path | None, out: Path, progress: Callable[[str], None], quick: bool = False) -> Path:
@@ -25,8 +25,6 @@ def run(data: Path | None, out: Path, progress: Callable[[str], None], quick: bo
     progress("compiling, if this was not done before; then the first datasets")
     measured = measure_all(plan, progress)
     verdicts = [verdict for found in measured.values() for verdict in judge(found, plan)]
-    write_atomically(out / "results.json", to_json(measured, verdicts, plan, quick))
-    page = out / "report.html"
-    write_page(measured, verdicts, plan, quick).write(page)
-    progress(table_text(measured))
-    return page
+    page = write_page(measured, verdicts, plan, quick)
+    results = to_json(measured, verdicts, plan, quick)
+    return write_files(out, page, results, table_text(measured), progress)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hopefear.experiments.common.files import signed
+from hopefear.experiments.common.verdict_table import tally, verdict_table
 from hopefear.experiments.swvp_synthetic import figures, paper
 from hopefear.experiments.swvp_synthetic.measuring import Measured
 from hopefear.experiments.swvp_synthetic.plan import (
@@ -22,7 +23,7 @@ from hopefear.experiments.swvp_synthetic.plan import (
 from hopefear.experiments.swvp_synthetic.problems import SETTINGS
 from hopefear.experiments.swvp_synthetic.results import signature
 from hopefear.experiments.swvp_synthetic.tables import Cell, cell, conditions, control, patient_csp
-from hopefear.experiments.swvp_synthetic.verdicts import AGREES, DISAGREES, OPEN, Verdict
+from hopefear.experiments.swvp_synthetic.verdicts import Verdict
 from hopefear.report import Page
 
 TITLE = "The structured weighted violations perceptron, run again"
@@ -49,27 +50,15 @@ def write_page(measured: Groups, verdicts: Sequence[Verdict], plan: Plan, quick:
 
 
 def _verdicts(page: Page, verdicts: Sequence[Verdict], settings: Sequence[int]) -> None:
-    counts = Counter(v.verdict for v in verdicts)
     page.section("What agrees and what does not")
     page.text(
-        f"Of {len(verdicts)} checks (a claim in a setting) **{counts[AGREES]} agree** with the "
-        f"paper, **{counts[DISAGREES]} disagree**, and {counts[OPEN]} show neither. The words are "
+        f"Of {len(verdicts)} checks (a claim in a setting) {tally(verdicts)}. The words are "
         "computed from the last weights, which is what the paper's algorithm returns. A learner "
         "is better when an exact randomisation test over the datasets gives p < 0.05; nothing is "
         "corrected for the number of checks. The paper gives no seeds, so its datasets are not "
         "ours. The last check is a control that the paper did not make."
     )
-    by = {(v.claim, v.setting): v.verdict for v in verdicts}
-    claims = dict.fromkeys(v.claim for v in verdicts)
-    page.table(
-        ["claim of the paper", *(f"setting {s}" for s in settings)],
-        [[claim, *(by.get((claim, s)) for s in settings)] for claim in claims],
-        "Verdicts.",
-    )
-    with page.details("The numbers behind each verdict"):
-        page.table(
-            ["claim", "setting", "verdict", "evidence"], [list(v) for v in verdicts], align="lrll"
-        )
+    verdict_table(page, verdicts, {s: f"setting {s}" for s in settings}, "setting")
 
 
 def _table_1(page: Page, measured: Groups, quick: bool) -> None:

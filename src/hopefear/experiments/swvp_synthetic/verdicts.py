@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.experiments.common.differences import ALPHA
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN, clearly_more
 from hopefear.experiments.swvp_synthetic import paper
 from hopefear.experiments.swvp_synthetic.measuring import Measured
 from hopefear.experiments.swvp_synthetic.plan import LAST, VARIANTS, Plan
 from hopefear.experiments.swvp_synthetic.tables import Cell, cell, control, patient_csp, sign_flips
 
-AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
-ALPHA = 0.05
 RATIO = 1.5
 MOST = 0.7  # share of the datasets that is a majority of the paper's size (7 of 10)
 
@@ -43,14 +43,8 @@ def better(differences: np.ndarray) -> str:
 
 
 def steadier(ours: float, theirs: float) -> str:
-    """Is our deviation clearly the smaller one?
-
-    >>> steadier(1.0, 2.0), steadier(1.0, 1.2), steadier(2.0, 1.0)
-    ('agrees', 'not shown', 'disagrees')
-    """
-    if theirs >= RATIO * ours:
-        return AGREES
-    return DISAGREES if ours >= RATIO * theirs else OPEN
+    """Is our deviation clearly the smaller one?"""
+    return clearly_more(theirs, ours, RATIO)
 
 
 def opposite(word: str) -> str:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.experiments.common.kept_runs import KeptRuns
+from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.tuning import runs
 from hopefear.experiments.tuning.plan import Entry, Part, Plan
-from hopefear.experiments.tuning.problems import METRIC, TESTS, VAL, Sets, Watched, problem_of
+from hopefear.experiments.tuning.problems import TESTS, VAL, Sets, Watched, problem_of
 from hopefear.experiments.tuning.runs import Run, val_score
 from hopefear.features.checks import frozen
 from hopefear.tuning.oracle import oracle_choice

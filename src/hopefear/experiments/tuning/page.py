@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from hopefear.experiments.common.differences import gap_text, p_text
 from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
+from hopefear.experiments.common.verdict_table import tally
 from hopefear.experiments.tuning import figures
 from hopefear.experiments.tuning.measuring import Measured, Result
 from hopefear.experiments.tuning.plan import AWAY, CORPORA, TOWARD, Part, Plan, choice_key
@@ -44,13 +43,11 @@ def write_page(
 
 def _verdicts(page: Page, verdicts: Sequence[Verdict], plan: Plan, quick: bool) -> None:
     theirs = [v for v in verdicts if not v.claim.startswith(NOT_THEIRS)]
-    counts = Counter(v.verdict for v in theirs)
     page.section("What agrees and what does not")
     if quick:
         page.text("**This version has a few made-up lists only: too few to conclude from.**")
     page.text(
-        f"Of {len(theirs)} checks of what the slides say **{counts[AGREES]} agree**, "
-        f"**{counts[DISAGREES]} disagree**, and {counts[OPEN]} show neither. The slides show "
+        f"Of {len(theirs)} checks of what the slides say {tally(theirs, '')}. The slides show "
         f"curves for {FEATURES['dense']} and {FEATURES['extended']:,} features of another system, "
         "and no numbers; so their words are judged. Two tuners are compared on both test sets "
         f"together, {len(plan.seeds)} seeds pooled. One is better when a paired bootstrap and "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,21 +12,17 @@ import numpy as np
 
 from hopefear.data.lists import ListDataset
 from hopefear.data.moses_lists import TuningLists
-from hopefear.errors import HopefearError
+from hopefear.experiments.common.translations import METRIC, read_translations
 from hopefear.experiments.tuning.plan import Part
-from hopefear.metrics.lists import ListMetric
 from hopefear.training.tuning_problem import Event, TuningProblem
 from hopefear.tuning.features import learned
 from hopefear.tuning.generated import translations
 from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.reading import read, tuning_metric
 from hopefear.tuning.starting import start_weights
 
-FOLDER = "multi30k-nbest"
 TRAIN, VAL = "train10k", "val"
 TESTS = {"test_2016": "test_2016_flickr", "test_2017": "test_2017_flickr"}
 MADE_UP = {TRAIN: 120, VAL: 60, **dict.fromkeys(TESTS, 50)}  # lists of the quick version
-METRIC: ListMetric = tuning_metric("bleu")
 
 Sets = dict[str, TuningLists]
 
@@ -78,32 +73,9 @@ def find_sets(data: Path | None, quick: bool, tell: Callable[[str], None]) -> Se
     """Lists of all sets, by name; made-up ones if quick."""
     if quick:
         return {name: made_up(n, seed) for seed, (name, n) in enumerate(MADE_UP.items())}
-    folder = find_data(data)
-    found = {}
-    for name, file in ((TRAIN, TRAIN), (VAL, VAL), *TESTS.items()):
-        tell(f"reading {file}")
-        found[name] = read(
-            folder / f"{file}.nbest.xz", folder / f"{file}.en", source=folder / f"{file}.de"
-        )
-    return found
-
-
-def find_data(data: Path | None) -> Path:
-    """The folder of the lists: below the one given, HOPEFEAR_DATA, or ``../shared/data``."""
-    named = os.environ.get("HOPEFEAR_DATA")
-    beside = Path("..", "shared", "data")
-    folder = (data if data is not None else Path(named) if named else beside) / FOLDER
-    wanted = [
-        f"{file}{end}"
-        for file in (TRAIN, VAL, *TESTS.values())
-        for end in (".nbest.xz", ".en", ".de")
-    ]
-    if lost := [name for name in wanted if not (folder / name).is_file()]:
-        raise HopefearError(
-            f"{folder} has no {', '.join(lost)}: this experiment needs lists of translations; give "
-            f"--data, or set HOPEFEAR_DATA, to a folder that holds {FOLDER}, or use --quick"
-        )
-    return folder
+    files = {TRAIN: TRAIN, VAL: VAL, **TESTS}
+    found = read_translations(data, files.values(), tell)
+    return {name: found[file] for name, file in files.items()}
 
 
 def made_up(n: int, seed: int) -> TuningLists:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from hopefear.experiments.common.files import results_file, signature_of
+from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.tuning.measuring import Measured, Result
 from hopefear.experiments.tuning.plan import Plan
-from hopefear.experiments.tuning.problems import METRIC, TESTS, VAL
+from hopefear.experiments.tuning.problems import TESTS, VAL
 from hopefear.experiments.tuning.verdicts import Judge, Verdict
 
 WHERE = (VAL, *TESTS)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from hopefear.errors import HopefearError
+from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.tuning.plan import TIMES, Entry
-from hopefear.experiments.tuning.problems import METRIC, Watched
+from hopefear.experiments.tuning.problems import Watched
 from hopefear.recipes.scales import scale_of
 from hopefear.recipes.tuning import TUNE_RECIPES
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.experiments.common.differences import Difference, p_text
+from hopefear.experiments.common.translations import compare
 from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN, all_of, better, not_worse
-from hopefear.experiments.tuning.comparing import compare
 from hopefear.experiments.tuning.measuring import Measured
 from hopefear.experiments.tuning.plan import AWAY, CORPORA, TOWARD, Plan, choice_key
 from hopefear.experiments.tuning.problems import TESTS, VAL

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hopefear.classification import structure_for
+from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_classification.choosing import Choice, choose
 from hopefear.experiments.vrda_classification.plan import HELD_OUT, LOSSES, SEED, Plan, Spec
 from hopefear.experiments.vrda_classification.problems import Problem
 from hopefear.experiments.vrda_classification.runs import (
     Run,
-    Trail,
     build,
     follow,
     run,

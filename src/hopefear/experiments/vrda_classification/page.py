@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hopefear.experiments.common.files import signed
+from hopefear.experiments.common.verdict_table import tally, verdict_table
+from hopefear.experiments.common.verdicts import AGREES, DISAGREES
 from hopefear.experiments.vrda_classification import figures, paper
 from hopefear.experiments.vrda_classification.bound import SEPARATION, BoundCurve
 from hopefear.experiments.vrda_classification.measuring import Measured
@@ -18,7 +20,7 @@ from hopefear.experiments.vrda_classification.plan import (
 )
 from hopefear.experiments.vrda_classification.results import signature
 from hopefear.experiments.vrda_classification.runs import Run, compare
-from hopefear.experiments.vrda_classification.verdicts import AGREES, DISAGREES, OPEN, Verdict
+from hopefear.experiments.vrda_classification.verdicts import Verdict
 from hopefear.report import Page
 
 TITLE = "Online classification with voted RDA, run again"
@@ -52,11 +54,9 @@ def write_page(
 
 
 def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdict]) -> None:
-    counts = {word: sum(v.verdict == word for v in verdicts) for word in (AGREES, DISAGREES, OPEN)}
     page.section("What agrees and what does not")
     page.text(
-        f"Of {len(verdicts)} checks (a claim on a problem) **{counts[AGREES]} agree** with the "
-        f"paper, **{counts[DISAGREES]} disagree**, and {counts[OPEN]} show neither. The words are "
+        f"Of {len(verdicts)} checks (a claim on a problem) {tally(verdicts)}. The words are "
         "computed from the numbers below. A difference of accuracy counts when a paired bootstrap "
         "over the test examples gives p < 0.05, not corrected for the number of checks; it knows "
         "nothing of other seeds. “As good” means that the 95 % interval of the difference stays "
@@ -67,45 +67,25 @@ def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdi
         "does not carry over, not that it was wrong there."
     )
     names = [m.name for m in measured]
-    by = {(v.claim, v.problem): v for v in verdicts}
-    claims = [
-        c
-        for c in dict.fromkeys(v.claim for v in verdicts)
-        if any((c, name) in by for name in names)
-    ]
-    rows = [
-        [claim, *(by[claim, name].verdict if (claim, name) in by else None for name in names)]
-        for claim in claims
-    ]
-    page.table(["claim of the paper", *names], rows, "Verdicts.")
-    for title, text in _summary(claims, names, by):
+    for title, text in _summary(names, verdicts):
         page.text(f"**{title}**: {text}.")
-    with page.details("The numbers behind each verdict"):
-        page.table(
-            ["claim", "problem", "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
-        )
+    verdict_table(page, verdicts, {name: name for name in names}, "problem")
 
 
-def _summary(
-    claims: Sequence[str], names: Sequence[str], by: Mapping[tuple[str, str], Verdict]
-) -> list[tuple[str, str]]:
+def _summary(names: Sequence[str], verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Claims sorted into those that hold on every problem, on none, and on some."""
-    piles: dict[str, list[str]] = {
-        "Holds on all problems": [],
-        "Contradicted on all problems": [],
-        "Depends on the problem, or is not shown": [],
+    found: dict[str, set[str]] = {}
+    for v in verdicts:
+        if v.problem in names:
+            found.setdefault(v.claim, set()).add(v.verdict)
+    piles = {
+        "Holds on all problems": [c for c, words in found.items() if words == {AGREES}],
+        "Contradicted on all problems": [c for c, words in found.items() if words == {DISAGREES}],
+        "Depends on the problem, or is not shown": [
+            c for c, words in found.items() if words not in ({AGREES}, {DISAGREES})
+        ],
     }
-    for claim in claims:
-        words = {by[claim, name].verdict for name in names if (claim, name) in by}
-        pile = (
-            "Holds on all problems"
-            if words == {AGREES}
-            else "Contradicted on all problems"
-            if words == {DISAGREES}
-            else "Depends on the problem, or is not shown"
-        )
-        piles[pile].append(claim)
-    return [(title, "; ".join(found)) for title, found in piles.items() if found]
+    return [(title, "; ".join(claims)) for title, claims in piles.items() if claims]
 
 
 def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import read_svmlight
 from hopefear.errors import HopefearError, InputError
+from hopefear.experiments.common.corpora import find_data
 
 TRANSFORM = {"values": "presence", "norm": "l2"}
 UNIGRAMS = 127_712  # of news20_bydate: ids up to here are single words
@@ -26,17 +26,6 @@ class Problem:
     train: SparseDataset
     test: SparseDataset
     table_only: bool = False  # scored in Table 1, left out of the figures
-
-
-def find_data(data: Path | None) -> Path | None:
-    """The folder of the corpora: the one given, HOPEFEAR_DATA, ``../shared/data``, or none."""
-    if data is not None:
-        return data
-    named = os.environ.get("HOPEFEAR_DATA")
-    if named:
-        return Path(named)
-    beside = Path("..", "shared", "data")
-    return beside if beside.is_dir() else None
 
 
 def find_problems(data: Path | None, quick: bool) -> tuple[list[Problem], str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hopefear.classification import structure_for
 from hopefear.data.sparse import SparseDataset
+from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_classification.plan import SEED, Spec
 from hopefear.learner import Learner
 from hopefear.metrics import Accuracy, Classification, Comparison, paired_bootstrap
@@ -51,16 +52,6 @@ class Run:
     mistakes: np.ndarray  # int64[passes]: so far
     averaged: Scores
     last: Scores
-
-
-@dataclass(frozen=True)
-class Trail:
-    """A learner on its way: what it had at some numbers of samples."""
-
-    strength: float
-    samples: np.ndarray
-    nnz: np.ndarray
-    mistakes: np.ndarray
 
 
 def build(spec: Spec, setting: Mapping[str, float], data: SparseDataset, **more: Any) -> Learner:

@@ -7,20 +7,31 @@ numbers of weights are judged at the sparsest settings that are about as good, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.experiments.common.differences import ALPHA
+from hopefear.experiments.common.trails import exponent, order_of
+from hopefear.experiments.common.verdicts import (
+    AGREES,
+    DISAGREES,
+    OPEN,
+    all_of,
+    clearly_more,
+    not_worse,
+)
 from hopefear.experiments.vrda_classification.bound import BoundCurve
 from hopefear.experiments.vrda_classification.measuring import Measured
 from hopefear.experiments.vrda_classification.paper import TIME_RATIO
 from hopefear.experiments.vrda_classification.plan import LOSSES, MARGIN, SWING, Plan, short
-from hopefear.experiments.vrda_classification.runs import Trail, compare
+from hopefear.experiments.vrda_classification.runs import compare
 from hopefear.metrics import Comparison
 
-AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
-ALPHA = 0.05
+as_good = partial(not_worse, margin=MARGIN)
+swings_more = partial(clearly_more, ratio=SWING)  # ten passes give deviations to a quarter
 
 
 class Verdict(NamedTuple):
@@ -43,60 +54,6 @@ def better(found: Comparison) -> str:
     if found.p_value >= ALPHA:
         return OPEN
     return AGREES if found.difference > 0.0 else DISAGREES
-
-
-def as_good(found: Comparison) -> str:
-    """Is the first one better, or no more than half a point worse?
-
-    >>> as_good(Comparison(88.0, 88.1, -0.1, 0.7, -0.4, 0.2, ""))
-    'agrees'
-    >>> as_good(Comparison(80.0, 88.0, -8.0, 0.001, -9.0, -7.0, ""))
-    'disagrees'
-    """
-    if found.low > -MARGIN:
-        return AGREES
-    return DISAGREES if found.high < 0.0 else OPEN
-
-
-def swings_more(first: float, second: float) -> str:
-    """Does the first vary clearly more over passes? Ten passes give deviations to a quarter.
-
-    >>> swings_more(0.3, 0.1), swings_more(0.32, 0.31), swings_more(0.1, 0.3)
-    ('agrees', 'not shown', 'disagrees')
-    """
-    if first >= SWING * second:
-        return AGREES
-    return DISAGREES if second >= SWING * first else OPEN
-
-
-def both(*verdicts: str) -> str:
-    """Agreement of all; disagreement of any.
-
-    >>> both("agrees", "not shown"), both("agrees", "disagrees")
-    ('not shown', 'disagrees')
-    """
-    if DISAGREES in verdicts:
-        return DISAGREES
-    return AGREES if set(verdicts) == {AGREES} else OPEN
-
-
-def order_of(strengths: Iterable[float], counts: Iterable[float]) -> float:
-    """Spearman's rank correlation (no ties expected among the strengths)."""
-    a, b = (np.argsort(np.argsort(np.asarray(list(v)))) for v in (strengths, counts))
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def exponent(trail: Trail, n: int) -> float:
-    """b of ``mistakes ~ samples^b``, least squares over the first pass in logarithms.
-
-    >>> samples = np.array([0, 100, 1000, 10000])
-    >>> round(exponent(Trail(0.0, samples, samples, np.array([0, 10, 100, 1000])), 10000), 6)
-    1.0
-    """
-    use = (trail.samples >= 50) & (trail.samples <= n) & (trail.mistakes > 0)
-    if use.sum() < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(trail.samples[use]), np.log(trail.mistakes[use]), 1)[0])
 
 
 def judge(made: Measured, plan: Plan) -> list[Verdict]:
@@ -141,7 +98,7 @@ def _as_perceptron(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         kept = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
         last = ours.last.nnz.mean() / theirs.last.nnz.mean()
         fewer = AGREES if kept < 1.0 and last < 1.0 else DISAGREES if last >= 1.0 else OPEN
-        return both(as_good(found), fewer), (
+        return all_of([as_good(found), fewer]), (
             f"accuracy {_points(found)}; {kept:.0%} of the perceptron's averaged weights, "
             f"{last:.0%} of its last"
         )
@@ -155,7 +112,7 @@ def _beats_tg(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         found = compare(ours.averaged.right, theirs.averaged.right)
         kept = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
         return (
-            both(better(found), AGREES if kept < 1.0 else DISAGREES),
+            all_of([better(found), AGREES if kept < 1.0 else DISAGREES]),
             f"accuracy {_points(found)}; {kept:.0%} of TG's averaged weights",
         )
 
@@ -222,7 +179,7 @@ def _sublinear(made: Measured, plan: Plan) -> tuple[str, str]:
             f"{loss}: mistakes grow like samples^{b:.2f} in the first pass, "
             f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {plan.passes}"
         )
-    return both(*words), "; ".join(parts)
+    return all_of(words), "; ".join(parts)
 
 
 def _average_helps(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
@@ -232,7 +189,7 @@ def _average_helps(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
         calm, wild = (s.series("accuracy")[late].std() for s in (done.averaged, done.last))
         steadier = swings_more(wild, calm)
         return (
-            both(better(found), steadier),
+            all_of([better(found), steadier]),
             f"accuracy {_points(found)}; deviation over passes {calm:.2f} against {wild:.2f}",
         )
 
@@ -277,7 +234,7 @@ def _saves_time(made: Measured, plan: Plan) -> tuple[str, str]:
             f"{loss}: {kept:.0%} of RDA's CPU time with averages, {bare:.0%} without "
             f"(paper {TIME_RATIO[loss]:.1%})"
         )
-    return both(*words), "; ".join(parts)
+    return all_of(words), "; ".join(parts)
 
 
 def _votes(made: Measured, plan: Plan) -> tuple[str, str]:
@@ -286,7 +243,7 @@ def _votes(made: Measured, plan: Plan) -> tuple[str, str]:
         found = compare(votes.averaged, votes.voted)
         words.append(as_good(found))
         parts.append(f"{loss}: averaged {_points(found)} voted, on {len(votes.voted):,} examples")
-    return both(*words), "; ".join(parts)
+    return all_of(words), "; ".join(parts)
 
 
 _Check = tuple[str, Callable[[Measured, Plan], tuple[str, str]]]

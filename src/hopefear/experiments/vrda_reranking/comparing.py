@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from hopefear.experiments.common.differences import Difference, compare_choices
-from hopefear.experiments.vrda_reranking.runs import Trail
+from hopefear.experiments.common.trails import Trail
 from hopefear.metrics.lists.fmeasure import Brackets
 
 
@@ -26,37 +26,6 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     50.0
     """
     return compare_choices(Brackets(), "f1", first, second, samples)
-
-
-def order_of(first: Iterable[float], second: Iterable[float]) -> float:
-    """Spearman's rank correlation; 0 where one side is all alike.
-
-    >>> order_of([1, 2, 3], [30, 20, 10]), order_of([1, 2, 3], [5, 5, 5])
-    (-1.0, 0.0)
-    """
-    a, b = (_ranks(np.asarray(list(v), float)) for v in (first, second))
-    if a.std() == 0.0 or b.std() == 0.0:
-        return 0.0
-    return round(float(np.corrcoef(a, b)[0, 1]), 12)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks, the mean of their places for equal ones."""
-    below = (values[:, None] > values).sum(axis=1)
-    return below + ((values[:, None] == values).sum(axis=1) - 1) / 2.0
-
-
-def exponent(trail: Trail, n: int) -> float:
-    """b of ``mistakes ~ samples^b``, least squares over the first pass in logarithms.
-
-    >>> samples = np.array([0, 100, 1000, 10000])
-    >>> round(exponent(Trail(0.0, samples, samples, np.array([0, 10, 100, 1000])), 10000), 6)
-    1.0
-    """
-    use = (trail.samples >= 50) & (trail.samples <= n) & (trail.mistakes > 0)
-    if use.sum() < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(trail.samples[use]), np.log(trail.mistakes[use]), 1)[0])
 
 
 def settled(trail: Trail, room: float) -> int:

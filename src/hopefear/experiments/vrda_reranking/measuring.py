@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.experiments.common.kept_runs import KeptRuns
+from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_reranking.choosing import (
     Trial,
     at,
@@ -23,7 +24,6 @@ from hopefear.experiments.vrda_reranking.plan import AVERAGED, KEPT, LOSSES, Pla
 from hopefear.experiments.vrda_reranking.problems import Part, Problem, Split
 from hopefear.experiments.vrda_reranking.runs import (
     Run,
-    Trail,
     brackets,
     build,
     follow,

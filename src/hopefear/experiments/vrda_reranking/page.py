@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from hopefear.experiments.common.differences import gap_text, p_values
 from hopefear.experiments.common.files import signed
 from hopefear.experiments.common.scores import spread
-from hopefear.experiments.common.verdicts import AGREES, DISAGREES, OPEN
+from hopefear.experiments.common.verdict_table import tally, verdict_table
 from hopefear.experiments.vrda_reranking import figures, further
 from hopefear.experiments.vrda_reranking.choosing import at, at_most, sparse, tenth
 from hopefear.experiments.vrda_reranking.measuring import TABLE, TOP, Measured
@@ -66,13 +65,11 @@ def _verdicts(
     page: Page, made: Measured, verdicts: Sequence[Verdict], plan: Plan, quick: bool
 ) -> None:
     theirs = [v for v in verdicts if not v.claim.startswith(OURS)]
-    counts = Counter(v.verdict for v in theirs)
     page.section("What agrees and what does not")
     if quick:
         page.text("**This version reads a few lists only: too few to conclude from.**")
     page.text(
-        f"Of {len(theirs)} checks **{counts[AGREES]} agree** with the paper, "
-        f"**{counts[DISAGREES]} disagree**, and {counts[OPEN]} show neither. The paper learns from "
+        f"Of {len(theirs)} checks {tally(theirs)}. The paper learns from "
         "36,000 sentences of the Penn Treebank and tests on 1,700; ours are far fewer "
         f"({made.lists['train']:,}, and {made.lists['test']:,} for the test), so every comparison "
         f"is made twice: on the **test** lists, {len(plan.seeds)} seeds pooled, and over "
@@ -84,18 +81,8 @@ def _verdicts(
         f"stays within {ROOM:.0%} of the perceptron's weights from its end. Nothing is corrected "
         "for the number of checks."
     )
-    columns = (*PLACES, "training")
-    by = {(v.claim, v.where): v.verdict for v in verdicts}
-    claims = dict.fromkeys(v.claim for v in verdicts)
-    page.table(
-        ["claim", *columns],
-        [[claim, *(by.get((claim, where)) for where in columns)] for claim in claims],
-        "Verdicts.",
-    )
-    with page.details("The numbers behind each verdict"):
-        page.table(
-            ["claim", "lists", "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
-        )
+    places = {where: where for where in (*PLACES, "training")}
+    verdict_table(page, verdicts, places, "lists", "claim")
 
 
 def _table_1(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:

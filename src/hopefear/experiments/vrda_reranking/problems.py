@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from hopefear.data.candidates import CandidateLists
 from hopefear.data.list_files import read_lists
 from hopefear.data.lists import ListDataset, ListRows
 from hopefear.errors import HopefearError
+from hopefear.experiments.common.corpora import find_files
 from hopefear.features.lists.consensus import EXPECTED
 from hopefear.features.lists.numbering import Numbered, pruned
 from hopefear.features.trees import families
@@ -126,26 +126,13 @@ class Problem:
         )
 
 
-def find_data(data: Path | None) -> Path:
-    """The folder of the lists: below the one given, HOPEFEAR_DATA, or ``../shared/data``."""
-    named = os.environ.get("HOPEFEAR_DATA")
-    beside = Path("..", "shared", "data")
-    base = data if data is not None else Path(named) if named else beside
-    folder = base / FOLDER
-    lost = [f"{name}.jsonl.xz" for name in FILES if not (folder / f"{name}.jsonl.xz").is_file()]
-    if lost:
-        raise HopefearError(
-            f"{folder} has no {', '.join(lost)}: this experiment needs the lists of parses; give "
-            f"--data, or set HOPEFEAR_DATA, to a folder that holds {FOLDER}"
-        )
-    return folder
-
-
 def find_problem(data: Path | None, out: Path, quick: bool, tell: Callable[[str], None]) -> Problem:
     """The lists with their features; they are kept in ``out``, so that a second call is quick."""
-    folder, kept = find_data(data), out / ("lists-quick.bin" if quick else "lists.bin")
+    wanted = [f"{name}.jsonl.xz" for name in FILES]
+    folder = find_files(data, FOLDER, wanted, "the lists of parses")
+    kept = out / ("lists-quick.bin" if quick else "lists.bin")
     identity = {
-        "files": [_digest(folder / f"{name}.jsonl.xz") for name in FILES],
+        "files": [_digest(folder / name) for name in wanted],
         "features": FEATURES,
         "min_count": MIN_COUNT,
         "v": __version__,

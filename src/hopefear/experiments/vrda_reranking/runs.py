@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.lists import ListDataset
+from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_reranking.plan import KEPT, Spec
 from hopefear.experiments.vrda_reranking.problems import Split
 from hopefear.learner import Learner
@@ -30,16 +31,6 @@ class Run:
     nnz: np.ndarray  # int64[3, marks]
     mistakes: np.ndarray  # int64[marks]: so far
     counts: np.ndarray  # int64[3, lists, 3]: brackets of test lists at the last mark; or no lists
-
-
-@dataclass(frozen=True)
-class Trail:
-    """A learner on its way: what it had at some numbers of samples."""
-
-    strength: float
-    samples: np.ndarray
-    nnz: np.ndarray  # of the weights at that moment
-    mistakes: np.ndarray
 
 
 def build(spec: Spec, params: Mapping[str, Any], n: int, readout: str = "averaged") -> Learner:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.experiments.common.differences import Difference
+from hopefear.experiments.common.trails import Trail, exponent, order_of
 from hopefear.experiments.common.verdicts import (
     AGREES,
     DISAGREES,
@@ -24,7 +25,7 @@ from hopefear.experiments.common.verdicts import (
     not_worse,
 )
 from hopefear.experiments.vrda_reranking.choosing import at, at_most, sparse, tenth
-from hopefear.experiments.vrda_reranking.comparing import compare, exponent, order_of, settled
+from hopefear.experiments.vrda_reranking.comparing import compare, settled
 from hopefear.experiments.vrda_reranking.measuring import TABLE, Measured
 from hopefear.experiments.vrda_reranking.paper import TABLE_2, WORSE
 from hopefear.experiments.vrda_reranking.plan import (
@@ -36,7 +37,6 @@ from hopefear.experiments.vrda_reranking.plan import (
     Plan,
     short,
 )
-from hopefear.experiments.vrda_reranking.runs import Trail
 
 PLACES = ("test", "folds")
 MARGIN = 0.5  # points of F within which two models count as equally good

@@ -1,0 +1,61 @@
+"""Lists of translations on disk, and how choices from them are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hopefear.data.moses_lists import TuningLists
+from hopefear.experiments.common.corpora import find_files
+from hopefear.experiments.common.differences import Difference, compare_choices
+from hopefear.metrics.lists import ListMetric
+from hopefear.tuning.reading import read, tuning_metric
+
+FOLDER = "multi30k-nbest"
+METRIC: ListMetric = tuning_metric("bleu")
+
+
+def read_translations(
+    data: Path | None, names: Iterable[str], tell: Callable[[str], None]
+) -> dict[str, TuningLists]:
+    """Lists with their phrase pairs, by the name of their files.
+
+    Parameters
+    ----------
+    data : path, optional
+        As in :func:`hopefear.experiments.common.corpora.find_data`.
+    names : iterable of str
+        Each has the files ``NAME.nbest.xz``, ``NAME.en`` (references) and ``NAME.de`` (sources).
+    tell : callable
+        Told what is read.
+    """
+    names = list(names)
+    wanted = [f"{name}.{end}" for name in names for end in ("nbest.xz", "en", "de")]
+    folder = find_files(data, FOLDER, wanted, "lists of translations", ", or use --quick")
+    found = {}
+    for name in names:
+        tell(f"reading {name}")
+        nbest, references, source = (folder / f"{name}.{end}" for end in ("nbest.xz", "en", "de"))
+        found[name] = read(nbest, references, source=source)
+    return found
+
+
+def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
+    """Paired bootstrap and approximate randomisation over lists, on BLEU.
+
+    Parameters
+    ----------
+    first, second, samples
+        As in :func:`hopefear.experiments.common.differences.compare_choices`; counts of BLEU.
+
+    Examples
+    --------
+    >>> good = np.array([[9, 8, 7, 6, 9, 8, 7, 6, 9, 9]] * 50)
+    >>> bad = np.array([[9, 4, 3, 2, 9, 8, 7, 6, 9, 9]] * 50)
+    >>> found = compare([good], [bad, bad], 100)
+    >>> round(found.points, 1), found.significant
+    (48.3, True)
+    """
+    return compare_choices(METRIC, METRIC.main, first, second, samples)
