@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -241,12 +242,41 @@ def test_other_metrics(run, metric):
         (("--learner", "kbmira", "--smoothing", "exp"), "-p background=none"),
         (("--learner", "mert", "--smoothing", "exp"), "mert does not look at"),
         (("--learner", "pro", "--epochs", 3), "passes of an online classifier"),
+        (("--learner", "perceptron", "-p", "memory=0.5"), "perceptron has none here"),
+        (("-p", "background=none", "-p", "memory=0.5"), "-p background=hope"),
+        (("--metric", "ter", "-p", "memory=0.5"), "-p memory=… is of a pseudo-corpus"),
+        (("--learner", "risk", "--seeds", 3), "risk draws nothing at random"),
+        (("--learner", "expected-bleu", "--seeds", 2), "--seeds 2"),
+        (("--min-count", 2), "--features dense has none of them"),
+        (("--source", "dev.src"), "--features dense,phrases"),
+        (("--source", "dev.src", "--decoder", "x", "--run", "d"), "--features dense,phrases"),
     ],
 )
 def test_what_would_change_nothing_is_refused(run, folder, more, told):
     status, out, err = run(*LISTS, "--features", "dense", *more, "--weights", "n.txt")
     assert (status, out) == (1, "") and told in err
+    assert not (folder / "n.txt").exists() and not (folder / "d").exists()
+
+
+def test_what_weights_or_lists_leave_no_room_for_is_refused(run, folder):
+    fixed = ("--fixed", "start.txt", "--features", "sparse", "--weights", "n.txt")
+    for start in ("moses", "start.txt"):
+        status, _, err = run(*LISTS, *fixed, "--start", start)
+        assert status == 1 and "leave out --start" in err
+    plain = re.sub(r"wt_\S+ 1 ", "", (folder / "dev.nbest").read_text())
+    (folder / "plain.nbest").write_text(plain)
+    argv = ("tune", "--nbest", "plain.nbest", "--refs", "dev.ref", "--min-count", 2)
+    status, _, err = run(*argv, "--weights", "n.txt")
+    assert status == 1 and "plain.nbest has none of them" in err
     assert not (folder / "n.txt").exists()
+
+
+def test_fixed_weights_may_come_from_standard_input(run, folder):
+    argv = (*TUNE, "--features", "sparse", "--quiet", "--fixed")
+    assert run(*argv, "start.txt", "--weights", "file.txt")[0] == 0
+    given = (folder / "start.txt").read_bytes()
+    assert run(*argv, "-", "--weights", "pipe.txt", stdin=given)[0] == 0
+    assert (folder / "file.txt").read_bytes() == (folder / "pipe.txt").read_bytes()
 
 
 def test_smoothing_reaches_the_costs(run):
@@ -309,6 +339,8 @@ def test_an_interrupt_leaves_what_was_there(run, folder, monkeypatch):
         ([*LISTS, "--weights", "w", "--rounds", "3"], "--rounds belongs to --decoder"),
         ([*LISTS, "--weights", "w", "--patience", "2"], "--patience belongs to --decoder"),
         ([*LISTS, "--weights", "w", "--resume"], "--resume belongs to --decoder"),
+        ([*LISTS, "--weights", "w", "--timeout", "0"], "--timeout belongs to --decoder"),
+        ([*LISTS, "--weights", "w", *("--add", "P=a", "--add", "P=b")], "--add P=… twice"),
         ([*LISTS, "--weights", "w", "--decoder", "x"], "--run DIR"),
         ([*LISTS, "--weights", "w", "--decoder", "x", "--run", "r", "--fixed", "f"], "--fixed"),
         ([*LISTS, "--weights", "w", "--dev-nbest", "a"], "--dev-refs"),
@@ -406,7 +438,7 @@ def test_a_decoder_in_the_loop(run, folder):
         (("--seed", 2), "with seed 1, not 2"),
         (("--learner", "mert"), "with learner 'perceptron', not 'mert'"),
         (("-p", "rate=0.5"), "with parameters {}, not {'rate': '0.5'}"),
-        (("--min-count", 3), "with min_count 1, not 3"),
+        (("--dedup", "none"), "with dedup 'first', not 'none'"),
         (("--features", "dense,sparse"), "with features ['dense'], not ['dense', 'sparse']"),
         (("--metric", "chrf"), "metric 'BLEU"),
         (("--nbest", "dev.nbest"), "nbest None, not ['dev.nbest']"),

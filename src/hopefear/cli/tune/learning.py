@@ -13,6 +13,7 @@ import numpy as np
 
 from hopefear.cli import training
 from hopefear.cli.console import Console
+from hopefear.cli.tune.idle import check_files, check_learner, check_lists
 from hopefear.cli.tune.lists import read_lists, told
 from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import Outcome, first_choices
@@ -21,9 +22,6 @@ from hopefear.data.moses_lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
 from hopefear.recipes import recipe
-from hopefear.training.expected_score import ExpectedScore
-from hopefear.training.mert import Mert
-from hopefear.training.online_tuner import OnlineTuner
 from hopefear.training.tuning_problem import Listener
 from hopefear.tuning.derived import needed
 from hopefear.tuning.scoring import with_scores, without_scores
@@ -51,35 +49,27 @@ def parameters(args: argparse.Namespace, metric: ListMetric, console: Console) -
         if "background" not in params:
             console.say(f"{metric.name} needs no pseudo-corpus: background=none")
         params.setdefault("background", "none")
-    made = wanted.build(**params)
-    if args.smoothing is not None and not of_sentences(made):
-        raise HopefearError(
-            f"--smoothing is of the BLEU of single sentences, and {args.learner} does not look at "
-            "that here; leave it out, or use -p background=none where there is a pseudo-corpus"
-        )
+    check_learner(args, wanted.build(**params), params)
     return params
-
-
-def of_sentences(tuner: Any) -> bool:
-    """Whether costs of single sentences make a difference to a tuner."""
-    if isinstance(tuner, OnlineTuner):
-        return tuner.background == "none"
-    return not isinstance(tuner, Mert | ExpectedScore)
 
 
 def tuned(
     args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
 ) -> Outcome:
     """Read the lists of ``--nbest`` and tune on them once."""
-    texts = wants_words(args)
+    fixed = None if args.fixed is None else Weights.read(args.fixed)
+    models = {name: Weights.read(path) for name, path in args.add}
+    check_files(args, fixed, models.values())
+    texts = wants_words(args.features, [*models.values(), *([] if fixed is None else [fixed])])
     lists = read_lists(args, metric, console, dedup=args.dedup, texts=texts)
     console.say(told(lists, "tuning"))
+    check_lists(args, lists)
     dev = held_out_lists(args, metric, console, texts)
     lists, dev = split(lists, dev, args.held_out, args.seed)
     if args.held_out:
         assert dev is not None
         console.say(f"held out: {len(dev):,} of these lists")
-    added = {name: added_model(path, lists) for name, path in args.add}
+    added = {name: added_model(models[name], path, lists) for name, path in args.add}
     first = {} if len(args.nbest) > 1 else {"train": first_choices(lists, metric)}
     if dev is not None and (args.dev_nbest is None or len(args.dev_nbest) == 1) and first:
         first["dev"] = first_choices(dev, metric)
@@ -89,7 +79,6 @@ def tuned(
         log = scope.enter_context(training.run_folder(args, settings))
         watcher = scope.enter_context(TuneWatcher(console, metric.main))
         listeners: list[Listener] = [watcher] if log is None else [log, watcher]
-        fixed = None if args.fixed is None else Weights.read(args.fixed)
         start = start_of(args, added)
         found = tuning_of(args, lists, dev, metric, params, start, listeners, added, fixed)
         if log is not None:
@@ -142,12 +131,9 @@ def alone(weights: Weights, added: Mapping[str, Weights]) -> Weights:
     return replace(without_scores(weights, added), about={**weights.about, "added": shares})
 
 
-def wants_words(args: argparse.Namespace) -> bool:
+def wants_words(features: Sequence[str] | None, models: Sequence[Weights]) -> bool:
     """Whether features will be made from the words of candidates."""
-    files = [path for path in (args.fixed, *(path for _, path in args.add)) if path is not None]
-    return bool(set(args.features or ()) & set(WORDS)) or any(
-        needed(Weights.read(path)) for path in files
-    )
+    return bool(set(features or ()) & set(WORDS)) or any(map(needed, models))
 
 
 def held_out_lists(
@@ -161,9 +147,8 @@ def held_out_lists(
     return dev
 
 
-def added_model(path: str, lists: TuningLists) -> Weights:
+def added_model(model: Weights, path: str, lists: TuningLists) -> Weights:
     """Weights of ``--add`` but the dense ones, for dense features get weights of their own."""
-    model = Weights.read(path)
     if not (model.sparse or model.phrases):
         raise HopefearError(
             f"{path}: all of its features are dense, and those of {lists.source} are tuned anyway; "

@@ -13,6 +13,7 @@ from hopefear.cli.console import Console
 from hopefear.cli.guard import Terminated
 from hopefear.cli.training import time_taken
 from hopefear.cli.tune.defaults import ROUNDS
+from hopefear.cli.tune.idle import check_files
 from hopefear.cli.tune.learning import held_out_lists, settings_of, start_of, tuning_of
 from hopefear.cli.tune.lists import read_lists
 from hopefear.cli.tune.options import WORDS
@@ -138,6 +139,7 @@ def iterated(
     """Run the decoder and tune, in rounds."""
     if words := sorted(set(args.features or ()) & set(WORDS)):
         args.usage_error(f"--decoder and --features {','.join(words)}: decoders have no such ones")
+    check_files(args, None)
     dev = held_out_lists(args, metric, console, texts=False)
     start = start_of(args, {})
     first = start if isinstance(start, Weights) else lambda lists: start_weights(lists, start)

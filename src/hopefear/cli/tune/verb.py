@@ -94,7 +94,7 @@ def check(args: argparse.Namespace) -> None:
         if args.nbest is None:
             wrong("lists are needed: give --nbest FILE, or --decoder CMD that makes them")
         for name in ("rounds", "patience", "timeout", "resume"):
-            if getattr(args, name):
+            if getattr(args, name) != args.default_of(name):
                 wrong(f"--{name} belongs to --decoder CMD")
     else:
         if not args.run:
@@ -104,6 +104,9 @@ def check(args: argparse.Namespace) -> None:
                 wrong(f"--{name} and --decoder: a decoder needs a weight for each of its features")
     if args.fixed and args.add:
         wrong("--fixed and --add: what is added is tuned with the dense ones, fixed here")
+    names = [name for name, _ in args.add]
+    for name in {name for name in names if names.count(name) > 1}:
+        wrong(f"--add {name}=… twice: features need names of their own")
     if args.seed + args.seeds > 2**32:
         wrong(f"--seed and --seeds: seeds are whole numbers from 0 to {2**32 - 1}")
     check_held_out(args)
