@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
 from hopefear.metrics.classification import Scores, _plain
-from hopefear.metrics.lists.base import columns_of, ratio
-from hopefear.metrics.lists.overlap import matched
+from hopefear.metrics.lists.base import Counts, columns_of, ratio
+from hopefear.metrics.lists.bleu_counts import COLUMNS, ORDERS, BleuCounts
+from hopefear.metrics.lists.lines import Lines
 from hopefear.metrics.lists.text import TextMetric
 
-ORDERS = 4
 # The value each smoothing uses where none is given; None where it needs none.
 SMOOTHINGS: dict[str, float | None] = {
     "none": None,
@@ -26,11 +24,6 @@ SMOOTHINGS: dict[str, float | None] = {
     "exp": None,
     "add-one": None,
 }
-
-
-class _Reference(NamedTuple):
-    grams: tuple[Mapping[Hashable, int], ...]  # n-grams of each order, most often in one reference
-    lengths: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -99,13 +92,7 @@ class Bleu(TextMetric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        orders = range(1, ORDERS + 1)
-        return (
-            *(f"matched_{n}" for n in orders),
-            *(f"total_{n}" for n in orders),
-            "length",
-            "reference_length",
-        )
+        return COLUMNS
 
     def costs(self, counts: ArrayLike) -> NDArray[np.float64]:
         """One minus smoothed sentence BLEU."""
@@ -131,27 +118,19 @@ class Bleu(TextMetric):
     def signature(self, n_references: int = 1) -> str:
         return signed("BLEU", _scorer(self.tokenize, self.lowercase), n_references)
 
-    def _prepared(self, references: Sequence[str]) -> _Reference:
-        lines = [self.words(line) for line in references]
-        grams = []
-        for n in range(1, ORDERS + 1):
-            most: Counter = Counter(_grams(lines[0], n))
-            for words in lines[1:]:
-                most |= Counter(_grams(words, n))
-            grams.append(most)
-        return _Reference(tuple(grams), [len(words) for words in lines])
+    def line_counts(
+        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
+    ) -> Counts:
+        mine, theirs = self._side(ours).units(), self._side(gold).units()
+        return BleuCounts().word_counts(
+            *(mine.word_numbers(), mine.word_ptr, which),
+            *(theirs.word_numbers(), theirs.word_ptr, starts),
+        )
 
-    def _row(self, text: str, prepared: _Reference) -> Iterable[int]:
-        words = self.words(text)
-        length = len(words)
-        hits = [0] * ORDERS
-        for n in range(ORDERS):
-            hits[n] = matched(_grams(words, n + 1), prepared.grams[n])
-            if hits[n] == 0:  # no longer n-gram can match where no shorter one does
-                break
-        totals = (max(0, length - n) for n in range(ORDERS))
-        closest = min(prepared.lengths, key=lambda other: (abs(other - length), other))
-        return (*hits, *totals, length, closest)
+    def _side(self, lines: Lines) -> Lines:
+        if self.tokenize != "none":
+            return lines.changed(lambda line: " ".join(self.words(line)))
+        return lines.lowered() if self.lowercase else lines
 
     def words(self, text: str) -> list[str]:
         """The words of a line, as they are counted."""
@@ -182,10 +161,6 @@ def _scorer(tokenize: str, lowercase: bool) -> Any:
             f"sacreBLEU cannot make its tokenizer {tokenize}: {problem}; choose another, or split "
             "the text beforehand and use none"
         ) from problem
-
-
-def _grams(words: Sequence[str], n: int) -> Collection[Hashable]:
-    return words if n == 1 else list(zip(*(words[k:] for k in range(n)), strict=False))
 
 
 def _corpus_bleu(rows: NDArray[Any]) -> NDArray[np.float64]:

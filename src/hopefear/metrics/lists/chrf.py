@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import string
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
 from hopefear.metrics.classification import Scores, _plain
-from hopefear.metrics.lists.base import columns_of, ratio
+from hopefear.metrics.lists.base import Counts, columns_of, ratio
 from hopefear.metrics.lists.bleu import signed
-from hopefear.metrics.lists.overlap import matched
+from hopefear.metrics.lists.chrf_counts import chrf_counts
+from hopefear.metrics.lists.lines import Lines
 from hopefear.metrics.lists.text import TextMetric
-
-PUNCTUATION = frozenset(string.punctuation)
 
 
 @dataclass(frozen=True)
@@ -100,52 +96,13 @@ class Chrf(TextMetric):
         factor = self.beta**2
         return ratio((1 + factor) * precision * recall, factor * precision + recall)
 
-    def _prepared(self, references: Sequence[str]) -> list[list[Mapping[str, int]]]:
-        return [[Counter(grams) for grams in self._grams(line)] for line in references]
-
-    def _row(self, text: str, prepared: list[list[Mapping[str, int]]]) -> Iterable[int]:
-        ours = self._grams(text)
-        rows = [_compared(ours, gold) for gold in prepared]
-        if len(rows) == 1:
-            return rows[0]
-        return rows[int(np.argmax(self._value(np.array(rows).T)))]
-
-    def _grams(self, text: str) -> list[list[str]]:
-        """N-grams of each order, characters first."""
-        text = text.lower() if self.lowercase else text
-        line = "".join(text.split())
-        found = [
-            [line[k : k + n] for k in range(len(line) - n + 1)]
-            for n in range(1, self.char_order + 1)
-        ]
-        if self.word_order:
-            words = _words(text)
-            found += [
-                [" ".join(words[k : k + n]) for k in range(len(words) - n + 1)]
-                for n in range(1, self.word_order + 1)
-            ]
-        return found
-
-
-def _compared(ours: list[list[str]], gold: list[Mapping[str, int]]) -> list[int]:
-    row = []
-    for grams, wanted in zip(ours, gold, strict=True):
-        # An order that the reference is too short for says nothing about the candidate.
-        row += [len(grams) if wanted else 0, sum(wanted.values()), matched(grams, wanted)]
-    return row
-
-
-def _words(text: str) -> list[str]:
-    """Words, one punctuation mark cut off the end of each, or else off its beginning."""
-    found = []
-    for word in text.split():
-        if len(word) > 1 and word[-1] in PUNCTUATION:
-            found += [word[:-1], word[-1]]
-        elif len(word) > 1 and word[0] in PUNCTUATION:
-            found += [word[0], word[1:]]
-        else:
-            found.append(word)
-    return found
+    def line_counts(
+        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
+    ) -> Counts:
+        if self.lowercase:
+            ours, gold = ours.lowered(), gold.lowered()
+        orders = self.char_order, self.word_order
+        return chrf_counts(ours, gold, which, starts, *orders, self.beta)
 
 
 @functools.cache

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import string
 from typing import NamedTuple
 
 import numpy as np
 
 from hopefear.component import inlined, kernel
-from hopefear.metrics.lists.base import Counts
-from hopefear.metrics.lists.chrf import PUNCTUATION, Chrf
-from hopefear.metrics.lists.lines import LineCounts, Lines, Units
+from hopefear.metrics.lists.lines import Lines, Units
 
 
 def _marks() -> np.ndarray:
     marks = np.zeros(128, np.bool_)
-    marks[[ord(mark) for mark in PUNCTUATION]] = True
+    marks[[ord(mark) for mark in string.punctuation]] = True
     marks.flags.writeable = False
     return marks
 
@@ -41,35 +39,39 @@ class _Table(NamedTuple):
     owner: np.ndarray  # int64[slots]
 
 
-@dataclass(frozen=True)
-class ChrfCounts(LineCounts):
-    """Counts of `Chrf` for many candidates at a time.
+def chrf_counts(
+    ours: Lines,
+    gold: Lines,
+    which: np.ndarray,
+    starts: np.ndarray,
+    char_order: int,
+    word_order: int,
+    beta: int,
+) -> np.ndarray:
+    """Counts (int32) as the columns of `Chrf` have them.
 
     Parameters
     ----------
-    metric : Chrf
-        What to count; the counts are equal to its own.
+    ours, gold, which, starts
+        As in :meth:`hopefear.metrics.lists.text.TextMetric.line_counts`.
+    char_order, word_order, beta : int
+        As in `Chrf`.
 
     Examples
     --------
-    >>> ChrfCounts(Chrf(char_order=2)).counts_by_list(["abc", "abd"], [0, 2], [["abc"]]).tolist()
+    >>> sides = Lines.packed(["abc", "abd"]), Lines.packed(["abc"])
+    >>> chrf_counts(*sides, np.array([0, 0]), np.array([0, 1]), 2, 0, 2).tolist()
     [[3, 3, 3, 2, 2, 2], [3, 3, 2, 2, 2, 1]]
     """
-
-    metric: Chrf = field(default_factory=Chrf)
-
-    def _counts(self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray) -> Counts:
-        metric = self.metric
-        sides = [_side(lines.lowered() if metric.lowercase else lines) for lines in (ours, gold)]
-        counts = np.zeros((len(which), len(metric.columns)), np.int32)
-        chars = _table(metric.char_order, sides[1].ptr)
-        words = _table(metric.word_order, sides[1].word_ptr)
-        with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-            _count(
-                *(sides[0], which, sides[1], starts, metric.char_order, metric.word_order),
-                *(metric.beta**2, chars, words, counts),
-            )
-        return counts
+    sides = [_side(lines) for lines in (ours, gold)]
+    counts = np.zeros((len(which), 3 * (char_order + word_order)), np.int32)
+    chars, words = _table(char_order, sides[1].ptr), _table(word_order, sides[1].word_ptr)
+    with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+        _count(
+            *(sides[0], which, sides[1], starts, char_order, word_order),
+            *(beta**2, chars, words, counts),
+        )
+    return counts
 
 
 def _side(lines: Lines) -> _Side:

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.metrics.classification import Scores, _plain
-from hopefear.metrics.lists.base import columns_of, ratio
+from hopefear.metrics.lists.base import Counts, columns_of, ratio
 from hopefear.metrics.lists.bleu import signed
-from hopefear.metrics.lists.text import TextMetric
+from hopefear.metrics.lists.lines import Lines
+from hopefear.metrics.lists.ter_counts import ter_counts
+from hopefear.metrics.lists.text import OneByOne, TextMetric
 
 
 @dataclass(frozen=True)
-class _Edits(TextMetric):
+class _Edits(OneByOne):
     """Insertions, deletions and substitutions for each unit of the reference."""
 
     higher: ClassVar[bool] = False
@@ -133,8 +135,7 @@ class Ter(TextMetric):
     Notes
     -----
     With several references the edits are those of the closest and the length is the mean, so
-    counts are not always whole. Moves are searched for in Python, a hundred times WER's time;
-    `hopefear.metrics.lists.ter_counts.TerCounts` finds the same moves in a kernel.
+    counts are not always whole. A candidate and a reference may have 2**27 pairs of words.
 
     Examples
     --------
@@ -165,17 +166,16 @@ class Ter(TextMetric):
     def signature(self, n_references: int = 1) -> str:
         return signed("TER", _scorer(self.lowercase, self.normalized), n_references)
 
-    def normal(self, text: str) -> str:
-        """A line as it is compared: words with one blank between them."""
-        normal: str = _scorer(self.lowercase, self.normalized).tokenizer(text.rstrip())
-        return normal
+    def line_counts(
+        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
+    ) -> Counts:
+        return ter_counts(self._side(ours), self._side(gold), which, starts)
 
-    def _prepared(self, references: Sequence[str]) -> list[str]:
-        return list(references)
-
-    def _row(self, text: str, prepared: list[str]) -> Iterable[float]:
-        found = _scorer(self.lowercase, self.normalized).sentence_score(text, prepared)
-        return (found.num_edits, found.ref_length)
+    def _side(self, lines: Lines) -> Lines:
+        if self.normalized:
+            scorer = _scorer(self.lowercase, True)
+            return lines.changed(lambda line: scorer.tokenizer(line.rstrip()))
+        return lines.lowered() if self.lowercase else lines
 
 
 @functools.cache

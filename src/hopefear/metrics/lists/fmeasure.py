@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hopefear.errors import HopefearError
 from hopefear.metrics.classification import Scores, _percent, _plain
 from hopefear.metrics.lists.base import ListMetric, columns_of, ratio
-from hopefear.metrics.lists.text import TextMetric
+from hopefear.metrics.lists.text import OneByOne
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _FMeasure(ListMetric):
 
 
 @dataclass(frozen=True)
-class WordF1(_FMeasure, TextMetric):
+class WordF1(_FMeasure, OneByOne):
     """F-measure of the words of a candidate and its reference, in any order.
 
     ``F = 2 matched / (gold + ours)``, words counted as often as both have them

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hopefear.component import kernel
-from hopefear.metrics.lists.base import Counts, ListMetric, checked_sets
+from hopefear.metrics.lists.base import Counts, checked_sets
 
 _LOWER = np.arange(256, dtype=np.uint8)
 _LOWER[65:91] += 32
@@ -32,7 +31,7 @@ class Lines(NamedTuple):
         return cls(text[low : max(low, int(last.max(initial=0)))].copy(), first - low, last - low)
 
     @classmethod
-    def packed(cls, lines: list[str]) -> Lines:
+    def packed(cls, lines: Iterable[str]) -> Lines:
         """The same of strings.
 
         Examples
@@ -40,14 +39,14 @@ class Lines(NamedTuple):
         >>> Lines.packed(["é", "", "ab"])[1:]
         (array([0, 2, 2]), array([2, 2, 4]))
         """
-        pieces = [line.encode() for line in lines]
+        pieces = [line.encode("utf-8", "surrogatepass") for line in lines]
         stops = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(pieces), np.uint8).copy(), stops[:-1], stops[1:])
 
     def strings(self) -> list[str]:
         text = self.text.tobytes()
         spans = zip(self.begins.tolist(), self.ends.tolist(), strict=True)
-        return [text[begin:end].decode() for begin, end in spans]
+        return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in spans]
 
     def lowered(self) -> Lines:
         """Without capitals."""
@@ -89,11 +88,31 @@ class Units(NamedTuple):
         return numbers
 
 
-@dataclass(frozen=True)
-class LineCounts(ABC):
-    """A counter that looks at the text of candidates, many of them at a time."""
+class LineMetric(Protocol):
+    """What is needed of a metric here."""
 
-    metric: ListMetric
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def line_counts(
+        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
+    ) -> Counts: ...
+
+
+@dataclass(frozen=True)
+class LineCounts:
+    """A counter for text as files have it, many candidates at a time.
+
+    Parameters
+    ----------
+    metric : TextMetric
+        What counts.
+    """
+
+    metric: LineMetric
 
     @property
     def name(self) -> str:
@@ -130,21 +149,7 @@ class LineCounts(ABC):
         """
         sets, starts = checked_sets(which, reference_starts)
         references = Lines.of(reference_text, reference_begins, reference_ends)
-        return self._counts(Lines.of(text, begins, ends), sets, references, starts)
-
-    def counts_by_list(
-        self, texts: list[str], starts: ArrayLike, references: list[list[str]]
-    ) -> Counts:
-        """Counts of strings in lists, as the metric's own ``counts_by_list`` makes them."""
-        which = np.repeat(np.arange(len(references)), np.diff(np.asarray(starts)))
-        gold = Lines.packed([line for lines in references for line in lines])
-        sets, gold_starts = checked_sets(which, np.cumsum([0, *map(len, references)]))
-        return self._counts(Lines.packed(texts), sets, gold, gold_starts)
-
-    @abstractmethod
-    def _counts(
-        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
-    ) -> Counts: ...
+        return self.metric.line_counts(Lines.of(text, begins, ends), sets, references, starts)
 
 
 @kernel

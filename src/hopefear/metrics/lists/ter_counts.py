@@ -6,16 +6,13 @@ with. Of all moves the one that saves most edits is made, for one edit, until no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from hopefear.component import inlined, kernel
 from hopefear.errors import HopefearError
-from hopefear.metrics.lists.base import Counts
-from hopefear.metrics.lists.edits import Ter
-from hopefear.metrics.lists.lines import LineCounts, Lines
+from hopefear.metrics.lists.lines import Lines
 
 LONGEST_MOVE, FARTHEST_MOVE, BEAM, MOST_MOVES = 10, 50, 25, 1000
 _LARGEST = 1 << 27  # cells of a table of edits
@@ -36,39 +33,31 @@ class _Room(NamedTuple):
     missed: np.ndarray  # bool[r]: the same for the reference
 
 
-@dataclass(frozen=True)
-class TerCounts(LineCounts):
-    """Counts of `Ter` for many candidates at a time.
+def ter_counts(ours: Lines, gold: Lines, which: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Edits and mean lengths of references: int32, or float64 where a mean is no whole number.
 
     Parameters
     ----------
-    metric : Ter
-        What to count; the counts are equal to its own.
+    ours, gold, which, starts
+        As in :meth:`hopefear.metrics.lists.text.TextMetric.line_counts`.
 
     Examples
     --------
-    >>> TerCounts().counts_by_list(["c a b", "a b"], [0, 2], [["a b c"]]).tolist()
+    >>> sides = Lines.packed(["c a b", "a b"]), Lines.packed(["a b c"])
+    >>> ter_counts(*sides, np.array([0, 0]), np.array([0, 1])).tolist()
     [[1, 3], [1, 3]]
     """
-
-    metric: Ter = field(default_factory=Ter)
-
-    def _counts(self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray) -> Counts:
-        sides = []
-        for lines in (ours, gold):
-            if self.metric.normalized:
-                lines = lines.changed(self.metric.normal)
-            elif self.metric.lowercase:
-                lines = lines.lowered()
-            units = lines.units()
-            sides += [units.word_numbers(), units.word_ptr]
-        edits = np.zeros(len(which), np.int32)
-        lengths = np.zeros(len(which), np.int64)
-        room = _room(*(int(np.diff(ptr).max(initial=0)) for ptr in sides[1::2]))
-        _count(*sides, which, starts, room, edits, lengths)
-        means = lengths / np.diff(starts)[which]
-        counts = np.column_stack([edits, means])
-        return counts if (means % 1.0).any() else counts.astype(np.int32)
+    mine, theirs = ours.units(), gold.units()
+    edits = np.zeros(len(which), np.int32)
+    lengths = np.zeros(len(which), np.int64)
+    room = _room(*(int(np.diff(units.word_ptr).max(initial=0)) for units in (mine, theirs)))
+    _count(
+        *(mine.word_numbers(), mine.word_ptr, theirs.word_numbers(), theirs.word_ptr),
+        *(which, starts, room, edits, lengths),
+    )
+    means = lengths / np.diff(starts)[which]
+    counts = np.column_stack([edits, means])
+    return counts if (means % 1.0).any() else counts.astype(np.int32)
 
 
 def _room(ours: int, gold: int) -> _Room:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists.base import Counts, ListMetric, checked_starts
+from hopefear.metrics.lists.lines import Lines
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,22 @@ class TextMetric(ListMetric):
     whole: ClassVar[bool] = True  # whether counts are whole numbers
 
     @abstractmethod
-    def _prepared(self, references: Sequence[str]) -> Any:
-        """What is asked of references, once for all candidates that share them."""
+    def line_counts(
+        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
+    ) -> Counts:
+        """Counts of many lines at a time, in as few bytes as they need.
 
-    @abstractmethod
-    def _row(self, text: str, prepared: Any) -> Iterable[float]:
-        """Counts of one candidate."""
+        Parameters
+        ----------
+        ours : Lines
+            The candidates.
+        which : int64 array
+            The set of references of each. Neighbours of the same set share the work on it.
+        gold : Lines
+            The references.
+        starts : int64 array
+            Set i has the references ``starts[i] .. starts[i + 1] - 1``.
+        """
 
     def counts(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> Counts:
         """Counts ``[m, S]`` of candidates, each with its own references.
@@ -35,7 +46,13 @@ class TextMetric(ListMetric):
         Neighbours with equal references share the work on them.
         """
         _same_number(len(texts), "texts", len(references), "sets of references")
-        return self._gathered(zip(texts, references, strict=True))
+        which: list[int] = []
+        sets: list[Sequence[str]] = []
+        for i, shared in enumerate(references):
+            if not sets or (shared is not sets[-1] and shared != sets[-1]):
+                sets.append(_checked(shared, i))
+            which.append(len(sets) - 1)
+        return self._counted(texts, which, sets)
 
     def counts_by_list(
         self, texts: Sequence[str], starts: ArrayLike, references: Sequence[Sequence[str]]
@@ -51,26 +68,42 @@ class TextMetric(ListMetric):
         references : sequence of sequences of str
             The references of each list.
         """
-        starts = checked_starts(starts, len(texts))
-        _same_number(len(starts) - 1, "lists", len(references), "sets of references")
-        return self._gathered(_by_list(texts, starts.tolist(), references))
+        bounds = checked_starts(starts, len(texts))
+        _same_number(len(bounds) - 1, "lists", len(references), "sets of references")
+        sets = [_checked(shared, int(bounds[i])) for i, shared in enumerate(references)]
+        return self._counted(texts, np.repeat(np.arange(len(sets)), np.diff(bounds)), sets)
 
-    def _gathered(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> Counts:
-        found: Any = array("q" if self.whole else "d")
-        last: Sequence[str] | None = None
-        prepared: Any = None
-        for i, (text, references) in enumerate(pairs):
-            if last is None or (references is not last and references != last):
-                prepared, last = self._prepared(_checked(references, i)), references
+    def _counted(
+        self, texts: Sequence[str], which: ArrayLike, sets: Sequence[Sequence[str]]
+    ) -> Counts:
+        gold = Lines.packed(line for lines in sets for line in lines)
+        bounds = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        found = self.line_counts(Lines.packed(texts), np.asarray(which, np.int64), gold, bounds)
+        return found.astype(np.int64 if self.whole else np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class OneByOne(TextMetric):
+    """A metric that looks at one candidate after the other, in Python."""
+
+    @abstractmethod
+    def _prepared(self, references: Sequence[str]) -> Any:
+        """What is asked of references, once for all candidates that share them."""
+
+    @abstractmethod
+    def _row(self, text: str, prepared: Any) -> Iterable[int]:
+        """Counts of one candidate."""
+
+    def line_counts(
+        self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
+    ) -> Counts:
+        lines, found = gold.strings(), array("q")
+        last, prepared = -1, None
+        for text, i in zip(ours.strings(), which.tolist(), strict=True):
+            if i != last:
+                prepared, last = self._prepared(lines[starts[i] : starts[i + 1]]), i
             found.extend(self._row(text, prepared))
-        dtype = np.int64 if self.whole else np.float64
-        return np.frombuffer(found, dtype).reshape(-1, len(self.columns))
-
-
-def _by_list(texts, starts, references) -> Iterator[tuple[str, Sequence[str]]]:
-    for i, shared in enumerate(references):
-        for c in range(starts[i], starts[i + 1]):
-            yield texts[c], shared
+        return np.array(found, np.int64).reshape(-1, len(self.columns))
 
 
 def _checked(references: Sequence[str], i: int) -> Sequence[str]:
