@@ -53,6 +53,20 @@ def test_offsets_are_no_part_of_a_slope():
     assert step.t == pytest.approx(3.0) and step.worth == 0.0 and step.before == -1.0
 
 
+def test_candidates_that_differ_in_offsets_alone_never_change_places():
+    # 0.01 + 4 - 4 is less than 0.01 + 1 - 1 in binary, which would be a corner far out.
+    rows = rows_of([np.array([[0.1], [0.1]])], [[1.0, 0.0]], offsets=[[4.0, 1.0]])
+    problem = TuningProblem(ListDataset(rows), GivenCost(), np.zeros(1))
+    assert WeightSearch(problem).best([1.0], [0.1]).t == 0.0
+
+
+def test_intervals_that_rounding_might_miss_are_passed_over():
+    # At t = 1 three lines meet, but for less than a millionth.
+    matrices, costs = [np.array([[0.0, 0.0], [-1.0, 1.0], [-2.0, 2.0 - 2**-22]])], [[1.0, 0.0, 1.0]]
+    problem = TuningProblem(ListDataset(rows_of(matrices, costs)), GivenCost(), np.zeros(2))
+    assert WeightSearch(problem).best([1.0, 0.0], [0.0, 1.0]).t == 0.0
+
+
 def test_steps_gain_on_the_held_out_lists_until_none_does():
     problem, _ = small_problem(lists=60, dev=True)
     events = []

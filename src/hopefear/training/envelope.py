@@ -19,6 +19,7 @@ from hopefear.training.envelope_kernels import Room, envelopes, first_best, runn
 
 Worth = Callable[[np.ndarray], np.ndarray]  # sums [m, S] to numbers [m], more is better
 SMOOTHINGS = ("none", "average", "minimum")
+NARROW = 1e-6  # intervals below this share of the size of what moves are passed over
 _SPARE = 1e-6  # least share of the way to its middle that a step stays off an interval's ends
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hopefear.component import kernel
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
-from hopefear.training.envelope import LineSearch, Step
+from hopefear.training.envelope import NARROW, LineSearch, Step
 from hopefear.training.envelope_kernels import first_best
 from hopefear.training.judging import counts_of
 from hopefear.training.quick_worth import quick_worth
@@ -17,7 +17,6 @@ from hopefear.training.tuning_problem import TuningProblem
 
 FEATURES = 1_000  # more need too many line searches; a search looks at all candidates
 BLOCK = 1_024
-NARROW = 1e-6  # intervals below this share of the size of the weights are passed over
 
 
 class DenseLists:

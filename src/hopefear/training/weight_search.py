@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists import ListDataset, ListRows
 from hopefear.structures.nbest import NBest
-from hopefear.training.envelope import LineSearch, Step
+from hopefear.training.envelope import NARROW, LineSearch, Step
 from hopefear.training.judging import counts_of
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.quick_worth import quick_worth
@@ -39,14 +39,25 @@ class WeightSearch:
     def __init__(self, problem: TuningProblem, data: ListDataset | None = None) -> None:
         data = problem.data if data is None else data
         self.rows = data.rows
+        self._free = data.replaced(offsets=np.zeros_like(data.rows.offsets)).rows
         counts = counts_of(data, problem.metric)
         self._search = LineSearch(data.rows.starts, counts, quick_worth(problem.metric))
 
     def best(self, weights: Any, direction: Any, **more: Any) -> Step:
         """The best ``t`` for ``weights + t * direction``; see ``LineSearch.best``."""
-        slopes = self._scores(direction) - self.rows.offsets
-        return self._search.best(self._scores(weights), slopes, **more)
+        intercepts, slopes = self._scores(weights, self.rows), self._scores(direction, self._free)
+        # Weights are read in 32 bits later, which must not miss the interval.
+        width = NARROW * self._spread(intercepts) / (self._spread(slopes) or 1.0)
+        return self._search.best(intercepts, slopes, width=width, **more)
 
-    def _scores(self, weights: Any) -> np.ndarray:
+    def _scores(self, weights: Any, rows: ListRows) -> np.ndarray:
         w = np.asarray(weights, np.float64)
-        return Ranker(NBest(len(w)), LinearPredictor(w)).scores(self.rows)
+        return Ranker(NBest(len(w)), LinearPredictor(w)).scores(rows)
+
+    def _spread(self, scores: np.ndarray) -> float:
+        """How far scores within lists are apart, over all lists."""
+        first = self.rows.starts[:-1]
+        if not len(first):
+            return 0.0
+        most, least = (each.reduceat(scores, first) for each in (np.maximum, np.minimum))
+        return float((most - least).sum())
