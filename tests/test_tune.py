@@ -108,6 +108,34 @@ def test_dense_features_are_not_forgotten():
     assert tune(lists, "kbmira", FEW, fixed=some).weights.layout == lists.layout
 
 
+def test_the_size_of_fixed_weights_changes_nothing():
+    lists = rich(20)
+    fixed = Weights(lists.layout, [0.3, 0.1, 0.2, 0.25, 0.15])
+    found, large = (
+        tune(lists, "kbmira", FEW, fixed=given, features=["phrases"])
+        for given in (fixed, fixed.scaled(512.0))
+    )
+    assert found.after["train"] > found.before["train"]
+    assert large.after == found.after and large.before == found.before
+    assert large.weights.phrases == pytest.approx(found.weights.scaled(512.0).phrases)
+
+
+def test_a_start_is_refused_beside_fixed_dense_weights():
+    lists = rich(4)
+    fixed = Weights(lists.layout, [0.3, 0.1, 0.2, 0.25, 0.15])
+    for start in (fixed, "moses"):
+        with pytest.raises(HopefearError, match="leave one of the two out"):
+            tune(lists, "kbmira", FEW, fixed=fixed, start=start, features=["phrases"])
+
+
+def test_signatures_tell_costs_apart():
+    signed = [
+        tune(LISTS, "pro", metric=Bleu(tokenize="none", smoothing=name)).signature
+        for name in ("add-one", "floor")
+    ]
+    assert signed[0] != signed[1] and "smoothing=floor" in signed[1]
+
+
 def test_what_is_found_beside_fixed_weights_of_the_same_names_is_added():
     lists = rich(20)
     pairs = {lists.phrases.names.get(j): 0.5 for j in range(10)}

@@ -363,7 +363,7 @@ def test_words_may_get_weights_beside_fixed_ones():
     lists, dev = made_up(30), made_up(10)
     fixed = Weights(lists.layout, [0.2, 0.1, 0.1, -0.5, 0.1])
     few = {"epochs": 3, "C": 0.1}
-    found = tune(lists, "kbmira", few, features=["consensus"], fixed=fixed, start="moses", dev=dev)
+    found = tune(lists, "kbmira", few, features=["consensus"], fixed=fixed, dev=dev)
     assert found.weights.layout == (*lists.layout, ("Consensus0", 4))
     assert found.weights.dense[:5].tolist() == fixed.dense.tolist()
     assert found.features.layout == (("Consensus0", 4),) == found.start.layout

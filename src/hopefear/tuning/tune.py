@@ -131,7 +131,8 @@ def tune(
     fixed : Weights, optional
         Weights whose score is a fixed part of every candidate's. Dense features that they know get
         no others; what is tuned starts from 0, and of sparse names that are in both the weights
-        add up.
+        add up. Steps are taken in the unit of the fixed dense weights, whose sizes may have any
+        sum.
     features : sequence of {"dense", "sparse", "phrases", "consensus", "ngrams"}, optional
         What gets weights: all that the lists have, unless said; without ``fixed`` the dense ones
         must be among them, if there are any. The last two are made from the
@@ -160,7 +161,16 @@ def tune(
     seeds = check_seeds(seeds)
     lists, dev = split(lists, dev, held_out, seeds[0])
     groups = chosen_features(lists, features, fixed)
-    plain, (lists, offsets) = lists, tuned_lists(lists, groups, fixed)
+    unit, kept = 1.0, fixed
+    if fixed is not None and fixed.layout:
+        if isinstance(start, Weights) or start != "auto":
+            raise HopefearError(
+                "weights to start from, and fixed ones of the dense features: what is tuned beside "
+                "those starts from 0; leave one of the two out"
+            )
+        unit = float(np.abs(fixed.dense).sum()) or 1.0
+        kept = fixed.scaled(1.0 / unit)
+    plain, (lists, offsets) = lists, tuned_lists(lists, groups, kept)
     data = learned(lists, judge, kinds(groups), min_count, offsets)
     begin = Weights((), np.zeros(0))
     if "dense" in kinds(groups):
@@ -168,7 +178,7 @@ def tune(
     vector = begin.on(data.features)
     other = None
     if dev is not None:
-        dev, offsets = tuned_lists(dev, groups, fixed)
+        dev, offsets = tuned_lists(dev, groups, kept)
         other = data.features.encode(dev, judge, offsets)
     problem = TuningProblem(data, judge, vector, other)
     check_problem(problem)
@@ -183,6 +193,7 @@ def tune(
         start="given" if isinstance(start, Weights) else begin.about.get("start", "zero"),
         features=signed_groups(groups, fixed),
         min_count=min_count,
+        cost=judge.cost_signature().removeprefix("cost:"),
         **({} if fixed is None else {"fixed": fingerprint(fixed)}),
         **({} if other is None else {"dev": other.digest[:8]}),
         seed=chosen.seed,
@@ -205,7 +216,7 @@ def tune(
         },
         "scores": after,
     }
-    found = Weights.of(data.features, chosen.tuned.weights, about)
+    found = Weights.of(data.features, unit * chosen.tuned.weights, about)
     return Tuning(
         found if fixed is None else joined(fixed, found),
         begin,
