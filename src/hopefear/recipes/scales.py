@@ -11,4 +11,6 @@ def scale_of(data: ListDataset) -> Scale:
     """The sizes that good step lengths depend on."""
     square, reach = mean_distances(data.rows).mean(axis=0).tolist()
     cost = mean_regret(data.rows)
-    return Scale(square or 1.0, len(data), reach or 1.0, cost or USUAL_COST)
+    # Of candidates without any difference, rounding may leave a little less than 0.
+    square, reach = (value if value > 0.0 else 1.0 for value in (square, reach))
+    return Scale(square, len(data), reach, cost or USUAL_COST)

@@ -57,6 +57,9 @@ class ExpectedScore:
     trying, so any metric will do. The weights that are given back are from the level with the best
     score of the best candidates, on held-out lists where there are any.
 
+    Without ``l2`` nothing holds the size of the weights, so the first level may sharpen the softmax
+    by itself: weights grow (only their proportions count), and further levels add little.
+
     The levels were chosen by the score on the tuning lists (val) this library was developed with.
 
     References
@@ -115,7 +118,7 @@ class ExpectedScore:
                 "epoch": level,
                 "of": self.levels,
                 **problem.report(weights),
-                "loss": -found.value,
+                "loss": found.value,
                 "iterations": found.iterations,
                 "nnz": int(np.count_nonzero(weights)),
                 "seconds": round(time.perf_counter() - began, 6),

@@ -7,6 +7,7 @@ import numpy as np
 from hopefear.data.lists import cheapest
 from hopefear.data.moses_lists import TuningLists
 from hopefear.metrics.lists import ListMetric
+from hopefear.training.quick_worth import quick_worth
 
 _ROUNDS = 10
 
@@ -27,14 +28,14 @@ def oracle_choice(lists: TuningLists, metric: ListMetric) -> np.ndarray:
     assert lists.counts is not None
     counts, starts = lists.counts, lists.starts
     chosen = cheapest(metric.costs(counts), starts).astype(np.int64)
-    sign = 1.0 if metric.higher else -1.0
+    value = quick_worth(metric)
     sums = counts[starts[:-1] + chosen].sum(axis=0, dtype=np.float64)
     for _ in range(_ROUNDS):
         moved = False
         for i in range(len(lists)):
             own = counts[starts[i] : starts[i + 1]].astype(np.float64)
             rest = sums - own[chosen[i]]
-            worth = sign * np.asarray(metric.scores(rest + own)[metric.main])
+            worth = value(rest + own)
             best = int(worth.argmax())
             if worth[best] > worth[chosen[i]]:
                 chosen[i], sums, moved = best, rest + own[best], True
