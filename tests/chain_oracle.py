@@ -7,6 +7,7 @@ under given weights; the losses below are their papers' formulas on the list of 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -272,10 +273,21 @@ def force(loss: Any, world: World) -> Force:
 
 def replay_chain(chain: Chain, learner: Learner, rows: TokenRows, order) -> Trace:
     """Train the oracle and keep a copy of its weights after every example."""
-    rule = dense_rule(learner.rule, chain.n_coordinates())
+
+    def force_at(i: int, w: np.ndarray) -> Force:
+        return force(learner.loss, World(chain, rows, i, w))
+
+    return replayed(learner, chain.n_coordinates(), order, force_at)
+
+
+def replayed(
+    learner: Learner, size: int, order, force_at: Callable[[int, np.ndarray], Force]
+) -> Trace:
+    """Train a dense rule by the force of each example under the weights there are."""
+    rule = dense_rule(learner.rule, size)
     snapshots, ended, mistakes, updates, total = [], [], 0, 0, 0.0
     for i in order:
-        found = force(learner.loss, World(chain, rows, i, rule.w))
+        found = force_at(i, rule.w)
         mistakes, total = mistakes + found.mistaken, total + found.value
         if learner.on == "every" or (found.mistaken and found.forced):
             ended.append(rule.w.copy())

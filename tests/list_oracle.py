@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from chain_oracle import MARGIN_LOSSES, Force, Sums, box_programme, softmax
-from reference import Trace, dense_loss, dense_rule
+from chain_oracle import MARGIN_LOSSES, Force, Sums, box_programme, replayed, softmax
+from reference import Trace, dense_loss
 
 from hopefear.data.lists import ListDataset, ListRows, cheapest
 from hopefear.example import Example, Plain
@@ -239,14 +239,8 @@ def force(loss: Any, world: ListWorld) -> Force:
 
 def replay_lists(structure: NBest, learner: Learner, rows: ListRows, order) -> Trace:
     """Train the oracle and keep a copy of its weights after every list."""
-    rule = dense_rule(learner.rule, structure.n_coordinates())
-    snapshots, ended, mistakes, updates, total = [], [], 0, 0, 0.0
-    for i in order:
-        found = force(learner.loss, ListWorld(structure, rows, i, rule.w))
-        mistakes, total = mistakes + found.mistaken, total + found.value
-        if learner.on == "every" or (found.mistaken and found.forced):
-            ended.append(rule.w.copy())
-            rule.tick(found.g if found.forced else 0 * found.g, found.value, found.margin)
-            updates += found.forced
-        snapshots.append(rule.w.copy())
-    return Trace(np.array(snapshots), np.array(ended), 0.0, mistakes, updates, rule.t, total)
+
+    def force_at(i: int, w: np.ndarray) -> Force:
+        return force(learner.loss, ListWorld(structure, rows, i, w))
+
+    return replayed(learner, structure.n_coordinates(), order, force_at)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gc
 import gzip
-import io
 import itertools
 import json
 import lzma
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -100,21 +98,6 @@ def folder(tmp_path_factory):
         files = ["--train", str(place / f"{data}.jsonl"), "--model", str(place / f"{model}.model")]
         assert main([*argv, *files]) == 0
     return place
-
-
-@pytest.fixture
-def run(folder, capsysbinary, monkeypatch):
-    """Call the command in the folder: (status, standard output, standard error)."""
-    monkeypatch.chdir(folder)
-
-    def call(*argv, stdin=b""):
-        capsysbinary.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main([str(word) for word in argv])
-        out, err = capsysbinary.readouterr()
-        return status, out.decode(), err.decode()
-
-    return call
 
 
 def objects(text):

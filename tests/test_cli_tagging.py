@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -55,21 +54,6 @@ def folder(tmp_path_factory):
         words = ["train", "tag", "--quiet", "--learner", "perceptron", *map(str, argv)]
         assert main(words) == 0
     return place
-
-
-@pytest.fixture
-def run(folder, capsysbinary, monkeypatch):
-    """Call the command in the folder: (status, standard output, standard error)."""
-    monkeypatch.chdir(folder)
-
-    def call(*argv, stdin=b""):
-        capsysbinary.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main([str(word) for word in argv])
-        out, err = capsysbinary.readouterr()
-        return status, out.decode(), err.decode()
-
-    return call
 
 
 def labels(text, column=-1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import re
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 import tuning_files
 
-from hopefear.cli import main
 from hopefear.recipes import TUNE_RECIPES
 from hopefear.tuning.weights import Weights
 
@@ -62,21 +60,6 @@ def folder(tmp_path_factory):
     (place / "start.txt").write_text("LM0= 1\nTM0= 0.5 0.25\n")
     (place / "decoder.py").write_text(DECODER)
     return place
-
-
-@pytest.fixture
-def run(folder, capsysbinary, monkeypatch):
-    """Call the command in the folder: (status, standard output, standard error)."""
-    monkeypatch.chdir(folder)
-
-    def call(*argv, stdin=b""):
-        capsysbinary.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main([str(word) for word in argv])
-        out, err = capsysbinary.readouterr()
-        return status, out.decode(), err.decode()
-
-    return call
 
 
 LISTS = ("tune", "--nbest", "dev.nbest", "--refs", "dev.ref")

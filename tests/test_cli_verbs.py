@@ -41,21 +41,6 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.fixture
-def run(folder, capsys, monkeypatch):
-    """Call the command in the folder: (status, standard output, standard error)."""
-    monkeypatch.chdir(folder)
-
-    def call(*argv, stdin=b""):
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main([str(word) for word in argv])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
-
-
 def test_train_says_what_it_made(run):
     status, out, err = run("train", "classify", "--train", "train2.svm", "--dev", "test2.svm",
                            "--epochs", 4, "--model", "a.model")  # fmt: skip

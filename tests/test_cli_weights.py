@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 
 import pytest
 import tuning_files
 
-from hopefear.cli import main
 from hopefear.data.moses import read_moses
 from hopefear.tuning.scoring import choice
 from hopefear.tuning.weights import Weights
@@ -25,21 +22,6 @@ def folder(tmp_path_factory):
     Weights(LAYOUT, [1.0, 0.2, 0.1]).write(place / "bad.ini")
     Weights(LAYOUT, [0.1, 0.5, 1.0], {}, {"ssea ||| sea": 0.5}).write(place / "pairs.txt")
     return place
-
-
-@pytest.fixture
-def run(folder, capsysbinary, monkeypatch):
-    """Call the command in the folder: (status, standard output, standard error)."""
-    monkeypatch.chdir(folder)
-
-    def call(*argv, stdin=b""):
-        capsysbinary.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main([str(word) for word in argv])
-        out, err = capsysbinary.readouterr()
-        return status, out.decode(), err.decode()
-
-    return call
 
 
 LISTS = ("--nbest", "test.nbest", "--refs", "test.ref")

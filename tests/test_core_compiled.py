@@ -6,14 +6,9 @@ Run as a program, this file writes what the spread learns to the .npz file it is
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import numba
 import numpy as np
 import pytest
+from compiled_spread import same, write
 from interpreted.catalogue import RULES
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
@@ -32,7 +27,6 @@ from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
-from hopefear.training import online
 from hopefear.training.online import DivergedError, OnlineTrainer
 
 TWO, FOUR = Binary(12, bias=0.6180339887), Multiclass(12, 4)
@@ -53,6 +47,7 @@ SPREAD = {
 }
 ORDER = np.tile(np.arange(60), 2)
 WINDOW = 32  # small, so that the books are settled several times
+pytestmark = pytest.mark.usefixtures("small_window")
 
 
 def setting(name):
@@ -77,37 +72,10 @@ def learnt(name):
     return found | trainer.arrays()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small_window():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(online, "_WINDOW", WINDOW)
-        yield
-
-
-@pytest.fixture(scope="module")
-def interpreted(tmp_path_factory):
-    """The whole spread, learnt by plain Python in another process."""
-    if numba.config.DISABLE_JIT:
-        pytest.skip("NUMBA_DISABLE_JIT is set, so nothing is compiled")
-    path = tmp_path_factory.mktemp("interpreted") / "spread.npz"
-    here = Path(__file__).parent
-    source = Path(online.__file__).parents[2]
-    env = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{here}", "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, __file__, str(path)], env=env, check=True, timeout=120)
-    with np.load(path) as file:
-        return dict(file)
-
-
 @pytest.mark.parametrize("name", SPREAD)
 def test_compiled_equals_interpreted(name, interpreted):
-    found = learnt(name)
-    wanted = {key.split("/")[1]: v for key, v in interpreted.items() if key.startswith(f"{name}/")}
-    assert found.keys() == wanted.keys()
-    for key, array in found.items():
-        # Predictors hold float32 weights; plain Python multiplies them by a bias in float32.
-        tolerance = 1e-6 if key == "scores" else 1e-12
-        np.testing.assert_allclose(array, wanted[key], tolerance, tolerance, err_msg=key)
-        assert array.dtype == wanted[key].dtype
+    # Predictors hold float32 weights; plain Python multiplies them by a bias in float32.
+    same(name, learnt(name), interpreted, scores=1e-6)
 
 
 @pytest.mark.parametrize("name", SPREAD)
@@ -152,6 +120,4 @@ def test_steps_that_are_too_long_are_an_error_and_not_a_model():
 
 
 if __name__ == "__main__":
-    online._WINDOW = WINDOW
-    everything = {f"{name}/{k}": v for name in SPREAD for k, v in learnt(name).items()}
-    np.savez(sys.argv[1], allow_pickle=False, **everything)
+    write(SPREAD, learnt, WINDOW)

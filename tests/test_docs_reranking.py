@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import pkgutil
 import re
-import shlex
-import subprocess
-import sys
 from dataclasses import fields
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+from doc_pages import (
+    command_is_understood,
+    examples_are_true,
+    links_lead_somewhere,
+    named_tests_exist,
+    shown_modules,
+    table,
+    text_of,
+)
 from list_oracle import tiny_lists
 
-from hopefear.cli.verbs import BY_TASK, parser_of
 from hopefear.costs.regret import Regret
 from hopefear.data.list_files import read_lists
 from hopefear.data.trees import parse_trees
@@ -36,8 +39,7 @@ from hopefear.reranker.reading import ListReader
 from hopefear.reranking import dataset, train
 from hopefear.structures.nbest import NBest
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/reranking.md").read_text("utf-8")
+PAGE = text_of("docs/reranking.md")
 # Where people look for what they can use from Python.
 PUBLIC = (
     *("losses", "rules", "readouts", "costs", "structures", "recipes", "reranker", "trees"),
@@ -53,40 +55,14 @@ ALONE = (
 
 def commands():
     for page in ("README.md", "docs/reranking.md", "docs/cli.md"):
-        text = (ROOT / page).read_text("utf-8").replace("\\\n", " ")
+        text = text_of(page).replace("\\\n", " ")
         for line in text.splitlines():
             if re.match(r"    hopefear \w+ (rerank|--model (lists|parses)\.)", line):
                 yield pytest.param(line, id=" ".join(line.split()[1:5]))
 
 
-def rows_of_table(head: str, page: str = PAGE) -> dict[str, list[str]]:
-    """Cells of the table whose first line starts with ``head``, by the names in the first."""
-    lines = page.split(f"\n| {head} |", 1)[1].splitlines()[2:]
-    found = {}
-    for line in lines[: next(k for k, line in enumerate(lines) if not line.startswith("|"))]:
-        first, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
-        for name in re.findall(r"`([^`]+)`", first):
-            found[name] = cells
-    return found
-
-
 def test_examples_of_the_estimator_are_true():
-    """Interpreted, so that nothing is compiled for two lists."""
-    code = (
-        "import doctest, sys; found = doctest.testfile(sys.argv[1], module_relative=False); "
-        "print(found.failed, found.attempted)"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, str(ROOT / "docs/reranker.md")],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert answer.returncode == 0, answer.stderr
-    failed, tried = map(int, answer.stdout.split()[-2:])
-    assert failed == 0, answer.stdout
-    assert tried > 15
+    examples_are_true("docs/reranker.md", 15)
 
 
 def test_the_files_of_the_tutorial_can_be_made(tmp_path, monkeypatch):
@@ -102,10 +78,7 @@ def test_the_files_of_the_tutorial_can_be_made(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("line", list(commands()))
 def test_commands_are_understood(line):
-    verb, *words = shlex.split(line)[1:]
-    task = words.pop(0) if verb in BY_TASK else None
-    module = importlib.import_module(f"hopefear.cli.{task + '.' if task else ''}{verb}")
-    parser_of(verb, module, task).parse_args(words)
+    command_is_understood(line)
 
 
 def test_the_table_of_learners_is_that_of_the_recipes():
@@ -116,19 +89,19 @@ def test_the_table_of_learners_is_that_of_the_recipes():
         else:
             assert made.loss is not None
             expected[name] = [part_name(made.loss), "batch", "last", "all at once"]
-    shown = rows_of_table("learner | loss")
+    shown = table(PAGE, "learner | loss")
     assert {name: cells[:4] for name, cells in shown.items()} == expected
 
 
 def test_every_loss_that_lists_can_have_is_described():
-    assert set(rows_of_table("loss | candidates")) == set(LOSSES) - {"swvp"}
-    theory = (ROOT / "docs/theory.md").read_text("utf-8").split("\n## Candidate lists\n")[1]
+    assert set(table(PAGE, "loss | candidates")) == set(LOSSES) - {"swvp"}
+    theory = text_of("docs/theory.md").split("\n## Candidate lists\n")[1]
     named = set(re.findall(r"`([a-z-]+)`", theory.split("### Losses on lists")[1]))
     assert {part_name(made.loss) for made in LIST_RECIPES.values()} - {"linear"} <= named
 
 
 def test_every_family_of_tree_features_is_described():
-    shown = rows_of_table("family")
+    shown = table(PAGE, "family")
     assert tuple(shown) == FAMILIES
     assert {name for name, cells in shown.items() if "our own" in cells[0]} == set(OWN)
 
@@ -136,39 +109,26 @@ def test_every_family_of_tree_features_is_described():
 def test_metrics_and_their_options_are_those_there_are():
     shown = {
         name: re.findall(r"`([a-z_]+)`", re.sub(r"\([^)]*\)", "", cells[2].strip("| ")))
-        for name, cells in rows_of_table("`--metric`").items()
+        for name, cells in table(PAGE, "`--metric`").items()
     }
     expected = {name: [f.name for f in fields(kind)] for name, kind in LIST_METRICS.items()}
     assert shown == expected
 
 
 def test_everything_public_has_a_page():
-    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs/api").glob("*.md"))
-    shown = set(re.findall(r"^::: (\S+)$", pages, re.MULTILINE))
     wanted = {f"hopefear.{name}" for name in ALONE}
     for name in PUBLIC:
         package = importlib.import_module(f"hopefear.{name}")
         wanted |= {f"hopefear.{name}.{m.name}" for m in pkgutil.iter_modules(package.__path__)}
-    assert sorted(wanted - shown) == []
+    assert sorted(wanted - set(shown_modules())) == []
 
 
 def test_links_lead_somewhere():
-    for page in ("reranking.md", "reranker.md", "theory.md", "index.md", "files.md"):
-        text = (ROOT / "docs" / page).read_text("utf-8")
-        for target, anchor in re.findall(r"\]\(([a-z/_.-]*\.md)?(#[a-z0-9-]+)?\)", text):
-            where = ROOT / "docs" / (target or page)
-            assert where.exists(), f"{page} links to {target}"
-            heads = re.findall(r"^#+ (.+)$", where.read_text("utf-8"), re.MULTILINE)
-            names = {"#" + re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in heads}
-            assert not anchor or anchor in names, f"{page} links to {target}{anchor}"
+    links_lead_somewhere("reranking.md", "reranker.md", "theory.md", "index.md", "files.md")
 
 
 def test_tests_that_the_theory_names_exist():
-    theory = (ROOT / "docs/theory.md").read_text("utf-8").split("\n## Candidate lists\n")[1]
-    source = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    named = set(re.findall(r"`(test_\w+)`", theory))
-    assert len(named) > 12
-    assert sorted(name for name in named if f"def {name}(" not in source) == []
+    named_tests_exist("Candidate lists", 12)
 
 
 def test_what_all_candidates_share_changes_nothing():

@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
+from doc_pages import (
+    ROOT,
+    links_lead_somewhere,
+    named_tests_exist,
+    shown_modules,
+    table,
+    text_of,
+)
 
 from hopefear.cli import main
 from hopefear.cli.tune.options import GROUPS, METRICS, SMOOTHINGS
@@ -21,22 +28,10 @@ from hopefear.tuning.starting import STARTS
 from hopefear.tuning.tune import DEFAULT_LEARNER
 from hopefear.tuning.weights import Weights
 
-ROOT = Path(__file__).parents[1]
 DECODER = ROOT / "examples/decoder"
-PAGE = (ROOT / "docs/tuning.md").read_text("utf-8")
+PAGE = text_of("docs/tuning.md")
 (CODE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = re.findall(r"^    hopefear ((?:[^:\n]|:\S)*)$", PAGE.replace("\\\n", " "), re.MULTILINE)
-
-
-def table(head: str) -> dict[str, list[str]]:
-    """Cells of the table whose first line starts with ``head``, by the names in the first."""
-    lines = PAGE.split(f"\n| {head} |", 1)[1].splitlines()[2:]
-    found = {}
-    for line in lines[: next(k for k, line in enumerate(lines) if not line.startswith("|"))]:
-        first, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
-        for name in re.findall(r"`([^`]+)`", first):
-            found[name] = cells
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -96,21 +91,21 @@ def test_messages_are_those_of_bad_files(folder):
 
 
 def test_the_tables_have_every_tuner_choice_and_group():
-    assert set(table("tuner")) == set(TUNE_RECIPES)
+    assert set(table(PAGE, "tuner")) == set(TUNE_RECIPES)
     assert f"The default is `{DEFAULT_LEARNER}`" in PAGE
-    chosen = " ".join(table("`-p`"))
+    chosen = " ".join(table(PAGE, "`-p`"))
     for name in ("toward", "away"):
         assert set(re.findall(rf"{name}=(\w+)", chosen)) == set(HopeFear.choices[name])
     for name in BACKGROUNDS:
         assert re.search(rf"`(background=)?{name}`", PAGE), name
-    assert tuple(table("group")) == GROUPS
-    assert tuple(table("`--metric`")) == METRICS
+    assert tuple(table(PAGE, "group")) == GROUPS
+    assert tuple(table(PAGE, "`--metric`")) == METRICS
     for name in (*SMOOTHINGS, *STARTS):
         assert re.search(rf"`(--start )?{name}`", PAGE), name
 
 
 def test_numbers_in_the_table_are_the_defaults():
-    rows = table("tuner")
+    rows = table(PAGE, "tuner")
     assert f"{Mert().restarts} starts" in rows["mert"][1]
     for name in ("kbmira", "mira"):
         assert f"{TUNE_RECIPES[name].parameters()['epochs']} passes" in rows[name][1]
@@ -132,27 +127,15 @@ def test_parameters_that_the_page_names_are_known():
 
 
 def test_links_lead_somewhere():
-    for page in ("tuning.md", "theory.md", "cli.md", "index.md", "api/tuning.md"):
-        text = (ROOT / "docs" / page).read_text("utf-8")
-        for target, anchor in re.findall(r"\]\(([a-z/_.-]*\.md)?(#[a-z0-9-]+)?\)", text):
-            where = (ROOT / "docs" / page).parent / (target or Path(page).name)
-            assert where.exists(), f"{page} links to {target}"
-            heads = re.findall(r"^#+ (.+)$", where.read_text("utf-8"), re.MULTILINE)
-            names = {"#" + re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in heads}
-            assert not anchor or anchor in names, f"{page} links to {target}{anchor}"
+    links_lead_somewhere("tuning.md", "theory.md", "cli.md", "index.md", "api/tuning.md")
 
 
 def test_tests_that_the_theory_names_exist():
-    theory = (ROOT / "docs/theory.md").read_text("utf-8").split("\n## Tuning\n")[1]
-    source = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    named = set(re.findall(r"`(test_\w+)`", theory))
-    assert len(named) > 50
-    assert sorted(name for name in named if f"def {name}(" not in source) == []
+    named_tests_exist("Tuning", 50)
 
 
 def test_every_tuner_has_a_page():
-    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs/api").glob("*.md"))
-    shown = re.findall(r"^::: (\S+)$", pages, re.MULTILINE)
+    shown = shown_modules()
     kinds = {type(recipe.build()) for recipe in TUNE_RECIPES.values()}
     assert sorted(kind.__module__ for kind in kinds if kind.__module__ not in shown) == []
     assert sorted({name for name in shown if shown.count(name) > 1}) == []

@@ -6,14 +6,9 @@ as a program, this file writes what they learn to the .npz file it is given.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import numba
 import numpy as np
 import pytest
+from compiled_spread import same, write
 from list_oracle import ListWorld, replay_lists, rows_of, tiny_lists
 from reference import exact_weights, stepwise
 
@@ -30,7 +25,6 @@ from hopefear.rules.arow import AROW
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.nbest import NBest
-from hopefear.training import online
 from hopefear.training.online import DivergedError, OnlineTrainer
 
 # Every kind of search: best rival, probabilities, hope and fear, the n best.
@@ -43,6 +37,7 @@ SPREAD = {
 ROWS = tiny_lists(8, sizes=(3, 1, 4, 2, 5, 3, 4, 2, 6, 3), offsets=False)
 ORDER = np.concatenate([np.arange(10), np.arange(10)[::-1]])
 WINDOW = 8  # small, so that the books are settled several times
+pytestmark = pytest.mark.usefixtures("small_window")
 
 
 def learnt(name):
@@ -56,34 +51,9 @@ def learnt(name):
     return found
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small_window():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(online, "_WINDOW", WINDOW)
-        yield
-
-
-@pytest.fixture(scope="module")
-def interpreted(tmp_path_factory):
-    """The whole spread, learnt by plain Python in another process."""
-    if numba.config.DISABLE_JIT:
-        pytest.skip("NUMBA_DISABLE_JIT is set, so nothing is compiled")
-    path = tmp_path_factory.mktemp("interpreted") / "spread.npz"
-    paths = [str(Path(online.__file__).parents[2]), str(Path(__file__).parent)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, __file__, str(path)], env=env, check=True, timeout=120)
-    with np.load(path) as file:
-        return dict(file)
-
-
 @pytest.mark.parametrize("name", SPREAD)
 def test_compiled_equals_interpreted(name, interpreted):
-    found = learnt(name)
-    wanted = {key.split("/")[1]: v for key, v in interpreted.items() if key.startswith(f"{name}/")}
-    assert found.keys() == wanted.keys()
-    for key, array in found.items():
-        np.testing.assert_allclose(array, wanted[key], 1e-12, 1e-12, err_msg=key)
-        assert array.dtype == wanted[key].dtype
+    same(name, learnt(name), interpreted)
 
 
 @pytest.mark.parametrize("name", SPREAD)
@@ -187,6 +157,4 @@ def test_steps_that_are_too_long_are_an_error_and_not_a_model():
 
 
 if __name__ == "__main__":
-    online._WINDOW = WINDOW
-    everything = {f"{name}/{k}": v for name in SPREAD for k, v in learnt(name).items()}
-    np.savez(sys.argv[1], allow_pickle=False, **everything)
+    write(SPREAD, learnt, WINDOW)
