@@ -278,14 +278,14 @@ def test_scores_of_zero_are_a_collapse_too(monkeypatch):
 
 def test_lists_that_leave_nothing_to_choose_are_refused():
     same = [[("a b c d", {"x": 1.0}), ("a b c d", {"x": 2.0})]]
-    with pytest.raises(HopefearError, match="nothing to tune"):
+    with pytest.raises(HopefearError, match="no candidate of a list is better"):
         tune(lists_in_memory(same, ["a b c d"]))
     alike = [[("a b c d", {"x": 1.0}), ("a b c e", {"x": 1.0})]]
-    with pytest.raises(HopefearError, match="nothing to tune"):
+    with pytest.raises(HopefearError, match="have the same features"):
         tune(lists_in_memory(alike, ["a b c d"]))
     # Lists may differ from each other and still leave nothing to choose.
     alike = [*same, [("a b x y", {"x": 1.0}), ("a b x y", {"x": 3.0})]]
-    with pytest.raises(HopefearError, match="nothing to tune"):
+    with pytest.raises(HopefearError, match="no candidate of a list is better"):
         tune(lists_in_memory(alike, ["a b c d"] * 2))
     fixed = Weights(LISTS.layout, np.ones(5))
     with pytest.raises(HopefearError, match="no feature is left"):
@@ -344,3 +344,29 @@ def test_evaluation_agrees_with_tuning():
     assert apart["difference"] == pytest.approx(difference)
     with pytest.raises(HopefearError, match="counts of bleu"):
         evaluate(LISTS, found.weights, metric=metric_named("ter"))
+
+
+def test_weights_to_start_from_stay_where_the_lists_are_silent():
+    lists = rich(20)
+    first = tune(lists, "kbmira", FEW)
+    sparse = {**first.weights.sparse, "s_unseen": 2.0}
+    start = replace(first.weights, sparse=sparse, phrases={**first.weights.phrases, "a ||| b": 3.0})
+    found = tune(lists, "kbmira", FEW, start=start).weights
+    size = np.abs(start.dense).sum()
+    assert found.sparse["s_unseen"] == pytest.approx(2.0 / size)
+    assert found.phrases["a ||| b"] == pytest.approx(3.0 / size)
+    assert bleu(lists, found) == pytest.approx(
+        tune(lists, "kbmira", FEW, start=start).after["train"]
+    )
+    # Names that are too rare get no weight, from wherever it might come.
+    rare = tune(lists, "kbmira", FEW, start=start, min_count=1000).weights
+    assert rare.sparse.keys() == {"s_unseen"} and rare.phrases.keys() == {"a ||| b"}
+
+
+@pytest.mark.parametrize("group", ["sparse", "phrases"])
+def test_weights_to_start_from_that_would_be_lost_are_refused(group):
+    lists = rich(8)
+    dense = tune(lists, "kbmira", FEW, features=["dense"]).weights
+    start = replace(dense, **{group: {"a_b" if group == "sparse" else "a ||| b": 1.0}})
+    with pytest.raises(HopefearError, match=f"1 of {group}, which are not tuned here"):
+        tune(lists, "kbmira", FEW, start=start, features=["dense"])

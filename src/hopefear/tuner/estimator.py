@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +12,12 @@ import numpy as np
 from hopefear.data.moses_lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.estimating import LearnerParameters, as_value_errors
-from hopefear.features.strings import Strings
 from hopefear.metrics.lists import ListMetric
 from hopefear.training.tuning_problem import Event, Listener
 from hopefear.tuner.predicting import TunedPredictor
 from hopefear.tuner.reading import judged_lists
 from hopefear.tuning.starting import STARTS
-from hopefear.tuning.tune import DEFAULT_LEARNER, Tuning, tune
+from hopefear.tuning.tune import DEFAULT_LEARNER, tune
 from hopefear.tuning.weights import Weights
 
 
@@ -149,7 +147,6 @@ class Tuner(LearnerParameters, TunedPredictor):
             before = self.weights_
             lists = judged_lists(nbest, refs, self.metric, source, before)
             self._tune(lists, before, self._dev(dev, lists))
-            self.weights_ = _kept(before, self.weights_, self.tuning_)
         return self
 
     def _tune(self, lists: TuningLists, start: str | Weights, dev: TuningLists | None) -> None:
@@ -197,18 +194,3 @@ def say(event: Event) -> None:
         said += [f"{part} {name} {value:.2f}" for name, value in event.get(part, {}).items()]
     if said:
         print(*said, sep=", ", file=sys.stderr)
-
-
-def _kept(before: Weights, after: Weights, tuning: Tuning) -> Weights:
-    """The weights after tuning, and earlier ones of names that were not tuned."""
-    tuned = tuning.features
-    return replace(
-        after,
-        sparse={**_without(before.sparse, tuned.sparse), **after.sparse},
-        phrases={**_without(before.phrases, tuned.phrases), **after.phrases},
-    )
-
-
-def _without(weights: Any, names: Strings) -> dict[str, float]:
-    known = {names.get(j) for j in range(names.size)}
-    return {name: value for name, value in weights.items() if name not in known}

@@ -10,11 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from hopefear.data.list_datasets import fixed_scores
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses_lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
+from hopefear.features.string_table import StringTable
+from hopefear.features.strings import Strings
 from hopefear.tuning.derived import DERIVED, derived
-from hopefear.tuning.features import GROUPS
+from hopefear.tuning.features import GROUPS, TuningFeatures
 from hopefear.tuning.scoring import scores
 from hopefear.tuning.weights import Weights
 
@@ -112,6 +114,37 @@ def joined(fixed: Weights, found: Weights) -> Weights:
     )
 
 
+def check_start(start: Weights, groups: Sequence[str]) -> None:
+    """HopefearError where weights to start from are of features that would get none."""
+    for group, weights in (("sparse", start.sparse), ("phrases", start.phrases)):
+        if weights and group not in kinds(groups):
+            also = " (with the sentences that were translated)" if group == "phrases" else ""
+            raise HopefearError(
+                f"the weights to start from have {len(weights)} of {group}, which are not tuned "
+                f"here: tune {group} too{also}, or start from dense weights alone"
+            )
+
+
+def with_earlier(
+    found: Weights, start: Weights, features: TuningFeatures, lists: TuningLists, min_count: int
+) -> Weights:
+    """Weights that were found, and those of the start that these lists say nothing about.
+
+    What ``min_count`` has left out, on purpose, is left out here too.
+    """
+
+    def earlier(group: str) -> dict[str, float]:
+        there: NamedEntries | None = getattr(lists, group)
+        left_out = [] if there is None or min_count == 1 else [there.names]
+        return _without(getattr(start, group), [getattr(features, group), *left_out])
+
+    return replace(
+        found,
+        sparse={**earlier("sparse"), **found.sparse},
+        phrases={**earlier("phrases"), **found.phrases},
+    )
+
+
 def fingerprint(weights: Weights) -> str:
     """A few letters that tell weights from others, whatever they say about themselves.
 
@@ -135,3 +168,14 @@ def _columns(lists: TuningLists, names: Collection[str]) -> TuningLists:
 
 def _sums(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float]:
     return {**ours, **{name: ours.get(name, 0.0) + value for name, value in theirs.items()}}
+
+
+def _without(weights: Mapping[str, float], tables: Sequence[Strings]) -> dict[str, float]:
+    """Those of the weights whose names are in none of these tables."""
+    if not weights:
+        return {}
+    own, known = StringTable.of(Strings.pack(weights)), np.zeros(len(weights) + 1, bool)
+    for names in tables:
+        known[own.find(names)] = True  # -1, the last, for those that have no weight
+    pairs = zip(weights.items(), known[:-1].tolist(), strict=True)
+    return {name: value for (name, value), there in pairs if not there}

@@ -19,12 +19,14 @@ from hopefear.recipes.scales import scale_of
 from hopefear.training.tuning_problem import Event, Listener, Tuned, TuningProblem
 from hopefear.tuning.features import TuningFeatures, learned
 from hopefear.tuning.groups import (
+    check_start,
     chosen_features,
     fingerprint,
     joined,
     kinds,
     signed_groups,
     tuned_lists,
+    with_earlier,
 )
 from hopefear.tuning.oracle import oracle_choice
 from hopefear.tuning.reading import tuning_metric
@@ -127,7 +129,8 @@ def tune(
     metric : str or ListMetric
         The metric behind the counts.
     start : str or Weights
-        See :func:`hopefear.tuning.starting.start_weights`.
+        See :func:`hopefear.tuning.starting.start_weights`. Sparse features and phrase pairs that
+        the lists say nothing about keep the weights that they have there.
     fixed : Weights, optional
         Weights whose score is a fixed part of every candidate's. Dense features that they know get
         no others; what is tuned starts from 0, and of sparse names that are in both the weights
@@ -173,6 +176,8 @@ def tune(
     plain, (lists, offsets) = lists, tuned_lists(lists, groups, kept)
     data = learned(lists, judge, kinds(groups), min_count, offsets)
     begin = Weights((), np.zeros(0))
+    if isinstance(start, Weights):
+        check_start(start, groups)
     if "dense" in kinds(groups):
         begin = begun(plain, lists, start, fixed)
     vector = begin.on(data.features)
@@ -217,6 +222,7 @@ def tune(
         "scores": after,
     }
     found = Weights.of(data.features, unit * chosen.tuned.weights, about)
+    found = with_earlier(found, begin, data.features, lists, min_count)
     return Tuning(
         found if fixed is None else joined(fixed, found),
         begin,
