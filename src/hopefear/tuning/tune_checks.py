@@ -61,10 +61,16 @@ def check_problem(problem: TuningProblem) -> None:
         )
     costs, begins = data.rows.costs, data.rows.starts[:-1]
     apart = np.maximum.reduceat(costs, begins) > np.minimum.reduceat(costs, begins)
-    if not apart.any() or not len(data.rows.values):
+    if not len(data.rows.values):
         raise HopefearError(
-            f"{data.source}: all candidates of a list have the same score or the same features, so "
-            "that there is nothing to tune; use longer lists"
+            f"{data.source}: all candidates of a list have the same features, so that weights "
+            "choose nothing; tune other features, or use lists with more candidates"
+        )
+    if not apart.any():
+        raise HopefearError(
+            f"{data.source}: no candidate of a list is better than the others by "
+            f"{problem.metric.name}; see whether the references are those of these lists, or use "
+            "lists with more candidates"
         )
 
 

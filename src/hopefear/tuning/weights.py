@@ -176,7 +176,7 @@ class Weights:
             if ours != theirs:
                 raise HopefearError(
                     f"the weights have {ours} where {source} have {theirs}; use lists of the "
-                    "decoder that the weights are for, or arrange the weights by name"
+                    "decoder that the weights are for"
                 )
 
     def arranged(
