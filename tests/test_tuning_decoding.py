@@ -389,6 +389,10 @@ def test_another_run_is_not_resumed(toy):
         toy.iterate(command, first=Weights(LAYOUT, [1.0, 0.0, 0.0]), resume=True)
     with pytest.raises(HopefearError, match="began from other weights"):
         toy.iterate(command, first=lambda lists: FIRST, resume=True)
+    toy.refs.write_text(REFS.upper())
+    with pytest.raises(HopefearError, match=r"with words of refs '\w+', not '\w+'"):
+        toy.iterate(command, resume=True)
+    toy.refs.write_text(REFS)
     (toy.run / "state.json").write_text("{}")
     with pytest.raises(HopefearError, match="not the state of a run"):
         toy.iterate(command, resume=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from hopefear.data.moses import read_moses
 from hopefear.data.moses_lists import TuningLists
-from hopefear.data.moses_words import check_parallel, check_some, read_sentences
+from hopefear.data.moses_words import Sentences, check_parallel, check_some, read_sentences
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
 from hopefear.training.tuning_problem import Event, Listener, tell
@@ -116,10 +117,10 @@ def iterate(
         )
     paths = [refs] if isinstance(refs, str | os.PathLike) else list(refs)
     metric = tuning_metric(metric)
-    _check_references(paths)
     identity = {
         "command": command,
         "refs": [os.fspath(path) for path in paths],
+        "words of refs": _digest(_references(paths)),
         "metric": metric.signature(len(paths)),
     }
     decoder = DecoderCommand(command, timeout)
@@ -129,13 +130,19 @@ def iterate(
         return _Rounds(kept, decoder, judge, first, rounds, patience, tolerance, on_event).run(tune)
 
 
-def _check_references(paths: list[PathLike]) -> None:
+def _references(paths: list[PathLike]) -> list[Sentences]:
     """InputError where references cannot be used: better now than when the decoder has run."""
     if not paths:
         raise HopefearError("refs: expected at least one file of references, found none")
     files = [read_sentences(path) for path in paths]
     check_parallel(files)
     check_some(files)
+    return files
+
+
+def _digest(files: Sequence[Sentences]) -> str:
+    """A few letters that tell references from others, for whoever goes on with a folder."""
+    return hashlib.sha256(b"\0".join(file.text.tobytes() for file in files)).hexdigest()[:8]
 
 
 class _Judge:
