@@ -25,7 +25,7 @@ import numpy as np
 from hopefear import reranking
 from hopefear.data.list_files import read_lists
 from hopefear.data.lists import ListDataset
-from hopefear.experiments.sapo.problems import find_data
+from hopefear.experiments.common.corpora import find_data
 from hopefear.learner import Learner
 from hopefear.metrics.lists import metric_named
 from hopefear.recipes import LIST_RECIPES, recipe

@@ -27,7 +27,8 @@ import reranking_lists as lists
 import reranking_passes as passes
 import reranking_whole as whole
 
-from hopefear.experiments.vrda_reranking.problems import find_data
+from hopefear.experiments.common.corpora import find_files
+from hopefear.experiments.vrda_reranking.problems import FILES, FOLDER
 from hopefear.reranking import train
 
 QUICK = lists.Size(30, 1_500, 30, 150, 1_500)
@@ -45,7 +46,8 @@ class Figures:
 
 def main() -> None:
     chosen = arguments()
-    folder, found = find_data(chosen.data), Figures()
+    wanted = [f"{name}.jsonl.xz" for name in FILES]
+    folder, found = find_files(chosen.data, FOLDER, wanted, "the lists of parses"), Figures()
     with tempfile.TemporaryDirectory() as scratch:
         measure(folder, Path(scratch), chosen, found)
     rows = [

@@ -27,8 +27,9 @@ import sequence_quality_rows as plan
 from sequence_quality_rows import Row
 
 from hopefear.errors import HopefearError
+from hopefear.experiments.common.corpora import find_data
 from hopefear.experiments.common.kept_runs import KeptRuns
-from hopefear.experiments.sapo.problems import Problem, Reader, find_data
+from hopefear.experiments.sapo.problems import Problem, Reader
 from hopefear.recipes import Scale, recipe
 from hopefear.tagging import train
 

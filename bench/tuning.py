@@ -25,7 +25,8 @@ import common
 import numpy as np
 
 from hopefear.data.files import open_bytes
-from hopefear.experiments.tuning.problems import METRIC, find_data
+from hopefear.experiments.common.corpora import find_files
+from hopefear.experiments.common.translations import FOLDER, METRIC
 from hopefear.recipes.scales import scale_of
 from hopefear.recipes.tuning import TUNE_RECIPES
 from hopefear.training.tuning_problem import TuningProblem
@@ -35,6 +36,7 @@ from hopefear.tuning.starting import start_weights
 
 STARTS = 20
 PASSES = 10
+FILES = ("val.nbest.xz", "val.en", "train10k.nbest.xz", "train10k.en")
 GROUPS = ("mert", "pro", "pass", "reading")
 # Imports what reading needs, and reads, whole or block after block as a program does that passes
 # features on (the peer writes files); the line of JSON goes where the parent looks for it.
@@ -81,7 +83,7 @@ GOALS = {
 
 def main() -> None:
     chosen = arguments()
-    folder = find_data(chosen.data)
+    folder = find_files(chosen.data, FOLDER, FILES, "lists of translations")
     values: dict[str, float] = {}
     notes: dict[str, str] = {}
     if set(chosen.only) - {"reading"}:
