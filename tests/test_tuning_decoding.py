@@ -256,7 +256,7 @@ def test_places_in_the_command_are_filled_and_quoted(toy):
         ("echo '0 ||| x' > {nbest}", r"cannot be used: .*nbest.gz:1: expected"),
         (
             "for i in 0 1; do echo $i '||| x ||| LM0= 1 ||| 1'; done > {nbest}",
-            r"the weights have TM0 .* the lists have",
+            r"TM0 .* in .*weights.txt, no more dense features in the lists",
         ),
         ("printf '\\037\\213\\010xx' > {nbest}", r"cannot be used: .*compressed data is"),
         ("no-such-decoder --now", r"status 127; the end of .*\n.*not found"),

@@ -153,12 +153,15 @@ def test_lists_without_named_features_may_be_judged_by_weights_with_them():
 @pytest.mark.parametrize(
     ("layout", "said"),
     [
-        ((("LM0", 1), ("TM0", 3)), r"TM0 \(2 numbers\) where the weights have TM0 \(3\)"),
-        ((("XM0", 1),), r"LM0 \(1 numbers\) where the weights have XM0"),
-        ((("LM0", 1),), "memory has TM0"),
+        (
+            (("LM0", 1), ("TM0", 3)),
+            r"TM0 \(3 numbers\) in the weights, TM0 \(2 numbers\) in memory",
+        ),
+        ((("XM0", 1),), r"XM0 \(1 number\) in the weights, LM0 \(1 number\) in memory"),
+        ((("LM0", 1),), "no more dense features in the weights, TM0"),
         (
             (("LM0", 1), ("TM0", 2), ("WordPenalty0", 1), ("Distortion0", 1), ("More0", 1)),
-            "the weights have More0",
+            r"More0 \(1 number\) in the weights, no more",
         ),
     ],
 )

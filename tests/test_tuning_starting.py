@@ -72,7 +72,7 @@ def test_even_and_given_weights():
     assert start_weights(LISTS, zeros) == zeros
     with pytest.raises(HopefearError, match="one of auto, decoder, moses, uniform"):
         start_weights(LISTS, "best")
-    with pytest.raises(HopefearError, match=r"no more dense features where memory have TM0 \(2"):
+    with pytest.raises(HopefearError, match=r"no more dense features in the weights, TM0 \(2"):
         start_weights(LISTS, Weights((("LM0", 1),), [1.0]))
 
 

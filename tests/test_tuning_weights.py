@@ -182,9 +182,9 @@ def test_layouts_are_compared_by_name():
     weights = small()
     weights.matches((("LM0", 1), ("TM0", 2)))
     for layout, message in (
-        ((("LM0", 1), ("TM0", 4)), r"have TM0 \(2 numbers\) where dev have TM0 \(4 numbers\)"),
-        ((("LM0", 1),), r"have TM0 \(2 numbers\) where dev have no more dense features"),
-        ((("TM0", 2), ("LM0", 1)), r"have LM0 \(1 number\) where dev have TM0 \(2 numbers\)"),
+        ((("LM0", 1), ("TM0", 4)), r"TM0 \(2 numbers\) in the weights, TM0 \(4 numbers\) in dev"),
+        ((("LM0", 1),), r"TM0 \(2 numbers\) in the weights, no more dense features in dev"),
+        ((("TM0", 2), ("LM0", 1)), r"LM0 \(1 number\) in the weights, TM0 \(2 numbers\) in dev"),
     ):
         with pytest.raises(HopefearError, match=message):
             weights.matches(layout, "dev")
@@ -192,9 +192,9 @@ def test_layouts_are_compared_by_name():
     assert turned.dense.tolist() == [0.25, -0.25, 0.5]
     moses = Weights((("UnknownWordPenalty0", 1), *weights.layout), [1.0, *weights.dense])
     assert moses.arranged(weights.layout) == weights
-    with pytest.raises(HopefearError, match=r"have LM0 \(1 number\) where the lists have no more"):
+    with pytest.raises(HopefearError, match=r"LM0 \(1 number\) in the weights, no more"):
         weights.arranged((("TM0", 2),))
-    with pytest.raises(HopefearError, match=r"where the lists have D0"):
+    with pytest.raises(HopefearError, match=r"D0 \(1 number\) in the lists"):
         weights.arranged((("TM0", 2), ("D0", 1), ("LM0", 1)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -109,7 +108,7 @@ class TuningLists:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the dense features: ``LM0``, or ``TM0.0``, ``TM0.1`` … where it has several."""
-        return tuple(_names(self.layout))
+        return dense_names(self.layout)
 
     def take(self, which: np.ndarray) -> TuningLists:
         """The lists of these numbers, in this order."""
@@ -154,6 +153,8 @@ class TuningLists:
         )
 
 
-def _names(layout: tuple[tuple[str, int], ...]) -> Iterator[str]:
-    for name, width in layout:
-        yield from [name] if width == 1 else (f"{name}.{k}" for k in range(width))
+def dense_names(layout: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    """``LM0``, or ``TM0.0``, ``TM0.1`` … where a name has several numbers."""
+    return tuple(
+        name if width == 1 else f"{name}.{k}" for name, width in layout for k in range(width)
+    )

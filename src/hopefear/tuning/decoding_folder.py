@@ -13,7 +13,7 @@ from hopefear.storage import write_atomically
 from hopefear.training.events import EventLog, plain
 from hopefear.training.tuning_problem import Event
 from hopefear.tuning.decoder_command import LOG, NBEST, WEIGHTS
-from hopefear.tuning.features import Layout
+from hopefear.tuning.layouts import Layout
 from hopefear.tuning.weights import Weights
 
 STATE, START = "state.json", "start.txt"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hopefear.tuning.layouts import places
 from hopefear.tuning.weights import Weights, changes
 
 
@@ -28,11 +29,11 @@ def completed(found: Weights, before: Weights) -> Weights:
     old, new = (_size(each, tuned & dict(before.layout).keys()) for each in (before, found))
     if old > 0.0 and new > 0.0:
         found = found.scaled(old / new)
-    places = _places(before)
+    where = places(before.layout)
     return replace(
         found,
         layout=(*found.layout, *hidden),
-        dense=np.concatenate([found.dense, *(before.dense[places[name]] for name, _ in hidden)]),
+        dense=np.concatenate([found.dense, *(before.dense[where[name]] for name, _ in hidden)]),
     )
 
 
@@ -56,13 +57,5 @@ def _length(weights: Weights) -> float:
 
 def _size(weights: Weights, names: Collection[str]) -> float:
     """Sum of the sizes of some dense weights."""
-    places = _places(weights)
-    return float(sum(np.abs(weights.dense[places[name]]).sum() for name in names))
-
-
-def _places(weights: Weights) -> dict[str, slice]:
-    places, first = {}, 0
-    for name, width in weights.layout:
-        places[name] = slice(first, first + width)
-        first += width
-    return places
+    where = places(weights.layout)
+    return float(sum(np.abs(weights.dense[where[name]]).sum() for name in names))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hopefear.data.lists import ListDataset, ListRows, cheapest
-from hopefear.data.moses_lists import NamedEntries, TuningLists
+from hopefear.data.moses_lists import NamedEntries, TuningLists, dense_names
 from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
 from hopefear.features.lists.keyed import Keyed
@@ -18,13 +17,12 @@ from hopefear.features.lists.relative import relative
 from hopefear.features.string_table import StringTable
 from hopefear.features.strings import Strings
 from hopefear.metrics.lists import ListMetric
+from hopefear.tuning.layouts import Layout, check_same
 
 GROUPS = ("dense", "sparse", "phrases")
 # Lists that are looked at together: enough to be fast, few enough to be small.
 _BLOCK = 500
 _NO_NAMES = Strings.pack([])
-
-Layout = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -60,19 +58,10 @@ class TuningFeatures:
     def name(self, j: int) -> str:
         """Name of feature ``j``."""
         if j < self.n_dense:
-            return self.dense_names[j]
+            return dense_names(self.layout)[j]
         j -= self.n_dense
         return (
             self.sparse.get(j) if j < self.sparse.size else self.phrases.get(j - self.sparse.size)
-        )
-
-    @functools.cached_property
-    def dense_names(self) -> tuple[str, ...]:
-        """``LM0``, or ``TM0.0``, ``TM0.1`` … where a name has several numbers."""
-        return tuple(
-            name if width == 1 else f"{name}.{k}"
-            for name, width in self.layout
-            for k in range(width)
         )
 
     def encode(
@@ -89,8 +78,8 @@ class TuningFeatures:
         offsets : float array, optional
             Fixed scores of candidates, which no weight changes.
         """
-        if self.layout and self.layout != lists.layout:
-            raise HopefearError(_other_layout(self.layout, lists))
+        if self.layout:
+            check_same(self.layout, lists.layout, source=lists.source)
         names = [
             _found(self.sparse, lists.sparse, self.n_dense),
             _found(self.phrases, lists.phrases, self.n_dense + self.sparse.size),
@@ -258,19 +247,4 @@ def _taken(entries: NamedEntries | None, kept: np.ndarray) -> Strings:
     return Strings(
         frozen(text[np.repeat(kept, sizes)]),
         frozen(np.concatenate([[0], np.cumsum(sizes[kept])])),
-    )
-
-
-def _other_layout(layout: Layout, lists: TuningLists) -> str:
-    for ours, theirs in zip(layout, lists.layout, strict=False):
-        if ours != theirs:
-            break
-    else:
-        longer = max(layout, lists.layout, key=len)
-        ours = theirs = longer[min(len(layout), len(lists.layout))]
-        owner = "the weights have" if longer is layout else f"{lists.source} has"
-        return f"{owner} {ours[0]} ({ours[1]} numbers), and the other side has not"
-    return (
-        f"{lists.source} has {theirs[0]} ({theirs[1]} numbers) where the weights have {ours[0]} "
-        f"({ours[1]}); use lists of the decoder that the weights are for"
     )

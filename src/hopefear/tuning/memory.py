@@ -16,9 +16,9 @@ from hopefear.features.checks import frozen
 from hopefear.features.strings import Strings
 from hopefear.metrics.lists import ListMetric
 from hopefear.tuning.counting import Reference, counted
+from hopefear.tuning.layouts import Layout
 
 KEYS = ("text", "features", "score", "phrases")
-Layout = tuple[tuple[str, int], ...]
 
 
 def lists_in_memory(

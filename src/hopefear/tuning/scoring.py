@@ -14,6 +14,7 @@ from hopefear.features.checks import frozen
 from hopefear.features.string_table import StringTable
 from hopefear.features.strings import Strings
 from hopefear.tuning.derived import derived, needed
+from hopefear.tuning.layouts import places
 from hopefear.tuning.weights import Weights
 
 
@@ -86,16 +87,15 @@ def without_scores(weights: Weights, added: Mapping[str, Weights]) -> Weights:
 
     ``w·f + v (u·g) = w·f + (v u)·g``
     """
-    places = dict(zip((name for name, _ in weights.layout), _begins(weights.layout), strict=True))
+    where = places(weights.layout)
     layout = tuple(entry for entry in weights.layout if entry[0] not in added)
-    kept = [j for name, width in layout for j in range(places[name], places[name] + width)]
     dense, sparse, phrases = (
-        weights.dense[np.array(kept, np.int64)],
+        np.concatenate([np.zeros(0), *(weights.dense[where[name]] for name, _ in layout)]),
         dict(weights.sparse),
         dict(weights.phrases),
     )
     for name, model in added.items():
-        factor = float(weights.dense[places[name]])
+        factor = weights.dense[where[name]].item()
         if model.layout:
             model.matches(layout)
             dense = dense + factor * model.dense
@@ -103,11 +103,6 @@ def without_scores(weights: Weights, added: Mapping[str, Weights]) -> Weights:
             for key, value in theirs.items():
                 ours[key] = ours.get(key, 0.0) + factor * value
     return replace(weights, layout=layout, dense=dense, sparse=sparse, phrases=phrases)
-
-
-def _begins(layout: tuple[tuple[str, int], ...]) -> list[int]:
-    widths = [width for _, width in layout]
-    return [sum(widths[:k]) for k in range(len(widths))]
 
 
 def values_by_id(names: Strings, weights: Mapping[str, float]) -> np.ndarray:

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.data.moses_lists import dense_names
 from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
 from hopefear.tuning.features import TuningFeatures
-from hopefear.tuning.weights_checks import check_parts, feature_at, plain
+from hopefear.tuning.layouts import Layout, check_same, places
+from hopefear.tuning.weights_checks import check_parts, plain
 from hopefear.tuning.weights_files import read_parts, write_parts
-from hopefear.tuning.weights_names import Parts, dense_names
+from hopefear.tuning.weights_names import Parts
 
 Path = str | os.PathLike[str]
-Layout = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class Weights:
     about : mapping
         Where the weights came from: learner, parameters, signature, metric, scores; whatever JSON
         holds.
+    source : str
+        The file that they were read from, for messages.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Weights:
     sparse: Mapping[str, float] = field(default_factory=dict)
     phrases: Mapping[str, float] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    source: str = field(default="the weights", repr=False)
 
     def __post_init__(self) -> None:
         layout = tuple((str(name), int(width)) for name, width in self.layout)
@@ -118,7 +122,10 @@ class Weights:
             Plain or compressed file of text, JSON or a ``moses.ini``; ``-`` is standard input.
         """
         parts = read_parts(path)
-        return cls(parts.layout, np.array(parts.dense), parts.sparse, parts.phrases, parts.about)
+        name = "standard input" if path == "-" else os.fspath(path)
+        return cls(
+            parts.layout, np.array(parts.dense), parts.sparse, parts.phrases, parts.about, name
+        )
 
     def write(self, path: Path, format: str | None = None) -> None:
         """Write a file that is whole or not there; equal weights give equal bytes.
@@ -171,13 +178,7 @@ class Weights:
         source : str
             Who has that layout, for the message.
         """
-        for k in range(max(len(self.layout), len(layout))):
-            ours, theirs = (feature_at(each, k) for each in (self.layout, layout))
-            if ours != theirs:
-                raise HopefearError(
-                    f"the weights have {ours} where {source} have {theirs}; use lists of the "
-                    "decoder that the weights are for"
-                )
+        check_same(self.layout, layout, self.source, source)
 
     def arranged(
         self,
@@ -197,11 +198,7 @@ class Weights:
             Dense features that may be left out. Moses has one in every ``moses.ini`` that it
             never puts on lists.
         """
-        ends = np.cumsum([width for _, width in self.layout])
-        values = {
-            name: self.dense[end - width : end]
-            for (name, width), end in zip(self.layout, ends.tolist(), strict=True)
-        }
+        values = {name: self.dense[where] for name, where in places(self.layout).items()}
         wanted = [name for name, _ in layout]
         kept = [name for name in wanted if name in values]
         kept += [name for name in values if name not in wanted and name not in drop]

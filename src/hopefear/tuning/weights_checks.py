@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
+from hopefear.data.moses_lists import dense_names
 from hopefear.errors import HopefearError
-from hopefear.tuning.weights_names import BARS, Parts, dense_names
+from hopefear.tuning.weights_names import BARS, Parts
 
 
 def check_parts(parts: Parts) -> None:
@@ -34,14 +35,6 @@ def check_parts(parts: Parts) -> None:
     for name, value in chain(dense, parts.sparse.items(), parts.phrases.items()):
         if not math.isfinite(value):
             raise HopefearError(f"weights: the weight of {name!r} is {value}, not finite")
-
-
-def feature_at(layout: tuple[tuple[str, int], ...], k: int) -> str:
-    """Dense feature k in words."""
-    if k >= len(layout):
-        return "no more dense features"
-    name, width = layout[k]
-    return f"{name} ({width} number{'s' if width > 1 else ''})"
 
 
 def plain(about: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 BARS = " ||| "
@@ -90,13 +89,6 @@ def kind_of(name: str, width: int) -> str:
     if width == 1 and is_phrase_name(name):
         return PHRASES
     return DENSE if width > 1 or "_" not in name else SPARSE
-
-
-def dense_names(layout: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """``LM0``, or ``TM0.0``, ``TM0.1`` … where a name has several numbers."""
-    return tuple(
-        name if width == 1 else f"{name}.{k}" for name, width in layout for k in range(width)
-    )
 
 
 def _joined(words: str) -> str:
