@@ -78,7 +78,7 @@ def test_bad_lines_can_be_skipped_counted_and_listed(tmp_path, capsys, monkeypat
     argv = ["evaluate", "--model", str(model), "--data", "bad.svm", "--on-error", "skip"]
     assert main(argv) == 0
     err = capsys.readouterr().err
-    assert "1 bad lines skipped" in err and "bad.svm:3: " in err
+    assert "1 bad line skipped" in err and "bad.svm:3: " in err
 
 
 def test_files_that_are_empty_absent_or_cut_short(refused, tmp_path):

@@ -126,7 +126,7 @@ def test_bad_lists_can_be_skipped_and_are_listed(tmp_path, monkeypatch, capsys, 
     argv = ["evaluate", "--model", str(model), "--data", "bad.jsonl", "--on-error", "skip"]
     assert main(argv) == 0
     err = capsys.readouterr().err
-    assert "1 bad lines skipped" in err and told[0] in err
+    assert "1 bad line skipped" in err and told[0] in err
 
 
 def test_texts_without_costs_hint_at_metrics(refused, tmp_path):

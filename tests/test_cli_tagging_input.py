@@ -58,7 +58,7 @@ def test_bad_lines_cost_their_sentence_when_skipped(tmp_path, monkeypatch, capsy
     argv = ["evaluate", "--model", str(model), "--data", "bad.txt", "--on-error", "skip"]
     assert main(argv) == 0
     err = capsys.readouterr().err
-    assert "1 bad lines skipped" in err and "bad.txt:6: " in err and "1 with 4 tokens" in err
+    assert "1 bad line skipped" in err and "bad.txt:6: " in err and "1 with 4 tokens" in err
 
 
 def test_wishes_that_cannot_be_met(refused, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 
 from hopefear.cli.console import Console
 
-SECONDS = "some seconds, for taggers up to a minute"
+SECONDS = "some seconds, for some up to a minute"
 
 
 class Compilation:

@@ -30,7 +30,8 @@ def head(path: str, formats: str) -> bytes:
 def tell_skipped(report: ReadReport, console: Console) -> None:
     """List what was left out."""
     if report.skipped:
-        console.say(f"{report.skipped:,} bad lines skipped:")
+        lines = "line" if report.skipped == 1 else "lines"
+        console.say(f"{report.skipped:,} bad {lines} skipped:")
         for message in report.messages[:_LISTED]:
             console.say(f"  {message}")
         if report.skipped > _LISTED:

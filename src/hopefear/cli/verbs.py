@@ -36,8 +36,8 @@ LEARNED = TASKS | {"tune": "weights of a decoder's features, from its N-best lis
 BY_TASK = ("train", "compare")
 
 _DESCRIPTION = (
-    "Fast linear structured prediction: any learner on any structure. Results go to standard "
-    "output, everything else to standard error."
+    "Fast linear structured prediction: any learner on any structure. Predictions, --json and "
+    "what is written to - go to standard output, what people read to standard error."
 )
 _EXAMPLES = """
 examples:

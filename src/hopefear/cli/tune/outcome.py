@@ -140,7 +140,7 @@ class Outcome:
         if tuned.best_epoch is None:
             return seed.removeprefix(", of ") or None
         if tuned.best_epoch == 0:
-            return f"none beat the start, whose weights are kept{seed}"
+            return f"none beat the start, which is kept (-p keep=last keeps the last){seed}"
         return f"{tuned.best_epoch} of {len(tuned.history)}{seed}"
 
     def scores(self) -> tuple[list[str], list[list[Any]]]:

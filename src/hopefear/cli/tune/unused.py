@@ -43,5 +43,5 @@ class Unused:
         for kind, names in self.kinds.items():
             console.say(
                 f"note: of the {len(names):,} {kind} of {self.path} none is in these lists; "
-                "these weights change no choice"
+                "their weights change no choice"
             )
