@@ -66,6 +66,35 @@ def test_predict_writes_the_best_of_each_list(run, folder):
     assert (folder / "best.txt").read_text() == out
 
 
+def test_reranked_lists_keep_their_phrase_pairs(run, folder):
+    argv = ("predict", "--weights", "pairs.txt", "--source", "test.src", "--nbest", 4)
+    given = (folder / "test.nbest").read_bytes()
+    for place, stdin in (("test.nbest", b""), ("-", given)):
+        assert run(*argv, "--input", place, "--output", "four.nbest", stdin=stdin)[0] == 0
+        before = {
+            line.split(" ||| ")[1]: line.split(" ||| ")[4:] for line in lines_of(folder, "test")
+        }
+        four = lines_of(folder, "four")
+        assert len(four) == 30 * 4
+        assert all(line.split(" ||| ")[4:] == before[line.split(" ||| ")[1]] for line in four)
+    tune = ("tune", "--nbest", "four.nbest", "--refs", "test.ref", "--source", "test.src")
+    more = ("--features", "dense,phrases", "--learner", "perceptron", "--epochs", 2, "--quiet")
+    assert run(*tune, *more, "--weights", "again.json")[0] == 0
+    assert Weights.read(folder / "again.json").phrases
+
+
+def test_lines_without_phrase_pairs_get_none(run, folder):
+    bare = "".join(line.rsplit(" ||| ", 1)[0] + end for line, end in
+                   zip(lines_of(folder, "test"), ["\n", " ||| \n"] * 150, strict=True))  # fmt: skip
+    (folder / "bare.nbest").write_text(bare)
+    argv = ("predict", "--weights", "good.json", "--nbest", 10, "--input", "bare.nbest")
+    assert {line.count("|||") for line in run(*argv)[1].splitlines()} == {3}
+
+
+def lines_of(folder, name):
+    return (folder / f"{name}.nbest").read_text().splitlines()
+
+
 def test_predict_writes_lists_that_can_be_read_again(run, folder):
     argv = ("predict", "--weights", "good.json", "--nbest", 3, "--output", "three.nbest")
     assert run(*argv, "--input", "test.nbest", "--quiet")[0] == 0

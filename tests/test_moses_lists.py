@@ -118,6 +118,28 @@ def test_reads_what_a_plain_reader_does(tmp_path_factory: Any, text: str) -> Non
 
 @settings(deadline=None, max_examples=30)
 @given(nbest_files(), st.integers(1, 5))
+def test_what_stands_behind_the_score_is_kept(tmp_path_factory: Any, text: str, most: int) -> None:
+    path = saved(tmp_path_factory.getbasetemp(), text)
+    more: dict[str, Any] = {"tails": True, "dedup": "none", "block_bytes": 60}
+    # Words have bars within, but none that stand alone.
+    fields = [re.split(r"(?<!\S)\|\|\|(?!\S)", line, maxsplit=4) for line in text.split("\n")]
+    wanted = [(found[4:] or [""])[0].strip() for found in fields if len(found) > 1]
+    whole = read_moses(path, **more)
+    blocks = moses_blocks(path, block_candidates=most, **more)
+    assert tails_of(whole) == wanted
+    assert [tail for block in blocks for tail in tails_of(block.slice(0, len(block)))] == wanted
+    back = whole.take(np.arange(len(whole))[::-1])
+    ends = zip(whole.starts[:-1][::-1].tolist(), whole.starts[1:][::-1].tolist(), strict=True)
+    assert tails_of(back) == [tail for a, b in ends for tail in wanted[a:b]]
+
+
+def tails_of(lists: TuningLists) -> list[str]:
+    assert lists.tails is not None
+    return [lists.tails.get(c).strip() for c in range(lists.n_candidates)]
+
+
+@settings(deadline=None, max_examples=30)
+@given(nbest_files(), st.integers(1, 5))
 def test_blocks_put_together_are_the_whole(tmp_path_factory: Any, text: str, most: int) -> None:
     path = saved(tmp_path_factory.getbasetemp(), text)
     whole = read_moses(path, texts=True)

@@ -32,8 +32,7 @@ blocks, so it may be of any size and may come from a pipe.
 
 Weights, as `hopefear tune` writes them, choose from N-best lists of Moses: the best translation of
 each list, one a line. With --nbest N it is the N best as N-best lists again, with their new
-scores and without the field of phrase pairs. No references are needed; weights of phrase pairs
-need --source.
+scores. No references are needed; weights of phrase pairs need --source.
 """
 EXAMPLES = """
 examples:
@@ -72,8 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nbest",
         type=options.at_least(1),
         metavar="N",
-        help="the N best classes, label sequences or candidates, with their scores; N-best lists "
-        "of Moses come without their phrase pairs",
+        help="the N best classes, label sequences or candidates, with their scores",
     )
     output.add_argument("--proba", action="store_true", help="probabilities of what is printed")
     output.add_argument(

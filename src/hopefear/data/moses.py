@@ -28,6 +28,7 @@ def read_moses(
     *,
     metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
+    tails: bool = False,
     source: Path | None = None,
     phrases: bool = False,
     dedup: str = "first",
@@ -57,6 +58,8 @@ def read_moses(
         what `hopefear.metrics.lists.counters.counts_for` gives for a metric.
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
+    tails : bool
+        Keep what stands behind the score as well.
     source : path, optional
         The sentences that were translated, for phrase pairs.
     phrases : bool
@@ -91,7 +94,7 @@ def read_moses(
     >>> lists.sparse.indptr.tolist(), lists.sparse.names.get(0)
     ([0, 0, 1], 'pp_x~y')
     """
-    plan = _Plan(paths, refs, metric, texts, source, phrases, dedup, absent)
+    plan = _Plan(paths, refs, metric, texts, source, phrases, dedup, absent, tails)
     watch = _Watch(on_error, report, on_progress)
     layout = MosesLayout(dense, sparse)
     gatherer = plan.gatherer(StringTable())
@@ -111,6 +114,7 @@ def moses_blocks(
     *,
     metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
+    tails: bool = False,
     source: Path | None = None,
     phrases: bool = False,
     dedup: str = "first",
@@ -133,7 +137,7 @@ def moses_blocks(
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
     """
-    plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent)
+    plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent, tails)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
     watch = _Watch(on_error, report, on_progress)
@@ -199,7 +203,7 @@ class _Watch:
 class _Plan:
     """What is to be read, checked before anything is."""
 
-    def __init__(self, paths, refs, metric, texts, source, phrases, dedup, absent) -> None:
+    def __init__(self, paths, refs, metric, texts, source, phrases, dedup, absent, tails) -> None:
         self.paths = _several(paths, "paths")
         self.name = ", ".join(os.fspath(path) for path in self.paths)
         _check_word("dedup", dedup, ("first", "none"))
@@ -215,7 +219,7 @@ class _Plan:
                 "phrases needs source: phrase pairs are positions in the sentences that were "
                 "translated; give their file"
             )
-        self.texts, self.dedup, self.absent = texts, dedup, absent
+        self.texts, self.tails, self.dedup, self.absent = texts, tails, dedup, absent
         files: list[Sentences] = []
         if refs is not None:
             files = [read_sentences(path) for path in _several(refs, "refs")]
@@ -228,7 +232,8 @@ class _Plan:
         self.phrases = None if self.source is None else PhraseReader(self.source)
 
     def gatherer(self, names: StringTable) -> Gatherer:
-        return Gatherer(self.references, self.phrases, self.texts, self.dedup == "first", names)
+        first = self.dedup == "first"
+        return Gatherer(self.references, self.phrases, self.texts, first, names, self.tails)
 
     def check_gaps(self, lists: TuningLists, following: int) -> None:
         """InputError where an id is left out; ``following`` is the one to come first."""

@@ -14,7 +14,7 @@ from hopefear.data.moses_order import Putter
 from hopefear.data.moses_phrases import PhraseReader
 from hopefear.data.moses_pile import Pile
 from hopefear.data.moses_references import References
-from hopefear.data.moses_words import line_spans
+from hopefear.data.moses_words import NEWLINE, line_spans
 from hopefear.errors import InputError
 from hopefear.features.checks import frozen
 from hopefear.features.string_table import StringTable
@@ -30,8 +30,8 @@ class Gatherer:
         Makes counts.
     phrases : PhraseReader, optional
         Makes phrase pairs.
-    texts : bool
-        Whether words are kept.
+    texts, tails : bool
+        Whether words are kept, and what stands behind the score.
     dedup : bool
         Whether of candidates with equal words and features only the first is kept.
     names : StringTable
@@ -45,6 +45,7 @@ class Gatherer:
         texts: bool,
         dedup: bool,
         names: StringTable,
+        tails: bool = False,
     ) -> None:
         self.references, self.phrases, self.dedup, self.names = references, phrases, dedup, names
         self.rows = 0
@@ -53,6 +54,7 @@ class Gatherer:
         self.sparse = (Pile(np.int32), Pile(np.int32), Pile(np.float32))
         self.pairs = (Pile(np.int32), Pile(np.int32))
         self.texts = (Pile(np.int32), Pile(np.uint8)) if texts else None
+        self.tails = (Pile(np.int32), Pile(np.uint8)) if tails else None
         self.runs = tuple(Pile(np.int64) for _ in range(4))  # id, size, file, line
         self._last = np.full(16, -1, np.int64)  # candidate of each sparse name
         self._file, self._last_id = -1, -1
@@ -92,7 +94,10 @@ class Gatherer:
             for pile, more in zip(self.pairs, self.phrases.read(raw), strict=True):
                 pile.append(more)
         if self.texts is not None:
-            self._add_texts(raw, *self.texts)
+            word_ptr = scratch.word_ptr[: rows + 1]
+            _add_spans(raw, self.texts, *line_spans(word_ptr, scratch.begins, scratch.ends))
+        if self.tails is not None:
+            _add_spans(raw, self.tails, *_tail_spans(raw))
         self.rows += rows
 
     def check(self, raw: RawBlock) -> None:
@@ -134,7 +139,8 @@ class Gatherer:
             n_references=1 if self.references is None else self.references.n_references,
             sparse=self._sparse(put),
             phrases=self._phrases(put),
-            texts=self._texts(put),
+            texts=_strings(put, self.texts),
+            tails=_strings(put, self.tails),
             source=source,
             lines=frozen(lines[new]),
             files=frozen(files[new]),
@@ -143,9 +149,8 @@ class Gatherer:
 
     def split(self, layout: Blocks, source: str) -> tuple[TuningLists, Gatherer]:
         """All lists but the last, which may go on, and who gathers that one."""
-        rest = Gatherer(
-            self.references, self.phrases, self.texts is not None, self.dedup, self.names
-        )
+        texts, tails = self.texts is not None, self.tails is not None
+        rest = Gatherer(self.references, self.phrases, texts, self.dedup, self.names, tails)
         rest._file, rest._last_id = self._file, self._last_id
         tail = int(self.runs[1].take()[-1])
         first = self.rows - tail
@@ -158,8 +163,9 @@ class Gatherer:
             _move_entries(self.sparse, rest.sparse, first)
         if self.phrases is not None:
             _move_entries(self.pairs, rest.pairs, first)
-        if self.texts is not None and rest.texts is not None:
-            _move_entries(self.texts, rest.texts, first)
+        for kept, other_kept in ((self.texts, rest.texts), (self.tails, rest.tails)):
+            if kept is not None and other_kept is not None:
+                _move_entries(kept, other_kept, first)
         for run, other in zip(self.runs, rest.runs, strict=True):
             _move(run, other, run.size - 1)
         self.rows, rest.rows = first, tail
@@ -221,12 +227,6 @@ class Gatherer:
         if missing:
             self.sparse[0].append(np.zeros(missing, np.int32))
 
-    def _add_texts(self, raw: RawBlock, sizes: Pile, texts: Pile) -> None:
-        scratch = raw.scratch
-        begins, ends = line_spans(scratch.word_ptr[: raw.rows + 1], scratch.begins, scratch.ends)
-        sizes.append(ends - begins)
-        texts.append(raw.buffer[stretches(begins, ends - begins)])
-
     def _kept(self, starts: np.ndarray, moved: np.ndarray | None) -> np.ndarray | None:
         """Which candidates stay, None for all."""
         if not self.dedup:
@@ -248,11 +248,26 @@ class Gatherer:
         indptr, ids = put.entries(*(pile.take() for pile in self.pairs))
         return NamedEntries(self.phrases.table.strings(), indptr, ids)
 
-    def _texts(self, put: Putter) -> Strings | None:
-        if self.texts is None:
-            return None
-        offsets, text = put.entries(*(pile.take() for pile in self.texts))
-        return Strings(text, offsets)
+
+def _add_spans(
+    raw: RawBlock, piles: tuple[Pile, Pile], begins: np.ndarray, ends: np.ndarray
+) -> None:
+    piles[0].append(ends - begins)
+    piles[1].append(raw.buffer[stretches(begins, ends - begins)])
+
+
+def _tail_spans(raw: RawBlock) -> tuple[np.ndarray, np.ndarray]:
+    """From behind the bars that follow the score to the end of the line."""
+    begins = raw.scratch.tails[: raw.rows]
+    newlines = np.flatnonzero(raw.buffer == NEWLINE)
+    return begins, newlines[np.searchsorted(newlines, begins)]
+
+
+def _strings(put: Putter, piles: tuple[Pile, Pile] | None) -> Strings | None:
+    if piles is None:
+        return None
+    offsets, text = put.entries(*(pile.take() for pile in piles))
+    return Strings(text, offsets)
 
 
 def _interned(names: StringTable, raw: RawBlock, named: int) -> np.ndarray:

@@ -41,6 +41,20 @@ class NamedEntries(NamedTuple):
         )
 
 
+def _taken(strings: Strings | None, which: np.ndarray) -> Strings | None:
+    if strings is None:
+        return None
+    offsets, places = gathered(strings.offsets, which)
+    return Strings(frozen(strings.text[places]), frozen(offsets))
+
+
+def _sliced(strings: Strings | None, begin: int, end: int) -> Strings | None:
+    if strings is None:
+        return None
+    offsets = strings.offsets[begin : end + 1]
+    return Strings(strings.text[offsets[0] : offsets[-1]], frozen(offsets - offsets[0]))
+
+
 @dataclass(frozen=True)
 class TuningLists:
     """Whole lists of translations, in the order of their ids.
@@ -73,6 +87,9 @@ class TuningLists:
         once.
     texts : Strings, optional
         The candidates as words.
+    tails : Strings, optional
+        What stands behind the score of each candidate, as the file has it: the field of phrase
+        pairs, and others.
     source : str
         Where the lists came from, for messages.
     lines, files : int64 arrays
@@ -93,6 +110,7 @@ class TuningLists:
     sparse: NamedEntries | None = None
     phrases: NamedEntries | None = None
     texts: Strings | None = None
+    tails: Strings | None = None
     source: str = "memory"
     lines: np.ndarray | None = field(default=None, repr=False)
     files: np.ndarray | None = field(default=None, repr=False)
@@ -113,10 +131,6 @@ class TuningLists:
     def take(self, which: np.ndarray) -> TuningLists:
         """The lists of these numbers, in this order."""
         starts, candidates = gathered(self.starts, np.asarray(which, np.int64))
-        texts = self.texts
-        if texts is not None:
-            offsets, places = gathered(texts.offsets, candidates)
-            texts = Strings(frozen(texts.text[places]), frozen(offsets))
         return replace(
             self,
             ids=frozen(self.ids[which]),
@@ -126,7 +140,8 @@ class TuningLists:
             counts=None if self.counts is None else frozen(self.counts[candidates]),
             sparse=None if self.sparse is None else self.sparse.take(candidates),
             phrases=None if self.phrases is None else self.phrases.take(candidates),
-            texts=texts,
+            texts=_taken(self.texts, candidates),
+            tails=_taken(self.tails, candidates),
             lines=None if self.lines is None else frozen(self.lines[which]),
             files=None if self.files is None else frozen(self.files[which]),
         )
@@ -134,10 +149,6 @@ class TuningLists:
     def slice(self, begin: int, end: int) -> TuningLists:
         """The lists ``begin .. end - 1``; arrays are shared where that is possible."""
         a, b = int(self.starts[begin]), int(self.starts[end])
-        texts = self.texts
-        if texts is not None:
-            offsets = texts.offsets[a : b + 1]
-            texts = Strings(texts.text[offsets[0] : offsets[-1]], frozen(offsets - offsets[0]))
         return replace(
             self,
             ids=self.ids[begin:end],
@@ -147,7 +158,8 @@ class TuningLists:
             counts=None if self.counts is None else self.counts[a:b],
             sparse=None if self.sparse is None else self.sparse.slice(a, b),
             phrases=None if self.phrases is None else self.phrases.slice(a, b),
-            texts=texts,
+            texts=_sliced(self.texts, a, b),
+            tails=_sliced(self.tails, a, b),
             lines=None if self.lines is None else self.lines[begin:end],
             files=None if self.files is None else self.files[begin:end],
         )

@@ -36,6 +36,7 @@ def _blocks(args: argparse.Namespace, report: ReadReport) -> Iterator[TuningList
     """Whole lists; of one file block by block, as a pipe brings them."""
     reading: dict[str, Any] = {
         "texts": True,
+        "tails": args.nbest is not None,
         "on_error": args.on_error,
         "report": report,
         "source": args.source,
@@ -65,9 +66,10 @@ def _written(lists: TuningLists, weights: Weights, nbest: int | None) -> bytes:
             out.append(f"{lists.texts.get(int(order[0]))}\n")
             continue
         for c in order[:nbest].tolist():
-            out.append(
-                f"{name} ||| {lists.texts.get(c)} ||| {_features(lists, c)} ||| {points[c]:.6g}\n"
-            )
+            fields = [str(name), lists.texts.get(c), _features(lists, c), f"{points[c]:.6g}"]
+            if lists.tails is not None and (tail := lists.tails.get(c).strip()):
+                fields.append(tail)
+            out.append(" ||| ".join(fields) + "\n")
     return "".join(out).encode()
 
 
