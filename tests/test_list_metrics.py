@@ -421,3 +421,11 @@ def test_translation_lists_have_sacrebleus_score():
     expected = sacrebleu.corpus_bleu(first, [gold], tokenize="none", force=True).score
     assert found.model.scores["bleu"] == expected
     assert found.worst.high < expected < found.oracle.low
+
+
+@pytest.mark.parametrize("metric", [*TEXT_METRICS, Brackets(), Brackets(cost="errors")], ids=str)
+def test_costs_have_room_for_counts_in_bytes(metric):
+    """Readers keep small counts in bytes, whose sums and products would not fit."""
+    few = np.full((1, len(metric.columns)), 200)
+    few[0, 0] = 150
+    np.testing.assert_array_equal(metric.costs(few.astype(np.uint8)), metric.costs(few))

@@ -25,7 +25,7 @@ class _FMeasure(ListMetric):
 
     def costs(self, counts: ArrayLike) -> NDArray[np.float64]:
         """``1 - F``; 0 where there is nothing to match and nothing was put forward."""
-        matched, gold, ours = columns_of(counts, self)
+        matched, gold, ours = _wide(counts, self)
         return 1.0 - ratio(2 * matched, gold + ours, empty=1.0)
 
     def scores(self, sums: ArrayLike) -> Scores:
@@ -125,5 +125,10 @@ class Brackets(_FMeasure):
         """``1 - F``, or errors."""
         if self.cost == "f1":
             return super().costs(counts)
-        matched, gold, test = columns_of(counts, self)
+        matched, gold, test = _wide(counts, self)
         return (gold + test - 2 * matched).astype(np.float64)
+
+
+def _wide(counts: ArrayLike, metric: ListMetric) -> NDArray[np.int64]:
+    """Columns in which sums and products have room; counts may be kept in bytes."""
+    return columns_of(counts, metric).astype(np.int64)
