@@ -225,6 +225,8 @@ def test_other_metrics(run, metric):
         (("--learner", "kbmira", "--smoothing", "exp"), "-p background=none"),
         (("--learner", "mert", "--smoothing", "exp"), "mert does not look at"),
         (("--learner", "pro", "--epochs", 3), "passes of an online classifier"),
+        (("--learner", "pro", "-p", "corpus=1", "--smoothing", "exp"), "pro does not look at"),
+        (("--learner", "pro", "-p", "line_search=true", "-p", "interpolate=0.5"), "use one of"),
         (("--learner", "perceptron", "-p", "memory=0.5"), "perceptron has none here"),
         (("-p", "background=none", "-p", "memory=0.5"), "-p background=hope"),
         (("--metric", "ter", "-p", "memory=0.5"), "-p memory=… is of a pseudo-corpus"),

@@ -156,6 +156,11 @@ class Pro:
                 raise HopefearError(
                     f"Pro: {name} is a share from 0 to 1, not {getattr(self, name)}"
                 )
+        if self.line_search and self.interpolate != 1.0:
+            raise CombinationError(
+                "Pro: line_search finds how far to go from old to new weights, and interpolate "
+                f"says so ({self.interpolate:g}); use one of them"
+            )
         if isinstance(self.classifier, Learner) and isinstance(self.classifier.readout, Voted):
             raise CombinationError(
                 "Pro and Voted: a decoder reads one weight for each feature, and votes are many; "

@@ -12,6 +12,7 @@ from hopefear.training.annealed_risk import AnnealedRisk
 from hopefear.training.expected_score import ExpectedScore
 from hopefear.training.mert import Mert
 from hopefear.training.online_tuner import OnlineTuner
+from hopefear.training.pro import Pro
 from hopefear.tuning.groups import kinds
 from hopefear.tuning.weights import Weights
 
@@ -39,6 +40,8 @@ def of_sentences(tuner: Any) -> bool:
     """Whether costs of single sentences make a difference to a tuner."""
     if isinstance(tuner, OnlineTuner):
         return tuner.background == "none"
+    if isinstance(tuner, Pro):
+        return tuner.corpus < 1.0
     return not isinstance(tuner, Mert | ExpectedScore)
 
 
