@@ -363,10 +363,18 @@ def test_weights_to_start_from_stay_where_the_lists_are_silent():
     assert rare.sparse.keys() == {"s_unseen"} and rare.phrases.keys() == {"a ||| b"}
 
 
+def test_weights_to_start_from_stay_where_lists_have_no_sparse_features():
+    start = replace(tune(LISTS, "kbmira", FEW).weights, sparse={"a_b": 1.0})
+    assert tune(LISTS, "kbmira", FEW, start=start).weights.sparse.keys() == {"a_b"}
+    words = replace(start, sparse={"ng_the,house": 1.0})  # lists need not have these to use them
+    with pytest.raises(HopefearError, match="some of ngrams, which are not tuned here"):
+        tune(LISTS, "kbmira", FEW, start=words)
+
+
 @pytest.mark.parametrize("group", ["sparse", "phrases"])
 def test_weights_to_start_from_that_would_be_lost_are_refused(group):
     lists = rich(8)
     dense = tune(lists, "kbmira", FEW, features=["dense"]).weights
     start = replace(dense, **{group: {"a_b" if group == "sparse" else "a ||| b": 1.0}})
-    with pytest.raises(HopefearError, match=f"1 of {group}, which are not tuned here"):
+    with pytest.raises(HopefearError, match=f"some of {group}, which are not tuned here"):
         tune(lists, "kbmira", FEW, start=start, features=["dense"])

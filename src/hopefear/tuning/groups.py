@@ -15,7 +15,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
 from hopefear.features.string_table import StringTable
 from hopefear.features.strings import Strings
-from hopefear.tuning.derived import DERIVED, derived
+from hopefear.tuning.derived import DERIVED, derived, needed
 from hopefear.tuning.features import GROUPS, TuningFeatures
 from hopefear.tuning.scoring import scores
 from hopefear.tuning.weights import Weights
@@ -114,15 +114,20 @@ def joined(fixed: Weights, found: Weights) -> Weights:
     )
 
 
-def check_start(start: Weights, groups: Sequence[str]) -> None:
-    """HopefearError where weights to start from are of features that would get none."""
-    for group, weights in (("sparse", start.sparse), ("phrases", start.phrases)):
-        if weights and group not in kinds(groups):
-            also = " (with the sentences that were translated)" if group == "phrases" else ""
-            raise HopefearError(
-                f"the weights to start from have {len(weights)} of {group}, which are not tuned "
-                f"here: tune {group} too{also}, or start from dense weights alone"
-            )
+def check_start(start: Weights, groups: Sequence[str], lists: TuningLists) -> None:
+    """HopefearError where weights to start from count for candidates and would get lost."""
+    told = [name for name in needed(start) if not DERIVED[name].there(lists)]
+    lost = [name for name in told if name not in groups]
+    if start.sparse and lists.sparse is not None and "sparse" not in kinds(groups):
+        lost.append("sparse")
+    if start.phrases and "phrases" not in groups:  # lists do not say whether they have any
+        lost.append("phrases")
+    if lost:
+        raise HopefearError(
+            f"the weights to start from have some of {' and '.join(lost)}, which are not tuned "
+            "here: tune those too (phrases with the sentences that were translated), or start from "
+            "weights without them"
+        )
 
 
 def with_earlier(

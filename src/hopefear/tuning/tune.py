@@ -177,7 +177,7 @@ def tune(
     data = learned(lists, judge, kinds(groups), min_count, offsets)
     begin = Weights((), np.zeros(0))
     if isinstance(start, Weights):
-        check_start(start, groups)
+        check_start(start, groups, plain)
     if "dense" in kinds(groups):
         begin = begun(plain, lists, start, fixed)
     vector = begin.on(data.features)
