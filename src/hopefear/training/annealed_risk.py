@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear import __version__
 from hopefear.component import component
 from hopefear.costs.regret import Regret
 from hopefear.data.lists import ListDataset, cheapest
@@ -25,6 +24,7 @@ from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
 from hopefear.training.tuning_problem import Listener, Tuned, TuningProblem, tell
+from hopefear.training.whole_lists import WholeListsTuner
 
 
 @component(Loss)
@@ -83,7 +83,7 @@ def warm(x, work, coef):
 
 
 @dataclass(frozen=True)
-class AnnealedRisk:
+class AnnealedRisk(WholeListsTuner):
     """Expected cost, minimised again and again while probabilities become sharper.
 
     ``min_w  mean_i sum_j P_ij cost_ij - heat * H(P_i)  +  l2 * |w|**2``,
@@ -125,9 +125,11 @@ class AnnealedRisk:
 
     Examples
     --------
-    >>> AnnealedRisk(levels=3).signature()[:47]
-    'annealed-risk(sharp=0.5,factor=2,levels=3,agree'
+    >>> AnnealedRisk(levels=3).signature()[:53]
+    'tuner:annealed-risk(sharp=0.5,factor=2,levels=3,agree'
     """
+
+    name: ClassVar[str] = "annealed-risk"
 
     sharp: float = 0.5
     factor: float = 2.0
@@ -198,16 +200,6 @@ class AnnealedRisk:
             if abs(risk - paid) <= self.agreement * paid:
                 break
         return Tuned(best * unit, history, best_epoch=stopping.best_epoch)
-
-    def parameters(self) -> dict[str, Any]:
-        """All parameters, as JSON has them."""
-        return asdict(self)
-
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is."""
-        shown = ",".join(f"{name}={value:.10g}" for name, value in asdict(self).items())
-        parts = [f"annealed-risk({shown})", *(f"{key}:{value}" for key, value in more.items())]
-        return "|".join([*parts, f"v:{__version__}"])
 
 
 def priced(problem: TuningProblem, corpus: float) -> tuple[ListDataset, float]:

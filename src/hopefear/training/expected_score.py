@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear import __version__
 from hopefear.component import kernel
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
@@ -20,6 +19,7 @@ from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
 from hopefear.training.tuning_problem import Listener, Tuned, TuningProblem, tell
+from hopefear.training.whole_lists import WholeListsTuner
 
 # Counts are moved by this share to see what the metric makes of it. It also rounds off the corner
 # that BLEU has where translations are as long as references.
@@ -27,7 +27,7 @@ _NUDGE = 1e-3
 
 
 @dataclass(frozen=True)
-class ExpectedScore:
+class ExpectedScore(WholeListsTuner):
     """The corpus score of counts as the model expects them, by L-BFGS or OWL-QN.
 
     ``max_w  metric(sum_i sum_j P_ij counts_ij) / 100 - l2 |w - start|**2 - l1 |w - start|``,
@@ -68,9 +68,11 @@ class ExpectedScore:
 
     Examples
     --------
-    >>> ExpectedScore(levels=2).signature()[:43]
-    'expected-score(sharp=20,factor=3,levels=2,l'
+    >>> ExpectedScore(levels=2).signature()[:49]
+    'tuner:expected-score(sharp=20,factor=3,levels=2,l'
     """
+
+    name: ClassVar[str] = "expected-score"
 
     sharp: float = 20.0
     factor: float = 3.0
@@ -86,16 +88,6 @@ class ExpectedScore:
         for name in ("sharp", "factor", "l1", "l2"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise HopefearError(f"{name} is a number from 0 on, not {getattr(self, name):g}")
-
-    def parameters(self) -> dict[str, Any]:
-        """All parameters, as JSON has them."""
-        return asdict(self)
-
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is."""
-        shown = ",".join(f"{key}={value:g}" for key, value in asdict(self).items())
-        parts = [f"{key}:{value}" for key, value in more.items()]
-        return "|".join([f"expected-score({shown})", *parts, f"v:{__version__}"])
 
     def tune(
         self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear import __version__
 from hopefear.costs.regret import Regret
 from hopefear.data.lists import ListDataset
 from hopefear.errors import HopefearError
@@ -21,10 +20,11 @@ from hopefear.training.batch_lists import LossObjective
 from hopefear.training.lbfgs import Minimiser
 from hopefear.training.tuning_problem import Event, Listener, Tuned, TuningProblem, tell
 from hopefear.training.weight_search import WeightSearch
+from hopefear.training.whole_lists import WholeListsTuner
 
 
 @dataclass(frozen=True)
-class Hols:
+class Hols(WholeListsTuner):
     """Directions from some lists, steps from others.
 
     ``w = w + t d``: ``d`` lowers the expected cost of the training lists, ``t`` is the exact
@@ -66,9 +66,11 @@ class Hols:
 
     Examples
     --------
-    >>> Hols(inner=1).signature()[:41]
-    'hols(rounds=20,held_out=0.5,sharp=4,inner'
+    >>> Hols(inner=1).signature()[:47]
+    'tuner:hols(rounds=20,held_out=0.5,sharp=4,inner'
     """
+
+    name: ClassVar[str] = "hols"
 
     rounds: int = 20
     held_out: float = 0.5
@@ -129,16 +131,6 @@ class Hols:
         if not history:
             note(began, "none", worth)
         return Tuned(weights, history)
-
-    def parameters(self) -> dict[str, Any]:
-        """All parameters, as JSON has them."""
-        return asdict(self)
-
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is."""
-        shown = ",".join(f"{name}={value:.10g}" for name, value in asdict(self).items())
-        parts = [f"hols({shown})", *(f"{key}:{value}" for key, value in more.items())]
-        return "|".join([*parts, f"v:{__version__}"])
 
     def _dense(self, problem: TuningProblem) -> int:
         n = len(problem.start)

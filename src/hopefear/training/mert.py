@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from hopefear import __version__
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.training.envelope import SMOOTHINGS
 from hopefear.training.mert_search import Climber, DenseLists
 from hopefear.training.tuning_problem import Event, Listener, Tuned, TuningProblem, tell
+from hopefear.training.whole_lists import WholeListsTuner
 
 STEPS = ("turns", "best")
 KEEPS = ("auto", "train", "dev")
 
 
 @dataclass(frozen=True)
-class Mert:
+class Mert(WholeListsTuner):
     """Exact line searches along coordinates and other directions, from several starts.
 
     ``max_w metric(best candidates under w) - l2 * sum((w - start)**2)``
@@ -87,6 +87,8 @@ class Mert:
     >>> found.weights.tolist(), found.runs
     ([1.0], (0.0,))
     """
+
+    name: ClassVar[str] = "mert"
 
     restarts: int = 20
     steps: str = "turns"
@@ -163,24 +165,6 @@ class Mert:
         runs = tuple(event["train"][main] for event in history)
         return Tuned(found[best], history, runs, best + 1)
 
-    def parameters(self) -> dict[str, Any]:
-        """All parameters that the weights depend on."""
-        return asdict(self)
-
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is; goes into weights files and reports.
-
-        >>> Mert(restarts=5).signature(seed=2)[:45]
-        'tuner:mert(restarts=5,steps=turns,random=14,e'
-        """
-        shown = ",".join(
-            f"{name}={_short(value)}"
-            for name, value in self.parameters().items()
-            if value is not None
-        )
-        parts = {"tuner": f"mert({shown})", **more, "v": __version__}
-        return "|".join(f"{key}:{value}" for key, value in parts.items())
-
 
 class _Run:
     """What the starts share: the table of values, and the best ends so far."""
@@ -247,7 +231,3 @@ class _Run:
 def _size(w: np.ndarray, scale: np.ndarray) -> float:
     """How large scores under these weights are, roughly; 1 where they are all 0."""
     return float(np.abs(w) @ scale) or 1.0
-
-
-def _short(value: Any) -> str:
-    return f"{value:.10g}" if isinstance(value, float) else str(value).lower()

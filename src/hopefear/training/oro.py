@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear import __version__
 from hopefear.component import kernel
 from hopefear.data.lists import ListDataset, cheapest
 from hopefear.errors import HopefearError
@@ -21,10 +20,11 @@ from hopefear.training.pro_pairs import differences
 from hopefear.training.stopping import Stopping
 from hopefear.training.tuning_problem import Listener, Tuned, TuningProblem, tell
 from hopefear.training.weight_search import WeightSearch
+from hopefear.training.whole_lists import WholeListsTuner
 
 
 @dataclass(frozen=True)
-class Oro:
+class Oro(WholeListsTuner):
     """Oracles of small batches before their rivals, by steps whose every coefficient is optimised.
 
     ``min_w  l2 / 2 * |w|**2 + mean over pairs of max(0, margin - w.(f(oracle) - f(rival)))``
@@ -64,9 +64,11 @@ class Oro:
 
     Examples
     --------
-    >>> Oro(batch=32).signature()[:17]
-    'oro(batch=32,l2=0'
+    >>> Oro(batch=32).signature()[:23]
+    'tuner:oro(batch=32,l2=0'
     """
+
+    name: ClassVar[str] = "oro"
 
     batch: int = 64
     l2: float = 0.1
@@ -127,16 +129,6 @@ class Oro:
             if stopping.see(epoch, event.get("dev", event["train"])):
                 best = weights
         return Tuned(best, history, best_epoch=stopping.best_epoch)
-
-    def parameters(self) -> dict[str, Any]:
-        """All parameters, as JSON has them."""
-        return asdict(self)
-
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this tuner is."""
-        shown = ",".join(f"{name}={value:.10g}" for name, value in asdict(self).items())
-        parts = [f"oro({shown})", *(f"{key}:{value}" for key, value in more.items())]
-        return "|".join([*parts, f"v:{__version__}"])
 
     def _step(self, problem: TuningProblem, lists: ListDataset, w: np.ndarray, k: int) -> float:
         """Move the weights by one batch; returns its mean loss before."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from hopefear.training.pro_pairs import LogLoss, Pairs, differences, draw_pairs,
 from hopefear.training.stopping import Stopping
 from hopefear.training.tuning_problem import Listener, Tuned, TuningProblem, tell
 from hopefear.training.weight_search import WeightSearch
+from hopefear.training.whole_lists import WholeListsTuner, listed
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,11 @@ class PairLogistic:
 
     def signature(self) -> str:
         """One line that says exactly what this classifier is."""
-        return f"pair-logistic({_listed(asdict(self))})"
+        return f"pair-logistic({listed(asdict(self))})"
 
 
 @dataclass(frozen=True)
-class Pro:
+class Pro(WholeListsTuner):
     """Pairs of candidates that differ much, told apart by a binary classifier.
 
     ``w = interpolate * w_new + (1 - interpolate) * w_old``
@@ -131,9 +132,11 @@ class Pro:
 
     Examples
     --------
-    >>> Pro(pairs=100).signature()[:71]
-    'pro(samples=5000,pairs=100,threshold=0.05,corpus=0.75,epochs=5,interpol'
+    >>> Pro(pairs=100).signature()[:77]
+    'tuner:pro(samples=5000,pairs=100,threshold=0.05,corpus=0.75,epochs=5,interpol'
     """
+
+    name: ClassVar[str] = "pro"
 
     samples: int = 5000
     pairs: int = 50
@@ -197,15 +200,13 @@ class Pro:
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        known = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**known, "classifier": _parts(self.classifier)}
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is."""
-        known = {k: v for k, v in self.parameters().items() if k != "classifier"}
         shown = self.classifier.signature().removesuffix(f"|v:{__version__}")
-        parts = [f"pro({_listed(known)})", f"classifier:{shown}"]
-        return "|".join([*parts, *(f"{k}:{v}" for k, v in more.items()), f"v:{__version__}"])
+        return super().signature(classifier=shown, **more)
 
     def _learned(self, pairs: Pairs, n_features: int, seed: int) -> np.ndarray:
         if not isinstance(self.classifier, Learner):
@@ -245,10 +246,3 @@ def _parts(classifier: Any) -> dict[str, Any]:
     if isinstance(classifier, Learner):
         return parameters_by_part(classifier)
     return classifier.parameters()
-
-
-def _listed(known: dict[str, Any]) -> str:
-    return ",".join(
-        f"{name}={value:.10g}" if isinstance(value, float) else f"{name}={str(value).lower()}"
-        for name, value in known.items()
-    )
