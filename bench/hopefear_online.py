@@ -10,8 +10,8 @@ from typing import Any
 import common
 import numpy as np
 
+from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset
-from hopefear.learner import Learner
 from hopefear.recipes import RECIPES, Scale
 from hopefear.structures.binary import Binary
 from hopefear.training.fit import Fit, fit

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.lists import ListDataset
-from hopefear.data.moses import read_moses
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists import Bleu
 from hopefear.metrics.lists.bleu_counts import BleuCounts
-from hopefear.training.mert import Mert
-from hopefear.training.mert_search import Climber, DenseLists
-from hopefear.training.tuning_problem import TuningProblem
-from hopefear.tuning.features import learned
+from hopefear.translation.features import learned
+from hopefear.translation.tuners.mert import Mert
+from hopefear.translation.tuners.mert_search import Climber, DenseLists
+from hopefear.translation.tuners.problem import TuningProblem
 
 # The weights Moses begins with, for the features of these lists.
 USUAL = np.array([-1.0, *[0.2] * 5, *[0.3] * 7, 0.5])

@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.moses import read_moses
+from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists import metric_named
 from hopefear.metrics.lists.bleu_counts import BleuCounts
-from hopefear.training.annealed_risk import AnnealedRisk
-from hopefear.training.hols import Hols
-from hopefear.training.oro import Oro
-from hopefear.training.pro import Pro
-from hopefear.training.tuning_problem import TuningProblem
-from hopefear.tuning.features import learned
+from hopefear.translation.features import learned
+from hopefear.translation.tuners.annealed_risk import AnnealedRisk
+from hopefear.translation.tuners.hols import Hols
+from hopefear.translation.tuners.oro import Oro
+from hopefear.translation.tuners.pro import Pro
+from hopefear.translation.tuners.problem import TuningProblem
 
 SETS = ("val", "test_2016_flickr", "test_2017_flickr")
 START = np.array([-1.0, 0.2, *[0.2] * 4, *[0.3] * 6, 0.3, 0.5])

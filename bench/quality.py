@@ -26,8 +26,8 @@ import numpy as np
 import sklearn_sgd
 import vowpal
 
-from hopefear.classification import composed
 from hopefear.data.sparse import SparseDataset
+from hopefear.tasks.classify.task import composed
 from hopefear.training.fit import Fit, LearningWarning, fit
 from hopefear.training.passes import Passes
 

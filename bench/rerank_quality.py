@@ -22,15 +22,15 @@ from typing import Any
 import common
 import numpy as np
 
-from hopefear import reranking
-from hopefear.data.list_files import read_lists
-from hopefear.data.lists import ListDataset
+from hopefear.core.learner import Learner
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.files import read_lists
 from hopefear.experiments.common.corpora import find_data
-from hopefear.learner import Learner
 from hopefear.metrics.lists import metric_named
 from hopefear.recipes import LIST_RECIPES, recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.rerank import task as reranking
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.ranking import Ranker
 

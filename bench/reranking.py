@@ -29,7 +29,7 @@ import reranking_whole as whole
 
 from hopefear.experiments.common.corpora import find_files
 from hopefear.experiments.vrda_reranking.problems import FILES, FOLDER
-from hopefear.reranking import train
+from hopefear.tasks.rerank.task import train
 
 QUICK = lists.Size(30, 1_500, 30, 150, 1_500)
 SEEDS = 3

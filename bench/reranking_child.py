@@ -20,7 +20,7 @@ from typing import Any
 
 import reranking_lists as lists
 
-from hopefear.reranking import train
+from hopefear.tasks.rerank.task import train
 
 SMALL = lists.Size(20, 200, 10, 50, 500)
 

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.candidates import CandidateLists
-from hopefear.data.list_datasets import encoded
-from hopefear.data.list_files import BLOCK_LISTS as BLOCK_LISTS
-from hopefear.data.list_files import read_lists
-from hopefear.data.lists import ListDataset, ListRows, cheapest
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
+from hopefear.data.lists.datasets import encoded
+from hopefear.data.lists.files import BLOCK_LISTS as BLOCK_LISTS
+from hopefear.data.lists.files import read_lists
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListFeatures
 from hopefear.features.lists.numbering import Numbered
 from hopefear.features.lists.pile import Pile
 from hopefear.features.strings import Strings
-from hopefear.reranking import dataset
+from hopefear.tasks.rerank.task import dataset
 
 FEATURES = "rich,consensus"
 METRIC = "parseval"

@@ -13,7 +13,7 @@ import common
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest

@@ -15,11 +15,11 @@ import numpy as np
 import reranking_lists as lists
 
 from hopefear.data.files import open_bytes
-from hopefear.data.list_files import read_lists
-from hopefear.data.lists import ListDataset
-from hopefear.list_model import RerankModel
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.files import read_lists
 from hopefear.metrics.lists import metric_named
-from hopefear.reranking import dataset, scores, train
+from hopefear.tasks.rerank.model import RerankModel
+from hopefear.tasks.rerank.task import dataset, scores, train
 
 CHILD = Path(__file__).with_name("reranking_child.py")
 TEXTS = "multi30k-nbest"

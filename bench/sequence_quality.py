@@ -31,7 +31,7 @@ from hopefear.experiments.common.corpora import find_data
 from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.sapo.problems import Problem, Reader
 from hopefear.recipes import Scale, recipe
-from hopefear.tagging import train
+from hopefear.tasks.tag.task import train
 
 QUICK = (300, 200)  # sentences of training and test
 QUICK_PASSES = 2

@@ -10,7 +10,7 @@ import sequences_corpus as corpus
 import sequences_passes as ours
 
 from hopefear.data.token_files import read_sentences
-from hopefear.tagging import dataset
+from hopefear.tasks.tag.task import dataset
 
 if __name__ == "__main__":
     import json

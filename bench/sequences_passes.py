@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.chains.searches import search_named
 from hopefear.data.sequences import SequenceDataset
 from hopefear.recipes import Scale, recipe
-from hopefear.sequence_model import chain_of
+from hopefear.structures.chain.searches import search_named
+from hopefear.tasks.tag.model import chain_of
 from hopefear.training.batch_objective import CRFObjective
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes

@@ -18,9 +18,9 @@ import sequences_passes as ours
 from hopefear import Tagger
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_files import read_sentences
-from hopefear.sequence_model import encoded
-from hopefear.tagger.preparing import prepared
-from hopefear.tagging import dataset, train
+from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.preparing import prepared
+from hopefear.tasks.tag.task import dataset, train
 
 TARGET = 93.4  # chunk F1 on test
 TRIED = 10  # passes, at most, to get there

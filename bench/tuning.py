@@ -28,11 +28,11 @@ from hopefear.data.files import open_bytes
 from hopefear.experiments.common.corpora import find_files
 from hopefear.experiments.common.translations import FOLDER, METRIC
 from hopefear.recipes.scales import scale_of
-from hopefear.recipes.tuning import TUNE_RECIPES
-from hopefear.training.tuning_problem import TuningProblem
-from hopefear.tuning.features import learned
-from hopefear.tuning.reading import read
-from hopefear.tuning.starting import start_weights
+from hopefear.translation.features import learned
+from hopefear.translation.reading import read
+from hopefear.translation.recipes import TUNE_RECIPES
+from hopefear.translation.starting import start_weights
+from hopefear.translation.tuners.problem import TuningProblem
 
 STARTS = 20
 PASSES = 10
@@ -42,7 +42,7 @@ GROUPS = ("mert", "pro", "pass", "reading")
 # features on (the peer writes files); the line of JSON goes where the parent looks for it.
 CHILD = """
 import json, re, resource, sys, time
-from hopefear.data.moses import moses_blocks, read_moses
+from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.metrics.lists.bleu_counts import BleuCounts
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before, began = peak(), time.process_time()

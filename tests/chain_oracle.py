@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from reference import Trace, dense_loss, dense_rule
 
-from hopefear.chains.theta import Limits
-from hopefear.component import component
+from hopefear.core.component import component
+from hopefear.core.interfaces import Row
+from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.features.attribute_rows import AttributeRows
 from hopefear.features.attributes import AttributeFeatures
-from hopefear.interfaces import Row
-from hopefear.learner import Learner
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.theta import Limits
 
 MARGIN_LOSSES = ("Perceptron", "Hinge", "SquaredHinge", "Logistic", "Exponential", "Linear")
 

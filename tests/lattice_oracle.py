@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from hopefear.lattice import Scores, new_scores, new_shape, offset, states
+from hopefear.structures.lattice import Scores, new_scores, new_shape, offset, states
 
 GARBAGE = 1e30
 

@@ -12,9 +12,9 @@ import numpy as np
 from chain_oracle import MARGIN_LOSSES, Force, Sums, box_programme, replayed, softmax
 from reference import Trace, dense_loss
 
-from hopefear.data.lists import ListDataset, ListRows, cheapest
-from hopefear.example import Example, Plain
-from hopefear.learner import Learner
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example, Plain
+from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.structures.nbest import NBest
 
 # Margin of a list without rivals: any loss that margins can end has ended there.

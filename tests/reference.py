@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseRows
-from hopefear.learner import Learner
 from hopefear.training.kernels import read_last
 from hopefear.training.online import OnlineTrainer
 

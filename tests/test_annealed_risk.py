@@ -10,15 +10,15 @@ from list_oracle import rows_of
 from tuning_oracle import real_problem, small_problem
 
 from hopefear.costs.regret import Regret
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.losses.risk import Risk
 from hopefear.metrics.lists import GivenCost
 from hopefear.structures.nbest import NBest
-from hopefear.training.annealed_risk import AnnealedRisk, FreeEnergy, priced
 from hopefear.training.batch_lists import LossObjective
-from hopefear.training.corpus_costs import spread_within
-from hopefear.training.tuning_problem import TuningProblem
+from hopefear.translation.tuners.annealed_risk import AnnealedRisk, FreeEnergy, priced
+from hopefear.translation.tuners.corpus_costs import spread_within
+from hopefear.translation.tuners.problem import TuningProblem
 
 
 def free_energy(matrix, rows, w, sharp, heat):

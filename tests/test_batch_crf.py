@@ -16,7 +16,7 @@ import pytest
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.recipes.batch import BATCH_RECIPES
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
 from hopefear.training import batch_objective
 from hopefear.training.batch import BatchCRF, fit_batch
 from hopefear.training.batch_objective import CRFObjective

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.learner import Learner
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.logistic import Logistic
@@ -26,7 +26,7 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
 from hopefear.training import online
-from hopefear.training.bound_formulas import (
+from hopefear.training.bounds.formulas import (
     corollary_1,
     inequality,
     lemma_1,
@@ -34,7 +34,7 @@ from hopefear.training.bound_formulas import (
     regime,
     regret_bound,
 )
-from hopefear.training.bounds import (
+from hopefear.training.bounds.voted_rda import (
     Observation,
     best_scaled,
     bound_report,

@@ -12,9 +12,9 @@ from chain_oracle import replay_chain, tiny_rows
 from compiled_spread import same, write
 from reference import exact_weights, stepwise
 
+from hopefear.core.learner import Learner
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import CombinationError
-from hopefear.learner import Learner
 from hopefear.losses.log import Log
 from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.sapo import SAPO
@@ -25,7 +25,7 @@ from hopefear.rules.adagrad_rda import AdaGradRDA
 from hopefear.rules.arow import AROW
 from hopefear.rules.sgd import SGD
 from hopefear.structures.binary import Binary
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
 from hopefear.training.online import DivergedError, OnlineTrainer
 
 LENGTHS = [3, 1, 2, 3, 4, 2, 3, 1, 2, 5]

@@ -10,11 +10,11 @@ import pytest
 from chain_oracle import Sums, World, force, programme, softmax, tiny_rows
 from scipy.optimize import minimize
 
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.weighted import Weighted
 from hopefear.errors import CombinationError
-from hopefear.example import Example, Plain
-from hopefear.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
 from hopefear.losses.log import Log
@@ -27,7 +27,7 @@ from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
 
 PRICES = Weighted(np.array([[0, 1, 0.5, 2], [1, 0, 1, 1], [3, 0.25, 0, 1], [1, 1, 1, 0.0]]))
 SHAPES = [

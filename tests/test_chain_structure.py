@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from chain_oracle import Sums, World, softmax, tiny_rows
 
-from hopefear.chains.searches import AStar, Beam, ListViterbi, search_named
-from hopefear.chains.theta import Limits, no_limits
+from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.weighted import Weighted
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
-from hopefear.example import Example, Ones, Plain
 from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.sapo import SAPO
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.searches import AStar, Beam, ListViterbi, search_named
+from hopefear.structures.chain.theta import Limits, no_limits
 
 ALL = 81  # more candidates than the beam and the lists below ever need
 SHAPES = [

@@ -10,7 +10,7 @@ from chain_oracle import World, force, softmax, tiny_rows
 
 from hopefear.data.schemes import legal
 from hopefear.losses.sapo import SAPO
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
 
 CHAIN = Chain.new(attributes=5, labels=3)
 ROWS = tiny_rows(3, (3, 2, 3), CHAIN)

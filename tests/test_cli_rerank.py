@@ -14,10 +14,10 @@ import pytest
 
 from hopefear.cli import main
 from hopefear.cli.rerank.options import METRICS
-from hopefear.data.list_generators import candidate_lists
-from hopefear.list_model import RerankModel
+from hopefear.data.lists.generators import candidate_lists
 from hopefear.metrics.lists import LIST_METRICS
-from hopefear.reranking import DEFAULT_LEARNER, EPOCHS, TREE_COUNT, TREE_FEATURES
+from hopefear.tasks.rerank.model import RerankModel
+from hopefear.tasks.rerank.task import DEFAULT_LEARNER, EPOCHS, TREE_COUNT, TREE_FEATURES
 
 REFERENCES = ["the cat sat on the mat", "a dog sleeps here now", "birds sing in tall trees"]
 # The generator likes what is wrong.

@@ -14,7 +14,7 @@ import pytest
 import hopefear as package
 from hopefear.cli import main
 from hopefear.data.generators import chunks
-from hopefear.sequence_model import SequenceModel
+from hopefear.tasks.tag.model import SequenceModel
 
 CONLLU = """# sent_id = 1
 # text = She sleeps

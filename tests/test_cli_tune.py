@@ -15,7 +15,7 @@ import pytest
 import tuning_files
 
 from hopefear.recipes import TUNE_RECIPES
-from hopefear.tuning.weights import Weights
+from hopefear.translation.weights import Weights
 
 # Searches a pool of candidates, and stays away from the package so that it starts at once.
 DECODER = """\
@@ -291,12 +291,12 @@ def test_run_folder_and_pages(run, folder):
 
 
 def test_collapse_is_told_and_nothing_is_written(run, folder, monkeypatch):
-    from hopefear.tuning.tune import CollapseError
+    from hopefear.translation.tune import CollapseError
 
     def collapse(*args):
         raise CollapseError("tuning collapsed: all weights are 0; nothing is kept.")
 
-    monkeypatch.setattr("hopefear.tuning.tune.check_collapse", collapse)
+    monkeypatch.setattr("hopefear.translation.tune.check_collapse", collapse)
     status, out, err = run(*DENSE, "--json", "--weights", "c.txt")
     assert (status, out) == (1, "") and "collapsed" in err
     assert not (folder / "c.txt").exists()
@@ -308,7 +308,7 @@ def test_an_interrupt_leaves_what_was_there(run, folder, monkeypatch):
     def stop(*args, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hopefear.training.online_tuner.OnlineTuner.tune", stop)
+    monkeypatch.setattr("hopefear.translation.tuners.online_tuner.OnlineTuner.tune", stop)
     status, _, err = run(*DENSE, "--weights", "old.txt")
     assert (status, err.splitlines()[-1]) == (130, "hopefear: interrupted")
     assert (folder / "old.txt").read_text() == "LM0= 1\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import tuning_files
 
 from hopefear.cli import main
-from hopefear.tuning.weights import Weights
+from hopefear.translation.weights import Weights
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -14,7 +14,7 @@ import pytest
 from hopefear.cli import main
 from hopefear.data.generators import sparse_linear
 from hopefear.data.write_svmlight import write_svmlight
-from hopefear.model import Model
+from hopefear.tasks.classify.model import Model
 
 TEXTS = ["good fun and good cheer", "a bad film", "not bad at all", "dull and bad", "great fun",
          "boring dull plot"]  # fmt: skip
@@ -294,17 +294,18 @@ def test_compare(run, folder):
 
 
 def test_learners_lists_all_with_effects(run):
-    from hopefear.recipes import TASKS
+    from hopefear.recipes import recipes_of
 
+    tables = {task: recipes_of(task) for task in ("classify", "tag", "rerank", "tune")}
     status, out, err = run("learners")
     assert (status, err) == (0, "")
-    for task, recipes in TASKS.items():
+    for task, recipes in tables.items():
         part = out.split(f"task {task}: ")[1].split("\ntask ")[0]
         assert all(f"\n{name}: " in part for name in recipes)
     _, out, _ = run("learners", "--json")
     found = json.loads(out)
-    assert {task: set(found["learners"][task]) for task in TASKS} == {
-        task: set(recipes) for task, recipes in TASKS.items()
+    assert {task: set(found["learners"][task]) for task in tables} == {
+        task: set(recipes) for task, recipes in tables.items()
     }
     assert "voted" in found["readouts"]
     for facts in (f for learners in found["learners"].values() for f in learners.values()):

@@ -7,9 +7,9 @@ import json
 import pytest
 import tuning_files
 
-from hopefear.data.moses import read_moses
-from hopefear.tuning.scoring import choice
-from hopefear.tuning.weights import Weights
+from hopefear.data.moses.reading import read_moses
+from hopefear.translation.scoring import choice
+from hopefear.translation.weights import Weights
 
 LAYOUT = (("LM0", 1), ("TM0", 2))
 

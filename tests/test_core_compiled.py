@@ -12,8 +12,8 @@ from compiled_spread import same, write
 from interpreted.catalogue import RULES
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
+from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
-from hopefear.learner import Learner
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hopefear import component as machinery
-from hopefear.component import component, interface
-from hopefear.interfaces import Cost, Loss, Row, Rule, Weights
+from hopefear.core import component as machinery
+from hopefear.core.component import component, interface
+from hopefear.core.interfaces import Cost, Loss, Row, Rule, Weights
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
@@ -123,7 +123,7 @@ def test_the_cache_folder_is_named_by_the_sources(tmp_path, monkeypatch):
             target.write_bytes(path.read_bytes())
         if edit:
             (copy / edit).write_text((copy / edit).read_text() + "# edited\n")
-        monkeypatch.setattr(machinery, "__file__", str(copy / "component.py"))
+        monkeypatch.setattr(machinery, "__file__", str(copy / "core" / "component.py"))
         machinery._source_digest.cache_clear()
         digests.add(machinery._source_digest())
     monkeypatch.undo()
@@ -144,7 +144,7 @@ CACHED = """
 import json
 import numpy as np
 from reference import random_problem
-from hopefear.learner import Learner
+from hopefear.core.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.rules.rda import RDA

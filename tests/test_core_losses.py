@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import dense_loss, random_problem, replay
 
-from hopefear.component import component
-from hopefear.example import Example, Plain
-from hopefear.interfaces import Row
-from hopefear.learner import Learner
+from hopefear.core.component import component
+from hopefear.core.interfaces import Row
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example, Plain
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from chain_oracle import feature_vector, permitted, softmax
 
-from hopefear.chains.theta import Limits, no_limits
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
-from hopefear.lattice import padded_width
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.theta import Limits, no_limits
+from hopefear.structures.lattice import padded_width
 from hopefear.training import decoding
 from hopefear.training.decoding import Decoder
 

@@ -22,33 +22,35 @@ from doc_pages import (
 )
 from list_oracle import tiny_lists
 
+from hopefear.core.learner import part_name
+from hopefear.core.workspace import Example, Plain
 from hopefear.costs.regret import Regret
-from hopefear.data.list_files import read_lists
+from hopefear.data.lists.files import read_lists
 from hopefear.data.trees import parse_trees
-from hopefear.example import Example, Plain
 from hopefear.features.lists.consensus import EXPECTED, consensus_keys, consensus_names
 from hopefear.features.lists.named import key_of
 from hopefear.features.trees import FAMILIES
 from hopefear.features.trees.kinds import OWN
-from hopefear.learner import part_name
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.ramp import Ramp
 from hopefear.metrics.lists import LIST_METRICS
 from hopefear.recipes import LIST_RECIPES, LOSSES, Recipe
-from hopefear.reranker.reading import ListReader
-from hopefear.reranking import dataset, train
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.rerank.reading import ListReader
+from hopefear.tasks.rerank.task import dataset, train
 
 PAGE = text_of("docs/reranking.md")
 # Where people look for what they can use from Python.
 PUBLIC = (
-    *("losses", "rules", "readouts", "costs", "structures", "recipes", "reranker", "trees"),
+    *("losses", "rules", "readouts", "costs", "structures", "recipes", "tasks.rerank"),
+    *("features.brackets",),
     "metrics.lists",
 )
 ALONE = (
-    *("reranking", "list_model", "metrics.parseval", "training.ranking", "training.batch_lists"),
-    *("data.candidates", "data.lists", "data.list_files", "data.list_generators", "data.dedup"),
-    *("data.list_datasets", "features.lists.extraction", "features.lists.list_features"),
+    *("metrics.parseval", "training.ranking", "training.batch_lists"),
+    *("data.lists.candidates", "data.lists.dataset", "data.lists.files", "data.lists.dedup"),
+    *("data.lists.generators", "data.lists.datasets"),
+    *("features.lists.extraction", "features.lists.list_features"),
     *("features.trees.families", "features.trees.kinds"),
 )
 

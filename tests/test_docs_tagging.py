@@ -15,7 +15,7 @@ from doc_pages import (
     text_of,
 )
 
-from hopefear.learner import part_name
+from hopefear.core.learner import part_name
 from hopefear.recipes import CHAIN_RECIPES, Recipe
 
 PAGES = ("README.md", "docs/tagging.md", "docs/cli.md")

@@ -20,13 +20,14 @@ from hopefear.cli import main
 from hopefear.cli.tune.options import GROUPS, METRICS, SMOOTHINGS
 from hopefear.errors import InputError
 from hopefear.losses.hope_fear import HopeFear
-from hopefear.recipes import LOSSES, TUNE_RECIPES
-from hopefear.training.mert import Mert
-from hopefear.training.online_tuner import BACKGROUNDS, OnlineTuner
-from hopefear.tuning.reading import read
-from hopefear.tuning.starting import STARTS
-from hopefear.tuning.tune import DEFAULT_LEARNER
-from hopefear.tuning.weights import Weights
+from hopefear.recipes import LOSSES
+from hopefear.translation.reading import read
+from hopefear.translation.recipes import TUNE_RECIPES
+from hopefear.translation.starting import STARTS
+from hopefear.translation.tune import DEFAULT_LEARNER
+from hopefear.translation.tuners.mert import Mert
+from hopefear.translation.tuners.online_tuner import BACKGROUNDS, OnlineTuner
+from hopefear.translation.weights import Weights
 
 DECODER = ROOT / "examples/decoder"
 PAGE = text_of("docs/tuning.md")

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from hopefear.data.moses import read_moses
-from hopefear.tuning.weights import Weights
+from hopefear.data.moses.reading import read_moses
+from hopefear.translation.weights import Weights
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "decoder"
 DATA = FOLDER / "data"

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from hopefear.data.lists import ListDataset, ListRows
+from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, Ter
-from hopefear.training.expected_score import Expected, ExpectedScore, spreads
-from hopefear.training.tuning_problem import TuningProblem
+from hopefear.translation.tuners.expected_score import Expected, ExpectedScore, spreads
+from hopefear.translation.tuners.problem import TuningProblem
 
 
 class Numbers:

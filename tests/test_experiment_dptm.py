@@ -22,7 +22,7 @@ from hopefear.experiments.dptm.plan import FULL, LOSSES, QUICK, TABLE, Plan, Spe
 from hopefear.experiments.dptm.problems import bleu, find_problem, made_up
 from hopefear.experiments.dptm.runs import LINE, MERT, Mark, follow, line, pair_scores, score_dense
 from hopefear.experiments.dptm.verdicts import Judge, as_good, some_of
-from hopefear.training.mert import Mert
+from hopefear.translation.tuners.mert import Mert
 
 WORDS = {"agrees", "disagrees", "not shown"}
 DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shared" / "data")

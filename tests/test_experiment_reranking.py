@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopefear.data.list_generators import candidate_lists
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.generators import candidate_lists
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import vrda_reranking as experiment
@@ -47,7 +47,7 @@ from hopefear.experiments.vrda_reranking.runs import (
     run,
     vote,
 )
-from hopefear.reranking import dataset, idle_lists, train
+from hopefear.tasks.rerank.task import dataset, idle_lists, train
 
 WORDS = {"agrees", "disagrees", "not shown"}
 SIZES = (120, 40, 40)

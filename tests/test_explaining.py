@@ -8,7 +8,7 @@ import pytest
 from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, Sentences
 from hopefear.features.templates import TemplateFeatures, parse_templates
-from hopefear.sequence_model import SequenceModel, encoded
+from hopefear.tasks.tag.model import SequenceModel, encoded
 from hopefear.training.predictors import LinearPredictor
 
 WORDS = ["a", "b", "a", "c"]
@@ -81,7 +81,7 @@ def test_contributions_add_up_to_the_gap_over_the_best_other_output(order, allow
 
 
 def test_a_template_file_without_b_learns_no_transitions():
-    from hopefear import tagging
+    from hopefear.tasks.tag import task as tagging
 
     text = Sentences(
         np.array([0, 2, 4]),

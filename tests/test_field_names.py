@@ -5,7 +5,7 @@ import inspect
 import pkgutil
 
 import hopefear
-from hopefear.component import _SIGNATURES
+from hopefear.core.component import _SIGNATURES
 
 # These never enter a kernel.
 OUTSIDE = {

@@ -12,15 +12,15 @@ from tuning_oracle import real_problem, small_problem
 from tuning_plain import oracles_first
 
 from hopefear.costs.regret import Regret
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.losses.risk import Risk
 from hopefear.metrics.lists import GivenCost
 from hopefear.structures.nbest import NBest
 from hopefear.training.batch_lists import LossObjective
-from hopefear.training.hols import Hols, descent
-from hopefear.training.tuning_problem import TuningProblem
-from hopefear.training.weight_search import WeightSearch
+from hopefear.translation.tuners.hols import Hols, descent
+from hopefear.translation.tuners.problem import TuningProblem
+from hopefear.translation.tuners.weight_search import WeightSearch
 
 
 def test_one_inner_step_is_along_the_gradient():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopefear.errors import HopefearError, InputError
-from hopefear.label_costs import read_prices, resolved, resolved_early, weighted_cost
+from hopefear.tasks.tag.label_costs import read_prices, resolved, resolved_early, weighted_cost
 
 LABELS = ["O", "B-X", "I-X"]
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lattice_oracle import SHAPES, draw_scores, expected, parts, ranked
 
-from hopefear.component import kernel
-from hopefear.lattice import (
+from hopefear.core.component import kernel
+from hopefear.structures.lattice import (
     Scores,
     astar,
     beam,
@@ -29,8 +29,8 @@ from hopefear.lattice import (
     states,
     viterbi,
 )
-from hopefear.lattice.exponential import exp_from
-from hopefear.lattice.log_space import log_marginals
+from hopefear.structures.lattice.exponential import exp_from
+from hopefear.structures.lattice.log_space import log_marginals
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 CASES = 100  # compiled or not, enumeration takes most of the time

@@ -15,11 +15,11 @@ PACKAGE = ROOT / "src" / "hopefear"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
-FOUNDATION = {"", "errors", "storage", "component", "rows"}
+FOUNDATION = {"", "errors", "storage", "core"}
 AROUND = {
-    "data": FOUNDATION | {"data", "features", "trees"},
-    "features": FOUNDATION | {"features", "trees"},
-    "metrics": FOUNDATION | {"metrics", "trees"},
+    "data": FOUNDATION | {"data", "features"},
+    "features": FOUNDATION | {"features"},
+    "metrics": FOUNDATION | {"metrics", "features"},
     "report": FOUNDATION | {"report"},
 }
 RUNS_CODE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
@@ -62,12 +62,14 @@ def test_imports_point_down(tmp_path):
         ("losses/hinge", "training.online"),
         ("losses/hinge", "rules.sgd"),
         ("rules/sgd", "data.sparse"),
-        ("structures/chain", "features.templates"),
-        ("training/online", "model"),
-        ("storage", "component"),
-        ("model", "cli.main"),
+        ("structures/nbest", "features.templates"),
+        ("training/online", "tasks.base"),
+        ("core/learner", "tasks.base"),
+        ("tasks/base", "cli.main"),
+        ("tasks/tag/task", "tasks.rerank.task"),
+        ("errors", "core.learner"),
         ("report/page", "metrics.counts"),
-        ("data/sparse", "structures.chain"),
+        ("data/sparse", "structures.nbest"),
     ],
 )
 def test_an_upward_import_breaks_the_contract(tmp_path, module, target):
@@ -106,17 +108,17 @@ def test_scikit_learn_is_imported_where_estimators_are():
     assert users <= {
         "crfsuite/metrics.py",
         "crfsuite/scorers.py",
-        "estimators.py",
-        "reranker/predicting.py",
-        "tagger/predicting.py",
-        "tuner/predicting.py",
+        "tasks/classify/estimator.py",
+        "tasks/rerank/predicting.py",
+        "tasks/tag/predicting.py",
+        "translation/predicting.py",
     }
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_source_file_is_safe_and_small(path):
     text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 500, "past 500 lines: split it by concept"
+    assert len(text.splitlines()) <= 700, "past 700 lines: ask whether it is two concepts"
     roots = {name.split(".")[0] for name in imported(path)}
     assert not roots & RUNS_CODE, "files must not be able to run code"
     for node in ast.walk(ast.parse(text)):

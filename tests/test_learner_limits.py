@@ -7,9 +7,9 @@ import math
 
 import pytest
 
+from hopefear.core.learner import Learner, check_part, parameters_by_part
 from hopefear.costs.regret import Regret
 from hopefear.errors import HopefearError
-from hopefear.learner import Learner, check_part, parameters_by_part
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.readouts.averaged import Averaged

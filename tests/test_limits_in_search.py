@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
-from hopefear import tagging
-from hopefear.chains.searches import Beam
+from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.data.sequences import SequenceDataset, TokenRows
-from hopefear.example import Example, Plain
 from hopefear.losses.nbest_mira import NBestMIRA
-from hopefear.sequence_model import scheme_limits
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.searches import Beam
+from hopefear.tasks.tag import task as tagging
+from hopefear.tasks.tag.model import scheme_limits
 from hopefear.training.decoding import Decoder
 
 LABELS = ("O", "B-X", "I-X")

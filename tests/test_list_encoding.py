@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from list_oracle import tiny_lists
 
-from hopefear.data.lists import ListDataset, ListRows, cheapest
+from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.errors import HopefearError
 from hopefear.features.lists.key_table import KeyTable
 from hopefear.features.lists.keyed import Keyed

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from hopefear.data.list_files import read_lists
-from hopefear.data.list_kinds import UnjudgedError
-from hopefear.data.list_trees import without_traces
+from hopefear.data.lists.files import read_lists
+from hopefear.data.lists.kinds import UnjudgedError
+from hopefear.data.lists.trees import without_traces
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import metric_named
 

@@ -12,8 +12,8 @@ from compiled_spread import same, write
 from list_oracle import ListWorld, replay_lists, rows_of, tiny_lists
 from reference import exact_weights, stepwise
 
+from hopefear.core.learner import Learner
 from hopefear.costs.regret import Regret
-from hopefear.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.log import Log

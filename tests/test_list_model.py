@@ -10,11 +10,11 @@ import pytest
 
 import hopefear
 from hopefear import storage
-from hopefear.data.list_generators import candidate_lists
+from hopefear.data.lists.generators import candidate_lists
 from hopefear.errors import HopefearError, ModelError
-from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import metric_named
-from hopefear.reranking import dataset, train
+from hopefear.tasks.rerank.model import RerankModel
+from hopefear.tasks.rerank.task import dataset, train
 
 LISTS = candidate_lists(30, candidates=5, features=25, doubt=2.0, seed=6)
 DATA = dataset(LISTS)

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hopefear.data.lists import ListDataset, ListRows, cheapest
-from hopefear.data.moses import read_moses
+from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
+from hopefear.data.moses.reading import read_moses
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.metrics.lists import Bleu, Chrf, GivenCost, Ter
 from hopefear.metrics.lists.bleu_counts import BleuCounts
-from hopefear.training.mert import Mert
-from hopefear.training.mert_search import Climber, DenseLists
-from hopefear.training.tuning_problem import TuningProblem
+from hopefear.translation.tuners.mert import Mert
+from hopefear.translation.tuners.mert_search import Climber, DenseLists
+from hopefear.translation.tuners.problem import TuningProblem
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shared" / "data")
 LISTS = DATA / "multi30k-nbest"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hopefear import storage
-from hopefear.classification import train
 from hopefear.data.generators import sparse_linear
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError, ModelError
-from hopefear.model import Model
+from hopefear.tasks.classify.model import Model
+from hopefear.tasks.classify.task import train
 
 READOUTS = ["last", "averaged", "voted"]
 

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
-from hopefear.data.moses import moses_blocks, read_moses
-from hopefear.data.moses_lists import NamedEntries, TuningLists
+from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists.bleu_counts import BleuCounts
 
@@ -404,7 +404,7 @@ def test_compressed_files(tmp_path: Path, pack: Any) -> None:
 
 INTERPRETED = """
 import sys
-from hopefear.data.moses import read_moses
+from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists.bleu_counts import BleuCounts
 refs = sys.argv[1]
 lists = read_moses(

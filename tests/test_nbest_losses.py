@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from list_oracle import Asked, force, programme, rows_of, tiny_lists
 from scipy.optimize import minimize
 
+from hopefear.core.learner import Learner
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
 from hopefear.errors import CombinationError
-from hopefear.learner import Learner
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import HopeFear

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tuning_plain import mira, small_lists
 
+from hopefear.core.learner import Learner
 from hopefear.costs.regret import Regret
-from hopefear.data.lists import cheapest
+from hopefear.data.lists.dataset import cheapest
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.learner import Learner
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.perceptron import Perceptron
 from hopefear.metrics.lists import metric_named
@@ -22,10 +22,10 @@ from hopefear.readouts.voted import Voted
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.sgd import SGD
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.online_tuner import BACKGROUNDS, OnlineTuner
 from hopefear.training.passes import Passes
-from hopefear.training.tuning_problem import TuningProblem
-from hopefear.tuning.features import learned
+from hopefear.translation.features import learned
+from hopefear.translation.tuners.online_tuner import BACKGROUNDS, OnlineTuner
+from hopefear.translation.tuners.problem import TuningProblem
 
 BLEU = metric_named("bleu", tokenize="none")
 LISTS = small_lists()

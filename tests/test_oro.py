@@ -11,12 +11,12 @@ from scipy.optimize import minimize
 from tuning_oracle import real_problem, small_problem
 from tuning_plain import oracles_first
 
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import GivenCost
-from hopefear.training.oro import Oro, ascend, hinge, ranked
-from hopefear.training.pro_pairs import differences
-from hopefear.training.tuning_problem import TuningProblem
+from hopefear.translation.tuners.oro import Oro, ascend, hinge, ranked
+from hopefear.translation.tuners.pro_pairs import differences
+from hopefear.translation.tuners.problem import TuningProblem
 
 FAST = Oro(batch=8, epochs=3)
 

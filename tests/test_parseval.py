@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopefear.data.list_files import read_lists
+from hopefear.data.lists.files import read_lists
 from hopefear.data.trees import Symbols, parse_trees
 from hopefear.errors import HopefearError
+from hopefear.features.brackets.matching import bracket_counts
 from hopefear.metrics.parseval import Parseval, parseval_scores
 from hopefear.metrics.significance import paired_bootstrap
-from hopefear.trees.matching import bracket_counts
 
 DATA = Path(
     os.environ.get("HOPEFEAR_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"

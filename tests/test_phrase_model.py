@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.experiments.dptm.problems import _generated
 from hopefear.metrics.lists import metric_named
 from hopefear.training.ranking import softmax
-from hopefear.tuning.phrase_model import (
+from hopefear.translation.phrase_model import (
     LOSSES,
     RULES,
     add_phrase_model,
@@ -22,9 +22,9 @@ from hopefear.tuning.phrase_model import (
     phrase_passes,
     train_phrase_model,
 )
-from hopefear.tuning.scoring import choice, scores
-from hopefear.tuning.starting import start_weights
-from hopefear.tuning.weights import Weights
+from hopefear.translation.scoring import choice, scores
+from hopefear.translation.starting import start_weights
+from hopefear.translation.weights import Weights
 
 BLEU = metric_named("bleu", tokenize="none")
 PAIRS = 60

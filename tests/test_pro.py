@@ -9,16 +9,16 @@ import pytest
 from list_oracle import rows_of
 from tuning_oracle import real_problem, small_problem
 
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.metrics.lists import GivenCost
 from hopefear.recipes import RECIPES
 from hopefear.recipes.base import Scale
-from hopefear.recipes.tuning import TUNE_RECIPES
-from hopefear.training.corpus_costs import corpus_costs, spread_within
-from hopefear.training.pro import PairLogistic, Pro
-from hopefear.training.pro_pairs import LogLoss, differences, draw_pairs, mirrored
-from hopefear.training.tuning_problem import TuningProblem
+from hopefear.translation.recipes import TUNE_RECIPES
+from hopefear.translation.tuners.corpus_costs import corpus_costs, spread_within
+from hopefear.translation.tuners.pro import PairLogistic, Pro
+from hopefear.translation.tuners.pro_pairs import LogLoss, differences, draw_pairs, mirrored
+from hopefear.translation.tuners.problem import TuningProblem
 
 FAST = Pro(samples=200, pairs=10, threshold=0.02)
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tuning_plain import PlainCorpus, corpus_bleu, slices, small_lists
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
+from hopefear.core.workspace import Example
 from hopefear.costs.given import Given
 from hopefear.costs.pseudo_corpus import PseudoCorpus, gain
-from hopefear.data.lists import ListRows
-from hopefear.example import Example
+from hopefear.data.lists.dataset import ListRows
 from hopefear.metrics.lists import metric_named
-from hopefear.tuning.features import learned
+from hopefear.translation.features import learned
 
 BLEU = metric_named("bleu", tokenize="none")
 LISTS = small_lists(15, 5, seed=2)

@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopefear.data.candidates import CandidateLists, NamedValues
-from hopefear.data.list_datasets import encoded
-from hopefear.data.list_generators import candidate_lists
-from hopefear.data.lists import ListDataset, ListRows
+from hopefear.core.learner import Learner
+from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.datasets import encoded
+from hopefear.data.lists.generators import candidate_lists
 from hopefear.errors import CombinationError, HopefearError, InputError
-from hopefear.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics.lists import metric_named
 from hopefear.readouts.voted import Voted
-from hopefear.reranking import chosen, dataset, evaluate, idle_lists, scores, train
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.rerank.task import chosen, dataset, evaluate, idle_lists, scores, train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.kernels import read_last
 from hopefear.training.online import OnlineTrainer
@@ -356,7 +356,7 @@ def test_parse_lists_end_to_end():
     files = sorted(folder.glob("dev.jsonl*"))
     if not files:
         pytest.skip(f"no parse lists in {folder}; set HOPEFEAR_DATA to the folder of the corpora")
-    from hopefear.data.list_files import read_lists
+    from hopefear.data.lists.files import read_lists
 
     blocks = list(islice(read_lists(files[0], block_lists=40), 2))
     data = dataset(blocks[0], "ptb,consensus", min_count=2)

@@ -15,8 +15,8 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attribute_rows import AttributeRows
 from hopefear.features.templates import TemplateFeatures
-from hopefear.lattice import padded_width
-from hopefear.sequence_model import SequenceModel, chain_of, encoded, scheme_limits
+from hopefear.structures.lattice import padded_width
+from hopefear.tasks.tag.model import SequenceModel, chain_of, encoded, scheme_limits
 from hopefear.training.predictors import LinearPredictor
 
 BIO = ("B-X", "I-X", "O", "B-Y", "I-Y")

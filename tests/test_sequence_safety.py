@@ -9,12 +9,12 @@ import pytest
 from chain_oracle import corpus
 
 from hopefear import storage
+from hopefear.core.learner import Learner
 from hopefear.costs.weighted import Weighted
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import CombinationError, HopefearError, InputError, ModelError
 from hopefear.features.attribute_rows import AttributeRows
 from hopefear.features.templates import TemplateFeatures, parse_templates
-from hopefear.learner import Learner
 from hopefear.losses.log import Log
 from hopefear.losses.ramp import Ramp
 from hopefear.losses.sapo import SAPO
@@ -24,10 +24,10 @@ from hopefear.readouts.last import Last
 from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
-from hopefear.sequence_model import SequenceModel
-from hopefear.structures.chain import Chain
-from hopefear.tagger import Tagger
-from hopefear.tagging import dataset, train
+from hopefear.structures.chain.chain import Chain
+from hopefear.tasks.tag.estimator import Tagger
+from hopefear.tasks.tag.model import SequenceModel
+from hopefear.tasks.tag.task import dataset, train
 from hopefear.training.online import DivergedError, OnlineTrainer
 from hopefear.training.predictors import VotedPredictor, predictor_from_arrays
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example, Plain
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.example import Example, Plain
-from hopefear.learner import Learner
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.swvp import (
     AGGRESSIVE,
@@ -35,7 +35,7 @@ from hopefear.losses.swvp import (
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
 from hopefear.training.online import OnlineTrainer
 
 SETS = [[0, 2], [1], [-1], [], [0, 1, 2, 3, 4, 5, 6, 7], [9]]

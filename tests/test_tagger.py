@@ -20,11 +20,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import hopefear
-from hopefear import Tagger, tagging
+from hopefear import Tagger
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import load_templates
-from hopefear.tagger.preparing import suitable
+from hopefear.tasks.tag import task as tagging
+from hopefear.tasks.tag.preparing import suitable
 
 ROOT = Path(__file__).resolve().parents[1]
 

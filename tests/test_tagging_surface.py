@@ -13,10 +13,10 @@ from hopefear.cli import main
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
 from hopefear.recipes import recipe
-from hopefear.sequence_model import SequenceModel
-from hopefear.structures.chain import Chain
-from hopefear.tagger.preparing import prepared
-from hopefear.tagging import train
+from hopefear.structures.chain.chain import Chain
+from hopefear.tasks.tag.model import SequenceModel
+from hopefear.tasks.tag.preparing import prepared
+from hopefear.tasks.tag.task import train
 from hopefear.training.batch import BatchCRF, fit_batch
 from hopefear.training.batch_objective import CRFObjective
 from hopefear.training.decoding import Decoder

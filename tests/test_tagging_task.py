@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
-from hopefear.chains.layout import chain_shape
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import CombinationError, HopefearError, InputError
-from hopefear.sequence_model import SequenceModel, chain_of
-from hopefear.tagging import check, scheme_of, scores, train
+from hopefear.structures.chain.layout import chain_shape
+from hopefear.tasks.tag.model import SequenceModel, chain_of
+from hopefear.tasks.tag.task import check, scheme_of, scores, train
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError
 from hopefear.training.decoding import Decoder
 from hopefear.training.stopping import Stopping

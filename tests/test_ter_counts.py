@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import TER
 
-from hopefear.data.moses import read_moses
+from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Ter
 from hopefear.metrics.lists.lines import Lines

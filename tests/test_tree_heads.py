@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopefear.data.trees import parse_trees
-from hopefear.features.trees.symbols import symbol_facts
-from hopefear.features.trees.tree import find_heads, new_scratch, prepare, view
-from hopefear.trees.heads import (
+from hopefear.features.brackets.heads import (
     NO_RANK,
     PUNCTUATION,
     SEMANTIC,
@@ -19,6 +17,8 @@ from hopefear.trees.heads import (
     SYNTACTIC_RULES,
     head_rules,
 )
+from hopefear.features.trees.symbols import symbol_facts
+from hopefear.features.trees.tree import find_heads, new_scratch, prepare, view
 
 
 def head_words(text: str, kind: int) -> dict[str, str]:

@@ -14,16 +14,16 @@ from tuning_plain import small_lists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, Ter, metric_named
 from hopefear.recipes import TUNE_RECIPES
-from hopefear.training.tuning_problem import Tuned, TuningProblem
-from hopefear.tuning.evaluation import compare, corpus_oracle, evaluate
-from hopefear.tuning.features import learned
-from hopefear.tuning.generated import translations
-from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.reading import read, tuning_metric
-from hopefear.tuning.scoring import choice
-from hopefear.tuning.tune import CollapseError, tune
-from hopefear.tuning.tune_checks import check_collapse
-from hopefear.tuning.weights import Weights
+from hopefear.translation.evaluation import compare, corpus_oracle, evaluate
+from hopefear.translation.features import learned
+from hopefear.translation.generated import translations
+from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.reading import read, tuning_metric
+from hopefear.translation.scoring import choice
+from hopefear.translation.tune import CollapseError, tune
+from hopefear.translation.tune_checks import check_collapse
+from hopefear.translation.tuners.problem import Tuned, TuningProblem
+from hopefear.translation.weights import Weights
 
 LISTS = small_lists(40, 8, seed=3)
 DEV = small_lists(20, 8, seed=4)

@@ -17,9 +17,9 @@ from tuning_plain import small_lists
 import hopefear
 from hopefear import Tuner
 from hopefear.metrics.lists import Bleu
-from hopefear.tuning.generated import translations
-from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.weights import Weights
+from hopefear.translation.generated import translations
+from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.weights import Weights
 
 NBEST, REFS = translations(40, 8, seed=3)
 HELD, HELD_REFS = translations(30, 8, seed=4)

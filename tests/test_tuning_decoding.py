@@ -18,16 +18,16 @@ import numpy as np
 import pytest
 
 from hopefear.cli.tune.outcome import first_choices
-from hopefear.data.moses import read_moses
+from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import metric_named
 from hopefear.metrics.lists.bleu import Bleu
 from hopefear.metrics.lists.bleu_counts import BleuCounts
 from hopefear.training.events import plain
-from hopefear.tuning.decoding import _Judge, iterate
-from hopefear.tuning.decoding_weights import completed, moved
-from hopefear.tuning.tune import CollapseError
-from hopefear.tuning.weights import Weights
+from hopefear.translation.decoding import _Judge, iterate
+from hopefear.translation.decoding_weights import completed, moved
+from hopefear.translation.tune import CollapseError
+from hopefear.translation.weights import Weights
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "decoder"
 LAYOUT = (("LM0", 1), ("TM0", 2))
@@ -402,8 +402,8 @@ SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 from hopefear.errors import HopefearError
-from hopefear.tuning.decoding import iterate
-from hopefear.tuning.weights import Weights
+from hopefear.translation.decoding import iterate
+from hopefear.translation.weights import Weights
 
 def tune(paths, weights, number):
     if number == 1 and {kill}:

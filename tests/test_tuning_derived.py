@@ -18,21 +18,21 @@ import pytest
 from test_tuning_features import BLEU, differences, encoded_matrix, matrix, named_values, rich
 from tuning_plain import slices
 
-from hopefear import component
-from hopefear.data.moses import moses_blocks
+from hopefear.core import component
+from hopefear.data.moses.reading import moses_blocks
 from hopefear.errors import HopefearError
-from hopefear.tuning import candidate_words
-from hopefear.tuning.derived import derived, needed, with_consensus, with_ngrams
-from hopefear.tuning.derived_kernels import Found, Grams, Tally
-from hopefear.tuning.evaluation import corpus_score
-from hopefear.tuning.features import learned
-from hopefear.tuning.generated import translations
-from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.reading import read
-from hopefear.tuning.scoring import choice, scores, with_scores
-from hopefear.tuning.tune import tune
-from hopefear.tuning.weights import Weights
-from hopefear.tuning.weights_names import phrase_name
+from hopefear.translation import candidate_words
+from hopefear.translation.derived import derived, needed, with_consensus, with_ngrams
+from hopefear.translation.derived_kernels import Found, Grams, Tally
+from hopefear.translation.evaluation import corpus_score
+from hopefear.translation.features import learned
+from hopefear.translation.generated import translations
+from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.reading import read
+from hopefear.translation.scoring import choice, scores, with_scores
+from hopefear.translation.tune import tune
+from hopefear.translation.weights import Weights
+from hopefear.translation.weights_names import phrase_name
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shared" / "data")
 WORDS = ["the", "house", ",", "50%", "%2C", "a=b", "~", "größe", "本", "x,y", "#", "ng_", "[", "A"]
@@ -290,7 +290,7 @@ SCRIPT = """
 import json, warnings
 warnings.simplefilter("error")
 from test_tuning_derived import odd_lists
-from hopefear.tuning.derived import derived
+from hopefear.translation.derived import derived
 found = derived(odd_lists(4, 3), ["consensus", "ngrams"])
 names = [found.sparse.names.get(j) for j in range(found.sparse.names.size)]
 print(json.dumps([found.dense.tolist(), names, found.sparse.ids.tolist()]))

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from tuning_plain import slices
 
-from hopefear.data.moses_lists import NamedEntries
+from hopefear.data.moses.lists import NamedEntries
 from hopefear.errors import HopefearError
 from hopefear.features.strings import Strings
 from hopefear.metrics.lists import metric_named
-from hopefear.tuning.features import GROUPS, TuningFeatures, learned
-from hopefear.tuning.generated import translations
-from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.weights import Weights
+from hopefear.translation.features import GROUPS, TuningFeatures, learned
+from hopefear.translation.generated import translations
+from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.weights import Weights
 
 BLEU = metric_named("bleu", tokenize="none")
 
@@ -92,7 +92,7 @@ def test_values_are_those_of_the_lists_up_to_what_all_candidates_share(groups):
 
 def test_many_blocks_are_one(monkeypatch):
     whole = learned(LISTS, BLEU, GROUPS, 2)
-    monkeypatch.setattr("hopefear.tuning.features._BLOCK", 3)
+    monkeypatch.setattr("hopefear.translation.features._BLOCK", 3)
     cut = learned(LISTS, BLEU, GROUPS, 2)
     assert cut.features.size == whole.features.size
     np.testing.assert_array_equal(encoded_matrix(cut), encoded_matrix(whole))
@@ -131,7 +131,7 @@ def test_other_lists_get_the_same_numbers_and_unknown_names_none():
 
 
 def test_scores_are_those_of_weights_by_name():
-    from hopefear.tuning.scoring import scores
+    from hopefear.translation.scoring import scores
 
     data = learned(LISTS, BLEU, GROUPS, 2)
     values = np.random.default_rng(3).normal(size=data.features.size)

@@ -10,9 +10,9 @@ from test_tuning_features import named_values, rich
 from tuning_plain import slices
 
 from hopefear.errors import HopefearError
-from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.scoring import best, choice, scores, with_scores, without_scores
-from hopefear.tuning.weights import Weights
+from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.scoring import best, choice, scores, with_scores, without_scores
+from hopefear.translation.weights import Weights
 
 LISTS = rich(10, seed=4)
 LAYOUT = LISTS.layout

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from tuning_plain import small_lists
 
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.tuning import starting
-from hopefear.tuning.generated import DECODER
-from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.starting import decoder_weights, start_weights
-from hopefear.tuning.weights import Weights
+from hopefear.translation import starting
+from hopefear.translation.generated import DECODER
+from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.starting import decoder_weights, start_weights
+from hopefear.translation.weights import Weights
 
 LISTS = small_lists(30, 8, seed=6)
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hopefear.errors import HopefearError
 from hopefear.features.strings import Strings
 from hopefear.storage import atomic
-from hopefear.tuning.features import TuningFeatures
-from hopefear.tuning.weights import Weights, changes
-from hopefear.tuning.weights_names import escaped, phrase_name, phrase_pair, unescaped
+from hopefear.translation.features import TuningFeatures
+from hopefear.translation.weights import Weights, changes
+from hopefear.translation.weights_names import escaped, phrase_name, phrase_pair, unescaped
 
 ODD = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
@@ -119,7 +119,7 @@ def test_standard_streams(capfdbinary):
     small(about={"learner": "mert"}).write("-", "text")
     out = capfdbinary.readouterr().out
     assert out == b'#: about {"learner": "mert"}\nLM0= 0.5\nTM0= 0.25 -0.25\n'
-    code = "from hopefear.tuning.weights import Weights; print(Weights.read('-').about)"
+    code = "from hopefear.translation.weights import Weights; print(Weights.read('-').about)"
     answer = subprocess.run(
         [sys.executable, "-c", code], input=out, capture_output=True, timeout=60
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopefear.errors import HopefearError, InputError
-from hopefear.tuning.weights import Weights
+from hopefear.translation.weights import Weights
 
 MOSES_INI = """\
 #########################

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from list_oracle import rows_of
 
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.metrics.lists import Bleu, GivenCost
-from hopefear.training.tuning_problem import TuningProblem
+from hopefear.translation.tuners.problem import TuningProblem
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shared" / "data")
 # What Moses starts from: word and phrase penalty, translation, reordering, distortion, LM.
@@ -60,9 +60,9 @@ def bleu_counts(good, rng):
 @functools.cache
 def real_lists(name="val"):
     """The 100-best lists of Multi30k with their 14 dense features."""
-    from hopefear.data.moses import read_moses
+    from hopefear.data.moses.reading import read_moses
     from hopefear.metrics.lists.bleu_counts import BleuCounts
-    from hopefear.tuning.features import learned
+    from hopefear.translation.features import learned
 
     folder = DATA / "multi30k-nbest"
     if not (folder / f"{name}.nbest.xz").exists():

@@ -28,17 +28,17 @@ __all__ = [
 # Where each name lives; imported when first used, so that ``hopefear --help`` is quick and this
 # file stands below all others. Type checkers read the stub beside it.
 _HOMES = {
-    "Classifier": "hopefear.estimators",
+    "Classifier": "hopefear.tasks.classify.estimator",
     "HopefearError": "hopefear.errors",
-    "Learner": "hopefear.learner",
-    "Model": "hopefear.model",
+    "Learner": "hopefear.core.learner",
+    "Model": "hopefear.tasks.classify.model",
     "RECIPES": "hopefear.recipes",
-    "RerankModel": "hopefear.list_model",
-    "Reranker": "hopefear.reranker",
-    "SequenceModel": "hopefear.sequence_model",
+    "RerankModel": "hopefear.tasks.rerank.model",
+    "Reranker": "hopefear.tasks.rerank.estimator",
+    "SequenceModel": "hopefear.tasks.tag.model",
     "SparseDataset": "hopefear.data.sparse",
-    "Tagger": "hopefear.tagger",
-    "Tuner": "hopefear.tuner",
+    "Tagger": "hopefear.tasks.tag.estimator",
+    "Tuner": "hopefear.translation.estimator",
     "recipe": "hopefear.recipes",
 }
 

@@ -1,17 +1,17 @@
 import os
 
+from hopefear.core.learner import Learner as Learner
 from hopefear.data.sparse import SparseDataset as SparseDataset
 from hopefear.errors import HopefearError as HopefearError
-from hopefear.estimators import Classifier as Classifier
-from hopefear.learner import Learner as Learner
-from hopefear.list_model import RerankModel as RerankModel
-from hopefear.model import Model as Model
 from hopefear.recipes import RECIPES as RECIPES
 from hopefear.recipes import recipe as recipe
-from hopefear.reranker import Reranker as Reranker
-from hopefear.sequence_model import SequenceModel as SequenceModel
-from hopefear.tagger import Tagger as Tagger
-from hopefear.tuner import Tuner as Tuner
+from hopefear.tasks.classify.estimator import Classifier as Classifier
+from hopefear.tasks.classify.model import Model as Model
+from hopefear.tasks.rerank.estimator import Reranker as Reranker
+from hopefear.tasks.rerank.model import RerankModel as RerankModel
+from hopefear.tasks.tag.estimator import Tagger as Tagger
+from hopefear.tasks.tag.model import SequenceModel as SequenceModel
+from hopefear.translation.estimator import Tuner as Tuner
 
 __version__: str
 __all__ = [

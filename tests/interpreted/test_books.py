@@ -7,8 +7,8 @@ import pytest
 from interpreted.catalogue import READOUTS, RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay, stepwise
 
+from hopefear.core.learner import Learner, describe
 from hopefear.errors import HopefearError
-from hopefear.learner import Learner, describe
 from hopefear.losses.logistic import Logistic
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last

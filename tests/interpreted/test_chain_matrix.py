@@ -10,9 +10,9 @@ from chain_oracle import corpus, replay_chain, tiny_rows
 from interpreted.catalogue import RULES
 from reference import exact_weights, stepwise
 
+from hopefear.core.learner import Learner, describe
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import CombinationError
-from hopefear.learner import Learner, describe
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
@@ -30,7 +30,7 @@ from hopefear.readouts.last import Last
 from hopefear.recipes import CHAIN_RECIPES
 from hopefear.recipes.base import Scale
 from hopefear.rules.sgd import SGD
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
 from hopefear.training.online import OnlineTrainer
 
 LOSSES = [

@@ -10,9 +10,9 @@ from interpreted.catalogue import RULES
 from list_oracle import ListWorld, replay_lists, rows_of, tiny_lists
 from reference import exact_weights, stepwise
 
+from hopefear.core.learner import Learner, describe
 from hopefear.costs.regret import Regret
 from hopefear.errors import CombinationError
-from hopefear.learner import Learner, describe
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import HopeFear

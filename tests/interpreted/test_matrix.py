@@ -10,8 +10,8 @@ import pytest
 from interpreted.catalogue import LOSSES, READOUTS, RULES, STRUCTURES, hole
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
+from hopefear.core.learner import Learner, describe
 from hopefear.errors import CombinationError
-from hopefear.learner import Learner, describe
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted

@@ -7,8 +7,8 @@ import pytest
 from interpreted.catalogue import RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay, scores, sparse_problem, stepwise
 
+from hopefear.core.learner import Learner
 from hopefear.errors import CombinationError
-from hopefear.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.linear import Linear
 from hopefear.losses.logistic import Logistic

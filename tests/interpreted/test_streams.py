@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from interpreted.catalogue import RULES, hole, natural_loss
 from reference import brute_votes, replay, sparse_problem, stepwise
 
-from hopefear.learner import Learner
+from hopefear.core.learner import Learner
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.logistic import Logistic

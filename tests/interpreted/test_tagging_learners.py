@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
+from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset
-from hopefear.learner import Learner
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.losses.swvp import SWVP
 from hopefear.readouts.voted import Voted
 from hopefear.recipes import CHAIN_RECIPES
 from hopefear.rules.sgd import SGD
-from hopefear.sequence_model import SequenceModel
-from hopefear.structures.chain import Chain
-from hopefear.tagging import train
+from hopefear.structures.chain.chain import Chain
+from hopefear.tasks.tag.model import SequenceModel
+from hopefear.tasks.tag.task import train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.online import OnlineTrainer
 

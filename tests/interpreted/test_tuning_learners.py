@@ -9,9 +9,9 @@ from tuning_plain import small_lists
 from hopefear.metrics.lists import metric_named
 from hopefear.recipes import TUNE_RECIPES, recipe
 from hopefear.recipes.scales import scale_of
-from hopefear.training.tuning_problem import TuningProblem
-from hopefear.tuning.features import learned
-from hopefear.tuning.starting import start_weights
+from hopefear.translation.features import learned
+from hopefear.translation.starting import start_weights
+from hopefear.translation.tuners.problem import TuningProblem
 
 LISTS = small_lists(40, 8, seed=3)
 # As little as each tuner can do.

@@ -170,8 +170,8 @@ def _chains(console: Console, page: Page) -> list[str]:
 def _study_chains(console: Console, train: int, test: int, epochs: int) -> list[Any]:
     from hopefear.cli.tag.study import study
     from hopefear.data.generators import chunks
-    from hopefear.sequence_model import encoded
-    from hopefear.tagging import dataset
+    from hopefear.tasks.tag.model import encoded
+    from hopefear.tasks.tag.task import dataset
 
     data, rest = dataset(chunks(train, seed=1), "chunking"), chunks(test, seed=2)
     held = encoded(
@@ -206,8 +206,8 @@ def _study_lists(
     import numpy as np
 
     from hopefear.cli.rerank.study import limits, study
-    from hopefear.data.list_generators import candidate_lists
-    from hopefear.reranking import dataset, encoded, metric_of
+    from hopefear.data.lists.generators import candidate_lists
+    from hopefear.tasks.rerank.task import dataset, encoded, metric_of
 
     lists = candidate_lists(train + test, 20, 300, doubt=4.0, seed=1)
     data = dataset(lists)
@@ -267,10 +267,10 @@ def _translations(console: Console, page: Page) -> list[str]:
 def _study_translations(
     console: Console, n: int
 ) -> tuple[list[tuple[str, Any, float, float]], dict[str, float]]:
-    from hopefear.tuning.evaluation import corpus_oracle, corpus_score
-    from hopefear.tuning.generated import translations
-    from hopefear.tuning.memory import lists_in_memory
-    from hopefear.tuning.tune import tune
+    from hopefear.translation.evaluation import corpus_oracle, corpus_score
+    from hopefear.translation.generated import translations
+    from hopefear.translation.memory import lists_in_memory
+    from hopefear.translation.tune import tune
 
     data, held, test = (lists_in_memory(*translations(n, seed=seed)) for seed in (1, 2, 3))
     results = []

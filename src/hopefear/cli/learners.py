@@ -37,9 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hopefear.recipes import TASKS as RECIPES
-
-    wanted = [args.task] if args.task else list(RECIPES)
+    wanted = [args.task] if args.task else list(LEARNED)
     found = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
     found = {task: learners for task, learners in found.items() if learners}
     if args.json:
@@ -61,20 +59,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(task: str, args: argparse.Namespace) -> list[Any]:
     """The recipes to show; a name that any task knows is no mistake unless a task is asked for."""
-    from hopefear.recipes import TASKS as RECIPES
-    from hopefear.recipes import recipe
+    from hopefear.recipes import recipe, recipes_of
 
     if not args.name:
-        return list(RECIPES[task].values())
-    elsewhere = any(args.name in recipes for recipes in RECIPES.values())
-    if args.name not in RECIPES[task] and elsewhere and not args.task:
+        return list(recipes_of(task).values())
+    elsewhere = any(args.name in recipes_of(other) for other in LEARNED)
+    if args.name not in recipes_of(task) and elsewhere and not args.task:
         return []
     return [recipe(args.name, task)]
 
 
 def facts(recipe: Any) -> dict[str, Any]:
     """Everything there is to say about a recipe."""
-    from hopefear.learner import part_name
+    from hopefear.core.learner import part_name
     from hopefear.recipes import LOSSES, READOUTS
 
     if hasattr(recipe, "tuner"):
@@ -108,7 +105,7 @@ def facts(recipe: Any) -> dict[str, Any]:
 
 def _batch_facts(recipe: Any) -> dict[str, Any]:
     """Of a learner that sees all data before it moves, and so has no rule that could be swapped."""
-    from hopefear.learner import part_name
+    from hopefear.core.learner import part_name
 
     made = recipe.build()
     loss = getattr(made, "loss", None)
@@ -146,7 +143,7 @@ def _tuner_facts(recipe: Any) -> dict[str, Any]:
 
 def _pass_effects() -> dict[str, str]:
     """Of parameters that say how an online learner goes over lists to tune."""
-    from hopefear.training.online_tuner import OnlineTuner
+    from hopefear.translation.tuners.online_tuner import OnlineTuner
 
     return parameters_of(OnlineTuner)
 
@@ -194,8 +191,8 @@ def parameters_of(part: type) -> dict[str, str]:
 def _plain(text: str) -> str:
     """Text without the marks of documentation pages.
 
-    >>> _plain("Costs: see :func:`hopefear.training.corpus_costs.corpus_costs`, or ``none``.")
-    'Costs: see hopefear.training.corpus_costs, or `none`.'
+    >>> _plain("See :func:`hopefear.core.learner.describe`, or ``none``.")
+    'See hopefear.core.learner, or `none`.'
     """
     # Files are named as the functions in them, and shorter.
     text = re.sub(r":(?:func|class|mod):`~?([\w.]+?)\.(\w+)`", _place, text)

@@ -13,9 +13,9 @@ from hopefear.cli.verbs import TASKS
 from hopefear.errors import HopefearError, ModelError
 
 _CLASSES = {
-    "classify": ("hopefear.model", "Model", "from_file_parts"),
-    "tag": ("hopefear.sequence_model", "SequenceModel", "from_file_parts"),
-    "rerank": ("hopefear.list_model", "RerankModel", "from_file_parts"),
+    "classify": ("hopefear.tasks.classify.model", "Model", "from_file_parts"),
+    "tag": ("hopefear.tasks.tag.model", "SequenceModel", "from_file_parts"),
+    "rerank": ("hopefear.tasks.rerank.model", "RerankModel", "from_file_parts"),
 }
 # Options that only one task knows, as argparse calls them, by verb.
 _OWN: dict[str, dict[str, tuple[str, ...]]] = {

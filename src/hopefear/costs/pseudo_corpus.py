@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import component
-from hopefear.interfaces import Pricing
+from hopefear.core.component import component
+from hopefear.core.interfaces import Pricing
 
 HOPE, PREDICTION, ORACLE = 0, 1, 2
 ORDERS = 4

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.interfaces import Cost
+from hopefear.core.component import component
+from hopefear.core.interfaces import Cost
 
 
 @component(Cost)

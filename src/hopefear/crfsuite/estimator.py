@@ -8,11 +8,11 @@ import numpy as np
 
 from hopefear.crfsuite.mapping import choice, min_count
 from hopefear.errors import HopefearError
-from hopefear.estimating import as_value_errors, say
-from hopefear.lattice import padded_width
-from hopefear.tagger.predicting import SequencePredictor
-from hopefear.tagger.preparing import labelled, prepared
-from hopefear.tagging import train
+from hopefear.structures.lattice import padded_width
+from hopefear.tasks.estimator import as_value_errors, say
+from hopefear.tasks.tag.predicting import SequencePredictor
+from hopefear.tasks.tag.preparing import labelled, prepared
+from hopefear.tasks.tag.task import train
 
 
 class CRF(SequencePredictor):

@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn import metrics
 
-from hopefear.estimators import ArgumentError
+from hopefear.tasks.estimator import ArgumentError
 
 
 def flat_accuracy_score(y_true: Any, y_pred: Any) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError
 

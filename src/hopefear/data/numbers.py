@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
 from hopefear.features.words import first_byte, load8
 
 # Powers up to 10**22 are exact in float64: there one operation rounds once, as float() does.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 
 _FEW = 40  # below, sorting by comparison is quicker than by bytes
 

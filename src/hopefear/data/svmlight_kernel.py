@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.data.numbers import (
     WHOLE_POWERS,
     count_digits,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import inlined, kernel, prefetch
+from hopefear.core.component import inlined, kernel, prefetch
 from hopefear.features.ngram_tables import (
     entry_at,
     entry_key,

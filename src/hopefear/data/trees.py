@@ -8,10 +8,10 @@ from itertools import accumulate
 import numpy as np
 
 from hopefear.errors import HopefearError
+from hopefear.features.brackets.rows import TreeRows, Trees
+from hopefear.features.brackets.scan import EXPECTED, NOT_TEXT, Scanned, scan_trees
 from hopefear.features.checks import frozen
 from hopefear.features.string_table import StringTable
-from hopefear.trees.rows import TreeRows, Trees
-from hopefear.trees.scan import EXPECTED, NOT_TEXT, Scanned, scan_trees
 
 
 class TreeTextError(HopefearError):

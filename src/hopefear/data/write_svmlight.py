@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.data.files import atomic_write
 from hopefear.data.labels import distinct
 from hopefear.data.sparse import SparseDataset

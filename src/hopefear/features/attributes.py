@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attribute_rows import AttributeRows
 from hopefear.features.checks import column_in_range, frozen, only_these, whole_number

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined, kernel, prefetch
+from hopefear.core.component import inlined, kernel, prefetch
 from hopefear.features.words import load_part, same_bytes
 
 TOKENS, TEXT, ENTRIES = 0, 1, 2  # positions in NGramTables.used

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined, kernel, prefetch
+from hopefear.core.component import inlined, kernel, prefetch
 from hopefear.features.checks import frozen
 from hopefear.features.ngram_tables import mix
 from hopefear.features.strings import Strings

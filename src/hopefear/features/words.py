@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from hopefear.component import inlined
+from hopefear.core.component import inlined
 
 
 def load8(text, p):

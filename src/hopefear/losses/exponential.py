@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from hopefear.component import component
-from hopefear.interfaces import Loss
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
 
 
 @component(Loss)

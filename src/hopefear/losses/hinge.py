@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hopefear.component import component
-from hopefear.interfaces import Loss
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
 
 
 @component(Loss)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
 from hopefear.costs.regret import Regret
-from hopefear.interfaces import Loss
 
 HOPE, ORACLE = 0, 1
 FEAR, PREDICTION, WORST = 0, 1, 2

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.interfaces import Loss
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
 
 
 @component(Loss)

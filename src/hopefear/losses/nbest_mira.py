@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import component
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
 from hopefear.costs.hamming import Hamming
-from hopefear.interfaces import Loss
 
 
 class Programme(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
 from hopefear.costs.hamming import Hamming
-from hopefear.interfaces import Loss
 
 
 @component(Loss)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
 from hopefear.costs.regret import Regret
-from hopefear.interfaces import Loss
 
 
 @component(Loss)

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores, _percent, _plain
-from hopefear.trees.matching import (
+from hopefear.features.brackets.matching import (
     CROSSING,
     ERRORS,
     FEW,
@@ -29,7 +28,8 @@ from hopefear.trees.matching import (
     bracket_counts,
     evaluation_counts,
 )
-from hopefear.trees.rows import Trees
+from hopefear.features.brackets.rows import Trees
+from hopefear.metrics.classification import Scores, _percent, _plain
 
 
 class Parseval(NamedTuple):

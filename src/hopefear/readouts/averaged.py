@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hopefear.accounts import change_line, close_tick, new_account, settle_line, totals_now
-from hopefear.component import component, prefetch
-from hopefear.interfaces import Readout
+from hopefear.core.averages import change_line, close_tick, new_account, settle_line, totals_now
+from hopefear.core.component import component, prefetch
+from hopefear.core.interfaces import Readout
 
 
 @component(Readout)

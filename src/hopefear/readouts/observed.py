@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import (
+from hopefear.core.averages import (
     Account,
     close_tick,
     enter_line,
@@ -15,8 +15,8 @@ from hopefear.accounts import (
     settle_line,
     totals_now,
 )
-from hopefear.component import component
-from hopefear.interfaces import Readout
+from hopefear.core.component import component
+from hopefear.core.interfaces import Readout
 
 
 class Observation(NamedTuple):

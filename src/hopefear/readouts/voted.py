@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.interfaces import DROP, Readout
+from hopefear.core.component import component
+from hopefear.core.interfaces import DROP, Readout
 
 
 class Votes(NamedTuple):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hopefear.core.learner import Learner, named, part_name
 from hopefear.costs.hamming import Hamming
 from hopefear.costs.regret import Regret
 from hopefear.errors import HopefearError
-from hopefear.learner import Learner, named, part_name
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import HopeFear

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from hopefear.core.learner import part_name
 from hopefear.errors import HopefearError
-from hopefear.learner import part_name
 from hopefear.losses.log import Log
 from hopefear.recipes.base import LOSSES, Scale, loss_parameters, made_part, number, unknown
 from hopefear.training.batch import BatchCRF

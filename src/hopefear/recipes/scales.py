@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.recipes.base import USUAL_COST, Scale
 from hopefear.training.ranking import mean_distances, mean_regret
 

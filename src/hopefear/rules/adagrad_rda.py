@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.example import Stretched
-from hopefear.interfaces import DROP, Rule
+from hopefear.core.component import component
+from hopefear.core.interfaces import DROP, Rule
+from hopefear.core.workspace import Stretched
 
 
 class AdaGradRDAState(NamedTuple):

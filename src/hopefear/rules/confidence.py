@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.example import Plain
-from hopefear.interfaces import Rule
+from hopefear.core.component import component
+from hopefear.core.interfaces import Rule
+from hopefear.core.workspace import Plain
 
 
 class ConfidenceState(NamedTuple):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.interfaces import Rule, Weights
+from hopefear.core.component import component
+from hopefear.core.interfaces import Rule, Weights
 
 
 class FTRLState(NamedTuple):

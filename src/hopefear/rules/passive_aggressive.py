@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.example import Ones, Plain
-from hopefear.interfaces import Rule
+from hopefear.core.component import component
+from hopefear.core.interfaces import Rule
+from hopefear.core.workspace import Ones, Plain
 
 
 class PAState(NamedTuple):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.example import Shrunk
-from hopefear.interfaces import DROP, SCALE, Rule
+from hopefear.core.component import component
+from hopefear.core.interfaces import DROP, SCALE, Rule
+from hopefear.core.workspace import Shrunk
 
 
 class RDAState(NamedTuple):

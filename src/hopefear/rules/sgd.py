@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.example import Shrunk, scheduled
-from hopefear.interfaces import DROP, RATE, SCALE, WORN, Rule
+from hopefear.core.component import component
+from hopefear.core.interfaces import DROP, RATE, SCALE, WORN, Rule
+from hopefear.core.workspace import Shrunk, scheduled
 
 
 class SGDState(NamedTuple):

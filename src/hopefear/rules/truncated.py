@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.example import scheduled, shrink
-from hopefear.interfaces import DROP, RATE, Rule, Weights
+from hopefear.core.component import component
+from hopefear.core.interfaces import DROP, RATE, Rule, Weights
+from hopefear.core.workspace import scheduled, shrink
 
 
 class TruncatedState(NamedTuple):

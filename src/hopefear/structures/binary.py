@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import component
-from hopefear.example import announce_row, class_workspace, fetch_row
-from hopefear.interfaces import Structure
+from hopefear.core.component import component
+from hopefear.core.interfaces import Structure
+from hopefear.core.workspace import announce_row, class_workspace, fetch_row
 
 
 @component(Structure)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import component
+from hopefear.core.component import component
+from hopefear.core.interfaces import Structure
+from hopefear.core.workspace import Workspace
 from hopefear.costs.given import Given
-from hopefear.example import Workspace
-from hopefear.interfaces import Structure
 
 # Margin of a list that has no rival: large enough to exert no force, and a number.
 UNRIVALLED = 1e30

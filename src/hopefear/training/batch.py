@@ -220,7 +220,7 @@ def fit_batch(
     --------
     >>> from types import SimpleNamespace
     >>> from hopefear.data.sequences import SequenceDataset
-    >>> from hopefear.structures.chain import Chain
+    >>> from hopefear.structures.chain.chain import Chain
     >>> rows = TokenRows([0, 2], [0, 1, 2], [0, 1], [], [0], [], [], [0, 1], [1.0])
     >>> data = SequenceDataset(rows, ("N", "V"), SimpleNamespace(size=2, edge_size=0))
     >>> result = fit_batch(Chain.new(attributes=2, labels=2), BatchCRF(l2=0.1), data.rows)

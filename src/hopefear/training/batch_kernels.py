@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.chains.layout import (
+from hopefear.core.component import kernel, prefetch
+from hopefear.core.workspace import Example, Plain
+from hopefear.structures.chain.layout import (
     cell,
     chain_shape,
     length,
@@ -21,11 +23,9 @@ from hopefear.chains.layout import (
     tables_used,
     triple_base,
 )
-from hopefear.chains.theta import limit_scores, score_edges, score_nodes
-from hopefear.component import kernel, prefetch
-from hopefear.example import Example, Plain
-from hopefear.lattice import Scores, marginals, path_score
-from hopefear.lattice.lanes import add_to
+from hopefear.structures.chain.theta import limit_scores, score_edges, score_nodes
+from hopefear.structures.lattice import Scores, marginals, path_score
+from hopefear.structures.lattice.lanes import add_to
 
 # Rows of an attribute lie all over memory: ask for them ahead of time. Measured on CoNLL-2000.
 _AHEAD = 24

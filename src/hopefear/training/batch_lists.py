@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear import __version__
-from hopefear.component import component, kernel
+from hopefear.core.component import component, kernel
+from hopefear.core.interfaces import Row
+from hopefear.core.learner import describe
+from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError
-from hopefear.example import Example, Plain
-from hopefear.interfaces import Row
-from hopefear.learner import describe
 from hopefear.losses.log import Log
 from hopefear.training.batch import BatchCRF
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.chains.layout import chain_shape, pair_base, table_size
-from hopefear.chains.searches import AStar
 from hopefear.data.sequences import TokenRows
 from hopefear.errors import HopefearError
-from hopefear.lattice import new_forward, new_scores
+from hopefear.structures.chain.layout import chain_shape, pair_base, table_size
+from hopefear.structures.chain.searches import AStar
+from hopefear.structures.lattice import new_forward, new_scores
 from hopefear.training.batch_kernels import (
     Columns,
     Scratch,

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.chains.layout import chain_shape, length, table_size, tables_used
-from hopefear.chains.searches import AStar
-from hopefear.chains.theta import tokens_only
-from hopefear.component import kernel
+from hopefear.core.component import kernel
+from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
-from hopefear.example import Example, Plain
-from hopefear.lattice import Scores, log_z, marginals, path_score, viterbi
+from hopefear.structures.chain.layout import chain_shape, length, table_size, tables_used
+from hopefear.structures.chain.searches import AStar
+from hopefear.structures.chain.theta import tokens_only
+from hopefear.structures.lattice import Scores, log_z, marginals, path_score, viterbi
 
 # One sequence is searched at a time, so its space is all that grows with it.
 MOST_BYTES = 2 << 30

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
-from hopefear.learner import Learner
 from hopefear.rules.rda import RDA
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError, interruptible
 from hopefear.training.online import OnlineTrainer

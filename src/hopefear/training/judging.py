@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.metrics import best_temperature
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named

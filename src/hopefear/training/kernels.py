@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.accounts import leave_line, totals_now
-from hopefear.component import component, kernel
-from hopefear.example import Example
-from hopefear.interfaces import Row
+from hopefear.core.averages import leave_line, totals_now
+from hopefear.core.component import component, kernel
+from hopefear.core.interfaces import Row
+from hopefear.core.workspace import Example
 
 # Entries of ``Tally.counts``.
 EXAMPLES, TICKS, UPDATES, MISTAKES, BROKEN = 0, 1, 2, 3, 4

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.errors import HopefearError
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]

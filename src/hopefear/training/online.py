@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.accounts import Account, start_afresh
+from hopefear.core.averages import Account, start_afresh
+from hopefear.core.learner import Learner, describe
+from hopefear.core.workspace import Workspace
 from hopefear.costs.weighted import Weighted
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.example import Workspace
-from hopefear.learner import Learner, describe
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted, Votes

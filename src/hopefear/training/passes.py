@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.data.cache import blocks
 from hopefear.data.sparse import SparseDataset, SparseRows
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.component import component, kernel
+from hopefear.core.component import component, kernel
+from hopefear.core.interfaces import DROP, Row
+from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
-from hopefear.example import Example, Plain
-from hopefear.interfaces import DROP, Row
 from hopefear.training.kernels import score_all
 
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.component import kernel
-from hopefear.data.lists import cheapest
+from hopefear.core.component import kernel
+from hopefear.core.workspace import Example, Plain
+from hopefear.data.lists.dataset import cheapest
 from hopefear.errors import CombinationError
-from hopefear.example import Example, Plain
 from hopefear.losses.perceptron import Perceptron
 from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest

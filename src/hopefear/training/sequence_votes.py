@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.chains.layout import chain_shape, length, table_size, tables_used
-from hopefear.chains.mu import add_cell
-from hopefear.chains.theta import limit_scores, tokens_only
-from hopefear.component import kernel
+from hopefear.core.component import kernel
+from hopefear.core.workspace import Example
 from hopefear.errors import HopefearError
-from hopefear.example import Example
-from hopefear.lattice import viterbi
 from hopefear.losses.perceptron import Perceptron
+from hopefear.structures.chain.layout import chain_shape, length, table_size, tables_used
+from hopefear.structures.chain.mu import add_cell
+from hopefear.structures.chain.theta import limit_scores, tokens_only
+from hopefear.structures.lattice import viterbi
 from hopefear.training.decoding import Ranked, check_allowed, check_room
 from hopefear.training.predictors import Collector, Found, Lines, VotedPredictor
 

@@ -9,7 +9,7 @@ from hopefear.cli.inspect import labels_in_words, listed
 from hopefear.training.predictors import VotedPredictor
 
 if TYPE_CHECKING:
-    from hopefear.model import Model
+    from hopefear.tasks.classify.model import Model
 
 
 def facts(model: Model, top: int) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from hopefear.cli.console import Console
 from hopefear.cli.guard import write_out
 from hopefear.cli.reading import tell_skipped
 from hopefear.data.report import ReadReport
-from hopefear.model import probabilities
 from hopefear.storage import write_atomically
+from hopefear.tasks.classify.model import probabilities
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from hopefear.model import Model
+    from hopefear.tasks.classify.model import Model
 
 
 def run(args: argparse.Namespace, model: Model, console: Console) -> None:

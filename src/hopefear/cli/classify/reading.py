@@ -20,7 +20,7 @@ from hopefear.data.text import iter_text, read_text
 from hopefear.data.weights import read_weights
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
-from hopefear.model import Model
+from hopefear.tasks.classify.model import Model
 
 _PACKED = (".gz", ".xz", ".bz2", ".zst")
 _SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}

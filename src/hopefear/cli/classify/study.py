@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.classification import train
 from hopefear.cli import study as shared
 from hopefear.cli.console import Console
 from hopefear.data.sparse import SparseDataset
 from hopefear.metrics import Accuracy, approximate_randomisation, classification_scores
-from hopefear.model import probabilities
 from hopefear.report import Page, Plot
+from hopefear.tasks.classify.model import probabilities
+from hopefear.tasks.classify.task import train
 
 COLUMNS = ("learner", "error", "F1", "non-zeros kept", "non-zeros last", "s/pass", "p")
 

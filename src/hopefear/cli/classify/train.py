@@ -13,9 +13,9 @@ from hopefear.cli.console import Console, check_output, percent, print_json
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:
-    from hopefear.classification import Trained
     from hopefear.cli.compiling import Compilation
     from hopefear.data.sparse import SparseDataset
+    from hopefear.tasks.classify.task import Trained
 
 USAGE = "--train FILE [--dev FILE] [--learner NAME] [-p KEY=VALUE]... [OPTIONS] --model PATH"
 DESCRIPTION = """
@@ -105,10 +105,10 @@ def _train(
     dev: SparseDataset | None,
     prepared: bool,
 ) -> tuple[Trained, Any]:
-    from hopefear.classification import DEFAULT_LEARNER, check_labels, train
     from hopefear.cli.progress import Watcher
     from hopefear.metrics import score_names
     from hopefear.recipes import recipe
+    from hopefear.tasks.classify.task import DEFAULT_LEARNER, check_labels, train
     from hopefear.training.stopping import Stopping
 
     learner = args.learner or DEFAULT_LEARNER

@@ -13,11 +13,11 @@ from hopefear.cli.console import Console
 from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.rerank.reading import judged_blocks, metric_asked
-from hopefear.data.list_datasets import Noting
-from hopefear.data.lists import ListDataset, cheapest
+from hopefear.data.lists.dataset import ListDataset, cheapest
+from hopefear.data.lists.datasets import Noting
 from hopefear.data.report import ReadReport
 from hopefear.metrics.lists import ListMetric
-from hopefear.reranking import (
+from hopefear.tasks.rerank.task import (
     OTHER_COUNT,
     OTHER_FEATURES,
     TREE_COUNT,

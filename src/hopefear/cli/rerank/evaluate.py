@@ -10,8 +10,8 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.rerank.reading import judged_blocks, reading_of
 from hopefear.data.report import ReadReport
-from hopefear.list_model import RerankModel
-from hopefear.reranking import evaluate
+from hopefear.tasks.rerank.model import RerankModel
+from hopefear.tasks.rerank.task import evaluate
 
 
 def run(args: argparse.Namespace, model: RerankModel, console: Console) -> None:

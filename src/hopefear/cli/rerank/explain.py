@@ -9,10 +9,10 @@ import numpy as np
 
 from hopefear.cli.console import Console
 from hopefear.cli.rerank.reading import reading_of, seen_by_model
-from hopefear.data.candidates import CandidateLists
-from hopefear.data.list_files import read_lists
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
-from hopefear.list_model import RerankModel
+from hopefear.tasks.rerank.model import RerankModel
 
 
 def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:

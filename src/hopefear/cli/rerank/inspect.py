@@ -11,7 +11,7 @@ from hopefear.cli.inspect import listed
 from hopefear.training.predictors import LinearPredictor
 
 if TYPE_CHECKING:
-    from hopefear.list_model import RerankModel
+    from hopefear.tasks.rerank.model import RerankModel
 
 _FAMILIES = 60  # shown at most
 

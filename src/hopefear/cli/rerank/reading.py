@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.candidates import CandidateLists
-from hopefear.data.dedup import kept, without_copies
-from hopefear.data.list_files import read_lists
-from hopefear.data.list_kinds import UnjudgedError
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.dedup import kept, without_copies
+from hopefear.data.lists.files import read_lists
+from hopefear.data.lists.kinds import UnjudgedError
 from hopefear.data.report import ReadReport
 from hopefear.errors import HopefearError
-from hopefear.list_model import RerankModel
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.recipes.base import number
+from hopefear.tasks.rerank.model import RerankModel
 
 
 def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMetric | None:
@@ -58,7 +58,7 @@ def judged_blocks(
     gold, option : str
         The file of gold trees, if there is one, and the option that gives it.
     **how
-        As :func:`hopefear.data.list_files.read_lists` has it.
+        As :func:`hopefear.data.lists.files.read_lists` has it.
     """
     try:
         yield from read_lists(

@@ -11,10 +11,10 @@ import numpy as np
 from hopefear.cli import study as shared
 from hopefear.cli.console import Console, scored
 from hopefear.cli.rerank.words import shown_score
-from hopefear.data.lists import ListDataset
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.metrics.lists import ListMetric, compare_lists
 from hopefear.report import Page
-from hopefear.reranking import metric_of, scores, train
+from hopefear.tasks.rerank.task import metric_of, scores, train
 from hopefear.training.judging import counts_of
 from hopefear.training.stopping import Stopping
 

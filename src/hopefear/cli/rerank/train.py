@@ -14,8 +14,8 @@ from hopefear.cli.rerank import options as own
 
 if TYPE_CHECKING:
     from hopefear.cli.rerank.data import Corpus
-    from hopefear.data.lists import ListDataset
-    from hopefear.reranking import Trained
+    from hopefear.data.lists.dataset import ListDataset
+    from hopefear.tasks.rerank.task import Trained
 
 USAGE = "--train FILE [--dev FILE] [--learner NAME] [-p KEY=VALUE]... [OPTIONS] --model PATH"
 DESCRIPTION = """
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.rerank.reading import metric_asked
     from hopefear.features.lists.extraction import Extraction
     from hopefear.recipes import recipe
-    from hopefear.reranking import DEFAULT_LEARNER
+    from hopefear.tasks.rerank.task import DEFAULT_LEARNER
 
     args.learner = args.learner or DEFAULT_LEARNER
     made = recipe(args.learner, "rerank").build(**dict(args.param))
@@ -89,7 +89,7 @@ def _train(
     made: Any,
 ) -> Trained:
     from hopefear.cli.progress import Watcher
-    from hopefear.reranking import EPOCHS, train
+    from hopefear.tasks.rerank.task import EPOCHS, train
     from hopefear.training.stopping import Stopping
 
     batch = hasattr(made, "max_iter")

@@ -42,9 +42,9 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
     from hopefear.cli.tag.study import columns, page_section, study
-    from hopefear.label_costs import check_class_weight, resolved_early
     from hopefear.recipes import recipe
     from hopefear.report import Page
+    from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early
 
     for _, name, params in args.learners:
         # The last one's faults before the first one trains.

@@ -13,7 +13,7 @@ from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_lines import ColumnTable
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeFeatures
-from hopefear.tagging import check, dataset
+from hopefear.tasks.tag.task import check, dataset
 
 _LABELS = "(labels)"
 

@@ -28,8 +28,8 @@ from hopefear.metrics import (
     unknown_word_accuracy,
     unknown_words,
 )
-from hopefear.sequence_model import SequenceModel
-from hopefear.tagging import reading_of
+from hopefear.tasks.tag.model import SequenceModel
+from hopefear.tasks.tag.task import reading_of
 
 _SHOWN = 40  # rows of the table of types or labels
 _MISTAKES = 10  # pairs of labels in the list of mistakes

@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.cli.tag.reading import Text
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import HopefearError
-from hopefear.sequence_model import SequenceModel
+from hopefear.tasks.tag.model import SequenceModel
 from hopefear.training.predictors import LinearPredictor
 
 

@@ -12,7 +12,7 @@ from hopefear.cli.tag.train import collisions
 from hopefear.training.predictors import LinearPredictor
 
 if TYPE_CHECKING:
-    from hopefear.sequence_model import SequenceModel
+    from hopefear.tasks.tag.model import SequenceModel
 
 _TEMPLATES = 60  # shown at most
 _TITLES = {"triples": "label triples, heaviest", "edges": "features of label pairs, heaviest"}

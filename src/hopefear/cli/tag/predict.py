@@ -16,7 +16,7 @@ from hopefear.cli.tag.reading import how, read_for
 from hopefear.cli.tag.writing import Table, put, tagged
 from hopefear.data.scheme_tables import scheme_name
 from hopefear.data.sequences import Column, SequenceDataset
-from hopefear.sequence_model import SequenceModel
+from hopefear.tasks.tag.model import SequenceModel
 
 _SENTENCES = 1000  # at a time, where every span needs a search of its own
 

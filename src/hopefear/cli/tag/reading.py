@@ -17,7 +17,7 @@ from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import TokenFile, read_sentences
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.attribute_rows import AttributeRows
-from hopefear.sequence_model import SequenceModel, encoded
+from hopefear.tasks.tag.model import SequenceModel, encoded
 
 _NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")

@@ -13,7 +13,7 @@ from hopefear.cli.console import Console
 from hopefear.data.sequences import SequenceDataset
 from hopefear.metrics import compare_taggings
 from hopefear.report import Page
-from hopefear.tagging import reading_of, scores, train
+from hopefear.tasks.tag.task import reading_of, scores, train
 
 _SAMPLES = 2000
 

@@ -14,7 +14,7 @@ from hopefear.cli.tag import options as own
 
 if TYPE_CHECKING:
     from hopefear.cli.tag.data import Corpus
-    from hopefear.tagging import Trained
+    from hopefear.tasks.tag.task import Trained
 
 USAGE = "--train FILE [--dev FILE] [--learner NAME] [-p KEY=VALUE]... [OPTIONS] --model PATH"
 DESCRIPTION = """
@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> int:
     training.check(args, args.features)
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
-    from hopefear.label_costs import check_class_weight, resolved_early
     from hopefear.recipes import recipe
-    from hopefear.tagging import DEFAULT_LEARNER
+    from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early
+    from hopefear.tasks.tag.task import DEFAULT_LEARNER
 
     args.learner = args.learner or DEFAULT_LEARNER
     made = recipe(args.learner, "tag").build(**resolved_early(dict(args.param)))
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace, console: Console, corpus: Corpus, made: Any) -> Trained:
     from hopefear.cli.progress import Watcher
-    from hopefear.tagging import EPOCHS, score_names, train
+    from hopefear.tasks.tag.task import EPOCHS, score_names, train
     from hopefear.training.stopping import Stopping
 
     scheme = corpus.schemes.model

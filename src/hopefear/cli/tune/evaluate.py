@@ -9,9 +9,9 @@ from typing import Any
 from hopefear.cli.console import Console, print_json
 from hopefear.cli.tune.lists import metric_asked, read_lists, told
 from hopefear.cli.tune.unused import Unused
-from hopefear.tuning.derived import needed
-from hopefear.tuning.evaluation import compare, corpus_oracle, evaluate
-from hopefear.tuning.weights import Weights
+from hopefear.translation.derived import needed
+from hopefear.translation.evaluation import compare, corpus_oracle, evaluate
+from hopefear.translation.weights import Weights
 
 
 def run(args: argparse.Namespace, console: Console) -> None:

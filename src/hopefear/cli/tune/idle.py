@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.training.annealed_risk import AnnealedRisk
-from hopefear.training.expected_score import ExpectedScore
-from hopefear.training.mert import Mert
-from hopefear.training.online_tuner import OnlineTuner
-from hopefear.training.pro import Pro
-from hopefear.tuning.groups import kinds
-from hopefear.tuning.weights import Weights
+from hopefear.translation.groups import kinds
+from hopefear.translation.tuners.annealed_risk import AnnealedRisk
+from hopefear.translation.tuners.expected_score import ExpectedScore
+from hopefear.translation.tuners.mert import Mert
+from hopefear.translation.tuners.online_tuner import OnlineTuner
+from hopefear.translation.tuners.pro import Pro
+from hopefear.translation.weights import Weights
 
 
 def check_learner(args: argparse.Namespace, tuner: Any, params: Collection[str]) -> None:

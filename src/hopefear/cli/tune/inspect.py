@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console, print_json
-from hopefear.tuning.weights import Weights
+from hopefear.translation.weights import Weights
 
 
 def run(args: argparse.Namespace) -> None:

@@ -18,16 +18,16 @@ from hopefear.cli.tune.lists import read_lists, told
 from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import Outcome, first_choices
 from hopefear.cli.tune.progress import TuneWatcher
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
 from hopefear.recipes import recipe
-from hopefear.training.tuning_problem import Listener
-from hopefear.tuning.derived import needed
-from hopefear.tuning.scoring import with_scores, without_scores
-from hopefear.tuning.starting import STARTS
-from hopefear.tuning.tune import Tuning, split, tune
-from hopefear.tuning.weights import Weights
+from hopefear.translation.derived import needed
+from hopefear.translation.scoring import with_scores, without_scores
+from hopefear.translation.starting import STARTS
+from hopefear.translation.tune import Tuning, split, tune
+from hopefear.translation.tuners.problem import Listener
+from hopefear.translation.weights import Weights
 
 
 def parameters(args: argparse.Namespace, metric: ListMetric, console: Console) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 from hopefear.cli.console import Console
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tune.progress import ReadWatcher
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.data.report import ReadReport
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.tuning.reading import read, tuning_metric
+from hopefear.translation.reading import read, tuning_metric
 
 
 def metric_asked(args: argparse.Namespace) -> ListMetric:

@@ -14,7 +14,7 @@ from hopefear.cli.options import (
     seed,
 )
 
-# Of hopefear.tuning.features and hopefear.tuning.derived, which take longer to import.
+# Of hopefear.translation.features and hopefear.translation.derived, which take longer to import.
 WORDS = ("consensus", "ngrams")
 GROUPS = ("dense", "sparse", "phrases", *WORDS)
 METRICS = ("bleu", "chrf", "ter")

@@ -10,12 +10,12 @@ import numpy as np
 
 from hopefear.cli.console import Console
 from hopefear.cli.training import time_taken
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page
-from hopefear.tuning.scoring import best
-from hopefear.tuning.tune import Tuning
-from hopefear.tuning.weights import Weights, changes
+from hopefear.translation.scoring import best
+from hopefear.translation.tune import Tuning
+from hopefear.translation.weights import Weights, changes
 
 OTHERS = 20  # weights of features that are not dense, shown at most
 Change = tuple[str, float, float]

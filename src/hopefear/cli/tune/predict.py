@@ -14,11 +14,11 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tag.writing import put
 from hopefear.cli.tune.unused import Unused
-from hopefear.data.moses import moses_blocks, read_moses
-from hopefear.data.moses_lists import NamedEntries, TuningLists
+from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.data.report import ReadReport
-from hopefear.tuning.scoring import scores
-from hopefear.tuning.weights import Weights
+from hopefear.translation.scoring import scores
+from hopefear.translation.weights import Weights
 
 
 def run(args: argparse.Namespace, console: Console) -> None:

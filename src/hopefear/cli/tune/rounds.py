@@ -22,12 +22,12 @@ from hopefear.cli.tune.progress import TuneWatcher
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot
 from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.tuning.decoder_command import WEIGHTS
-from hopefear.tuning.decoding import Iterated, iterate
-from hopefear.tuning.decoding_folder import START
-from hopefear.tuning.starting import start_weights
-from hopefear.tuning.tune import split
-from hopefear.tuning.weights import Weights
+from hopefear.translation.decoder_command import WEIGHTS
+from hopefear.translation.decoding import Iterated, iterate
+from hopefear.translation.decoding_folder import START
+from hopefear.translation.starting import start_weights
+from hopefear.translation.tune import split
+from hopefear.translation.weights import Weights
 
 
 @dataclass(frozen=True)

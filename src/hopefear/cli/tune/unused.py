@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hopefear.cli.console import Console
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.features.string_table import StringTable
 from hopefear.features.strings import Strings
-from hopefear.tuning.ngrams import PREFIX
-from hopefear.tuning.weights import Weights
+from hopefear.translation.ngrams import PREFIX
+from hopefear.translation.weights import Weights
 
 
 class Unused:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.moses.lists import TuningLists
 from hopefear.experiments.common.corpora import find_files
 from hopefear.experiments.common.differences import Difference, compare_choices
 from hopefear.metrics.lists import ListMetric
-from hopefear.tuning.reading import read, tuning_metric
+from hopefear.translation.reading import read, tuning_metric
 
 FOLDER = "multi30k-nbest"
 METRIC: ListMetric = tuning_metric("bleu")

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.experiments.dptm.plan import Plan, Spec, at
 from hopefear.experiments.dptm.runs import Mark
-from hopefear.tuning.phrase_model import KEPT
+from hopefear.translation.phrase_model import KEPT
 
 AVERAGE, SUPPORT, LAST = KEPT
 

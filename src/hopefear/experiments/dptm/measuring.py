@@ -22,7 +22,7 @@ from hopefear.experiments.dptm.runs import (
     score,
     score_dense,
 )
-from hopefear.training.mert import Mert
+from hopefear.translation.tuners.mert import Mert
 
 DECODER, RETUNED = "decoder", "dense, tuned anew"
 POOLED = "pooled"

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.list_datasets import fixed_scores
-from hopefear.data.lists import ListDataset
-from hopefear.data.moses_lists import NamedEntries, TuningLists
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.datasets import fixed_scores
+from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.experiments.common.translations import METRIC, read_translations
 from hopefear.features.checks import frozen
 from hopefear.features.strings import Strings
 from hopefear.metrics.lists.bleu_counts import COLUMNS
-from hopefear.training.envelope import LineSearch
-from hopefear.training.quick_worth import quick_worth
-from hopefear.tuning.phrase_model import phrase_data
-from hopefear.tuning.starting import start_weights
+from hopefear.translation.phrase_model import phrase_data
+from hopefear.translation.starting import start_weights
+from hopefear.translation.tuners.envelope import LineSearch
+from hopefear.translation.tuners.quick_worth import quick_worth
 
 TRAIN, DEV, TESTS = "train10k", "val", ("test_2016_flickr", "test_2017_flickr")
 # Neighbours on either side that smooth what a weight of the model is worth on development lists.

@@ -8,21 +8,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.lists import ListDataset, cheapest
-from hopefear.data.moses_lists import TuningLists
+from hopefear.core.learner import Learner
+from hopefear.data.lists.dataset import ListDataset, cheapest
+from hopefear.data.moses.lists import TuningLists
 from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.dptm.plan import Spec
 from hopefear.experiments.dptm.problems import WINDOW, Part, Problem, bleu
 from hopefear.features.checks import frozen
-from hopefear.learner import Learner
 from hopefear.structures.nbest import NBest
-from hopefear.training.envelope import Step
-from hopefear.training.mert import Mert
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
-from hopefear.training.tuning_problem import TuningProblem
-from hopefear.tuning.features import learned
-from hopefear.tuning.phrase_model import KEPT, NAME, kept_weights, phrase_learner, phrase_passes
+from hopefear.translation.features import learned
+from hopefear.translation.phrase_model import (
+    KEPT,
+    NAME,
+    kept_weights,
+    phrase_learner,
+    phrase_passes,
+)
+from hopefear.translation.tuners.envelope import Step
+from hopefear.translation.tuners.mert import Mert
+from hopefear.translation.tuners.problem import TuningProblem
 
 LINE, MERT = "line", "mert"  # how a model is added: its weight alone is tuned, or all weights
 

@@ -13,8 +13,8 @@ from hopefear.data.token_files import read_sentences
 from hopefear.errors import HopefearError
 from hopefear.experiments.common.corpora import find_data
 from hopefear.experiments.sapo.plan import GENERATED, HELD_OUT, Plan, Task
-from hopefear.sequence_model import encoded
-from hopefear.tagging import dataset
+from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.task import dataset
 
 SIZES = {True: (300, 200), False: (4000, 2000)}  # sentences generated for training and test: quick?
 

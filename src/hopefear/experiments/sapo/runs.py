@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.chains.searches import search_named
+from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset
 from hopefear.experiments.sapo.plan import AVERAGED, BEAM, KEPT, LAST, Spec
-from hopefear.learner import Learner
 from hopefear.metrics import Tagging
 from hopefear.recipes import Scale, recipe
-from hopefear.sequence_model import chain_of
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.searches import search_named
+from hopefear.tasks.tag.model import chain_of
 from hopefear.training.decoding import Decoder
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hopefear.learner import Learner
+from hopefear.core.learner import Learner
 from hopefear.losses.swvp import AGGRESSIVE, BALANCED, OWN, SWVP, WM, WMR, substructures
 from hopefear.readouts.averaged import Averaged
 from hopefear.rules.sgd import SGD

@@ -10,7 +10,7 @@ import numpy as np
 from hopefear.data.generators import HMMSample, hmm
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.experiments.swvp_synthetic.plan import LENGTH, Plan
-from hopefear.structures.chain import Chain
+from hopefear.structures.chain.chain import Chain
 
 SETTINGS = {
     1: "simple(++), learnable(+++)",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hopefear.core.learner import Learner
 from hopefear.experiments.swvp_synthetic.plan import AVERAGED, LAST
 from hopefear.experiments.swvp_synthetic.problems import Problem
-from hopefear.learner import Learner
 from hopefear.training.decoding import Decoder
 from hopefear.training.online import OnlineTrainer
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from hopefear.recipes.tuning import TUNE_RECIPES
+from hopefear.translation.recipes import TUNE_RECIPES
 
 TIMES = "×"  # ends a parameter that is a multiple of what the data's scale suggests
 TOWARD = ("hope", "oracle")

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.lists import ListDataset
-from hopefear.data.moses_lists import TuningLists
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.moses.lists import TuningLists
 from hopefear.experiments.common.translations import METRIC, read_translations
 from hopefear.experiments.tuning.plan import Part
-from hopefear.training.tuning_problem import Event, TuningProblem
-from hopefear.tuning.features import learned
-from hopefear.tuning.generated import translations
-from hopefear.tuning.memory import lists_in_memory
-from hopefear.tuning.starting import start_weights
+from hopefear.translation.features import learned
+from hopefear.translation.generated import translations
+from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.starting import start_weights
+from hopefear.translation.tuners.problem import Event, TuningProblem
 
 TRAIN, VAL = "train10k", "val"
 TESTS = {"test_2016": "test_2016_flickr", "test_2017": "test_2017_flickr"}

@@ -15,7 +15,7 @@ from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.tuning.plan import TIMES, Entry
 from hopefear.experiments.tuning.problems import Watched
 from hopefear.recipes.scales import scale_of
-from hopefear.recipes.tuning import TUNE_RECIPES
+from hopefear.translation.recipes import TUNE_RECIPES
 
 _FEW = 8
 

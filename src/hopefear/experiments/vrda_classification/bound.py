@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.experiments.vrda_classification.plan import SEED, Plan, short
 from hopefear.experiments.vrda_classification.runs import first_marks
-from hopefear.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.observed import Observed
 from hopefear.rules.rda import RDA
 from hopefear.structures.binary import Binary
-from hopefear.training.bounds import BoundReport, best_scaled, mistaken, radius
+from hopefear.training.bounds.voted_rda import BoundReport, best_scaled, mistaken, radius
 from hopefear.training.online import OnlineTrainer
 
 SEPARATION = 0.2

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hopefear.classification import structure_for
 from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_classification.choosing import Choice, choose
 from hopefear.experiments.vrda_classification.plan import HELD_OUT, LOSSES, SEED, Plan, Spec
@@ -20,6 +19,7 @@ from hopefear.experiments.vrda_classification.runs import (
     run,
     seconds,
 )
+from hopefear.tasks.classify.task import structure_for
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.classification import structure_for
+from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset
 from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_classification.plan import SEED, Spec
-from hopefear.learner import Learner
 from hopefear.metrics import Accuracy, Classification, Comparison, paired_bootstrap
 from hopefear.recipes import Scale, recipe
+from hopefear.tasks.classify.task import structure_for
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor

@@ -13,16 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear import __version__
-from hopefear.data.candidates import CandidateLists
-from hopefear.data.list_files import read_lists
-from hopefear.data.lists import ListDataset, ListRows
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
 from hopefear.experiments.common.corpora import find_files
 from hopefear.features.lists.consensus import EXPECTED
 from hopefear.features.lists.numbering import Numbered, pruned
 from hopefear.features.trees import families
-from hopefear.reranking import dataset, teaching
 from hopefear.storage import load, save
+from hopefear.tasks.rerank.task import dataset, teaching
 
 FOLDER = "ptb-nbest"
 FILES = ("train", "dev", "test")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.lists import ListDataset
+from hopefear.core.learner import Learner
+from hopefear.data.lists.dataset import ListDataset
 from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_reranking.plan import KEPT, Spec
 from hopefear.experiments.vrda_reranking.problems import Split
-from hopefear.learner import Learner
 from hopefear.metrics.lists import Brackets
 from hopefear.recipes import Scale, recipe
 from hopefear.structures.nbest import NBest

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.errors import HopefearError
+from hopefear.features.brackets.rows import Trees
 from hopefear.features.lists.keyed import Keyed
 from hopefear.features.lists.named import key_of
-from hopefear.trees.rows import Trees
 
 # Shares of the probability at which brackets begin to be counted apart.
 BINS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)

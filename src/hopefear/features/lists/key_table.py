@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined, kernel, prefetch
+from hopefear.core.component import inlined, kernel, prefetch
 
 _AHEAD = 16  # slots to ask for before they are needed
 

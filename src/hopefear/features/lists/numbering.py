@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.features.lists.relative import Relative
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.features.lists.keyed import Keyed
 
 # Counts have few different values; real numbers have many, and none of them is common.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined, kernel, prefetch
+from hopefear.core.component import inlined, kernel, prefetch
 from hopefear.features.ngram_tables import mix, slot_of
 from hopefear.features.templates.spec import FIRST_TOKEN, LAST_TOKEN
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.errors import InputError
 
 POSITIONS = ("B", "I")  # strings of the column that matching makes

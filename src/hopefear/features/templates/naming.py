@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.features.ngram_tables import mix
 from hopefear.features.strings import Strings
 from hopefear.features.templates.kernels import Born, Plan

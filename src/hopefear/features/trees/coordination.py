@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
 from hopefear.features.trees.kinds import (
     COLENPAR,
     COLENPAR_LABEL,

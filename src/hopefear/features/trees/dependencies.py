@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
+from hopefear.features.brackets.heads import SEMANTIC, SYNTACTIC
 from hopefear.features.trees.kinds import (
     AFTER_HEAD,
     BEFORE_HEAD,
@@ -30,7 +31,6 @@ from hopefear.features.trees.kinds import (
 )
 from hopefear.features.trees.tape import close, put, start
 from hopefear.features.trees.tree import NODES, TOKENS, binned, inner, punctuates
-from hopefear.trees.heads import SEMANTIC, SYNTACTIC
 
 _TAG, _WORD, _SKIP = 0, 1, 2
 _DISTANCE, _LABELS = 1, 2

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
+from hopefear.features.brackets.rows import TreeRows, Trees
 from hopefear.features.checks import frozen
 from hopefear.features.lists.keyed import Keyed
 from hopefear.features.ngram_tables import mix
@@ -22,7 +23,6 @@ from hopefear.features.trees.spans import spans, weights
 from hopefear.features.trees.symbols import SymbolFacts, symbol_facts
 from hopefear.features.trees.tape import COUNT, FULL, Tape, kinds_on, new_tape
 from hopefear.features.trees.tree import Scratch, find_heads, new_scratch, prepare, view
-from hopefear.trees.rows import TreeRows, Trees
 
 _FEATURES = 1 << 12  # of one tree, to begin with
 _A_NODE = 32  # features, to begin with

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
+from hopefear.features.brackets.heads import SEMANTIC, SYNTACTIC
 from hopefear.features.trees.kinds import (
     CLOSE,
     GAP,
@@ -24,7 +25,6 @@ from hopefear.features.trees.kinds import (
 )
 from hopefear.features.trees.tape import close, put, start
 from hopefear.features.trees.tree import TOKENS, functional, label_above
-from hopefear.trees.heads import SEMANTIC, SYNTACTIC
 
 
 @kernel

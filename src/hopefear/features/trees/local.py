@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
+from hopefear.features.brackets.heads import SEMANTIC, SYNTACTIC
 from hopefear.features.trees.kinds import (
     AFTER_HEAD,
     ARROW,
@@ -31,7 +32,6 @@ from hopefear.features.trees.kinds import (
 )
 from hopefear.features.trees.tape import AT, close, put, start
 from hopefear.features.trees.tree import NODES, functional, inner, label_above, punctuates
-from hopefear.trees.heads import SEMANTIC, SYNTACTIC
 
 
 @kernel

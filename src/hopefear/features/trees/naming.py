@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
+from hopefear.features.brackets.rows import Trees
 from hopefear.features.ngram_tables import slot_of
 from hopefear.features.trees.extract import Extractor, key_at, spell
 from hopefear.features.trees.families import TreeFamilies
 from hopefear.features.trees.tape import COUNT, FULL, LONGEST
-from hopefear.trees.rows import Trees
 
 TREE, FOUND = 0, 1  # positions in the state of `write_names`
 

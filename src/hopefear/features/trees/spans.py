@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.features.trees.kinds import (
     EDGES_AROUND,
     EDGES_INNER,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined
+from hopefear.core.component import inlined
 from hopefear.features.trees.kinds import N_SPECIALS
 
 # A longer feature is left out: it spells a sentence, and no other sentence has it.

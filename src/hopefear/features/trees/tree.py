@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
+from hopefear.features.brackets.heads import NO_RANK
 from hopefear.features.trees.kinds import EMPTY, N_SPECIALS, OUTSIDE, ZERO
 from hopefear.features.trees.symbols import FUNCTIONAL, PUNCTUATES
-from hopefear.trees.heads import NO_RANK
 
 NODES, TOKENS = 0, 1  # positions in Tree.size
 

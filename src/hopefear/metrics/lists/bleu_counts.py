@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.metrics.lists.base import checked_sets
 
 ORDERS = 4

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
 from hopefear.metrics.lists.lines import Lines, Units
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopefear.component import kernel
+from hopefear.core.component import kernel
 from hopefear.metrics.lists.base import Counts, checked_sets
 
 _LOWER = np.arange(256, dtype=np.uint8)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.component import inlined, kernel
+from hopefear.core.component import inlined, kernel
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists.lines import Lines
 

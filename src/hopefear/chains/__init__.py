@@ -1,1 +1,0 @@
-"""The two linear maps of label chains: attributes to scores, and directions back to attributes."""

@@ -1,0 +1,1 @@
+"""The parts of a learner and where they meet: interfaces, components, averages, learners."""

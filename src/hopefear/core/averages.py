@@ -1,0 +1,137 @@
+"""Exact sums of weights over ticks, without touching a weight that does not move.
+
+Between two touches a coordinate follows ``w(k) = r * scale_k * shrink(m, f * drop_k)`` (see
+``interfaces.py``), so the sum of ``c_k w(k)`` over the first n closed ticks is
+
+    earned(m, r, f) = sign(m) * r * (|m| * A[e] - f * B[e])
+
+with running sums A of ``c * scale`` and B of ``c * scale * drop``, and e the number of ticks
+before the drop reached |m| / f. A touch at tick n adds what the old line has earned since the
+books were opened and takes off what the new line would have earned: the difference is right from
+then on, whatever n the books are read at. Only a line that died since its last touch needs a look
+into the past.
+
+The books hold a window of ticks; when it is full every coordinate is settled and they start afresh.
+That bounds their memory and keeps the sums short, hence precise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.interfaces import DROP, SCALE
+
+
+class Account(NamedTuple):
+    total: np.ndarray  # float64[n]: sum of c * w, less what open lines had earned when touched
+    open: np.ndarray  # uint8[n]: the line was alive at its last touch (if it can die: f > 0)
+    a: np.ndarray  # float64[window + 1]: running sum of c * scale
+    b: np.ndarray  # float64[window + 1]: running sum of c * scale * drop
+    drop: np.ndarray  # float64[window]
+    closed: np.ndarray  # int64[1]: ticks in the books
+    lived: np.ndarray  # float64[2]: c of the present predictor; sum of c over all closed ones
+
+
+def new_account(n: int, window: int) -> Account:
+    """Empty books for ``n`` coordinates."""
+    return Account(
+        np.zeros(n),
+        np.zeros(n, np.uint8),
+        np.zeros(window + 1),
+        np.zeros(window + 1),
+        np.zeros(window),
+        np.zeros(1, np.int64),
+        np.zeros(2),
+    )
+
+
+@register_jitable(forceinline=True)
+def close_tick(account, clock, lived):
+    """Enter the predictor that is about to change, with weight ``lived``."""
+    k = account.closed[0]
+    share = lived * clock[SCALE]
+    account.drop[k] = clock[DROP]
+    account.a[k + 1] = account.a[k] + share
+    account.b[k + 1] = account.b[k] + share * clock[DROP]
+    account.closed[0] = k + 1
+    account.lived[1] += lived
+
+
+@register_jitable(forceinline=True)
+def totals_now(account):
+    """(A, B, drop) of the last closed tick: all that lines which are still alive need."""
+    k = account.closed[0]
+    return account.a[k], account.b[k], account.drop[k - 1] if k > 0 else 0.0
+
+
+@register_jitable(forceinline=True)
+def earned(account, now, m, r, f):
+    """What a line has earned over the closed ticks; ``now`` is ``totals_now(account)``."""
+    size = abs(m)
+    if size > f * now[2]:
+        return math.copysign(r * (size * now[0] - f * now[1]), m)
+    return earned_before_death(account, m, r, f)
+
+
+@register_jitable
+def earned_before_death(account, m, r, f):
+    """What a line earned until the drop reached it."""
+    size = abs(float(m))
+    low, high = 0, account.closed[0]
+    while low < high:
+        middle = (low + high) // 2
+        if f * account.drop[middle] < size:
+            low = middle + 1
+        else:
+            high = middle
+    return math.copysign(r * (size * account.a[low] - f * account.b[low]), m)
+
+
+@register_jitable(forceinline=True)
+def alive(now, m, f):
+    """Whether a line is non-zero under the drop of the last closed tick."""
+    return abs(m) > f * now[2]
+
+
+@register_jitable(forceinline=True)
+def leave_line(account, now, j, m, r, f):
+    """What coordinate ``j`` has earned on the line it leaves."""
+    if f == 0.0:  # never dies: nothing to look up
+        return r * m * now[0]
+    return earned(account, now, m, r, f) if account.open[j] else 0.0
+
+
+@register_jitable(forceinline=True)
+def enter_line(account, now, j, m, r, f):
+    """What coordinate ``j`` would have earned by now on the line it enters."""
+    if f == 0.0:
+        return r * m * now[0]
+    account.open[j] = alive(now, m, f)
+    return earned(account, now, m, r, f) if account.open[j] else 0.0
+
+
+@register_jitable(forceinline=True)
+def change_line(account, now, j, m0, r0, f0, m1, r1, f1):
+    """Coordinate ``j`` leaves line 0 for line 1."""
+    # In this order what was never alive stays at zero exactly.
+    total = account.total[j] + leave_line(account, now, j, m0, r0, f0)
+    account.total[j] = total - enter_line(account, now, j, m1, r1, f1)
+
+
+@register_jitable(forceinline=True)
+def settle_line(account, now, j, m, r, f):
+    """Credit coordinate ``j`` with everything the books hold; returns the amount."""
+    amount = leave_line(account, now, j, m, r, f)
+    account.total[j] += amount
+    if f != 0.0 and account.open[j]:
+        account.open[j] = alive(now, m, f)
+    return amount
+
+
+def start_afresh(account: Account) -> None:
+    """Empty the window, once every coordinate has been settled."""
+    account.closed[0] = 0

@@ -1,0 +1,263 @@
+"""Parts that compile: named tuples whose methods work inside and outside kernels.
+
+Numba recompiles closures, function arguments and jitclasses in every process; named tuples it
+caches on disk. So a loss, a rule or a structure here is a ``typing.NamedTuple`` with ordinary
+methods. Each method *name* is registered once, by its interface, on numba's two named-tuple
+types; numba then finds the method body through the class of the value it is called on. With
+``NUMBA_DISABLE_JIT=1`` the very same methods run as plain Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload, overload_method
+
+# Typed loosely, because numba's own annotations leave these uses out.
+_overload_method: Any = overload_method
+_settings: Any = numba.config
+
+T = TypeVar("T", bound=type)
+
+_SIGNATURES: dict[str, tuple[str, ...]] = {}
+_NUMBERS = {"float": float, "int": int, "bool": bool}
+# No fastmath: reordered sums become gather instructions, which measured slower (docs/design.md),
+# and strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a
+# call with named tuples of arrays costs more than the work most methods do.
+_JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+# A cached kernel does not notice edits in the parts it calls, so its cache is named by their
+# sources.
+_KEPT_DAYS = 30
+_KERNEL_FOLDERS = (
+    *("core", "structures", "costs", "losses", "rules", "readouts"),
+    *("training", "data", "features", "translation"),
+)
+
+
+def required(method: Callable) -> Callable:
+    """Mark an interface method that every component must write itself."""
+    method.__required__ = True  # type: ignore[attr-defined]
+    return method
+
+
+def interface(cls: T) -> T:
+    """Make every public method of ``cls`` callable on its components inside kernels.
+
+    Method bodies in the interface are defaults. One method name has one signature, library-wide.
+    """
+    for name, method in _methods(cls).items():
+        if getattr(method, "__python_only__", False):
+            continue
+        parameters = tuple(inspect.signature(method).parameters)
+        if _SIGNATURES.setdefault(name, parameters) != parameters:
+            raise TypeError(f"{cls.__name__}.{name}{parameters} differs from {_SIGNATURES[name]}")
+        _register(name, parameters)
+    return cls
+
+
+def component(*interfaces: type) -> Callable[[T], T]:
+    """Check a NamedTuple class against its interfaces, add their defaults and coerce its fields.
+
+    ``SGD(1)`` and ``SGD(1.0)`` would be two types and compile twice, so numbers become what their
+    annotation says.
+    """
+
+    def decorate(cls: T) -> T:
+        wanted_methods: dict[str, Callable] = {}
+        for part in interfaces:
+            wanted_methods |= _methods(part)
+        for name, method in wanted_methods.items():
+            own = cls.__dict__.get(name)
+            if own is None and getattr(method, "__required__", False):
+                raise TypeError(f"{cls.__name__} lacks {name}")
+            if own is None:
+                setattr(cls, name, method)
+            elif tuple(inspect.signature(own).parameters) != (
+                wanted := tuple(inspect.signature(method).parameters)
+            ):
+                raise TypeError(f"{cls.__name__}.{name} must take {wanted}")
+        clash = set(cls._fields) & set(_SIGNATURES)  # type: ignore[attr-defined]
+        if clash:  # numba finds methods by name on every named tuple, fields included
+            raise TypeError(f"{cls.__name__}: fields {sorted(clash)} bear the names of methods")
+        _coerce_fields(cls)
+        return cls
+
+    return decorate
+
+
+def kernel(function: Callable) -> Callable:
+    """Compile ``function`` with the house options; cached on disk under a digest of the sources."""
+    with _cache_folder():
+        return numba.njit(cache=True, nogil=True, **_JIT_OPTIONS)(function)
+
+
+def inlined(function: Callable) -> Callable:
+    """A kernel that is made part of the kernels which call it."""
+    with _cache_folder():
+        return numba.njit(cache=True, nogil=True, forceinline=True, **_JIT_OPTIONS)(function)
+
+
+def prefetch(array, p):
+    """Ask the processor for the cache line of ``array[p]``; changes nothing but time."""
+
+
+@overload(prefetch, jit_options={"forceinline": True})
+def _prefetch(array, p):
+    return lambda array, p: _prefetch_line(array, p)
+
+
+@intrinsic
+def _prefetch_line(typing_context, array, p):
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        address = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        hint = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [address.type],
+            ir.FunctionType(ir.VoidType(), [address.type, number, number, number]),
+        )
+        builder.call(hint, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+def cache_folder() -> Path:
+    """Folder of compiled kernels for exactly these sources (``HOPEFEAR_CACHE`` moves its root)."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return _folder_under(os.environ.get("HOPEFEAR_CACHE") or os.path.join(home, "hopefear"))
+
+
+@functools.cache
+def _folder_under(root: str) -> Path:
+    folder = Path(root) / "kernels" / _source_digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            os.utime(folder)
+            _forget_old_folders(folder)
+            return folder
+    except OSError:
+        pass
+    return _private_folder()
+
+
+def _forget_old_folders(folder: Path) -> None:
+    """Delete the kernels of versions that nobody has used for a while."""
+    for other in folder.parent.iterdir():
+        if time.time() - other.stat().st_mtime > _KEPT_DAYS * 86_400:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _methods(cls: type) -> dict[str, Callable]:
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if inspect.isfunction(value) and not name.startswith("_")
+    }
+
+
+def python_only(method: Callable) -> Callable:
+    """Mark an interface method that no kernel calls (``init`` and its like)."""
+    method.__python_only__ = True  # type: ignore[attr-defined]
+    return method
+
+
+@functools.cache
+def _register(name: str, parameters: tuple[str, ...]) -> None:
+    def choose(*args: Any) -> Callable:
+        return args[0].instance_class.__dict__[name]
+
+    choose.__name__ = f"choose_{name}"
+    choose.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
+    )
+    for named_tuple in (types.NamedTuple, types.NamedUniTuple):
+        _overload_method(named_tuple, name, jit_options={**_JIT_OPTIONS, "forceinline": True})(
+            choose
+        )
+
+
+def _coerce_fields(cls: type) -> None:
+    kinds = {name: _NUMBERS[kind] for name, kind in _annotations(cls).items() if kind in _NUMBERS}
+    if not kinds:
+        return
+    plain_new = cls.__new__
+
+    @functools.wraps(plain_new)
+    def coercing_new(klass, *args, **kwargs):
+        values = plain_new(klass, *args, **kwargs)
+        return plain_new(
+            klass,
+            *(kinds[f](v) if f in kinds else v for f, v in zip(klass._fields, values, strict=True)),
+        )
+
+    cls.__new__ = coercing_new  # type: ignore[method-assign,assignment]
+    cls._make = classmethod(lambda klass, values: klass(*values))  # type: ignore[attr-defined]
+
+
+def _annotations(cls: type) -> dict[str, str]:
+    return {
+        name: kind
+        if isinstance(kind, str)
+        else getattr(kind, "__forward_arg__", getattr(kind, "__name__", ""))
+        for name, kind in cls.__annotations__.items()
+    }
+
+
+@functools.cache
+def _source_digest() -> str:
+    """Of the sources that kernels are made of: files that define some, and what these import."""
+    package = Path(__file__).parents[1]
+    sources = {
+        path.relative_to(package).with_suffix("").as_posix(): path.read_bytes()
+        for folder in _KERNEL_FOLDERS
+        for path in (package / folder).rglob("*.py")
+    }
+    with_kernels = {
+        name
+        for name, text in sources.items()
+        if name.startswith("core/")
+        or b"import hopefear.core.component" in text
+        or b"from hopefear.core.component import" in text
+    }
+    imported = {
+        name.decode().replace(".", "/")
+        for kernel_file in with_kernels
+        for name in re.findall(rb"^from hopefear\.([\w.]+) import", sources[kernel_file], re.M)
+    }
+    digest = hashlib.blake2b(digest_size=8)
+    for name in sorted(with_kernels | imported & set(sources)):
+        digest.update(name.encode() + sources[name])
+    return digest.hexdigest()
+
+
+@functools.cache
+def _private_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="hopefear-kernels-"))
+
+
+@contextlib.contextmanager
+def _cache_folder() -> Iterator[None]:
+    # Numba reads this setting when a function is decorated; other people's kernels keep theirs.
+    before = _settings.CACHE_DIR
+    _settings.CACHE_DIR = str(cache_folder())
+    try:
+        yield
+    finally:
+        _settings.CACHE_DIR = before

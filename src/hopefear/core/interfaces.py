@@ -1,0 +1,411 @@
+"""The one page of theory: what the parts of a learner are and where they meet.
+
+Outputs decompose into *parts*; for example ``x`` the features form a sparse matrix F, parts x
+features.
+
+    theta = F w        scores of the parts                      Structure.score
+    mu                 signed weights on parts: hope minus fear  Loss.subgradient
+    g = F' mu          direction, one coordinate at a time       Structure.scatter
+    w moves            how far, and how each coordinate goes     Rule.stride, Rule.move
+    what is kept       last weights, their average, or votes     Readout
+
+**Every rule is a line under a clock.** Whatever a rule remembers, between two touches the weight of
+coordinate j at tick k is
+
+    w_j(k) = r_j * scale_k * shrink(m_j, f_j * drop_k),    shrink(m, d) = sign(m) max(0, |m| - d)
+
+with constants (m_j, r_j, f_j) that change only when j is touched, and two sequences shared by all
+coordinates: ``scale_k`` and a non-decreasing ``drop_k``. Additive rules have scale 1 and drop 0;
+dual averaging has scale 1/(l2 k + sqrt(k)/rate) and drop l1 k; a lazily truncated or shrunk rule
+stores m = w + drop when it is touched. So reading a weight costs one coordinate, never a pass
+over all, and the sum of a coordinate over any stretch of ticks is  r_j (m_j A - sign(m_j) f_j B)
+with the prefix sums A of scale and B of scale * drop, cut where drop reaches |m_j|/f_j: averages
+are exact for every rule (see ``accounts.py``).
+
+| symbol | meaning |
+|---|---|
+| x | an example: the dataset and a row number |
+| theta, mu | scores of parts; signed weights on parts |
+| j, g | a coordinate of w and its entry of the direction F' mu |
+| t, k | tick: how often the rule's clock has advanced (examples, or mistakes) |
+| z | margin: score of the hope minus score of the best rival |
+| m, r, f | the line of a coordinate, as above |
+| a, b | the two numbers a stride may choose (step, and what second-order rules need) |
+"""
+
+from __future__ import annotations
+
+from hopefear.core.component import interface, python_only, required
+
+# What the entries of every ``state.clock`` are.
+SCALE, DROP, RATE = 0, 1, 2
+# A clock whose scale has fallen below this starts again: sums over ticks would lose later digits.
+WORN = 1e-6
+
+
+@interface
+class Weights:
+    """A reading of all weights at one tick."""
+
+    @required
+    def at(self, j): ...
+
+    def ask(self, j):
+        """Coordinate ``j`` comes up soon; changes nothing but time."""
+
+
+@interface
+class Row:
+    """Receives the entries of a direction, one coordinate at a time.
+
+    Coordinates come unsigned: numba checks signed indices for "from the end" on every access.
+    """
+
+    @required
+    def put(self, j, g): ...
+
+    def ask(self, j):
+        """Coordinate ``j`` comes up soon; changes nothing but time."""
+
+    def additive(self):
+        """Whether two puts of one coordinate may stand for one put of their sum."""
+        return True
+
+
+@interface
+class Cost:
+    """How bad it is to predict a label where another one is right.
+
+    Where outputs are candidates of a list, labels are what the two candidates cost.
+    """
+
+    @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
+    @required
+    def price(self, gold, label):
+        """Cost of ``label`` at one position; 0 for the right one."""
+
+
+@interface
+class Pricing:
+    """Says what the candidates of a list cost at the moment the list comes up."""
+
+    @required
+    def refresh(self, x, points):
+        """Set the costs of a list, and its oracle, given the scores of its candidates."""
+
+
+@interface
+class Structure:
+    """An output space: two linear maps, an encoder and the searches it offers.
+
+    What ``theta``, ``mu`` and an output ``y`` look like is the structure's own affair: it makes the
+    workspace that losses and rules hand back to it.
+    """
+
+    @python_only
+    @required
+    def n_coordinates(self):
+        """Length of the weight vector."""
+
+    @python_only
+    @required
+    def n_labels(self):
+        """Number of labels outputs are made of."""
+
+    @python_only
+    def offers(self):
+        """Names of the searches beyond ``margin`` and ``argmax`` that this structure has."""
+        return ()
+
+    @python_only
+    @required
+    def workspace(self, data, loss, dtype):
+        """A ``Workspace`` large enough for every example of ``data`` and what ``loss`` asks."""
+
+    @python_only
+    @required
+    def entries(self, data, order):
+        """At most how many coordinates the directions of these examples can touch, in all."""
+
+    def announce(self, x):
+        """Ask for what says where an example lies; it comes up later."""
+
+    def fetch(self, x):
+        """Ask for the example itself; it comes up soon."""
+
+    @required
+    def score(self, x, weights, theta):
+        """Fill ``theta`` with the scores of all parts."""
+
+    @required
+    def margin(self, x, theta, y):
+        """Score of the gold output minus that of its best rival, which is left in ``y``."""
+
+    def violation(self, x, theta, y):
+        """As ``margin``, but where gold wins any positive number will do."""
+        return self.margin(x, theta, y)
+
+    @required
+    def contrast(self, x, y, coef, mu):
+        """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
+
+    @required
+    def scatter(self, x, mu, row):
+        """Put every non-zero entry of F' mu into ``row``.
+
+        A coordinate comes once, unless ``row.additive()``.
+        """
+
+    @required
+    def norm(self, x, mu, weights):
+        """Sum over coordinates of ``weights.at(j) * g[j]**2``."""
+
+    @required
+    def argmax(self, x, theta, y):
+        """Leave the best output in ``y``; ties go to the lowest class."""
+
+    # Searches some structures offer (see ``offers``); a loss names those it needs.
+
+    def fear(self, x, theta, cost, y):
+        """Leave in ``y`` the output of the highest score plus cost; returns (margin, cost)."""
+        return 0.0, 0.0
+
+    def hope(self, x, theta, cost, y):
+        """Leave in ``y`` the output of the highest score minus cost; returns (margin, cost)."""
+        return 0.0, 0.0
+
+    def worst(self, x, theta, cost, y):
+        """Leave in ``y`` the output of the highest cost; returns (margin, cost)."""
+        return 0.0, 0.0
+
+    def charge(self, x, cost, y):
+        """Cost of the output ``y``."""
+        return 0.0
+
+    def candidates(self, x, theta, n, ratio):
+        """Find the ``n`` best outputs, best first; returns how many there are.
+
+        Those over ``ratio`` times less probable than the best are left out (0: none are).
+        """
+        return 0
+
+    def feared(self, x, theta, cost, n):
+        """As ``candidates``, by score plus cost."""
+        return 0
+
+    def candidate(self, x, theta, k):
+        """The k-th of them."""
+        return theta.y
+
+    def right(self, x, y):
+        """Whether ``y`` is the gold output."""
+        return False
+
+    def lead(self, x, theta, y):
+        """Margin of the gold output over ``y``, whatever ``y`` is."""
+        return 0.0
+
+    def pull(self, x, y, coef, mu):
+        """Add ``coef`` times (parts of gold minus parts of ``y``) to ``mu``."""
+
+    def clear(self, x, mu):
+        """Set ``mu`` to zero."""
+
+    def gram(self, x, theta, count, mu, products):
+        """Inner products of the directions from the ``count`` candidates to gold."""
+
+    def expect(self, x, theta, coef, mu):
+        """Set ``mu`` to ``coef`` (parts of gold minus their expectation); returns -log P(gold)."""
+        return 0.0
+
+    def settles(self, value):
+        """Whether gold must win where -log P(gold) is so small."""
+        return value < 0.6  # gold has over half of the probability
+
+    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+        """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned.
+
+        Outputs have the probabilities ``softmax(sharp * score)``.
+        """
+        return 0.0
+
+    def expect_good(self, x, theta, cost, sharp, coef, mu):
+        """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P.
+
+        P is ``softmax(score)``, Q is ``softmax(-sharp * cost)``.
+        """
+        return 0.0
+
+    def places(self, x):
+        """Positions of the output, each with a label of its own."""
+        return 1
+
+    def wrong_at(self, x, y, t):
+        """Whether ``y`` differs from gold at position ``t``."""
+        return True
+
+    def mixed(self, x, theta, y, taken):
+        """Margin of gold over the mixture: labels of ``y`` where ``taken``, else gold's."""
+        return 0.0
+
+    def pull_mixed(self, x, y, taken, coef, mu):
+        """Add ``coef`` times (gold minus that output) to ``mu``."""
+
+
+@interface
+class Loss:
+    """Picks hope, fear and the force between them.
+
+    A loss of the margin alone writes ``value`` and ``slope``; the pair of candidates is then gold
+    against its best rival. Others write ``subgradient``.
+    """
+
+    @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
+    @python_only
+    def needs(self):
+        """Names of the searches a structure must offer for this loss."""
+        return ()
+
+    @python_only
+    def depth(self):
+        """How many candidates it looks at."""
+        return 1
+
+    @python_only
+    def notes(self, places):
+        """Scratch space for outputs of so many positions."""
+        return 0
+
+    def value(self, z):
+        """Loss at margin ``z``."""
+        return max(0.0, 1.0 - z)
+
+    def slope(self, z):
+        """Minus the derivative at ``z``: the force with which hope and fear are pulled apart."""
+        return 1.0 if z < 1.0 else 0.0
+
+    def content(self):
+        """Whether there is no force at any positive margin, so that rivals need not be found."""
+        return False
+
+    def subgradient(self, structure, x, work):
+        """Fill ``work.mu``, ``work.loss`` and ``work.gap``; 0 where there is no force, else 1."""
+        if self.content():
+            z = structure.violation(x, work.theta, work.y)
+        else:
+            z = structure.margin(x, work.theta, work.y)
+        importance = float(x.data.weights[x.i])
+        slope = importance * self.slope(z)
+        work.gap[0] = z
+        work.loss[0] = importance * self.value(z)
+        if slope == 0.0:
+            return 0
+        structure.contrast(x, work.y, slope, work.mu)
+        return 1
+
+
+@interface
+class Rule:
+    """How far along a direction, and what each coordinate remembers."""
+
+    @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
+    @python_only
+    def objection(self, loss, on):
+        """Why this rule cannot work with a loss, and what could; empty when it can."""
+        if on == "every" and loss.slope(1e12) > 0.0:
+            return (
+                "the loss has no minimum, so weights would move for ever; use Hinge, or "
+                "on='mistakes'"
+            )
+        return ""
+
+    @python_only
+    @required
+    def init(self, n, dtype):
+        """State for ``n`` coordinates: arrays in a NamedTuple, with a float64 ``clock`` of 3."""
+
+    def additive(self):
+        """Whether two moves of one coordinate in one tick equal one move by their sum."""
+        return True
+
+    @required
+    def reading(self, state):
+        """A ``Weights`` reading of the present tick."""
+
+    @required
+    def line(self, state, j):
+        """(m, r, f) of coordinate ``j``."""
+
+    def stride(self, structure, x, mu, state, value, margin, importance):
+        """(a, b): chosen once for the whole direction, given the loss and the margin.
+
+        ``value`` and ``mu`` carry the importance of the example already, ``margin`` does not.
+        """
+        return 1.0, 0.0
+
+    @required
+    def move(self, state, j, g, a, b):
+        """Move coordinate ``j`` along ``g``."""
+
+    def tick(self, state, t):
+        """Set the clock for the predictor made by ``t`` ticks."""
+
+    def worn(self, state):
+        """Whether the clock's scale has become too small to divide by."""
+        return False
+
+    def rebase(self, state, j):
+        """Rewrite coordinate ``j`` for a clock that starts again at scale 1."""
+
+    def restart(self, clock):
+        """Start the clock again at scale 1, once every coordinate has been rebased."""
+
+
+@interface
+class Readout:
+    """What is remembered of all the weights there were."""
+
+    @python_only
+    def fault(self):
+        """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
+        return ""
+
+    @python_only
+    @required
+    def init_memory(self, n, window):
+        """Memory for ``n`` coordinates; ``window`` ticks fit between two settlings."""
+
+    def close(self, memory, clock):
+        """The predictor now ending gets its account closed, before coordinates move."""
+
+    def now(self, memory):
+        """Three numbers that hold for a whole update, so that touches need not look them up."""
+        return 0.0, 0.0, 0.0
+
+    def expect_touch(self, memory, j):
+        """Coordinate ``j`` comes up soon; changes nothing but time."""
+
+    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+        """Coordinate ``j`` went from line 0 to line 1."""
+
+    def survive(self, memory):
+        """The present predictor has lived through one more example."""
+
+    def full(self, memory):
+        """Whether no further tick fits before the books are settled."""
+        return False
+
+    def settle(self, memory, now, j, m, r, f):
+        """Credit coordinate ``j`` with all closed ticks, so that the books can start afresh."""

@@ -1,0 +1,125 @@
+"""What kernels hand around: one example, readings of the weights, and a workspace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.component import component, prefetch
+from hopefear.core.interfaces import Weights
+
+
+class Example(NamedTuple):
+    """Row ``i`` of a dataset."""
+
+    data: Any
+    i: int
+
+
+class Workspace(NamedTuple):
+    """Scratch space of a training kernel, allocated once."""
+
+    theta: Any  # scores of parts, and what searching them needs
+    mu: Any  # signed weights on parts
+    y: np.ndarray  # an output
+    loss: np.ndarray  # loss of the present example
+    gap: np.ndarray  # its margin
+    pad: Any  # what the loss writes on
+
+
+def class_workspace(parts: int, loss: Any) -> Workspace:
+    """A workspace for outputs that are one class."""
+    y = np.zeros(1, np.int64)
+    return Workspace(np.zeros(parts), np.zeros(parts), y, np.zeros(1), np.zeros(1), loss.notes(1))
+
+
+@component(Weights)
+class Plain(NamedTuple):
+    """Weights that are stored as they are."""
+
+    w: np.ndarray
+
+    def at(self, j):
+        return self.w[j]
+
+    def ask(self, j):
+        prefetch(self.w, j)
+
+
+@component(Weights)
+class Shrunk(NamedTuple):
+    """``scale * shrink(m, drop)``."""
+
+    m: np.ndarray
+    scale: np.floating
+    drop: np.floating
+
+    def at(self, j):
+        # What is cut off is m itself, held within the drop: three instructions, no branch.
+        m = self.m[j]
+        return self.scale * (m - min(max(m, -self.drop), self.drop))
+
+    def ask(self, j):
+        prefetch(self.m, j)
+
+
+@component(Weights)
+class Stretched(NamedTuple):
+    """``rate / (eps + root) * shrink(m, drop)``: coordinates kept as (m, root) cells."""
+
+    cells: np.ndarray
+    drop: np.floating
+    rate: np.floating
+    eps: np.floating
+
+    def at(self, j):
+        m = self.cells[j, 0]
+        rest = m - min(max(m, -self.drop), self.drop)
+        return rest * self.rate / (self.eps + self.cells[j, 1])
+
+
+@component(Weights)
+class Ones(NamedTuple):
+    """All weights one: turns ``Structure.norm`` into the squared length."""
+
+    one: float = 1.0
+
+    def at(self, j):
+        return self.one
+
+
+@register_jitable(forceinline=True)
+def shrink(m, drop):
+    """Soft threshold ``sign(m) max(0, |m| - drop)``."""
+    return math.copysign(max(abs(m) - drop, 0.0), m)
+
+
+@register_jitable(forceinline=True)
+def scheduled(rate, power, decay, period, t):
+    """Rate of step ``t`` (from 0): ``rate * decay**(t / period) / (t + 1)**power``."""
+    if power != 0.0:
+        rate /= (t + 1.0) ** power
+    if decay != 1.0:
+        rate *= decay ** (t / period)
+    return rate
+
+
+@register_jitable(forceinline=True)
+def announce_row(x):
+    """Ask for what says where a sparse row lies, its label and its weight."""
+    prefetch(x.data.indptr, x.i)
+    prefetch(x.data.labels, x.i)
+    prefetch(x.data.weights, x.i)
+
+
+@register_jitable(forceinline=True)
+def fetch_row(x):
+    """Ask for the beginning of a sparse row; the processor sees the pattern of the rest."""
+    start = x.data.indptr[x.i]
+    stop = min(x.data.indptr[x.i + 1], start + 64)
+    for p in range(start, stop, 16):
+        prefetch(x.data.indices, p)
+        prefetch(x.data.values, p)

@@ -1,0 +1,1 @@
+"""Lists of candidates: files of them, and what is trained on."""

@@ -1,0 +1,199 @@
+"""Words of a line as hashes, in kernels; lines of plain text as words."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.core.component import inlined, kernel
+from hopefear.data.files import PADDING, read_blocks
+from hopefear.data.svmlight_kernel import is_blank
+from hopefear.errors import HopefearError, InputError
+from hopefear.features.ngram_tables import mix
+from hopefear.features.words import load8, load_part
+
+NEWLINE = 10
+_WORD, _BLANK, _PERHAPS, _END = range(4)
+_BARS, _THREE = np.uint64(0x7C7C7C), np.uint64(0xFFFFFF)
+
+
+def _kinds() -> np.ndarray:
+    """What a byte can be: part of a word, a blank, the first of a blank of several bytes."""
+    kinds = np.zeros(256, np.uint8)
+    kinds[[9, 11, 12, 13, 28, 29, 30, 31, 32]] = _BLANK
+    kinds[[0xC2, 0xE1, 0xE2, 0xE3]] = _PERHAPS
+    kinds[NEWLINE] = _END
+    kinds.flags.writeable = False
+    return kinds
+
+
+_KINDS = _kinds()
+
+
+class Sentences(NamedTuple):
+    """Lines of a file as words: line i has the words ``ptr[i] .. ptr[i + 1] - 1``."""
+
+    name: str
+    text: np.ndarray  # uint8
+    ptr: np.ndarray  # int64[lines + 1]
+    begins: np.ndarray  # int64[words]
+    ends: np.ndarray  # int64[words]
+    words: np.ndarray  # uint64[words], their hashes
+
+    @property
+    def size(self) -> int:
+        return len(self.ptr) - 1
+
+
+def read_sentences(path: str | os.PathLike[str]) -> Sentences:
+    """A file of one sentence to a line, split where it has blanks of any kind.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed UTF-8 file; ``-`` is standard input.
+    """
+    name = os.fspath(path)
+    pieces = []
+    for piece, line in read_blocks(path):
+        check_text(piece, name, line)
+        pieces.append(piece)
+    pieces.append(b"\n" * PADDING)
+    text = np.frombuffer(b"".join(pieces), np.uint8)
+    end = len(text) - PADDING
+    lines = int(np.count_nonzero(text[:end] == NEWLINE))
+    room = end // 2 + 1
+    ptr = np.zeros(lines + 1, np.int64)
+    begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    words = np.empty(room, np.uint64)
+    with np.errstate(over="ignore"):
+        used = split_lines(text, lines, ptr, begins, ends, words)
+    return Sentences(name, text, ptr, *(a[:used].copy() for a in (begins, ends, words)))
+
+
+def check_text(text: bytes | memoryview, name: str, first_line: int) -> None:
+    """InputError at the first line that is no UTF-8."""
+    try:
+        str(text, "utf-8")
+    except UnicodeDecodeError as error:
+        before = bytes(text[: error.start])
+        shown = bytes(text[error.start : error.start + 20]).decode("utf-8", "backslashreplace")
+        line = first_line + before.count(b"\n")
+        raise InputError(name, line, "UTF-8 text", shown) from None
+
+
+def check_parallel(files: list[Sentences]) -> None:
+    """InputError where files that go line by line have different numbers of them."""
+    first = files[0]
+    for other in files[1:]:
+        if other.size != first.size:
+            line = min(other.size, first.size) + 1
+            raise InputError(
+                other.name,
+                line,
+                f"{first.size} lines, as {first.name} has",
+                f"{other.size} lines",
+            )
+
+
+def check_some(files: list[Sentences]) -> None:
+    """InputError where a line is empty in all files: a reference is missing."""
+    if not files:
+        raise HopefearError("refs: expected at least one file of references, found none")
+    empty = np.ones(files[0].size, bool)
+    for one in files:
+        empty &= np.diff(one.ptr) == 0
+    if empty.any():
+        line = int(np.flatnonzero(empty)[0]) + 1
+        raise InputError(files[0].name, line, "a reference", "an empty line")
+
+
+def line_spans(
+    ptr: np.ndarray, begins: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the text of each line begins and ends, from the places of its words."""
+    first, stop = np.zeros(len(ptr) - 1, np.int64), np.zeros(len(ptr) - 1, np.int64)
+    spoken = ptr[1:] > ptr[:-1]
+    first[spoken] = begins[ptr[:-1][spoken]]
+    stop[spoken] = ends[ptr[1:][spoken] - 1]
+    return first, stop
+
+
+@kernel
+def split_lines(text, lines, ptr, begins, ends, words):
+    """Words of so many lines; how many words there are."""
+    i, used = 0, 0
+    for line in range(lines):
+        i, used, _ = split_words(text, i, begins, ends, words, used, False)
+        i += 1
+        ptr[line + 1] = used
+    return used
+
+
+@kernel
+def split_words(text, i, begins, ends, words, used, bars):
+    """Words from ``text[i]`` to the end of the line, or to ``|||``; ``(position, used, bars met)``.
+
+    The position is that of the newline or of the bars.
+    """
+    while True:
+        size = blank_size(text, i)
+        while size > 0:
+            i += size
+            size = blank_size(text, i)
+        if text[i] == NEWLINE:
+            return i, used, False
+        if bars and at_bars(text, i):
+            return i, used, True
+        begin = i
+        i += 1
+        while True:
+            kind = _KINDS[text[i]]
+            if kind == _WORD or (kind == _PERHAPS and blank_size(text, i) == 0):
+                i += 1
+            else:
+                break
+        begins[used], ends[used] = begin, i
+        words[used] = word_hash(text, begin, i)
+        used += 1
+
+
+@inlined
+def word_hash(text, begin, end):
+    """A 64-bit hash of ``text[begin:end]``."""
+    h = np.uint64(end - begin)
+    for p in range(begin, end, 8):
+        h = mix(h, load_part(text, p, min(8, end - p)))
+    return h
+
+
+@inlined
+def at_bars(text, i):
+    """Whether the token at ``text[i]`` is ``|||``."""
+    if (load8(text, i) & _THREE) != _BARS:
+        return False
+    return text[i + 3] == NEWLINE or is_blank(text[i + 3])
+
+
+@kernel
+def blank_size(text, i):
+    """Bytes of the blank at ``text[i]``, 0 where there is none; what ``str.split`` splits at."""
+    kind = _KINDS[text[i]]
+    if kind == _BLANK:
+        return 1
+    if kind != _PERHAPS:
+        return 0
+    a, b, c = text[i], text[i + 1], text[i + 2]
+    if a == 0xC2:
+        return 2 if b == 0x85 or b == 0xA0 else 0
+    if a == 0xE1:
+        return 3 if b == 0x9A and c == 0x80 else 0
+    if a == 0xE3:
+        return 3 if b == 0x80 and c == 0x80 else 0
+    if b == 0x81:
+        return 3 if c == 0x9F else 0
+    if b != 0x80:
+        return 0
+    return 3 if 0x80 <= c <= 0x8A or c == 0xA8 or c == 0xA9 or c == 0xAF else 0

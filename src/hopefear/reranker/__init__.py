@@ -1,6 +1,0 @@
-"""Rerankers as scikit-learn estimators."""
-
-from hopefear.reranker.estimator import Reranker
-from hopefear.reranker.predicting import ListPredictor
-
-__all__ = ["ListPredictor", "Reranker"]

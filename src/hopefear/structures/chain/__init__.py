@@ -1,0 +1,5 @@
+"""Label chains: the structure, the layout of its parts, its two linear maps and its searches."""
+
+from hopefear.structures.chain.chain import Chain
+
+__all__ = ["Chain"]

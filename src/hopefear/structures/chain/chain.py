@@ -1,0 +1,342 @@
+"""Label chains: a label for every token, scored by itself and with the labels before it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.core.bags import empty_bag, new_bag
+from hopefear.core.component import component
+from hopefear.core.interfaces import Structure
+from hopefear.core.workspace import Workspace
+from hopefear.structures.chain.layout import (
+    cell,
+    chain_shape,
+    gold_path,
+    is_gold,
+    length,
+    mix_paths,
+    table_size,
+    tables_used,
+)
+from hopefear.structures.chain.mu import (
+    BagProduct,
+    ChainMu,
+    add_cell,
+    fill_bag,
+    forget_parts,
+    scatter_edges,
+    scatter_nodes,
+)
+from hopefear.structures.chain.searches import AStar
+from hopefear.structures.chain.theta import (
+    ChainTheta,
+    Limits,
+    charge_nodes,
+    limit_scores,
+    no_limits,
+    score_edges,
+    score_nodes,
+)
+from hopefear.structures.lattice import (
+    Scores,
+    marginals,
+    n_tables,
+    new_forward,
+    new_space,
+    padded_width,
+    rival,
+    viterbi,
+)
+
+
+@component(Structure)
+class Chain(NamedTuple):
+    """One label a token; parts are labels at positions, and label pairs (or triples) in a row.
+
+    Coordinates lie in rows of ``width`` (the number of labels, rounded up so that a row fills
+    whole vector registers): row a for attribute a, with one lane a label; behind them ``width``
+    rows for plain transitions and for each edge attribute, one row a label and one lane the label
+    before; for second order then one row for each label pair, with the label before those.
+
+    Parameters
+    ----------
+    attributes, edge_attributes : int
+        Number of attributes that fire on labels, and of those that fire on label pairs.
+    labels : int
+        Number of labels.
+    order : int
+        1: pairs of labels; 2: triples as well.
+    search : Search
+        How the n best are found.
+    limits : Limits
+        Outputs that are not allowed are never found.
+    transitions : bool
+        False: label pairs have no weight by themselves, only with edge attributes.
+    width : int
+        Set by ``new``.
+
+    Notes
+    -----
+    Of outputs with equal scores the one with the lower label at the first difference comes first.
+    """
+
+    attributes: int
+    edge_attributes: int
+    labels: int
+    order: int
+    search: Any
+    limits: Limits
+    transitions: bool
+    width: int
+
+    @classmethod
+    def new(
+        cls,
+        attributes: int,
+        labels: int,
+        edge_attributes: int = 0,
+        order: int = 1,
+        search: Any = None,
+        limits: Limits | None = None,
+        transitions: bool = True,
+    ) -> Chain:
+        """A chain; see the class for the parameters.
+
+        Examples
+        --------
+        >>> Chain.new(attributes=10, labels=3).n_coordinates()
+        56
+        """
+        return cls(
+            attributes,
+            edge_attributes,
+            labels,
+            order,
+            AStar() if search is None else search,
+            no_limits() if limits is None else limits,
+            transitions,
+            padded_width(labels),
+        )
+
+    def n_coordinates(self):
+        pairs = (1 + self.edge_attributes) * self.width
+        triples = self.width * self.width if self.order == 2 else 0
+        return (self.attributes + pairs + triples) * self.width
+
+    def n_labels(self):
+        return self.labels
+
+    def offers(self):
+        return ("cost", "nbest", "expectation", "places")
+
+    def workspace(self, data, loss, dtype):
+        longest = int(np.diff(data.starts).max(initial=1))
+        theta = self.search_space(longest, loss.depth(), dtype)
+        # Of mixtures of gold and one output, an edge has two choices for each of its labels.
+        cells = longest * max(2 * (loss.depth() + 1), 2 ** (self.order + 1))
+        mu = ChainMu(
+            np.zeros_like(theta.scores.nodes),
+            np.zeros_like(theta.scores.edges),
+            np.zeros(longest, np.uint8),
+            np.zeros(theta.scores.edges.size, np.uint8),
+            np.zeros(min(theta.scores.edges.size, cells), np.int64),
+            np.zeros(3, np.int64),
+            np.zeros(longest, np.int32),
+            new_bag(self._most_rows(data), self.width, dtype),
+            np.zeros(1),
+        )
+        y = np.zeros(longest, np.int32)
+        return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(longest))
+
+    def search_space(self, longest, depth, dtype):
+        """What scoring and searching sequences of so many tokens needs."""
+        shape = chain_shape(self)
+        edges = np.zeros(n_tables(shape, longest) * table_size(self), dtype)
+        return ChainTheta(
+            Scores(np.zeros(longest * self.width, dtype), edges),
+            Scores(np.zeros(longest * self.width, dtype), edges),
+            new_space(shape, longest, max(2, depth), dtype=dtype, **self.search.room()),
+            new_forward(shape, longest),
+            np.zeros(longest, np.int32),
+        )
+
+    def _most_rows(self, data):
+        """Most different rows that one sequence can touch."""
+        attributes = np.diff(data.indptr[data.starts])
+        most = int(attributes.max(initial=0)) + self.width
+        if self.edge_attributes:
+            most += int(np.diff(data.edge_indptr[data.starts]).max(initial=0)) * self.width
+        return most + (self.width * self.width if self.order == 2 else 0)
+
+    def entries(self, data, order):
+        # Of gold, one other output and mixtures of the two; see ``workspace``.
+        first, last = data.starts[order], data.starts[order + 1]
+        edges = self.order * (last - first)
+        if self.edge_attributes:
+            edges = edges + data.edge_indptr[last] - data.edge_indptr[first]
+        attributes = data.indptr[last] - data.indptr[first]
+        return int((2 * attributes + 2 ** (self.order + 1) * edges).sum())
+
+    def score(self, x, weights, theta):
+        score_nodes(self, x, weights, theta.scores.nodes)
+        score_edges(self, x, weights, theta.scores.edges)
+        if self.limits.step.size:
+            limit_scores(self, x, theta.scores)
+
+    def argmax(self, x, theta, y):
+        viterbi(chain_shape(self), length(x), theta.scores, theta.space.table, y)
+
+    def violation(self, x, theta, y):
+        self.argmax(x, theta, y)
+        z = self.lead(x, theta, y)
+        if z == 0.0 and is_gold(x, y):
+            return 1.0
+        return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
+
+    def margin(self, x, theta, y):
+        gold = gold_path(x, theta.path)
+        rival(chain_shape(self), length(x), theta.scores, theta.space, gold, y)
+        return self.lead(x, theta, y)
+
+    def right(self, x, y):
+        return is_gold(x, y)
+
+    def lead(self, x, theta, y):
+        shape, scores, start = chain_shape(self), theta.scores, x.data.starts[x.i]
+        width, gold, z = self.width, x.data.labels, 0.0
+        for t in range(length(x)):
+            right = gold[start + t]
+            if right != y[t]:
+                z += np.float64(scores.nodes[t * width + right])
+                z -= np.float64(scores.nodes[t * width + y[t]])
+            if t > 0:
+                a, b = cell(shape, t, gold, start), cell(shape, t, y, 0)
+                if a != b:
+                    z += np.float64(scores.edges[a]) - np.float64(scores.edges[b])
+        return z
+
+    def charge(self, x, cost, y):
+        start, total = x.data.starts[x.i], 0.0
+        for t in range(length(x)):
+            total += cost.price(x.data.labels[start + t], y[t])
+        return total
+
+    def fear(self, x, theta, cost, y):
+        charge_nodes(self, x, theta, cost, 1.0)
+        viterbi(chain_shape(self), length(x), theta.charged, theta.space.table, y)
+        return self.lead(x, theta, y), self.charge(x, cost, y)
+
+    def hope(self, x, theta, cost, y):
+        charge_nodes(self, x, theta, cost, -1.0)
+        viterbi(chain_shape(self), length(x), theta.charged, theta.space.table, y)
+        return self.lead(x, theta, y), self.charge(x, cost, y)
+
+    def candidates(self, x, theta, n, ratio):
+        return self.search.find(chain_shape(self), length(x), theta.scores, theta.space, n, ratio)
+
+    def feared(self, x, theta, cost, n):
+        charge_nodes(self, x, theta, cost, 1.0)
+        return self.search.find(chain_shape(self), length(x), theta.charged, theta.space, n, 0.0)
+
+    def candidate(self, x, theta, k):
+        longest = theta.path.size
+        return theta.space.paths[k * longest : k * longest + length(x)]
+
+    def contrast(self, x, y, coef, mu):
+        self.clear(x, mu)
+        self.pull(x, y, coef, mu)
+
+    def clear(self, x, mu):
+        forget_parts(self, x, mu)
+        empty_bag(mu.bag)
+
+    def pull(self, x, y, coef, mu):
+        shape, width = chain_shape(self), self.width
+        gold, start = x.data.labels, x.data.starts[x.i]
+        mu.bag.used[1] = 0
+        for t in range(length(x)):
+            right = gold[start + t]
+            if right != y[t]:
+                mu.live[t] = 1
+                mu.nodes[t * width + right] += coef
+                mu.nodes[t * width + y[t]] -= coef
+            if t > 0:
+                a, b = cell(shape, t, gold, start), cell(shape, t, y, 0)
+                if a != b:
+                    add_cell(mu, a, coef)
+                    add_cell(mu, b, -coef)
+
+    def expect(self, x, theta, coef, mu):
+        shape, T, width = chain_shape(self), length(x), self.width
+        gold, start = x.data.labels, x.data.starts[x.i]
+        total = marginals(shape, T, theta.scores, theta.forward, Scores(mu.nodes, mu.edges))
+        mu.extent[0], mu.extent[1] = 1, max(T, mu.extent[1])
+        empty_bag(mu.bag)
+        minus = mu.nodes.dtype.type(-coef)
+        for q in range(T * width):
+            mu.nodes[q] *= minus
+        for q in range(tables_used(self, T) * table_size(self)):
+            mu.edges[q] *= minus
+        for t in range(T):
+            right = t * width + gold[start + t]
+            mu.live[t] = 1
+            mu.nodes[right] += coef
+            total -= np.float64(theta.scores.nodes[right])
+            if t > 0:
+                a = cell(shape, t, gold, start)
+                mu.edges[a] += coef
+                total -= np.float64(theta.scores.edges[a])
+        return total
+
+    def places(self, x):
+        return length(x)
+
+    def wrong_at(self, x, y, t):
+        return x.data.labels[x.data.starts[x.i] + t] != y[t]
+
+    def mixed(self, x, theta, y, taken):
+        mix_paths(x, y, taken, theta.path)
+        return self.lead(x, theta, theta.path)
+
+    def pull_mixed(self, x, y, taken, coef, mu):
+        mix_paths(x, y, taken, mu.path)
+        self.pull(x, mu.path, coef, mu)
+
+    def scatter(self, x, mu, row):
+        if row.additive():
+            scatter_nodes(self, x, mu, row)
+            scatter_edges(self, x, mu, row)
+            return
+        fill_bag(self, x, mu)
+        width, bag = self.width, mu.bag
+        for k in range(bag.used[0]):
+            for c in range(width):
+                g = bag.sums[k * width + c]
+                if g != 0.0:
+                    row.put(np.uint64(bag.rows[k] * width + c), g)
+
+    def norm(self, x, mu, weights):
+        fill_bag(self, x, mu)
+        width, bag, total = self.width, mu.bag, 0.0
+        for k in range(bag.used[0]):
+            for c in range(width):
+                g = np.float64(bag.sums[k * width + c])
+                if g != 0.0:
+                    total += weights.at(np.uint64(bag.rows[k] * width + c)) * g * g
+        return total
+
+    def gram(self, x, theta, count, mu, products):
+        row = BagProduct(mu.bag, self.width, mu.total)
+        for k in range(count):
+            self.contrast(x, self.candidate(x, theta, k), 1.0, mu)
+            fill_bag(self, x, mu)
+            for m in range(k, count):
+                forget_parts(self, x, mu)
+                self.pull(x, self.candidate(x, theta, m), 1.0, mu)
+                mu.total[0] = 0.0
+                scatter_nodes(self, x, mu, row)
+                scatter_edges(self, x, mu, row)
+                products[k, m] = mu.total[0]
+                products[m, k] = mu.total[0]

@@ -1,0 +1,171 @@
+"""From weights to the scores of a chain's parts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.structures.chain.layout import length, pair_base, table_size, tables_used, triple_base
+from hopefear.structures.lattice import Scores
+
+# Rows of weights are scattered over memory and each is read once: ask for them so many rows early
+# (measured, docs/design.md). LINE is a cache line, in weights.
+AHEAD, LINE = 8, 16
+
+
+class Limits(NamedTuple):
+    """What outputs may look like: 0 where allowed, -inf where not; empty arrays allow everything.
+
+    Labels count in the padded width, so that a token or a label has one row.
+    """
+
+    start: np.ndarray  # float32[width]
+    end: np.ndarray  # float32[width]
+    step: np.ndarray  # float32[width * width]: label * width + label before
+    tokens: np.ndarray  # float32[tokens of the data * width]
+
+
+def no_limits() -> Limits:
+    """Everything is allowed."""
+    empty = np.empty(0, np.float32)
+    return Limits(empty, empty, empty, empty)
+
+
+def tokens_only(limits: Limits) -> Limits:
+    """The limits of tokens without those of what follows what."""
+    if limits.tokens.size == 0:
+        return no_limits()
+    return limits._replace(
+        start=np.zeros_like(limits.start),
+        end=np.zeros_like(limits.end),
+        step=np.zeros_like(limits.step),
+    )
+
+
+def limits_of_tokens(limits: Limits, width: int, tokens: np.ndarray) -> Limits:
+    """Limits with more for every token (float32[tokens, width], 0 or -inf)."""
+    if limits.step.size == 0:
+        row, table = np.zeros(width, np.float32), np.zeros(width * width, np.float32)
+        limits = Limits(row, row, table, limits.tokens)
+    if limits.tokens.size:
+        tokens = tokens + limits.tokens.reshape(-1, width)
+    return limits._replace(tokens=np.ascontiguousarray(tokens, np.float32).ravel())
+
+
+class ChainTheta(NamedTuple):
+    """Scores of one sequence and the space its searches need."""
+
+    scores: Scores
+    charged: Scores  # with costs; shares the edges
+    space: Any
+    forward: Any
+    path: np.ndarray  # int32[T]
+
+
+@register_jitable(forceinline=True)
+def score_nodes(chain, x, weights, nodes):
+    """Scores of all labels at all positions."""
+    indptr, indices, values = x.data.indptr, x.data.indices, x.data.values
+    width, start, stop = np.uint64(chain.width), x.data.starts[x.i], x.data.starts[x.i + 1]
+    unit, last = values.size == 0, indptr[stop] - 1
+    for k in range(start, stop):
+        at = np.uint64(k - start) * width
+        for c in range(width):
+            nodes[at + c] = 0.0
+        for p in range(indptr[k], indptr[k + 1]):
+            ask_row(weights, indices[min(p + AHEAD, last)], width)
+            base = np.uint64(indices[p]) * width
+            if unit:
+                for c in range(width):
+                    nodes[at + c] += weights.at(base + c)
+            else:
+                for c in range(width):
+                    nodes[at + c] += values[p] * weights.at(base + c)
+
+
+@register_jitable(forceinline=True)
+def ask_row(weights, row, width):
+    """A row of coordinates comes up soon: ask for its cache lines."""
+    base = np.int64(row) * np.int64(width)
+    for c in range(0, np.int64(width), LINE):
+        weights.ask(base + c)
+
+
+@register_jitable(forceinline=True)
+def score_edges(chain, x, weights, edges):
+    """Scores of all label pairs (or triples), in as many tables as differ."""
+    width, size, pairs = chain.width, table_size(chain), pair_base(chain)
+    tables = tables_used(chain, length(x))
+    if tables == 0:
+        return
+    first_order = chain.order == 1
+    if first_order:
+        for q in range(size):
+            edges[q] = weights.at(np.uint64(pairs + q))
+    else:
+        triples = triple_base(chain)
+        for u in range(width * width):
+            pair = weights.at(np.uint64(pairs + u))
+            for i in range(width):
+                edges[u * width + i] = pair
+            if tables > 1:
+                for i in range(width):
+                    q = u * width + i
+                    edges[size + q] = pair + weights.at(np.uint64(triples + q))
+    if chain.edge_attributes == 0:
+        return
+    # Rich edges: every position has a table. The last plain one serves all later positions.
+    plain = (min(tables, chain.order) - 1) * size
+    for table in range(tables - 1, -1, -1):
+        source = min(table * size, plain)
+        if source != table * size:
+            for q in range(size):
+                edges[table * size + q] = edges[source + q]
+        _add_edge_attributes(chain, x, weights, edges, table)
+
+
+@register_jitable(forceinline=True)
+def _add_edge_attributes(chain, x, weights, edges, table):
+    data, width, size = x.data, chain.width, table_size(chain)
+    k = data.starts[x.i] + table + 1
+    at = table * size
+    for p in range(data.edge_indptr[k], data.edge_indptr[k + 1]):
+        base = pair_base(chain) + (1 + np.int64(data.edge_indices[p])) * width * width
+        value = data.edge_values[p] if data.edge_values.size else np.float32(1.0)
+        if chain.order == 1:
+            for q in range(size):
+                edges[at + q] += value * weights.at(np.uint64(base + q))
+        else:
+            for u in range(width * width):
+                amount = value * weights.at(np.uint64(base + u))
+                for i in range(width):
+                    edges[at + u * width + i] += amount
+
+
+@register_jitable
+def limit_scores(chain, x, scores):
+    """Forbid what the limits of the chain do not allow."""
+    limits, width, T = chain.limits, chain.width, length(x)
+    for c in range(width):
+        scores.nodes[c] += limits.start[c]
+        scores.nodes[(T - 1) * width + c] += limits.end[c]
+    for q in range(tables_used(chain, T) * table_size(chain)):
+        inside = q % table_size(chain)
+        scores.edges[q] += limits.step[inside if chain.order == 1 else inside // width]
+    if limits.tokens.size:
+        base = x.data.starts[x.i] * width
+        for q in range(T * width):
+            scores.nodes[q] += limits.tokens[base + q]
+
+
+@register_jitable(forceinline=True)
+def charge_nodes(chain, x, theta, cost, sign):
+    """Add (or take off) the price of every label to its score."""
+    width, start = chain.width, x.data.starts[x.i]
+    for t in range(length(x)):
+        gold = x.data.labels[start + t]
+        for c in range(t * width, t * width + chain.labels):
+            price = sign * cost.price(gold, c - t * width)
+            theta.charged.nodes[c] = theta.scores.nodes[c] + price

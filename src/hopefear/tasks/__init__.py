@@ -1,0 +1,1 @@
+"""What is learned: classes, tags, choices from lists."""

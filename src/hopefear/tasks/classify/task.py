@@ -1,0 +1,367 @@
+"""The task ``classify``: from a dataset and the name of a learner to a model."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hopefear.core.component import kernel
+from hopefear.core.learner import Learner
+from hopefear.data.sparse import SparseDataset, SparseRows
+from hopefear.errors import HopefearError
+from hopefear.features import IdentityFeatures
+from hopefear.metrics import classification_scores, score_names
+from hopefear.recipes import Scale, recipe
+from hopefear.structures.binary import Binary
+from hopefear.structures.multiclass import Multiclass
+from hopefear.tasks.classify.model import Model, probabilities
+from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.fit import Event, Fit, counts, fit
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+from hopefear.training.predictors import Predictor
+from hopefear.training.stopping import Stopping
+
+if TYPE_CHECKING:
+    from hopefear.training.bounds.watched import Watched
+
+DEFAULT_LEARNER = "adagrad-rda"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and how it came about."""
+
+    model: Model
+    learner: Learner
+    fit: Fit
+
+
+def train(
+    dataset: SparseDataset,
+    learner: str = DEFAULT_LEARNER,
+    params: Mapping[str, Any] | None = None,
+    *,
+    epochs: int = 5,
+    seed: int = 1,
+    shuffle: bool = True,
+    intercept: float | str = "auto",
+    values: str = "counts",
+    norm: str = "none",
+    dev: SparseDataset | None = None,
+    stopping: Stopping | None = None,
+    class_weight: str | Mapping[str, float] | None = None,
+    on_event: Sequence[Callable[[Event], None]] = (),
+    trace: bool = False,
+    checkpoints: Checkpoints | None = None,
+    resume: bool = False,
+    pieces: int = 1,
+    prepared: bool = False,
+    bounds: bool = False,
+    comparator: np.ndarray | None = None,
+    by_content: bool = False,
+) -> Trained:
+    """Train a classifier.
+
+    Parameters
+    ----------
+    dataset : SparseDataset
+        Rows with labels of at least two classes.
+    learner, params
+        Name of a recipe and the parameters to replace.
+    epochs, seed, shuffle
+        Passes over the data, and their order.
+    intercept : float or "auto"
+        Value of a constant feature; 0 for none. ``"auto"`` takes the typical (root mean square)
+        value of a feature, so that the intercept learns neither faster nor slower than the
+        others; it is regularised like them.
+    values, norm : str
+        What is done to each row, now and whenever the model is used: ``counts``, ``presence`` or
+        ``log``; ``none`` or ``l2``.
+    dev, stopping
+        Held-out data, scored after each pass, and when to stop on it (the best model is kept).
+    class_weight : "balanced" or dict, optional
+        Weight of the examples of each class.
+    on_event, trace, checkpoints, resume
+        As in :func:`hopefear.training.fit.fit`.
+    pieces : int
+        Fewest pieces of a pass, hence events with ``trace``; the model does not depend on it.
+    prepared : bool
+        ``values`` and ``norm`` have been applied to the data already, as in a cache.
+    bounds, comparator
+        Put the mistake bounds of voted RDA into every event, for the weights ``comparator`` or for
+        the average so far. The data must be in memory.
+    by_content : bool
+        Make the weights independent of the order of the rows; see
+        :class:`hopefear.training.passes.Passes`.
+
+    Examples
+    --------
+    >>> from hopefear.data.generators import sparse_linear
+    >>> data = sparse_linear(500, 60, per_row=(5, 10), true_weights=20, seed=3).dataset()
+    >>> trained = train(data, "vrda", {"l1": 1e-4}, epochs=2)
+    >>> trained.model.classes, len(trained.model.predict(data))
+    (('-1', '1'), 500)
+    """
+    check_labels(dataset)
+    data = weighted(dataset, class_weight)
+    if not prepared:
+        data = data.transformed(values=values, norm=norm)
+    passes = Passes(data, seed, shuffle, pieces, by_content)
+    structure, made = composed(passes, learner, params, intercept)
+    held_out = None if dev is None else alike(dev, dataset).transformed(values=values, norm=norm)
+    if stopping is not None:
+        stopping.check(score_names(len(dataset.classes)))
+    signature = made.signature(epochs=epochs, seed=seed)
+    trainer = watched(passes, structure, made, comparator) if bounds else None
+    result = fit(
+        structure,
+        made,
+        passes,
+        epochs=epochs,
+        trainer=trainer,
+        evaluate=None if held_out is None else evaluator(structure, held_out),
+        stopping=stopping,
+        on_event=on_event if trainer is None else (trainer.annotate, *on_event),
+        trace=trace,
+        checkpoints=checkpoints,
+        resume=resume,
+        identity={
+            "signature": signature,
+            "data": dataset.digest,
+            "intercept": structure.bias,
+            "values": values,
+            "norm": norm,
+            "shuffle": shuffle,
+            "pieces": passes.n_pieces,
+            "mapped": dataset.mapping is not None,
+            "bounds": bounds,
+            "by_content": by_content,
+            "dev": None if dev is None else dev.digest,
+            "stopping": None if stopping is None else [stopping.metric, stopping.patience],
+            "class_weight": class_weight and str(class_weight),
+        },
+    )
+    model = Model(
+        structure,
+        result.predictor,
+        data.classes,
+        data.features,
+        {"values": values, "norm": norm},
+        signature,
+        about(dataset, learner, made, result, epochs, seed),
+    )
+    return Trained(model, made, result)
+
+
+def watched(
+    passes: Passes, structure: Any, learner: Learner, comparator: np.ndarray | None
+) -> Watched:
+    """A trainer that reports the bounds; needs all rows at hand."""
+    from hopefear.training.bounds.watched import Watched
+
+    if passes.dataset.mapping is not None:
+        raise HopefearError(
+            f"{passes.dataset.source}: bounds look at old mistakes again and need "
+            "the data in memory; train without a cache, or without bounds"
+        )
+    return Watched(structure, learner, passes.rows, comparator)
+
+
+def structure_for(data: SparseDataset, bias: float) -> Any:
+    """Binary for two classes, Multiclass for more."""
+    if len(data.classes) == 2:
+        return Binary(data.n_features, bias)
+    return Multiclass(data.n_features, len(data.classes), bias)
+
+
+def composed(
+    passes: Passes, learner: str, params: Mapping[str, Any] | None, intercept: float | str
+) -> tuple[Any, Learner]:
+    """Structure and learner for this data: what is ``"auto"`` is measured on it."""
+    params = params or {}
+    measured = intercept == "auto" or params.get("rate", "auto") == "auto"
+    square, count = (float(m) for m in passes.means(sizes)) if measured else (1.0, 1.0)
+    bias = typical_value(square, count) if intercept == "auto" else intercept
+    if not (isinstance(bias, Real) and math.isfinite(bias)):
+        raise HopefearError(f"intercept must be 'auto' or a finite number, not {intercept!r}")
+    bias = float(bias)
+    scale = Scale(square + bias**2 or 1.0, passes.n)
+    return structure_for(passes.dataset, bias), recipe(learner).build(scale, **params)
+
+
+def typical_value(square: float, count: float) -> float:
+    """Root mean square of a feature value, in float32, from the means of a row; 1 without any.
+
+    >>> typical_value(square=8.0, count=2.0)
+    2.0
+    """
+    return float(np.float32(np.sqrt(square / count))) if square > 0.0 else 1.0
+
+
+def evaluator(structure: Any, data: SparseDataset) -> Callable[[Predictor], dict[str, float]]:
+    """Scores of a predictor on this data."""
+
+    def evaluate(predictor: Predictor) -> dict[str, float]:
+        return evaluate_predictor(predictor, structure, data)
+
+    return evaluate
+
+
+def evaluate_predictor(predictor: Predictor, structure: Any, data: SparseDataset) -> dict[str, Any]:
+    """Accuracy, error, precision, recall, F1 and log loss, in percent where they are shares."""
+    labels, scores = predictor.decide(structure, data.rows)
+    return classification_scores(
+        data.rows.labels,
+        labels,
+        n_classes=len(data.classes),
+        probabilities=probabilities(predictor, scores),
+    )
+
+
+def check_labels(dataset: SparseDataset) -> None:
+    """Training needs a label on every row, and two different ones."""
+    labels = dataset.rows.labels
+    if labels.size == 0:
+        raise HopefearError(f"{dataset.source}: there are no examples to learn from")
+    if labels.min() < 0:
+        raise HopefearError(
+            f"{dataset.source}: example {int(np.argmin(labels)) + 1} has no label; "
+            "every training example needs one"
+        )
+    present = np.bincount(labels[dataset.rows.weights > 0.0], minlength=len(dataset.classes)) > 0
+    if present.sum() < 2:
+        only = dataset.classes[int(np.argmax(present))] if present.any() else "none"
+        raise HopefearError(
+            f"{dataset.source}: expected at least two classes, found one class "
+            f"only ({only!r}); there is nothing to tell apart"
+        )
+
+
+def alike(dev: SparseDataset, dataset: SparseDataset) -> SparseDataset:
+    """``dev``, if its columns and label codes mean what those of ``dataset`` mean."""
+    if dev.n_features != dataset.n_features or dev.classes != dataset.classes:
+        raise HopefearError(
+            f"{dev.source} has {dev.n_features} features and the classes "
+            f"{list(dev.classes[:20])}, {dataset.source} has {dataset.n_features} "
+            f"and {list(dataset.classes[:20])}; read the one with the features "
+            "and classes of the other"
+        )
+    return dev
+
+
+def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None) -> SparseDataset:
+    """The data with its example weights multiplied by those of their classes."""
+    if class_weight is None:
+        return data
+    if class_weight == "balanced":
+        counts = np.bincount(
+            data.rows.labels, weights=data.rows.weights, minlength=len(data.classes)
+        )
+        factors = counts.sum() / (len(data.classes) * np.maximum(counts, 1e-12))
+    elif isinstance(class_weight, Mapping):
+        unknown = set(class_weight) - set(data.classes)
+        if unknown:
+            raise HopefearError(
+                f"class_weight names {sorted(unknown)}, the classes are {list(data.classes)}"
+            )
+        factors = np.array([float(class_weight.get(name, 1.0)) for name in data.classes])
+        if not np.all((factors >= 0.0) & np.isfinite(factors)):
+            raise HopefearError(f"class_weight must be finite and not negative, not {class_weight}")
+    else:
+        raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {class_weight!r}")
+    weights = data.rows.weights * factors[data.rows.labels].astype(np.float32)
+    changed = SparseDataset(
+        data.rows._replace(weights=weights),
+        data.n_features,
+        data.classes,
+        data.features,
+        data.source,
+    )
+    changed.mapping = data.mapping
+    return changed
+
+
+def about(
+    dataset: SparseDataset, name: str, learner: Learner, result: Fit, epochs: int, seed: int
+) -> dict[str, Any]:
+    """What goes into the model file about its making; nothing that changes from run to run."""
+    trainer: OnlineTrainer = result.trainer
+    return {
+        **origin(name, learner),
+        "epochs": epochs,
+        "seed": seed,
+        "data": {
+            "source": os.path.basename(dataset.source),
+            "digest": dataset.digest,
+            "examples": len(dataset),
+            "features": dataset.n_features,
+        },
+        "training": {
+            "examples": trainer.examples,
+            "updates": trainer.updates,
+            "mistakes": trainer.mistakes,
+            "loss": trainer.loss,
+            "best_epoch": result.best_epoch,
+            "last_nnz": trainer.support()[0],
+            "history": result.history,
+        },
+    }
+
+
+def origin(name: str, learner: Learner) -> dict[str, Any]:
+    """The learner's name and all its parameters."""
+    parts = ("loss", "rule", "readout")
+    return {
+        "learner": name,
+        "on": learner.on,
+        "parameters": {
+            part: {
+                key: value if math.isfinite(value) else str(value)  # no JSON
+                for key, value in getattr(learner, part)._asdict().items()
+            }
+            for part in parts
+        },
+    }
+
+
+def model_of(
+    trainer: OnlineTrainer, name: str, classes: tuple[str, ...], transform: Mapping[str, str]
+) -> Model:
+    """The model of a trainer that was fed by hand, on columns without names."""
+    structure, learner = trainer.structure, trainer.learner
+    features = IdentityFeatures(structure.n_features)
+    data = {"source": "stream", "examples": trainer.examples, "features": features.size}
+    return Model(
+        structure,
+        trainer.predictor(),
+        classes,
+        features,
+        transform,
+        learner.signature(),
+        {**origin(name, learner), "data": data, "training": counts(trainer)},
+    )
+
+
+def sizes(rows: SparseRows) -> np.ndarray:
+    """Squared length and number of non-zero values of every row."""
+    out = np.empty((rows.labels.size, 2))
+    row_sizes(rows.indptr, rows.values, out)
+    return out
+
+
+@kernel
+def row_sizes(indptr, values, out):
+    for i in range(out.shape[0]):
+        square, count = 0.0, 0
+        for p in range(indptr[i], indptr[i + 1]):
+            v = np.float64(values[p])
+            square += v * v
+            count += v != 0.0
+        out[i, 0], out[i, 1] = square, count

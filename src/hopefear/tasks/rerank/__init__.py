@@ -1,0 +1,1 @@
+"""The best candidate of a list."""

@@ -1,0 +1,255 @@
+"""A trained reranker: weights and feature map; score, rank, choose, explain, save, load."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.datasets import BASELINES, encoded
+from hopefear.errors import HopefearError, ModelError
+from hopefear.features.parts import list_features_from_parts
+from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
+from hopefear.storage.model_file import ModelFile
+from hopefear.structures.nbest import NBest
+from hopefear.training.predictors import LinearPredictor, Predictor, predictor_from_arrays
+from hopefear.training.ranking import Ranker
+
+_MOST = 1000  # of any number that a metric depends on
+Lists = CandidateLists | Iterable[CandidateLists] | ListDataset
+_SENSELESS = (
+    *(LookupError, TypeError, ValueError, AttributeError),
+    *(OverflowError, RecursionError, MemoryError),
+)
+
+
+@dataclass(frozen=True)
+class RerankModel(ModelFile):
+    """A reranker that can be trusted, inspected and sent to others.
+
+    Lists may be given as they were read (one block or several of
+    :class:`~hopefear.data.lists.candidates.CandidateLists`) or encoded by :meth:`encode`.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Weights, or votes.
+    features : ListFeatures
+        What is looked at in a candidate. A file gets those that have a weight.
+    baseline : {"feature", "offset", "none"}
+        What the generator's score is: a feature, a fixed part of every score, or ignored.
+    temperature : float
+        Scores are divided by it before they become probabilities.
+    metric : ListMetric
+        How good a choice is.
+    signature : str
+        How the model was made, in one line.
+    about : dict
+        Learner and its parameters, training summary, origin of the data.
+
+    Examples
+    --------
+    >>> from hopefear.data.lists.generators import candidate_lists
+    >>> from hopefear.tasks.rerank.task import dataset, train
+    >>> lists = candidate_lists(40, seed=1)
+    >>> model = train(dataset(lists), "perceptron", epochs=2).model
+    >>> model.predict(lists).shape, len(model.rank(lists)[0])
+    ((40,), 8)
+    """
+
+    predictor: Predictor
+    features: Any
+    baseline: str = "feature"
+    temperature: float = 1.0
+    metric: ListMetric = field(default_factory=GivenCost)
+    signature: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def nnz(self) -> int:
+        """Number of non-zero weights."""
+        return self.predictor.nnz
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weight of every feature."""
+        if isinstance(self.predictor, LinearPredictor):
+            return self.predictor.weights
+        raise HopefearError(
+            "a voted model has no single weight for a feature; "
+            "train with readout=averaged to inspect weights"
+        )
+
+    def ranker(self) -> Ranker:
+        """What answers questions about lists."""
+        return Ranker(NBest(self.features.size), self.predictor, self.temperature)
+
+    def encode(self, lists: Lists, judged: bool = False) -> ListDataset:
+        """Lists as this model sees them; ``judged`` asks for the cost of every candidate."""
+        if isinstance(lists, ListDataset):
+            check_features(lists, self.features)
+            return lists
+        metric = self.metric if judged else None
+        return encoded(lists, self.features, self.baseline, metric=metric, judged=judged)
+
+    def score(self, lists: Lists) -> np.ndarray:
+        """Scores of all candidates, list after list (float64)."""
+        return self.ranker().scores(self.encode(lists).rows)
+
+    def predict(self, lists: Lists) -> np.ndarray:
+        """Position of the best candidate of each list (int64); of equal ones the first."""
+        return self.ranker().best(self.encode(lists).rows)
+
+    def rank(self, lists: Lists) -> list[np.ndarray]:
+        """Positions of the candidates of each list, best first."""
+        rows = self.encode(lists).rows
+        return cut(self.ranker().ranked(rows), rows.starts)
+
+    def probabilities(self, lists: Lists) -> np.ndarray:
+        """Probabilities of all candidates, list after list; they add up to 1 in each (float64)."""
+        return self.ranker().probabilities(self.encode(lists).rows)
+
+    def explain(
+        self, lists: Lists, i: int, one: int, other: int, n: int = 10
+    ) -> list[tuple[str, float]]:
+        """What puts candidate ``one`` of list ``i`` before candidate ``other``.
+
+        The ``n`` largest ``(feature, weight * difference of its values)``, either sign; all of them
+        add up to the difference of the scores, up to a fixed part.
+        """
+        rows = self.encode(lists).take([i]).rows
+        local = np.zeros(len(rows.features))
+        for candidate, sign in ((one, 1.0), (other, -1.0)):
+            if not 0 <= candidate < len(rows.costs):
+                raise HopefearError(f"list {i} has {len(rows.costs)} candidates, no {candidate}")
+            entries = slice(rows.indptr[candidate], rows.indptr[candidate + 1])
+            local[rows.columns[entries]] += sign * rows.values[entries]
+        parts = local * self.weights[rows.features]
+        best = np.argsort(-np.abs(parts), kind="stable")[:n]
+        return [
+            (self.features.name(int(rows.features[k])), float(parts[k])) for k in best if parts[k]
+        ]
+
+    def top(self, n: int = 10) -> list[tuple[str, float]]:
+        """The features that speak most for a candidate, heaviest first."""
+        return self._extreme(n, 1.0)
+
+    def bottom(self, n: int = 10) -> list[tuple[str, float]]:
+        """The features that speak most against a candidate, lowest weight first."""
+        return self._extreme(n, -1.0)
+
+    def _extreme(self, n: int, sign: float) -> list[tuple[str, float]]:
+        turned = sign * self.weights
+        best = np.argsort(-turned, kind="stable")[: max(0, n)].tolist()
+        return [(self.features.name(j), float(self.weights[j])) for j in best if turned[j] > 0.0]
+
+    @functools.cached_property
+    def compact(self) -> RerankModel:
+        """The same model with only those features that have a weight; it chooses the same."""
+        predictor = self.predictor
+        if isinstance(predictor, LinearPredictor):
+            kept = np.flatnonzero(predictor.weights)
+            if len(kept) == self.features.size:
+                return self
+            small: Predictor = LinearPredictor(predictor.weights[kept])
+        else:
+            kept = predictor.coordinates
+            if len(kept) == self.features.size:
+                return self
+            small = replace(predictor, coordinates=np.arange(len(kept)))
+        return replace(self, predictor=small, features=self.features.kept(kept))
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "task": "rerank",
+            "baseline": self.baseline,
+            "temperature": self.temperature,
+            "metric": {"name": self.metric.name, "parameters": self.metric.parameters()},
+            "features": self.compact.features.to_header(),
+            "signature": self.signature,
+            "about": dict(self.about),
+        }
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        model = self.compact
+        return {
+            **model.predictor.arrays(),
+            **{f"features.{k}": v for k, v in model.features.arrays().items()},
+        }
+
+    @classmethod
+    def from_file_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> RerankModel:
+        """A model from what its file holds; nothing in it is trusted."""
+        if header.get("task") != "rerank":
+            raise ModelError(
+                f"expected a model for the task 'rerank', found {header.get('task')!r:.60}"
+            )
+        try:
+            parts = {
+                k.removeprefix("features."): v
+                for k, v in arrays.items()
+                if k.startswith("features.")
+            }
+            features = list_features_from_parts(header["features"], parts)
+            model = cls(
+                predictor_from_arrays(arrays, features.size),
+                features,
+                str(header["baseline"]),
+                float(header["temperature"]),
+                _metric(header["metric"]),
+                str(header["signature"]),
+                dict(header["about"]),
+            )
+            model._check()
+        except (*_SENSELESS, HopefearError) as error:
+            if isinstance(error, ModelError):
+                raise
+            raise ModelError(f"the model's header makes no sense: {error}") from error
+        return model
+
+    def _check(self) -> None:
+        if self.baseline not in BASELINES or not 0.0 < self.temperature < np.inf:
+            raise ModelError(
+                f"the baseline must be one of {', '.join(BASELINES)} and the temperature above zero"
+            )
+        size = self.features.size
+        if isinstance(self.predictor, LinearPredictor):
+            fits = self.predictor.weights.size == size
+        else:
+            fits = int(self.predictor.coordinates.max(initial=-1)) < size
+            fits = fits and self.baseline != "offset"
+        if not fits or self.features.extraction.score != (self.baseline == "feature"):
+            raise ModelError(f"the model's parts do not fit together: {size} features expected")
+
+
+def _metric(header: Mapping[str, Any]) -> ListMetric:
+    """The metric that a file names; its parameters must be of the usual types and sizes."""
+    name, given = str(header["name"]), dict(header["parameters"])
+    usual = metric_named(name).parameters()
+    for key, value in given.items():
+        like = usual.get(key)
+        fits = type(value) is type(like) or (like is None and isinstance(value, int | float))
+        if not fits or (isinstance(value, int | float) and not abs(value) <= _MOST):
+            raise ModelError(f"the metric {name} cannot have {key}={value!r:.60}")
+    return metric_named(name, **given)
+
+
+def check_features(data: ListDataset, features: Any) -> None:
+    """Refuse data whose features have other numbers; kernels would look beyond the weights."""
+    found = None if data.features is None else data.features.size
+    if found != features.size:
+        raise HopefearError(
+            f"{data.source} has {found} features, the model {features.size}; read the data with "
+            "the model's feature map"
+        )
+
+
+def cut(items: Any, starts: np.ndarray) -> list[Any]:
+    """One stretch for each list."""
+    return [items[a:b] for a, b in pairwise(starts.tolist())]

@@ -1,0 +1,1 @@
+"""Labels of the tokens of sentences."""

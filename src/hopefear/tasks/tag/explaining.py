@@ -1,0 +1,184 @@
+"""Why a tagger said what it said, and how sure it is of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.data.schemes import spans
+from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.errors import HopefearError
+from hopefear.structures.chain.theta import limits_of_tokens
+from hopefear.training.decoding import Decoder
+
+
+class Explanation(NamedTuple):
+    """What made one label of a token beat the runner-up.
+
+    The runner-up is the best output with another label at that token; where it differs at other
+    tokens too, their features count as well.
+    """
+
+    label: str
+    runner_up: str
+    gap: float  # score of the best output minus that of the best other one
+    contributions: list[tuple[str, float]]  # (what fired, its share of the gap), largest first
+
+
+class SpanConfidence(NamedTuple):
+    """Probability that a span is there, with exactly these bounds and this kind."""
+
+    first: int  # token numbers in the dataset
+    after: int
+    kind: str
+    probability: float
+
+
+def explain(
+    decoder: Decoder, features: Any, labels: Sequence[str], data: SequenceDataset, i: int, t: int
+) -> Explanation:
+    """Why token ``t`` of sequence ``i`` got its label."""
+    if not 0 <= i < len(data) or not 0 <= t < data.rows.starts[i + 1] - data.rows.starts[i]:
+        raise HopefearError(f"there is no token {t + 1} in a sequence {i + 1}")
+    one, weights = data.take([i]), decoder.weights
+    chain = _with_tokens_of(decoder.structure, data, np.array([i]))
+    best = Decoder(chain, weights).tags(one.rows)
+    excluded = np.zeros((one.n_tokens, chain.width), np.float32)
+    excluded[t, best[t]] = -np.inf
+    rest = chain._replace(limits=limits_of_tokens(chain.limits, chain.width, excluded))
+    runner_up = Decoder(rest, weights)
+    try:
+        other = runner_up.tags(one.rows)
+    except HopefearError:
+        other = best
+    if runner_up.unlimited or other[t] == best[t]:
+        raise HopefearError("no other label is allowed for this token, so nothing was beaten")
+    gains = _contributions(chain, weights, features, labels, one.rows, best, other, t)
+    gains.sort(key=lambda gain: -abs(gain[1]))
+    gap = float(np.sum([gain for _, gain in gains]))
+    return Explanation(labels[best[t]], labels[other[t]], gap, [g for g in gains if g[1] != 0.0])
+
+
+def _with_tokens_of(chain: Any, data: SequenceDataset, which: np.ndarray) -> Any:
+    """The chain for some of the sequences: limits of tokens follow them."""
+    limits, starts = chain.limits, data.rows.starts
+    if limits.tokens.size == 0:
+        return chain
+    table = limits.tokens.reshape(-1, chain.width)
+    parts = [table[starts[i] : starts[i + 1]] for i in which]
+    return chain._replace(limits=limits._replace(tokens=np.concatenate(parts).ravel()))
+
+
+def _contributions(
+    chain: Any, weights: Any, features: Any, labels: Sequence[str], rows: Any, best, other, token
+) -> list[tuple[str, float]]:
+    width, pairs = chain.width, chain.attributes * chain.width
+    triples = pairs + (1 + chain.edge_attributes) * width * width
+    gains = []
+    for t in range(best.size):
+        where = "" if t == token else f" at token {t - token:+d}"
+        a, b = int(best[t]), int(other[t])
+        if a != b:
+            for p in range(rows.indptr[t], rows.indptr[t + 1]):
+                k = int(rows.indices[p])
+                value = float(rows.values[p]) if rows.values.size else 1.0
+                gain = value * float(weights[k * width + a] - weights[k * width + b])
+                gains.append((features.name(k) + where, gain))
+        if t == 0 or (a == b and best[t - 1] == other[t - 1]):
+            continue
+        step = [int(y[t]) * width + int(y[t - 1]) for y in (best, other)]
+        names = [f"{labels[y[t - 1]]} {labels[y[t]]}" for y in (best, other)]
+        shown = f"transition {names[0]} (not {names[1]}){where}"
+        gains.append((shown, float(weights[pairs + step[0]] - weights[pairs + step[1]])))
+        if chain.edge_attributes:
+            for p in range(rows.edge_indptr[t], rows.edge_indptr[t + 1]):
+                k = int(rows.edge_indices[p])
+                base = pairs + (1 + k) * width * width
+                value = float(rows.edge_values[p]) if rows.edge_values.size else 1.0
+                gain = value * float(weights[base + step[0]] - weights[base + step[1]])
+                gains.append((f"{features.edge_name(k)} on {names[0]}{where}", gain))
+    if chain.order == 2:
+        gains += _triples(chain, weights, labels, best, other, token, triples)
+    return gains
+
+
+def _triples(
+    chain: Any, weights: Any, labels: Sequence[str], best, other, token: int, base: int
+) -> list[tuple[str, float]]:
+    gains, width = [], chain.width
+    for t in range(2, best.size):
+        if (best[t - 2 : t + 1] == other[t - 2 : t + 1]).all():
+            continue
+        at = [((int(y[t]) * width + int(y[t - 1])) * width + int(y[t - 2])) for y in (best, other)]
+        names = " ".join(labels[y] for y in best[t - 2 : t + 1])
+        where = "" if t == token else f" at token {t - token:+d}"
+        gain = float(weights[base + at[0]] - weights[base + at[1]])
+        gains.append((f"labels {names}{where}", gain))
+    return gains
+
+
+def span_probabilities(
+    decoder: Decoder, labels: Sequence[str], scheme: str, data: SequenceDataset, tags: np.ndarray
+) -> list[SpanConfidence]:
+    """Probability of every span of a tagging, under the whole model.
+
+    The outputs that have the span are those with its labels there and, in schemes where a span
+    begins or ends by what stands beside it, nothing that goes on with it. Both sums are exact.
+    """
+    rows, chain = data.rows, decoder.structure
+    found = spans(Column(labels, tags), rows.starts, scheme, repair=True)
+    if len(found.first) == 0:
+        return []
+    number = {name: c for c, name in enumerate(labels)}
+    owner = np.searchsorted(rows.starts, found.first, side="right") - 1
+    # One copy of the sentence for each way to write a span down.
+    ways = [
+        (k, way)
+        for k in range(len(found.first))
+        for way in _ways(scheme, found.kinds[k], tags[found.first[k] : found.after[k]], number)
+    ]
+    copied = owner[[k for k, _ in ways]]
+    copies = data.take(copied).rows
+    tokens = np.zeros((copies.labels.size, chain.width), np.float32)
+    for w, (k, (wanted, not_before, not_after)) in enumerate(ways):
+        shift = copies.starts[w] - rows.starts[owner[k]]
+        first, after = found.first[k] + shift, found.after[k] + shift
+        tokens[first:after] = -np.inf
+        tokens[np.arange(first, after), wanted] = 0.0
+        if first > copies.starts[w]:
+            tokens[first - 1, not_before] = -np.inf
+        if after < copies.starts[w + 1]:
+            tokens[after, not_after] = -np.inf
+    held = _with_tokens_of(chain, data, copied)
+    held = held._replace(limits=limits_of_tokens(held.limits, chain.width, tokens))
+    inside = Decoder(held, decoder.weights, decoder.temperature, decoder.n_jobs)
+    with np.errstate(invalid="ignore"):  # nothing is allowed at all: no span is sure
+        logs = inside.log_totals(copies) - decoder.log_totals(rows)[copied]
+    share = np.nan_to_num(np.exp(np.minimum(0.0, logs)))
+    sure = np.zeros(len(found.first))
+    np.add.at(sure, [k for k, _ in ways], share)
+    return [
+        SpanConfidence(int(first), int(after), found.kinds[k], float(min(1.0, sure[k])))
+        for k, (first, after) in enumerate(zip(found.first, found.after, strict=True))
+    ]
+
+
+def _ways(
+    scheme: str, kind: str, tags: np.ndarray, number: Mapping[str, int]
+) -> list[tuple[np.ndarray, list[int], list[int]]]:
+    """Ways to write a span: (its labels, labels not allowed before it, labels not after it)."""
+    inside, begin = number.get(f"I-{kind}"), number.get(f"B-{kind}")
+    goes_on = [] if inside is None else [inside]
+    if scheme == "bio":
+        return [(tags, [], goes_on)]
+    if scheme != "iob1":
+        return [(tags, [], [])]
+    ways = []
+    if inside is not None:
+        ways.append((np.full(tags.size, inside), [c for c in (inside, begin) if c is not None]))
+    if begin is not None and (inside is not None or tags.size == 1):
+        rest = [begin] + [inside] * (tags.size - 1)
+        ways.append((np.array(rest, np.int64), []))
+    return [(wanted, before, goes_on) for wanted, before in ways]

@@ -1,0 +1,408 @@
+"""A trained tagger: chain, weights, feature map and labels; tag, rank, explain, save, load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hopefear.data.scheme_tables import Constraints
+from hopefear.data.schemes import legal
+from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
+from hopefear.errors import HopefearError, ModelError
+from hopefear.features.parts import token_features_from_parts
+from hopefear.storage.model_file import ModelFile
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.searches import AStar, search_named
+from hopefear.structures.chain.theta import Limits, no_limits
+from hopefear.structures.lattice import padded_width
+from hopefear.tasks.tag.explaining import Explanation, SpanConfidence, explain, span_probabilities
+from hopefear.training.decoding import Decoder, Ranked
+from hopefear.training.predictors import LinearPredictor, Predictor, predictor_from_arrays
+from hopefear.training.sequence_votes import VotedDecoder
+
+Allowed = Sequence[Sequence[Sequence[str] | None]]
+_SENSELESS = (
+    *(LookupError, TypeError, ValueError, AttributeError),
+    *(OverflowError, RecursionError, MemoryError),
+)
+
+
+@dataclass(frozen=True)
+class SequenceModel(ModelFile):
+    """A tagger that can be trusted, inspected and sent to others.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Weights, or votes.
+    labels : tuple of str
+        Label names, in the order of their numbers.
+    features : feature map
+        What attributes mean.
+    order : int
+        1 or 2: how many labels the next one depends on.
+    scheme : str, optional
+        Tag scheme of the labels (``bio``, ``iobes`` ...). None: labels that are no spans.
+    search, beam : str, int
+        How the n best are found.
+    temperature : float
+        Scores are divided by it before they become probabilities.
+    signature : str
+        How the model was made, in one line.
+    about : dict
+        Learner and its parameters, training summary, origin of the data.
+    constrained : bool
+        Whether outputs follow the scheme unless told otherwise.
+    """
+
+    predictor: Predictor
+    labels: tuple[str, ...]
+    features: Any
+    order: int = 1
+    scheme: str | None = None
+    search: str = "astar"
+    beam: int = 50
+    temperature: float = 1.0
+    signature: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    constrained: bool = True
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels, by the name that all models have for them."""
+        return self.labels
+
+    @property
+    def nnz(self) -> int:
+        """Number of non-zero weights."""
+        return self.predictor.nnz
+
+    def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Chain:
+        """The chain, with the limits of the scheme (or of one's own) and of single tokens."""
+        rules: str | Constraints | None = None
+        if isinstance(constrained, Constraints):
+            rules = constrained
+        elif constrained and self.constrained:
+            rules = self.scheme
+        return chain_of(
+            self.features,
+            self.labels,
+            self.order,
+            search_named(self.search, self.beam),
+            scheme_limits(self.labels, rules, allowed),
+        )
+
+    def decoder(
+        self, constrained: bool | Constraints = True, allowed: Any = None, n_jobs: int = 1
+    ) -> Decoder | VotedDecoder:
+        """What answers questions about sequences."""
+        structure = self.structure(constrained, allowed)
+        return decoder_of(structure, self.predictor, self.temperature, n_jobs)
+
+    def encode(self, sentences: Sentences | Any, column: str | None = None) -> SequenceDataset:
+        """Sequences as this model sees them; ``column`` holds gold labels, where there are any.
+
+        Labels the model does not know get numbers behind its own.
+        """
+        if isinstance(sentences, SequenceDataset):
+            check_features(sentences, self.features)
+            return sentences
+        gold = None if column is None else sentences.columns[column]
+        return encoded(sentences, self.features.encode(sentences), self.labels, gold, self.features)
+
+    def tag(self, sentences: Sentences | SequenceDataset, **how: Any) -> Column:
+        """The best labels of all tokens; see :meth:`decoder` for how."""
+        return Column(self.labels, self.decoder(**how).tags(self.encode(sentences).rows))
+
+    def nbest(self, sentences: Sentences | SequenceDataset, n: int, **how: Any) -> list[Ranked]:
+        """The n best outputs of every sequence: labels, scores, probabilities."""
+        return self.decoder(**how).nbest(self.encode(sentences).rows, n)
+
+    def marginals(self, sentences: Sentences | SequenceDataset, **how: Any) -> np.ndarray:
+        """Probability of every label at every token."""
+        return self.decoder(**how).marginals(self.encode(sentences).rows)
+
+    def span_probabilities(
+        self, sentences: Sentences | SequenceDataset, tags: np.ndarray, **how: Any
+    ) -> list[SpanConfidence]:
+        """How probable each span of a tagging is; see :func:`hopefear.tasks.tag.explaining`."""
+        if self.scheme is None:
+            raise HopefearError("labels without a tag scheme make no spans")
+        data, weights = self.encode(sentences), self.weights
+        decoder = Decoder(self.structure(**how), weights, self.temperature)
+        return span_probabilities(decoder, self.labels, self.scheme, data, tags)
+
+    def explain(
+        self, sentences: Sentences | SequenceDataset, sequence: int, token: int, **how: Any
+    ) -> Explanation:
+        """What made the label of a token beat the runner-up (both counted from 0)."""
+        data, decoder = self.encode(sentences), Decoder(self.structure(**how), self.weights)
+        return explain(decoder, self.features, self.labels, data, sequence, token)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """All weights, in the coordinates of the chain."""
+        if isinstance(self.predictor, LinearPredictor):
+            return self.predictor.weights
+        raise HopefearError(
+            "a voted model has no single weight for a feature; "
+            "train with readout=averaged to inspect weights"
+        )
+
+    def transitions(self) -> np.ndarray:
+        """Weights of label pairs: ``[label before, label]``."""
+        width, n = padded_width(len(self.labels)), len(self.labels)
+        start = self.features.size * width
+        table = self.weights[start : start + width * width].reshape(width, width)
+        return table[:n, :n].T.copy()
+
+    def triples(self, n: int = 10) -> list[tuple[str, str, str, float]]:
+        """The heaviest label triples of a second-order chain, by size, either sign.
+
+        ``(label two before, label before, label, weight)``; none for a first-order chain.
+        """
+        if self.order == 1:
+            return []
+        width, names = padded_width(len(self.labels)), self.labels
+        start = (self.features.size + (1 + self.features.edge_size) * width) * width
+        table = self.weights[start : start + width**3].reshape(width, width, width)
+        return [
+            (names[two], names[one], names[c], float(table[c, one, two]))
+            for c, one, two in _heaviest(table[(slice(len(names)),) * 3], n)
+        ]
+
+    def edge_top(self, n: int = 10) -> list[tuple[str, str, str, float]]:
+        """The heaviest edge attributes, by size, either sign.
+
+        ``(attribute, label before, label, weight)``; none where templates have no edges.
+        """
+        width, names = padded_width(len(self.labels)), self.labels
+        start, square = (self.features.size + width) * width, width * width
+        table = self.weights[start : start + self.features.edge_size * square]
+        table = table.reshape(-1, width, width)
+        return [
+            (self.features.edge_name(a), names[before], names[c], float(table[a, c, before]))
+            for a, c, before in _heaviest(table[:, : len(names), : len(names)], n)
+        ]
+
+    def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
+        """The attributes that speak most for every label, heaviest first."""
+        return self._extreme(n, 1.0)
+
+    def bottom(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
+        """The attributes that speak most against every label: of negative weight, lowest first."""
+        return self._extreme(n, -1.0)
+
+    def _extreme(self, n: int, sign: float) -> dict[str, list[tuple[str, float]]]:
+        width = padded_width(len(self.labels))
+        table = self.weights[: self.features.size * width].reshape(-1, width)
+        found = {}
+        for c, name in enumerate(self.labels):
+            order = _heaviest(np.maximum(sign * table[:, c], 0.0), n)
+            found[name] = [(self.features.name(a), float(table[a, c])) for (a,) in order]
+        return found
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "task": "tag",
+            "order": self.order,
+            "scheme": self.scheme,
+            "constrained": self.constrained,
+            "search": self.search,
+            "beam": self.beam,
+            "temperature": self.temperature,
+            "labels": list(self.labels),
+            "features": self.features.to_header(),
+            "signature": self.signature,
+            "about": dict(self.about),
+        }
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            **self.predictor.arrays(),
+            **{f"features.{k}": v for k, v in self.features.arrays().items()},
+        }
+
+    @classmethod
+    def from_file_parts(
+        cls, header: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> SequenceModel:
+        """A model from what its file holds; nothing in it is trusted."""
+        if header.get("task") != "tag":
+            raise ModelError(f"expected a model for the task 'tag', found {header.get('task')!r}")
+        try:
+            parts = {
+                k.removeprefix("features."): v
+                for k, v in arrays.items()
+                if k.startswith("features.")
+            }
+            scheme, order = header["scheme"], int(header["order"])
+            labels = tuple(str(name) for name in header["labels"])
+            features = token_features_from_parts(header["features"], parts)
+            size = chain_of(features, labels, order, AStar()).n_coordinates()
+            model = cls(
+                predictor_from_arrays(arrays, size),
+                labels,
+                features,
+                order,
+                None if scheme is None else str(scheme),
+                str(header["search"]),
+                int(header["beam"]),
+                float(header["temperature"]),
+                str(header["signature"]),
+                dict(header["about"]),
+                bool(header.get("constrained", True)),
+            )
+            model._check()
+        except (*_SENSELESS, HopefearError) as error:
+            if isinstance(error, ModelError):
+                raise
+            raise ModelError(f"the model's header makes no sense: {error}") from error
+        return model
+
+    def _check(self) -> None:
+        if self.order not in (1, 2) or not 0.0 < self.temperature < np.inf:
+            raise ModelError("the order must be 1 or 2 and the temperature above zero")
+        if not self.labels or self.beam >= 2**31:
+            raise ModelError("a model has labels, and a beam of 32 bits")
+        n = self.structure().n_coordinates()
+        if isinstance(self.predictor, LinearPredictor):
+            fits = self.predictor.weights.size == n
+        else:
+            fits = int(self.predictor.coordinates.max(initial=-1)) < n
+        if not fits or len(set(self.labels)) != len(self.labels):
+            raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
+
+
+def _heaviest(table: np.ndarray, n: int) -> list[tuple[int, ...]]:
+    """Places of the n weights of largest size, largest first; zeros are none.
+
+    >>> _heaviest(np.array([[0.0, 2.0], [-3.0, 1.0]]), 2)
+    [(1, 0), (0, 1)]
+    """
+    places = np.flatnonzero(table)
+    sizes = np.abs(table.ravel()[places])
+    if 0 < n < places.size:  # only these few are sorted: edges may have millions of weights
+        kept = sizes >= np.partition(sizes, -n)[-n]
+        places, sizes = places[kept], sizes[kept]
+    best = places[np.argsort(-sizes, kind="stable")[:n]]
+    return [tuple(map(int, place)) for place in np.transpose(np.unravel_index(best, table.shape))]
+
+
+def decoder_of(
+    structure: Chain, predictor: Predictor, temperature: float = 1.0, n_jobs: int = 1
+) -> Decoder | VotedDecoder:
+    """A decoder for weights, or for votes."""
+    if isinstance(predictor, LinearPredictor):
+        return Decoder(structure, predictor.weights, temperature, n_jobs)
+    return VotedDecoder(structure, predictor)
+
+
+def chain_of(
+    features: Any, labels: Sequence[str], order: int, search: Any, limits: Limits | None = None
+) -> Chain:
+    """The chain that a feature map and labels make."""
+    if order not in (1, 2):
+        raise HopefearError(f"order must be 1 or 2, not {order!r}")
+    transitions = getattr(getattr(features, "templates", None), "transitions", True)
+    return Chain.new(
+        features.size, len(labels), features.edge_size, order, search, limits, transitions
+    )
+
+
+def scheme_limits(
+    labels: Sequence[str], scheme: str | Constraints | None, allowed: Any = None
+) -> Limits:
+    """Limits of a tag scheme, and of single tokens.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        All labels.
+    scheme : str or Constraints, optional
+        Label sequences must be legal in it: a tag scheme, or which labels may start, end and follow
+        each other.
+    allowed : sequence of sequences, optional
+        For every sequence, for every token: the labels it may have, or None for any.
+
+    Examples
+    --------
+    >>> limits = scheme_limits(("O", "B-X", "I-X"), "bio")
+    >>> limits.start[:3].tolist()
+    [0.0, 0.0, -inf]
+    """
+    if scheme is None and allowed is None:
+        return no_limits()
+    width, n = padded_width(len(labels)), len(labels)
+    start, end = np.zeros(width, np.float32), np.zeros(width, np.float32)
+    step = np.zeros((width, width), np.float32)
+    if scheme is not None:
+        rules = scheme if isinstance(scheme, Constraints) else legal(labels, scheme)
+        shapes = tuple(np.shape(part) for part in rules)
+        if shapes != ((n,), (n,), (n, n)):
+            raise HopefearError(
+                f"constraints on {n} labels are two arrays of {n} and one of both, not {shapes}"
+            )
+        start[:n] = _forbid(rules.start)
+        end[:n] = _forbid(rules.end)
+        step[:n, :n] = _forbid(rules.step).T
+    tokens = np.empty(0, np.float32)
+    if allowed is not None:
+        tokens = _token_limits(labels, allowed, width)
+    return Limits(start, end, step.ravel(), tokens)
+
+
+def _forbid(permitted: np.ndarray) -> np.ndarray:
+    return np.where(permitted, np.float32(0.0), np.float32(-np.inf))
+
+
+def _token_limits(labels: Sequence[str], allowed: Allowed, width: int) -> np.ndarray:
+    number = {name: c for c, name in enumerate(labels)}
+    sets = [one for sequence in allowed for one in sequence]
+    table = np.zeros((len(sets), width), np.float32)
+    for k, one in enumerate(sets):
+        if one is None:
+            continue
+        unknown = [name for name in one if name not in number]
+        if unknown or not one:
+            raise HopefearError(
+                f"allowed labels of token {k + 1}: {unknown or 'none'}; the model has "
+                f"{', '.join(labels)}"
+            )
+        table[k] = -np.inf
+        table[k, [number[name] for name in one]] = 0.0
+    return table.ravel()
+
+
+def check_features(data: SequenceDataset, features: Any) -> None:
+    """Refuse data whose attributes have other numbers; kernels would look beyond the weights."""
+    found, known = (
+        (one.size, one.edge_size) if one is not None else None for one in (data.features, features)
+    )
+    if found != known:
+        raise HopefearError(
+            f"{data.source} has (attributes, edge attributes) {found}, the model {known}; "
+            "read the data with the model's feature map"
+        )
+
+
+def encoded(
+    sentences: Any, attributes: Any, labels: Sequence[str], gold: Column | None, features: Any
+) -> SequenceDataset:
+    """A dataset from encoded attributes; unknown labels get numbers behind the others."""
+    names = list(labels)
+    codes = np.full(sentences.starts[-1], -1, np.int32)
+    if gold is not None:
+        number = {name: c for c, name in enumerate(names)}
+        for name in gold.strings:
+            number.setdefault(name, len(number))
+        names = list(number)
+        codes = np.array([number[name] for name in gold.strings], np.int32)[gold.ids]
+    weights = getattr(sentences, "weights", None)
+    if weights is None:
+        weights = np.ones(len(sentences.starts) - 1)
+    rows = TokenRows(*(sentences.starts, *attributes, codes, weights))
+    return SequenceDataset(rows, names, features, getattr(sentences, "source", "memory"))

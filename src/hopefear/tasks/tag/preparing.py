@@ -1,0 +1,175 @@
+"""From Python objects to data that learners read, with errors that say where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.data.labels import class_name
+from hopefear.data.scheme_tables import scheme_name
+from hopefear.data.schemes import detect_scheme
+from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.data.token_input import TokenInput, Tokens, read_labels
+from hopefear.errors import HopefearError
+from hopefear.features.attribute_rows import AttributeRows, place
+from hopefear.features.attributes import AttributeFeatures
+from hopefear.features.templates import TemplateFeatures
+from hopefear.tasks.tag.model import encoded
+
+
+class Prepared(NamedTuple):
+    """Training data, and what it takes to read more of its kind."""
+
+    reader: TokenInput
+    labels: list[Any]  # as they were given, in the order of their codes
+    scheme: str | None
+    data: SequenceDataset
+
+
+def prepared(
+    X: Any,
+    y: Any,
+    weights: np.ndarray | None = None,
+    *,
+    features: Any = "auto",
+    columns: str | Sequence[str] | None = None,
+    classes: Any = None,
+    scheme: str | None = "auto",
+    min_count: int = 1,
+    hash_bits: int | None = None,
+) -> Prepared:
+    """Read sequences, choose features and number everything.
+
+    Parameters
+    ----------
+    X, y, weights
+        Sequences of tokens and of labels; a weight for each.
+    features, columns, scheme, min_count, hash_bits
+        As in :class:`hopefear.tasks.tag.Tagger`.
+    classes : sequence of labels, optional
+        Labels that come first, in this order, whether y has them or not.
+
+    Examples
+    --------
+    >>> prepared([["a", "b"]], [[7, 3]]).data.labels
+    ('7', '3')
+    """
+    reader = TokenInput.of(X, columns, features)
+    tokens = reader.read(X)
+    check_filled(tokens)
+    gold, labels = read_labels(y, tokens.starts)
+    if classes is not None:
+        labels = distinct_labels(classes)
+    scheme = scheme_of(gold, tokens.starts, scheme)
+    made, attributes = _features(tokens, features, scheme, min_count, hash_bits)
+    names = () if classes is None else tuple(map(class_name, labels))
+    data = encoded(tokens, attributes, names, gold, made)
+    data = data if weights is None else data.weighted(weights)
+    return Prepared(reader, labels, scheme, data)
+
+
+def labelled(tokens: Tokens, y: Any, features: Any, names: Sequence[str]) -> SequenceDataset:
+    """Sequences with labels as a model sees them; labels it does not know come behind its own."""
+    gold, _ = read_labels(y, tokens.starts)
+    return encoded(tokens, features.encode(tokens.content), names, gold, features)
+
+
+def present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | None]:
+    """Without the sequences of weight 0: that is absence, from feature tables too.
+
+    >>> present([["a"], ["b"]], [["A"], ["B"]], [0, 2])[:2]
+    ([['b']], [['B']])
+    """
+    if sample_weight is None:
+        return X, y, None
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != (len(X),) or len(y) != len(X):
+        raise HopefearError(
+            f"{len(X)} sequences of tokens and {len(y)} of labels need as many weights, not an "
+            f"array of {weights.shape}"
+        )
+    if not np.all((weights >= 0.0) & np.isfinite(weights)):
+        i = int(np.argmin((weights >= 0.0) & np.isfinite(weights)))
+        raise HopefearError(f"sample_weight[{i}] is {weights[i]}, not a finite number from 0 on")
+    if not weights.any():
+        raise HopefearError("every sample weight is zero; there is nothing to learn from")
+    if weights.all():
+        return X, y, weights
+    kept = np.flatnonzero(weights).tolist()
+    return [X[i] for i in kept], [y[i] for i in kept], weights[kept]
+
+
+def scheme_of(gold: Column, starts: np.ndarray, scheme: str | None) -> str | None:
+    """The tag scheme; what breaks it is named by its place."""
+    if scheme is None:
+        return None
+    if scheme != "auto":
+        return scheme_name(scheme)
+    try:
+        return detect_scheme(gold, starts, place=lambda k: (place(starts, k), 0))
+    except HopefearError as error:
+        raise HopefearError(f"{error}; mend the labels, or say scheme=None") from None
+
+
+def check_filled(tokens: Tokens) -> None:
+    """Refuse sequences without tokens, which cannot be learned from."""
+    empty = np.diff(tokens.starts) == 0
+    if empty.any():
+        raise HopefearError(f"sequence {int(np.argmax(empty))} has no tokens; leave it out")
+
+
+def check_known(data: SequenceDataset, n: int) -> None:
+    """Refuse labels behind the first n."""
+    if data.rows.labels.max(initial=-1) >= n:
+        k = int(np.argmax(data.rows.labels >= n))
+        name = data.labels[int(data.rows.labels[k])]
+        raise HopefearError(
+            f"{place(data.rows.starts, k)}: the label {name!r} is not one of "
+            f"{', '.join(data.labels[:n][:20])}: a model cannot take on new labels; name all of "
+            "them in the first call (classes), or fit again"
+        )
+
+
+def distinct_labels(classes: Any) -> list[Any]:
+    """Labels, each once."""
+    classes = list(classes)
+    return read_labels([classes], np.array([0, len(classes)]))[1]
+
+
+def same_features(one: Any, other: Any) -> bool:
+    """Whether two feature maps give every attribute the same number."""
+    if one.to_header() != other.to_header():
+        return False
+    arrays, others = one.arrays(), other.arrays()
+    return arrays.keys() == others.keys() and all(
+        np.array_equal(array, others[name]) for name, array in arrays.items()
+    )
+
+
+def _features(
+    tokens: Tokens, features: Any, scheme: str | None, min_count: int, hash_bits: int | None
+) -> tuple[Any, Any]:
+    content = tokens.content
+    if isinstance(content, AttributeRows):
+        if hash_bits is not None:
+            raise HopefearError(
+                "hash_bits is for templates, and these tokens are attributes; leave it out"
+            )
+        made = AttributeFeatures.fit(content, min_count)
+        return made, made.encode(content)
+    if features == "auto":
+        features = suitable(content.columns, scheme)
+    return TemplateFeatures.fit_encode(features, content, min_count=min_count, hash_bits=hash_bits)
+
+
+def suitable(columns: Any, scheme: str | None) -> str:
+    """The built-in templates for columns and labels of this kind.
+
+    >>> suitable(["word"], None), suitable(["word"], "bio"), suitable(["word", "pos"], "bio")
+    ('pos', 'ner', 'chunking')
+    """
+    if scheme is None:
+        return "pos"
+    return "chunking" if "pos" in columns and "chunk" not in columns else "ner"

@@ -1,0 +1,1 @@
+"""Mistake bounds, evaluated on a run."""

@@ -1,0 +1,196 @@
+"""The estimator ``Tuner``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from hopefear.data.moses.lists import TuningLists
+from hopefear.errors import HopefearError
+from hopefear.metrics.lists import ListMetric
+from hopefear.tasks.estimator import LearnerParameters, as_value_errors
+from hopefear.translation.estimator_reading import judged_lists
+from hopefear.translation.predicting import TunedPredictor
+from hopefear.translation.starting import STARTS
+from hopefear.translation.tune import DEFAULT_LEARNER, tune
+from hopefear.translation.tuners.problem import Event, Listener
+from hopefear.translation.weights import Weights
+
+
+class Tuner(LearnerParameters, TunedPredictor):
+    """Weights under which the best of lists of translations score high, by any tuner.
+
+    ``argmax_w metric(Σ_i counts of argmax_y w · f(x_i, y))``, as well as the tuner can; the same
+    for the same lists and ``random_state``
+
+    Parameters
+    ----------
+    learner : str
+        Name of a recipe of the task ``tune``; ``hopefear learners`` lists them.
+    metric : str or ListMetric
+        What translations are tuned for: ``"bleu"``, ``"chrf"``, ``"ter"`` or another metric of
+        text.
+    start : str, path or Weights
+        Weights to begin with: ``"auto"``, ``"decoder"``, ``"moses"``, ``"uniform"``, a file of
+        weights, or weights.
+    features : sequence of {"dense", "sparse", "phrases"}, optional
+        What gets weights: all that the lists have, unless said.
+    min_count : int
+        Sparse features and phrase pairs that tell candidates apart in fewer lists are left out.
+        More makes fewer weights.
+    seeds : int
+        Tune so many times, with ``random_state`` and the numbers behind it, and keep the best.
+        More takes longer and depends less on luck.
+    random_state : int
+        Fixes the order of lists, random starts and samples.
+    held_out : float
+        Share of the lists that choose the round and the seed and are not learned from.
+    callbacks : sequence of callables, optional
+        Each gets every event (a dict) as it happens.
+    verbose : int
+        Above 0, a line on the standard error stream after each round.
+    **params
+        Parameters of the learner, by name, such as ``C=0.01``; checked by :meth:`fit`.
+
+    Attributes
+    ----------
+    weights_ : Weights
+        What was found: numbers by name, which files and decoders take.
+    tuning_ : Tuning
+        How: scores before and after, of the best choice there is, and of every seed. Not there
+        after :meth:`load`.
+    history_ : list of dict
+        The event of every round of the run that was kept.
+
+    Examples
+    --------
+    >>> nbest = [
+    ...     [
+    ...         {"text": "hope it is so", "features": {"LM0": -2.0, "TM0": -1.0}},
+    ...         {"text": "so it is hope", "features": {"LM0": -3.0, "TM0": -0.1}},
+    ...     ]
+    ... ]
+    >>> tuner = Tuner("perceptron", start="uniform").fit(nbest, ["so it is hope"])
+    >>> tuner.predict(nbest)
+    ['so it is hope']
+    """
+
+    def __init__(
+        self,
+        learner: str = DEFAULT_LEARNER,
+        *,
+        metric: str | ListMetric = "bleu",
+        start: str | os.PathLike[str] | Weights = "auto",
+        features: Sequence[str] | None = None,
+        min_count: int = 1,
+        seeds: int = 1,
+        random_state: int = 1,
+        held_out: float = 0.0,
+        callbacks: Sequence[Callable[[Event], None]] | None = None,
+        verbose: int = 0,
+        **params: Any,
+    ) -> None:
+        self.learner = learner
+        self.metric = metric
+        self.start = start
+        self.features = features
+        self.min_count = min_count
+        self.seeds = seeds
+        self.random_state = random_state
+        self.held_out = held_out
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.params = params
+
+    def fit(self, nbest: Any, refs: Any = None, *, source: Any = None, dev: Any = None) -> Self:
+        """Tune from the start.
+
+        Parameters
+        ----------
+        nbest : path, sequence of paths, TuningLists, or lists of candidates
+            N-best lists of Moses, several of them merged; or for each sentence a list of
+            candidates, as :func:`hopefear.translation.memory.lists_in_memory` takes them.
+        refs : path, sequence of paths, or sequence of texts
+            Files of references, one for each; or, with lists in memory, for each list a text or a
+            list of texts. None where TuningLists have counts.
+        source : path, optional
+            The sentences that were translated, for the phrase pairs in N-best files.
+        dev : TuningLists or tuple, optional
+            Held-out lists that choose the round and the seed: ``(nbest, refs)`` or
+            ``(nbest, refs, source)``.
+        """
+        with as_value_errors():
+            lists = judged_lists(nbest, refs, self.metric, source)
+            self._tune(lists, self._start(), self._dev(dev, lists))
+        return self
+
+    def partial_fit(
+        self, nbest: Any, refs: Any = None, *, source: Any = None, dev: Any = None
+    ) -> Self:
+        """Tune from the weights there are, as in the next round with a decoder.
+
+        Named features that are not in these lists keep their weights.
+
+        Parameters
+        ----------
+        nbest, refs, source, dev
+            As for :meth:`fit`. Lists of earlier rounds are not remembered: give all lists that
+            shall count.
+        """
+        if not hasattr(self, "weights_"):
+            return self.fit(nbest, refs, source=source, dev=dev)
+        with as_value_errors():
+            before = self.weights_
+            lists = judged_lists(nbest, refs, self.metric, source, before)
+            self._tune(lists, before, self._dev(dev, lists))
+        return self
+
+    def _tune(self, lists: TuningLists, start: str | Weights, dev: TuningLists | None) -> None:
+        if self.seeds < 1:
+            raise HopefearError(f"seeds is how often to tune, 1 or more, not {self.seeds}")
+        found = tune(
+            lists,
+            self.learner,
+            self.params,
+            metric=self.metric,
+            start=start,
+            features=self.features,
+            min_count=self.min_count,
+            dev=dev,
+            held_out=self.held_out,
+            seeds=range(self.random_state, self.random_state + self.seeds),
+            on_event=self._listeners(),
+        )
+        self.weights_, self.tuning_, self.history_ = found.weights, found, found.history
+
+    def _start(self) -> str | Weights:
+        if isinstance(self.start, Weights) or self.start in STARTS:
+            return self.start
+        return Weights.read(self.start)
+
+    def _dev(self, dev: Any, lists: TuningLists) -> TuningLists | None:
+        if dev is None or isinstance(dev, TuningLists):
+            return dev
+        if not isinstance(dev, tuple) or len(dev) not in (2, 3):
+            raise HopefearError(
+                f"dev: expected (nbest, refs) or (nbest, refs, source), found {dev!r:.60}"
+            )
+        nbest, refs, source = (*dev, None)[:3]
+        shape = Weights(lists.layout, np.zeros(len(lists.names)))
+        return judged_lists(nbest, refs, self.metric, source, shape)
+
+    def _listeners(self) -> list[Listener]:
+        return [*(self.callbacks or ()), *([say] if self.verbose else [])]
+
+
+def say(event: Event) -> None:
+    """A line on the standard error stream for every round."""
+    said = [f"{key} {event[key]}" for key in ("seed", "epoch") if key in event]
+    for part in ("train", "dev"):
+        said += [f"{part} {name} {value:.2f}" for name, value in event.get(part, {}).items()]
+    if said:
+        print(*said, sep=", ", file=sys.stderr)

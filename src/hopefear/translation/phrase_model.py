@@ -1,0 +1,292 @@
+"""The discriminative phrase model (Gao, Xiao, Xu and He, section 5): a weight for phrase pairs.
+
+It is learned beside a baseline whose score is a fixed part of every candidate's, and then becomes
+one more feature of the decoder, which is tuned with the others: two calls,
+`train_phrase_model` and `add_phrase_model`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hopefear.core.learner import Learner
+from hopefear.data.lists.dataset import ListDataset
+from hopefear.data.lists.datasets import fixed_scores
+from hopefear.data.moses.lists import TuningLists
+from hopefear.errors import HopefearError
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.log import Log
+from hopefear.losses.logistic import Logistic
+from hopefear.losses.risk import Risk
+from hopefear.metrics.lists import ListMetric
+from hopefear.readouts.averaged import Averaged
+from hopefear.rules.rda import RDA
+from hopefear.rules.sgd import SGD
+from hopefear.rules.truncated import TruncatedGradient
+from hopefear.structures.nbest import NBest
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+from hopefear.translation.features import learned
+from hopefear.translation.reading import tuning_metric
+from hopefear.translation.scoring import scores, with_scores, without_scores
+from hopefear.translation.starting import start_weights
+from hopefear.translation.tune import tune
+from hopefear.translation.tune_checks import check_lists, check_problem, check_seeds
+from hopefear.translation.tuners.problem import Listener, TuningProblem, tell
+from hopefear.translation.weights import Weights
+
+LOSSES: dict[str, Any] = {"risk": Risk, "hinge": Hinge, "logistic": Logistic, "log": Log}
+RULES = ("vrda", "sgd", "tg")
+KEPT = ("average", "support", "last")
+NAME = "DPTM0"
+# Steps of the losses other than the risk, whose directions are short; best on development lists
+# of the experiment with sharp = 1.
+_RATES = {"vrda": 0.03, "sgd": 0.001, "tg": 0.001}
+
+
+def phrase_data(
+    lists: TuningLists,
+    baseline: Weights | None = None,
+    *,
+    sharp: float = 1.0,
+    min_count: int = 1,
+    metric: str | ListMetric = "bleu",
+) -> ListDataset:
+    """Lists in their phrase pairs, ``sharp`` times the baseline's score fixed.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        Candidates with phrase pairs and counts of the metric.
+    baseline : Weights, optional
+        Gives the score b; without them it is the decoder's own.
+    sharp, min_count, metric
+        As in `train_phrase_model`.
+    """
+    judge = tuning_metric(metric)
+    check_lists(lists, judge)
+    _pairs(lists)
+    if not 0.0 < sharp < math.inf:
+        raise HopefearError(f"sharp is a number above 0, not {sharp:g}")
+    return learned(lists, judge, ("phrases",), min_count, _offsets(lists, baseline, sharp))
+
+
+def phrase_learner(
+    loss: str = "risk",
+    rule: str = "vrda",
+    *,
+    rate: float | None = None,
+    l1: float = 0.0,
+    every: int = 10,
+) -> Learner:
+    """The learner of a phrase model; ``every`` is the K of the truncated gradient.
+
+    Examples
+    --------
+    >>> phrase_learner("hinge", "sgd", rate=0.1).signature()[:40]
+    'loss:hinge(asked=1)|rule:sgd(rate=0.1,po'
+    """
+    for name, value, known in (("loss", loss, LOSSES), ("rule", rule, RULES)):
+        if value not in known:
+            raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(known)}")
+    usual = 1.0 if loss == "risk" else _RATES[rule]
+    step = usual if rate is None else float(rate)
+    made: Any = {
+        "vrda": lambda: RDA(rate=step, l1=l1),
+        "sgd": lambda: SGD(rate=step, l1=l1),
+        "tg": lambda: TruncatedGradient(rate=step, gravity=l1, every=every),
+    }[rule]()
+    return Learner(LOSSES[loss](), made, Averaged(), "mistakes" if rule == "vrda" else "every")
+
+
+def kept_weights(trainer: OnlineTrainer, kept: str) -> np.ndarray:
+    """What is kept of a learner: see ``kept`` in `train_phrase_model`."""
+    if kept == "last":
+        return trainer.weights().astype(np.float64)
+    mean = trainer.average().astype(np.float64)
+    return mean if kept == "average" else np.where(trainer.weights() != 0.0, mean, 0.0)
+
+
+def phrase_passes(
+    data: ListDataset, learner: Learner, epochs: int, seed: int = 1
+) -> Iterator[tuple[int, OnlineTrainer]]:
+    """Learn; (number of the pass, the trainer) after each."""
+    trainer = OnlineTrainer(NBest(data.features.size), learner)
+    passes = Passes(data, seed)  # type: ignore[arg-type]
+    for epoch in range(epochs):
+        for rows, order in passes.pieces(epoch):
+            trainer.learn(rows, order)
+        yield epoch + 1, trainer
+
+
+def train_phrase_model(
+    train: TuningLists,
+    baseline: Weights | None = None,
+    *,
+    loss: str = "risk",
+    rule: str = "vrda",
+    rate: float | None = None,
+    l1: float = 0.0,
+    epochs: int = 5,
+    sharp: float = 1.0,
+    min_count: int = 1,
+    kept: str = "average",
+    dev: TuningLists | None = None,
+    metric: str | ListMetric = "bleu",
+    seed: int = 1,
+    on_event: Sequence[Listener] = (),
+) -> Weights:
+    """Learn a weight for every phrase pair, beside a baseline.
+
+    ``P(y) = softmax(sharp * (w . phi(y) + b(y)))``, phi_i is 1 where y is made with pair i
+
+    Parameters
+    ----------
+    train : TuningLists
+        Lists with phrase pairs, of sentences that the decoder's own phrase table has not seen.
+    baseline : Weights, optional
+        Weights of the baseline, whose score is b; without them b is the decoder's own score.
+    loss : {"risk", "hinge", "logistic", "log"}
+        ``risk`` is minus the expected sentence BLEU (eq. 21). Its gradient in the paper has a slip
+        in the sign; see `hopefear.losses.risk`.
+    rule : {"vrda", "sgd", "tg"}
+        Voted dual averaging (on mistakes), gradient steps, or truncated gradient.
+    rate : float, optional
+        Length of steps. Larger learns faster and less evenly.
+    l1 : float
+        Larger gives fewer weights; for ``tg`` it is the gravity.
+    epochs : int
+        Passes over the lists.
+    sharp : float
+        Scale of all scores before they become probabilities or margins; 1 in the paper. Decoders'
+        weights sum to about 1, so that their scores hardly tell candidates apart; larger trusts
+        the baseline more.
+    min_count : int
+        Pairs that tell candidates apart in fewer lists get no weight.
+    kept : {"average", "support", "last"}
+        Average of the weights, the average where the last weights are not zero (sparser), or the
+        last weights. Votes are not offered: a feature of a decoder is one weight for each pair.
+    dev : TuningLists, optional
+        Held-out lists: the best pass is kept, by the score of ``w . phi + b``. Without them the
+        last.
+    metric : str or ListMetric
+        The metric behind the counts.
+    seed : int
+        Of the order of lists.
+    on_event : sequence of callables
+        Each gets an event after every pass.
+
+    Returns
+    -------
+    Weights
+        Of phrase pairs only.
+    """
+    judge = tuning_metric(metric)
+    if kept not in KEPT:
+        raise HopefearError(f"kept is one of {', '.join(KEPT)}, not {kept!r}")
+    if epochs < 1:
+        raise HopefearError(f"epochs must be 1 or more, not {epochs}")
+    check_seeds([seed])
+    data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
+    other = None
+    if dev is not None:
+        check_lists(dev, judge)
+        _pairs(dev)
+        other = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
+    problem = TuningProblem(data, judge, np.zeros(data.features.size), other)
+    check_problem(problem)
+    learner, sign = phrase_learner(loss, rule, rate=rate, l1=l1), 1.0 if judge.higher else -1.0
+    best, kept_epoch, found = -math.inf, 0, problem.start
+    for epoch, trainer in phrase_passes(data, learner, epochs, seed):
+        weights = kept_weights(trainer, kept)
+        event = {"epoch": epoch, "of": epochs, **problem.report(weights)}
+        tell(on_event, {**event, "nnz": int(np.count_nonzero(weights))})
+        worth = sign * event["dev"][judge.main] if other is not None else float(epoch)
+        if worth > best:
+            best, kept_epoch, found = worth, epoch, weights
+    more = {"features": "phrases", "min_count": min_count}
+    about = {
+        "learner": f"phrase model ({rule}, {loss})",
+        "signature": learner.signature(
+            **more, sharp=f"{sharp:g}", kept=kept, epochs=kept_epoch, seed=seed
+        ),
+        "metric": judge.signature(),
+        "data": {
+            "source": os.path.basename(train.source),
+            "digest": data.digest,
+            "lists": len(train),
+            "candidates": train.n_candidates,
+            "features": data.features.size,
+        },
+    }
+    # In the baseline's unit again, so that 1 is the weight that the model was learned with.
+    return Weights.of(data.features, found / sharp, about)
+
+
+def add_phrase_model(
+    dev: TuningLists,
+    model: Weights,
+    learner: str = "mert",
+    params: Mapping[str, Any] | None = None,
+    *,
+    name: str = NAME,
+    start: str | Weights = "auto",
+    metric: str | ListMetric = "bleu",
+    seeds: Sequence[int] = (1,),
+    on_event: Sequence[Listener] = (),
+) -> Weights:
+    """Tune the dense features and the score of a phrase model together.
+
+    Parameters
+    ----------
+    dev : TuningLists
+        Lists with phrase pairs that the model was not learned from.
+    model : Weights
+        As `train_phrase_model` gives them.
+    learner, params, metric, seeds, on_event
+        As in :func:`hopefear.translation.tune.tune`; only dense features are tuned.
+    name : str
+        Of the feature that the model becomes.
+    start : str or Weights
+        Weights of the other dense features to begin with; the model begins with 1.
+
+    Returns
+    -------
+    Weights
+        Of the dense features and of phrase pairs, the latter times the weight of the model.
+    """
+    _pairs(dev)
+    begin = start_weights(dev, start)
+    both = Weights((*begin.layout, (name, 1)), np.append(begin.dense, 1.0))
+    found = tune(
+        with_scores(dev, {name: model}),
+        learner,
+        params,
+        metric=metric,
+        start=both,
+        features=("dense",),
+        seeds=seeds,
+        on_event=on_event,
+    )
+    about = {**found.weights.about, "weight of the phrase model": float(found.weights.dense[-1])}
+    return replace(without_scores(found.weights, {name: model}), about=about)
+
+
+def _pairs(lists: TuningLists) -> Any:
+    if lists.phrases is None:
+        raise HopefearError(
+            f"{lists.source}: phrase pairs were not read; give the sentences that were translated "
+            "(source)"
+        )
+    return lists.phrases
+
+
+def _offsets(lists: TuningLists, baseline: Weights | None, sharp: float) -> np.ndarray:
+    points = lists.scores if baseline is None else scores(lists, baseline)
+    return sharp * fixed_scores(np.asarray(points, np.float64), lists.starts)

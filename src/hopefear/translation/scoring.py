@@ -1,0 +1,122 @@
+"""Scores of candidates under weights that are known by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from hopefear.data.lists.dataset import cheapest
+from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.errors import HopefearError
+from hopefear.features.checks import frozen
+from hopefear.features.string_table import StringTable
+from hopefear.features.strings import Strings
+from hopefear.translation.derived import derived, needed
+from hopefear.translation.layouts import places
+from hopefear.translation.weights import Weights
+
+
+def scores(lists: TuningLists, weights: Weights) -> np.ndarray:
+    """Scores (float64) of all candidates; names that the weights lack count 0.
+
+    Features that words tell (:mod:`hopefear.translation.derived`) are made where the weights speak
+    of them and the lists have only the words.
+
+    Examples
+    --------
+    >>> from hopefear.translation.examples import tiny_lists
+    >>> scores(tiny_lists(), Weights((("LM0", 1), ("TM0", 2)), [1.0, 0.0, 0.5])).tolist()
+    [-4.0, -3.0, -2.0, -2.5]
+    """
+    lists = derived(lists, needed(weights))
+    found = np.zeros(lists.n_candidates)
+    if weights.layout:
+        found += lists.dense @ weights.arranged(lists.layout, lists.source).dense
+    if weights.sparse and lists.sparse is not None:
+        found += _summed(lists.sparse, weights.sparse)
+    if weights.phrases:
+        if lists.phrases is None:
+            raise HopefearError(
+                f"{lists.source}: the weights are for phrase pairs too, and those were not read; "
+                "give the sentences that were translated (--source)"
+            )
+        found += _summed(lists.phrases, weights.phrases)
+    return found
+
+
+def choice(lists: TuningLists, weights: Weights) -> np.ndarray:
+    """Position of the best candidate of each list (int64); of equals the first."""
+    return best(scores(lists, weights), lists)
+
+
+def best(points: np.ndarray, lists: TuningLists) -> np.ndarray:
+    """Position of the highest number of each list (int64); of equals the first."""
+    return cheapest(-points, lists.starts).astype(np.int64)
+
+
+def with_scores(lists: TuningLists, added: Mapping[str, Weights]) -> TuningLists:
+    """The lists with one dense feature more for each of these weights: the score under them.
+
+    So a model of millions of features, learned elsewhere, becomes one feature that is tuned with
+    the others.
+
+    Examples
+    --------
+    >>> from hopefear.translation.examples import tiny_lists
+    >>> model = Weights((("LM0", 1), ("TM0", 2)), [1.0, 0.0, 0.0])
+    >>> with_scores(tiny_lists(), {"Again0": model}).names
+    ('LM0', 'TM0.0', 'TM0.1', 'Again0')
+    """
+    known = {name for name, _ in lists.layout}
+    if clash := known & added.keys():
+        raise HopefearError(
+            f"{lists.source} has a feature {min(clash)} already; call the added one something else"
+        )
+    columns = [scores(lists, weights).astype(np.float32)[:, None] for weights in added.values()]
+    return replace(
+        lists,
+        layout=(*lists.layout, *((name, 1) for name in added)),
+        dense=frozen(np.ascontiguousarray(np.hstack([lists.dense, *columns]))),
+    )
+
+
+def without_scores(weights: Weights, added: Mapping[str, Weights]) -> Weights:
+    """Weights of the original features that score as these do with the added ones.
+
+    ``w·f + v (u·g) = w·f + (v u)·g``
+    """
+    where = places(weights.layout)
+    layout = tuple(entry for entry in weights.layout if entry[0] not in added)
+    dense, sparse, phrases = (
+        np.concatenate([np.zeros(0), *(weights.dense[where[name]] for name, _ in layout)]),
+        dict(weights.sparse),
+        dict(weights.phrases),
+    )
+    for name, model in added.items():
+        factor = weights.dense[where[name]].item()
+        if model.layout:
+            model.matches(layout)
+            dense = dense + factor * model.dense
+        for ours, theirs in ((sparse, model.sparse), (phrases, model.phrases)):
+            for key, value in theirs.items():
+                ours[key] = ours.get(key, 0.0) + factor * value
+    return replace(weights, layout=layout, dense=dense, sparse=sparse, phrases=phrases)
+
+
+def values_by_id(names: Strings, weights: Mapping[str, float]) -> np.ndarray:
+    """A weight (float64) for every name; 0 where there is none."""
+    table = StringTable.of(Strings.pack(weights))
+    places = table.find(names)
+    values = np.append(np.fromiter(weights.values(), np.float64, len(weights)), 0.0)
+    return values[places]  # -1 is the last
+
+
+def _summed(entries: NamedEntries, weights: Mapping[str, float]) -> np.ndarray:
+    values = values_by_id(entries.names, weights)[entries.ids]
+    if entries.values is not None:
+        values = values * entries.values
+    # Candidate by candidate: differences of running sums would tell equal candidates apart.
+    n = len(entries.indptr) - 1
+    return np.bincount(np.repeat(np.arange(n), np.diff(entries.indptr)), values, n)

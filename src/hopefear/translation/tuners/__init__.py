@@ -1,0 +1,1 @@
+"""What finds weights for translations: one file a tuner."""

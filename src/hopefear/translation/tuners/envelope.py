@@ -1,0 +1,232 @@
+"""Exact line search on lists of candidates (Och, 2003; Macherey et al., 2008).
+
+Along ``w + t d`` the score of a candidate is a line in t: its score under w, plus t times its score
+under d. The best candidates of a list are the upper envelope of its lines, so a choice from all
+lists changes only where the envelope of one of them has a corner. Between two corners the summed
+counts, and with them any metric, stay the same: looking once into every interval finds the best t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.errors import HopefearError
+from hopefear.translation.tuners.envelope_kernels import Room, envelopes, first_best, running
+
+Worth = Callable[[np.ndarray], np.ndarray]  # sums [m, S] to numbers [m], more is better
+SMOOTHINGS = ("none", "average", "minimum")
+NARROW = 1e-6  # intervals below this share of the size of what moves are passed over
+_SPARE = 1e-6  # least share of the way to its middle that a step stays off an interval's ends
+
+
+class Step(NamedTuple):
+    """How far to go along a direction."""
+
+    t: float  # 0 where no other place is better
+    worth: float  # there; smoothed and less the pull, where those were asked for
+    before: float  # the same at t = 0, or at the limit next to it, for the choice just there
+
+
+class Intervals(NamedTuple):
+    """The pieces of a line on which no choice changes, from left to right; none is empty."""
+
+    low: np.ndarray  # float64[m]; the first may be -inf
+    high: np.ndarray  # float64[m]; the last may be inf
+    sums: np.ndarray  # [m, S]: counts of the chosen candidates, summed
+
+
+class LineSearch:
+    """Exact search for the best place on a line, for one set of lists.
+
+    Parameters
+    ----------
+    starts : int64 array
+        List i has the candidates ``starts[i] .. starts[i + 1] - 1``.
+    counts : array [candidates, S]
+        Statistics of each candidate, of which sums have a worth.
+    worth : callable
+        Numbers ``[m]`` from sums ``[m, S]``; more is better.
+
+    Notes
+    -----
+    Of candidates with equal lines the first is chosen, as elsewhere. In a corner it is the first
+    that is tied there, which may be worth less than both sides, or more: from weights of 0, where
+    all candidates are tied, every step leaves a corner. Arrays for the work are made
+    once and used by every search, so an object serves one thread at a time.
+
+    Examples
+    --------
+    Two candidates, of which the second is right; it wins where ``0 + 2 t > 1 + 0 t``:
+
+    >>> search = LineSearch([0, 2], [[0], [1]], lambda sums: sums[:, 0])
+    >>> search.best([1.0, 0.0], [0.0, 2.0], high=1.0)
+    Step(t=0.75, worth=1.0, before=0.0)
+    """
+
+    def __init__(self, starts: Any, counts: Any, worth: Worth) -> None:
+        self.starts = np.ascontiguousarray(starts, np.int64)
+        found = np.asarray(counts)
+        whole = "i8" if found.size and np.abs(found).max() > np.iinfo(np.int32).max else "i4"
+        self.counts = np.ascontiguousarray(found, "f8" if found.dtype.kind == "f" else whole)
+        size = int(self.starts[-1])
+        if self.counts.ndim != 2 or len(self.counts) != size:
+            raise HopefearError(
+                f"{size} candidates need as many rows of counts, not {self.counts.shape}; give "
+                "an array [candidates, statistics]"
+            )
+        self.worth = worth
+        longest = int(np.diff(self.starts).max(initial=0))
+        self._events = np.empty(size), np.empty(size, np.int32), np.empty(size, np.int32)
+        self._first = np.zeros(len(self.starts) - 1, np.int64)
+        self._room = Room(*(np.empty(longest + 1, t) for t in (np.int64, np.int64, np.float64)))
+
+    def intervals(
+        self, intercepts: Any, slopes: Any, low: float = -math.inf, high: float = math.inf
+    ) -> Intervals:
+        """All intervals of ``low < t < high``, and the sums of the counts on each."""
+        a = np.ascontiguousarray(intercepts, np.float64)
+        b = np.ascontiguousarray(slopes, np.float64)
+        if not low < high:
+            raise HopefearError(f"a line search from {low:g} to {high:g} has nowhere to look")
+        if not a.shape == b.shape == (len(self.counts),):
+            raise HopefearError(
+                f"{len(self.counts)} candidates need as many intercepts and slopes, not "
+                f"{a.shape} and {b.shape}"
+            )
+        if not math.isfinite(a.sum() + b.sum()):
+            raise HopefearError("a line search needs intercepts and slopes that are finite numbers")
+        times, old, new = self._events
+        n = envelopes(self.starts, a, b, low, high, self._room, times, old, new, self._first)
+        order = np.argsort(times[:n])
+        corners = times[order]
+        ends = np.concatenate(((low,), corners, (high,)))
+        # Corners of several lists at one place leave nothing between them.
+        real = ends[1:] > ends[:-1]
+        shape = int(np.count_nonzero(real)), self.counts.shape[1]
+        sums: np.ndarray = np.empty(shape, "f8" if self.counts.dtype.kind == "f" else "i8")
+        running(self.counts, self._first, old, new, order, real, sums)
+        return Intervals(ends[:-1][real], ends[1:][real], sums)
+
+    def best(
+        self,
+        intercepts: Any,
+        slopes: Any,
+        *,
+        low: float = -math.inf,
+        high: float = math.inf,
+        smooth: str = "none",
+        window: int = 3,
+        pull: tuple[float, float] = (0.0, 0.0),
+        width: float = 0.0,
+    ) -> Step:
+        """The best place on the line ``intercepts + t * slopes``.
+
+        Parameters
+        ----------
+        intercepts, slopes : float arrays
+            Two numbers for each candidate.
+        low, high : float
+            Look only between these.
+        smooth : {"none", "average", "minimum"}
+            What an interval is worth: itself, or the mean or the least of ``window`` intervals on
+            either side and itself (Cer, Jurafsky and Manning, 2008). Narrow peaks lose by it.
+        window : int
+            Larger looks further.
+        pull : (float, float)
+            ``pull[0] * t + pull[1] * t**2`` is taken off what t is worth.
+        width : float
+            Leave out intervals that are narrower, which another rounding might miss.
+        """
+        found = self.intervals(intercepts, slopes, low, high)
+        plain = np.asarray(self.worth(found.sums), np.float64)
+        worths = smoothed(plain, smooth, window)
+        here = min(max(0.0, low), high)
+        k = max(0, int(np.searchsorted(found.low, here, side="right")) - 1)
+        before = float(worths[k])
+        if here in (found.low[k], found.high[k]):
+            beside = k if here == found.low[k] else k + 1
+            there = np.insert(plain, beside, self._at(intercepts, slopes, here))
+            before = float(smoothed(there, smooth, window)[beside])
+        before -= here * (pull[0] + pull[1] * here)
+        inside = _inside(found, *pull, width) if pull[1] > 0.0 else _middle(found)
+        worths -= inside * (pull[0] + pull[1] * inside)
+        worths[found.high - found.low < width] = -math.inf
+        best = int(worths.argmax())
+        if not worths[best] > before:
+            return Step(here, before, before)
+        return Step(float(inside[best]), float(worths[best]), before)
+
+    def _at(self, intercepts: Any, slopes: Any, t: float) -> float:
+        """What the best candidates at t are worth; of equals the first."""
+        scores = np.asarray(intercepts, np.float64) + t * np.asarray(slopes, np.float64)
+        sums = self.counts[first_best(self.starts, scores)].sum(axis=0, keepdims=True)
+        return float(self.worth(sums)[0])
+
+
+def best_step(
+    starts: Any, intercepts: Any, slopes: Any, counts: Any, worth: Worth, **more: Any
+) -> Step:
+    """One exact line search; see `LineSearch`, which is faster for many on the same lists.
+
+    >>> best_step([0, 2], [1.0, 0.0], [0.0, 2.0], [[0], [1]], lambda sums: sums[:, 0]).worth
+    1.0
+    """
+    return LineSearch(starts, counts, worth).best(intercepts, slopes, **more)
+
+
+def smoothed(worths: np.ndarray, smooth: str, window: int) -> np.ndarray:
+    """What each interval is worth in the light of ``window`` neighbours on either side.
+
+    >>> smoothed(np.array([1.0, 4.0, 1.0, 1.0]), "average", 1).tolist()
+    [2.5, 2.0, 2.0, 1.0]
+    >>> smoothed(np.array([1.0, 4.0, 5.0, 6.0]), "minimum", 1).tolist()
+    [1.0, 1.0, 4.0, 5.0]
+    """
+    if smooth not in SMOOTHINGS or window < 0:
+        raise HopefearError(
+            f"line search cannot smooth by {smooth!r} over {window} neighbours; choose one of "
+            f"{', '.join(SMOOTHINGS)} and a window of 0 or more"
+        )
+    if smooth == "none" or window == 0:
+        return worths.copy()
+    n = len(worths)
+    if smooth == "average":
+        total = np.concatenate(((0.0,), np.cumsum(worths)))
+        k = np.arange(n)
+        first, stop = np.maximum(k - window, 0), np.minimum(k + window + 1, n)
+        return (total[stop] - total[first]) / (stop - first)
+    padded = np.pad(worths, window, constant_values=math.inf)
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * window + 1).min(axis=1)
+
+
+def _middle(found: Intervals) -> np.ndarray:
+    """A place inside each interval: its middle, if that is not too far out.
+
+    Beyond the last corners, and in long intervals far from 0, where only the direction would count,
+    the end next to 0 is passed by as much as it lies from 0, or as corners usually do.
+    """
+    low, high = found.low, found.high
+    k = (len(low) - 2) // 2
+    usual = float(np.partition(np.abs(low[1:]), k)[k]) if len(low) > 1 else 0.0
+    usual = usual if usual > 0.0 else 1.0
+    near = np.where(low >= 0.0, low, np.where(high <= 0.0, high, 0.0))
+    most = 2.0 * np.maximum(np.abs(near), usual)
+    return near + 0.5 * (np.maximum(low - near, -most) + np.minimum(high - near, most))
+
+
+def _inside(found: Intervals, first: float, second: float, width: float) -> np.ndarray:
+    """The place in each interval where ``first * t + second * t**2`` is least.
+
+    It keeps ``width`` off the ends, where another rounding might end up on the other side.
+    """
+    middle, wanted = _middle(found), -0.5 * first / second
+    ends = []
+    for end, sign in ((found.low, 1.0), (found.high, -1.0)):
+        way = np.abs(middle - end)
+        spare = np.minimum(np.maximum(width, _SPARE * way), way)
+        ends.append(end + sign * np.where(np.isfinite(end), spare, 0.0))
+    return np.clip(wanted, *ends)

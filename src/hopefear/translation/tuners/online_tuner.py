@@ -1,0 +1,170 @@
+"""Online learners as tuners: started from given weights, priced by a pseudo-corpus if wanted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hopefear.core.learner import Learner, parameters_by_part
+from hopefear.costs.given import Given
+from hopefear.costs.pseudo_corpus import PseudoCorpus
+from hopefear.data.lists.datasets import check_choice, fixed_scores
+from hopefear.errors import CombinationError, HopefearError
+from hopefear.readouts.voted import Voted
+from hopefear.structures.nbest import NBest
+from hopefear.training.judging import counts_of
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+from hopefear.training.predictors import LinearPredictor
+from hopefear.training.ranking import Ranker
+from hopefear.training.stopping import Stopping
+from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
+
+BACKGROUNDS = ("none", *PseudoCorpus.choices["enters"])  # type: ignore[attr-defined]
+KEPT = ("best", "last")
+
+
+@dataclass(frozen=True)
+class OnlineTuner:
+    """Passes over the lists with any learner of the core.
+
+    What is learned is added to the weights there are at the start: their score is a fixed part of
+    every candidate's, so that a rule that shrinks weights shrinks the change.
+
+    Parameters
+    ----------
+    learner : Learner
+        Loss, rule, readout.
+    epochs : int
+        Passes over the lists, at most.
+    background : {"none", "hope", "prediction", "oracle"}
+        Costs come from the BLEU of a pseudo-corpus that this choice of each list enters, or from
+        that of single sentences (none).
+    memory : float
+        Share of a sentence, and of all before it, that is left for the next one (0.9 in the
+        slides). Larger remembers longer.
+    keep : {"best", "last"}
+        Which pass the weights are from; the best is that on held-out lists, or without them that
+        on the tuning lists. The start counts as pass 0, unless it is 0: then the order of
+        candidates would be judged, and no weights.
+    patience : int
+        Passes without a better score before tuning stops; 0 never stops early.
+
+    Examples
+    --------
+    >>> from hopefear.losses.hope_fear import HopeFear
+    >>> from hopefear.readouts.averaged import Averaged
+    >>> from hopefear.rules.passive_aggressive import PassiveAggressive
+    >>> OnlineTuner(Learner(HopeFear(), PassiveAggressive(C=0.01), Averaged())).memory
+    0.9
+    """
+
+    learner: Learner
+    epochs: int = 30
+    background: str = "none"
+    memory: float = 0.9
+    keep: str = "best"
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("background", self.background, BACKGROUNDS)
+        check_choice("keep", self.keep, KEPT)
+        if self.epochs < 1:
+            raise HopefearError(f"epochs must be 1 or more, not {self.epochs}")
+        if not 0.0 <= self.memory <= 1.0:
+            raise HopefearError(f"memory is a share from 0 to 1, not {self.memory:g}")
+        if isinstance(self.learner.readout, Voted):
+            raise CombinationError(
+                "tuning and Voted: a decoder reads one weight for each feature, and votes are "
+                "many; use readout=averaged"
+            )
+
+    def parameters(self) -> dict[str, Any]:
+        """All parameters, as JSON has them."""
+        return {
+            **parameters_by_part(self.learner),
+            "epochs": self.epochs,
+            "background": self.background,
+            "memory": self.memory,
+            "keep": self.keep,
+            "patience": self.patience,
+        }
+
+    def signature(self, **more: Any) -> str:
+        """One line that says exactly what this tuner is."""
+        corpus = "none" if self.background == "none" else f"{self.background}({self.memory:g})"
+        return self.learner.signature(
+            background=corpus,
+            epochs=self.epochs,
+            keep=self.keep,
+            **({"patience": self.patience} if self.patience else {}),
+            **more,
+        )
+
+    def tune(
+        self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
+    ) -> Tuned:
+        """Weights after some passes over the lists."""
+        data, start = problem.data, np.asarray(problem.start, np.float64)
+        scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
+        begun = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
+        passes = Passes(begun, seed)  # type: ignore[arg-type]
+        rows: Any = passes.rows
+        if self.background != "none":
+            # A pseudo-corpus writes costs and oracles anew, list by list.
+            rows = rows._replace(costs=data.rows.costs.copy(), oracles=data.rows.oracles.copy())
+        trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
+        stopping = Stopping(problem.metric.main, self.patience)
+        best, history = start, []
+        for epoch in range(1, self.epochs + 1):
+            began, before = time.perf_counter(), (trainer.loss, trainer.updates)
+            for _, order in passes.pieces(epoch - 1):
+                trainer.learn(rows, order)
+            seconds = time.perf_counter() - began
+            weights = start + trainer.predictor().weights  # type: ignore[union-attr]
+            event = {
+                "epoch": epoch,
+                "of": self.epochs,
+                **problem.report(weights),
+                "loss": (trainer.loss - before[0]) / max(1, passes.n),
+                "pass_updates": trainer.updates - before[1],
+                "nnz": int(np.count_nonzero(weights)),
+                "seconds": round(seconds, 6),
+            }
+            history.append(event)
+            tell(on_event, event)
+            if stopping.see(epoch, event.get("dev", event["train"])) or self.keep == "last":
+                best = weights
+            if stopping.is_over(epoch):
+                break
+        if self.keep == "last":
+            return Tuned(best, history, best_epoch=history[-1]["epoch"])
+        # Averages may need some passes to get anywhere, so patience knows nothing of the start.
+        at_start = {problem.metric.main: problem.score(start, problem.dev)}
+        if not problem.undecided(start) and stopping.see(0, at_start):
+            best = start
+        return Tuned(best, history, best_epoch=stopping.best_epoch)
+
+    def _pricing(self, problem: TuningProblem) -> Any:
+        if self.background == "none":
+            return Given()
+        if problem.metric.name != "bleu":
+            raise CombinationError(
+                f"background={self.background} and {problem.metric.name}: a pseudo-corpus is there "
+                "to make BLEU of sentences, and other metrics need none; use background=none"
+            )
+        counts = counts_of(problem.data, problem.metric)
+        cost = getattr(self.learner.loss, "cost", None)
+        reach = float(counts[problem.data.rows.starts[:-1], -1].mean(dtype=np.float64))
+        return PseudoCorpus(
+            np.ascontiguousarray(counts),
+            np.ones(counts.shape[1]),
+            max(reach, 1.0),
+            self.memory,
+            BACKGROUNDS.index(self.background) - 1,
+            float(getattr(cost, "each", 1.0)),
+        )

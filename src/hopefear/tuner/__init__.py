@@ -1,5 +1,0 @@
-"""Tuning as a scikit-learn estimator."""
-
-from hopefear.tuner.estimator import Tuner
-
-__all__ = ["Tuner"]
