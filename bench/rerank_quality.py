@@ -27,9 +27,10 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.lists.files import read_lists
 from hopefear.experiments.common.corpora import find_data
 from hopefear.metrics.lists import metric_named
-from hopefear.recipes import LIST_RECIPES, recipe
+from hopefear.recipes import LIST_RECIPES
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
+from hopefear.tasks import recipe
 from hopefear.tasks.rerank import task as reranking
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.ranking import Ranker

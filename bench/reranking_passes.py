@@ -14,9 +14,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
+from hopefear.tasks import recipe
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 

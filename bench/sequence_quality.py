@@ -30,7 +30,8 @@ from hopefear.errors import HopefearError
 from hopefear.experiments.common.corpora import find_data
 from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.sapo.problems import Problem, Reader
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
+from hopefear.tasks import recipe
 from hopefear.tasks.tag.task import train
 
 QUICK = (300, 200)  # sentences of training and test

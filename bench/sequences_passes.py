@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.sequences import SequenceDataset
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
 from hopefear.structures.chain.searches import search_named
+from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import chain_of
 from hopefear.training.batch_objective import CRFObjective
 from hopefear.training.online import OnlineTrainer

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tuning_files
 
-from hopefear.recipes import TUNE_RECIPES
+from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.weights import Weights
 
 # Searches a pool of candidates, and stays away from the package so that it starts at once.

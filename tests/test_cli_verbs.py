@@ -294,7 +294,7 @@ def test_compare(run, folder):
 
 
 def test_learners_lists_all_with_effects(run):
-    from hopefear.recipes import recipes_of
+    from hopefear.tasks import recipes_of
 
     tables = {task: recipes_of(task) for task in ("classify", "tag", "rerank", "tune")}
     status, out, err = run("learners")

@@ -12,8 +12,8 @@ from hopefear import Tagger
 from hopefear.cli import main
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
-from hopefear.recipes import recipe
 from hopefear.structures.chain.chain import Chain
+from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import SequenceModel
 from hopefear.tasks.tag.preparing import prepared
 from hopefear.tasks.tag.task import train

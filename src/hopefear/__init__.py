@@ -39,11 +39,8 @@ _HOMES = {
     "SparseDataset": "hopefear.data.sparse",
     "Tagger": "hopefear.tasks.tag.estimator",
     "Tuner": "hopefear.translation.estimator",
-    "recipe": "hopefear.recipes",
+    "recipe": "hopefear.tasks",
 }
-
-# The model of each task, by the name that its files have for it.
-_MODELS = {"classify": "Model", "tag": "SequenceModel", "rerank": "RerankModel"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -59,14 +56,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ('fear', 'hope')
     """
     header, arrays = importlib.import_module("hopefear.storage").load(path, "model")
-    task = header.get("task")
-    if task not in _MODELS:
-        error = importlib.import_module("hopefear.errors").ModelError
-        raise error(
-            f"{os.fspath(path)} is a model for the task {task!r:.60}, which this version does not "
-            f"know; it knows {', '.join(_MODELS)}"
-        )
-    return __getattr__(_MODELS[task]).from_file_parts(header, arrays)
+    return importlib.import_module("hopefear.tasks").model_from_parts(path, header, arrays)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from hopefear.core.learner import Learner as Learner
 from hopefear.data.sparse import SparseDataset as SparseDataset
 from hopefear.errors import HopefearError as HopefearError
 from hopefear.recipes import RECIPES as RECIPES
-from hopefear.recipes import recipe as recipe
+from hopefear.tasks import recipe as recipe
 from hopefear.tasks.classify.estimator import Classifier as Classifier
 from hopefear.tasks.classify.model import Model as Model
 from hopefear.tasks.rerank.estimator import Reranker as Reranker

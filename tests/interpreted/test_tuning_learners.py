@@ -7,9 +7,10 @@ import pytest
 from tuning_plain import small_lists
 
 from hopefear.metrics.lists import metric_named
-from hopefear.recipes import TUNE_RECIPES, recipe
 from hopefear.recipes.scales import scale_of
+from hopefear.tasks import recipe
 from hopefear.translation.features import learned
+from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.starting import start_weights
 from hopefear.translation.tuners.problem import TuningProblem
 

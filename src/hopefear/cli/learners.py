@@ -11,7 +11,7 @@ from typing import Any
 
 from hopefear.cli import options
 from hopefear.cli.console import print_json, text_table
-from hopefear.cli.verbs import LEARNED
+from hopefear.tasks import TASKS
 
 USAGE = "[NAME] [--task TASK] [--json]"
 DESCRIPTION = """
@@ -31,13 +31,13 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="show one learner in full")
     parser.add_argument(
-        "--task", choices=tuple(LEARNED), help="only learners for this task (default: all)"
+        "--task", choices=tuple(TASKS), help="only learners for this task (default: all)"
     )
     options.json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    wanted = [args.task] if args.task else list(LEARNED)
+    wanted = [args.task] if args.task else list(TASKS)
     found = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
     found = {task: learners for task, learners in found.items() if learners}
     if args.json:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({"learners": learners, **_parts()})
         return 0
     for number, (task, rows) in enumerate(found.items()):
-        print(f"{chr(10) * bool(number)}task {task}: {LEARNED[task]}\n")
+        print(f"{chr(10) * bool(number)}task {task}: {TASKS[task].words}\n")
         if args.name:
             _show(rows[0])
         else:
@@ -59,11 +59,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(task: str, args: argparse.Namespace) -> list[Any]:
     """The recipes to show; a name that any task knows is no mistake unless a task is asked for."""
-    from hopefear.recipes import recipe, recipes_of
+    from hopefear.tasks import recipe, recipes_of
 
     if not args.name:
         return list(recipes_of(task).values())
-    elsewhere = any(args.name in recipes_of(other) for other in LEARNED)
+    elsewhere = any(args.name in recipes_of(other) for other in TASKS)
     if args.name not in recipes_of(task) and elsewhere and not args.task:
         return []
     return [recipe(args.name, task)]

@@ -9,14 +9,9 @@ from typing import Any
 
 from hopefear import storage
 from hopefear.cli.options import FORMATS
-from hopefear.cli.verbs import TASKS
-from hopefear.errors import HopefearError, ModelError
+from hopefear.errors import HopefearError
+from hopefear.tasks import model_from_parts
 
-_CLASSES = {
-    "classify": ("hopefear.tasks.classify.model", "Model", "from_file_parts"),
-    "tag": ("hopefear.tasks.tag.model", "SequenceModel", "from_file_parts"),
-    "rerank": ("hopefear.tasks.rerank.model", "RerankModel", "from_file_parts"),
-}
 # Options that only one task knows, as argparse calls them, by verb.
 _OWN: dict[str, dict[str, tuple[str, ...]]] = {
     "predict": {
@@ -37,14 +32,7 @@ def load_model(path: str) -> tuple[str, Any]:
         header, arrays = storage.unpack(sys.stdin.buffer.read(), kind="model", name="the model")
     else:
         header, arrays = storage.load(path, "model")
-    task = header.get("task", "classify")
-    if task not in _CLASSES:
-        raise ModelError(
-            f"{path}: expected a model for the task {' or '.join(map(repr, TASKS))}, found {task!r}"
-        )
-    home, name, maker = _CLASSES[task]
-    made = getattr(getattr(importlib.import_module(home), name), maker)
-    return task, made(header, arrays)
+    return header.get("task"), model_from_parts(path, header, arrays)
 
 
 def verb_of(task: str, verb: str, args: Any) -> ModuleType:

@@ -6,11 +6,9 @@ import argparse
 import os
 from collections.abc import Iterable, Mapping
 
-FORMATS = {
-    "classify": ("auto", "svmlight", "tsv"),
-    "tag": ("auto", "columns", "conllu", "crfsuite"),
-    "rerank": ("auto", "json", "ptb", "bllip"),
-}
+from hopefear.tasks import MODELLED, TASKS
+
+FORMATS = {name: ("auto", *TASKS[name].formats) for name in MODELLED}
 
 
 def on_error(group: argparse._ArgumentGroup) -> None:

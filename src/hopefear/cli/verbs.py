@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
+from hopefear.tasks import MODELLED, TASKS
 
 VERBS = {
     "demo": "train several learners on built-in data and write report.html",
@@ -23,15 +24,6 @@ VERBS = {
     "report": "turn run folders into one HTML page",
     "reproduce": "run a paper's experiments, next to the paper's numbers",
 }
-TASKS = {
-    "classify": "one label a line, out of two or more classes",
-    "tag": "one label a token: parts of speech, chunks, names",
-    "rerank": "the best of a list of candidates: parses, translations, transcripts",
-}
-
-# Every task that learners are for; tuning has a verb of its own.
-LEARNED = TASKS | {"tune": "weights of a decoder's features, from its N-best lists"}
-
 # Verbs that take a TASK first: each task has options of its own.
 BY_TASK = ("train", "compare")
 
@@ -88,14 +80,14 @@ def dispatch(argv: Sequence[str]) -> int:
     task = None
     if verb in BY_TASK and words and not words[0].startswith("-"):
         task = words.pop(0)
-        if task not in TASKS:
+        if task not in MODELLED:
             hint = "; `hopefear tune` is a verb" if task == "tune" else ""
-            top.error(f"there is no task {task!r}; there are {', '.join(TASKS)}{hint}")
+            top.error(f"there is no task {task!r}; there are {', '.join(MODELLED)}{hint}")
         module = importlib.import_module(f"hopefear.cli.{task}.{verb}")
     parser = parser_of(verb, module, task)
     if verb in BY_TASK and task is None:
         parser.parse_known_args(words)  # --help ends here
-        parser.error(f"a task comes first: hopefear {verb} {' or '.join(TASKS)} …")
+        parser.error(f"a task comes first: hopefear {verb} {' or '.join(MODELLED)} …")
     args = parser.parse_args(words)
     args.usage_error, args.default_of = parser.error, parser.get_default
     return module.run(args)
@@ -122,7 +114,7 @@ def parser_of(verb: str, module: Any, task: str | None = None) -> argparse.Argum
 
 def tasks_in_words() -> str:
     """The tasks and what they are, for the help of verbs that need one."""
-    return "tasks:\n" + "\n".join(f"  {name:<10} {what}" for name, what in TASKS.items())
+    return "tasks:\n" + "\n".join(f"  {name:<10} {TASKS[name].words}" for name in MODELLED)
 
 
 def _top() -> argparse.ArgumentParser:

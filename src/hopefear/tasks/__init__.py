@@ -1,1 +1,130 @@
-"""What is learned: classes, tags, choices from lists."""
+"""What is learned: the one table of tasks, light to import.
+
+Everything that depends on the task by name looks here: the command line, model files, learners.
+Modules are named, not imported, so that asking for one task never loads another.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hopefear.errors import HopefearError, ModelError
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """A task as everybody may know it without importing it.
+
+    Parameters
+    ----------
+    words : str
+        What its outputs are, for people.
+    home : str
+        Package of the task.
+    recipes : str
+        ``module:name`` of the table of its learners.
+    learner : str
+        The learner of those who name none.
+    model : str, optional
+        ``module:class`` of its models; None where results are files of weights.
+    formats : tuple of str
+        Formats of its input files, as ``--format`` names them.
+    """
+
+    words: str
+    home: str
+    recipes: str
+    learner: str
+    model: str | None = None
+    formats: tuple[str, ...] = ()
+
+
+TASKS: dict[str, TaskEntry] = {
+    "classify": TaskEntry(
+        "one label a line, out of two or more classes",
+        "hopefear.tasks.classify",
+        "hopefear.recipes.classes:RECIPES",
+        "adagrad-rda",
+        "hopefear.tasks.classify.model:Model",
+        ("svmlight", "tsv"),
+    ),
+    "tag": TaskEntry(
+        "one label a token: parts of speech, chunks, names",
+        "hopefear.tasks.tag",
+        "hopefear.recipes:CHAIN_RECIPES",
+        "sapo",
+        "hopefear.tasks.tag.model:SequenceModel",
+        ("columns", "conllu", "crfsuite"),
+    ),
+    "rerank": TaskEntry(
+        "the best of a list of candidates: parses, translations, transcripts",
+        "hopefear.tasks.rerank",
+        "hopefear.recipes:LIST_RECIPES",
+        "maxent",
+        "hopefear.tasks.rerank.model:RerankModel",
+        ("json", "ptb", "bllip"),
+    ),
+    "tune": TaskEntry(
+        "weights of a decoder's features, from its N-best lists",
+        "hopefear.translation",
+        "hopefear.translation.recipes:TUNE_RECIPES",
+        "kbmira",
+    ),
+}
+# Tasks that leave a model; tuning leaves weights, and has a verb of its own.
+MODELLED = tuple(name for name, entry in TASKS.items() if entry.model is not None)
+
+
+def named_object(place: str) -> Any:
+    """The object at ``module:name``.
+
+    >>> named_object("hopefear.errors:HopefearError").__name__
+    'HopefearError'
+    """
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def recipes_of(task: str) -> Mapping[str, Any]:
+    """All learners of a task, by name.
+
+    >>> "sapo" in recipes_of("tag"), "mert" in recipes_of("tune")
+    (True, True)
+    """
+    return named_object(TASKS[task].recipes)
+
+
+def recipe(name: str, task: str = "classify") -> Any:
+    """The recipe of that name for a task.
+
+    >>> recipe("arow").rule.__name__, recipe("sapo", "tag").loss.__name__
+    ('AROW', 'SAPO')
+    """
+    table = recipes_of(task)
+    if name in table:
+        return table[name]
+    others = [other for other in TASKS if name in recipes_of(other)]
+    if others:
+        raise HopefearError(
+            f"{name} is a learner for the task {' and '.join(others)}, not for {task}; "
+            f"there are {', '.join(table)}"
+        )
+    near = difflib.get_close_matches(name, table, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(table))}"
+    raise HopefearError(f"hopefear has no learner {name!r}; {hint}")
+
+
+def model_from_parts(name: Any, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """The model of whichever task the header of its file names; ``name`` is for errors."""
+    task = header.get("task")
+    if not isinstance(task, str) or task not in MODELLED:
+        raise ModelError(
+            f"{os.fspath(name)} is a model for the task {task!r:.60}, which this version does not "
+            f"know; it knows {', '.join(MODELLED)}"
+        )
+    return named_object(str(TASKS[task].model)).from_file_parts(header, arrays)

@@ -14,8 +14,8 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
-from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
+from hopefear.tasks import TASKS, recipe
 from hopefear.translation.features import TuningFeatures, learned
 from hopefear.translation.groups import (
     check_start,
@@ -50,7 +50,7 @@ __all__ = [
     "tune",
 ]
 
-DEFAULT_LEARNER = "kbmira"
+DEFAULT_LEARNER = TASKS["tune"].learner
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.classify.reading import held_out, training_data
     from hopefear.cli.classify.study import COLUMNS, page_section, study
     from hopefear.cli.compiling import announced
-    from hopefear.recipes import recipe
     from hopefear.report import Page
+    from hopefear.tasks import recipe
 
     for _, name, params in args.learners:
         recipe(name).build(**params)  # what is wrong with the last is told before the first trains

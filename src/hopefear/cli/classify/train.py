@@ -107,7 +107,7 @@ def _train(
 ) -> tuple[Trained, Any]:
     from hopefear.cli.progress import Watcher
     from hopefear.metrics import score_names
-    from hopefear.recipes import recipe
+    from hopefear.tasks import recipe
     from hopefear.tasks.classify.task import DEFAULT_LEARNER, check_labels, train
     from hopefear.training.stopping import Stopping
 

@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.rerank.data import corpus, describe, held_out, tell
     from hopefear.cli.rerank.study import columns, limits, page_section, study
     from hopefear.cli.rerank.words import shown_score
-    from hopefear.recipes import recipe
     from hopefear.report import Page
+    from hopefear.tasks import recipe
 
     for _, name, params in args.learners:
         recipe(name, "rerank").build(**params)  # the last one's faults before the first one trains

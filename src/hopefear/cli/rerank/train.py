@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.rerank.data import corpus, held_out, tell
     from hopefear.cli.rerank.reading import metric_asked
     from hopefear.features.lists.extraction import Extraction
-    from hopefear.recipes import recipe
+    from hopefear.tasks import recipe
     from hopefear.tasks.rerank.task import DEFAULT_LEARNER
 
     args.learner = args.learner or DEFAULT_LEARNER

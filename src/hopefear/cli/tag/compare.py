@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
     from hopefear.cli.tag.study import columns, page_section, study
-    from hopefear.recipes import recipe
     from hopefear.report import Page
+    from hopefear.tasks import recipe
     from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early
 
     for _, name, params in args.learners:

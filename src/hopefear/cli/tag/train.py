@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     training.check(args, args.features)
     from hopefear.cli.compiling import announced
     from hopefear.cli.tag.data import corpus, describe
-    from hopefear.recipes import recipe
+    from hopefear.tasks import recipe
     from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early
     from hopefear.tasks.tag.task import DEFAULT_LEARNER
 

@@ -21,7 +21,7 @@ from hopefear.cli.tune.progress import TuneWatcher
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
-from hopefear.recipes import recipe
+from hopefear.tasks import recipe
 from hopefear.translation.derived import needed
 from hopefear.translation.scoring import with_scores, without_scores
 from hopefear.translation.starting import STARTS

@@ -13,9 +13,10 @@ from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset
 from hopefear.experiments.sapo.plan import AVERAGED, BEAM, KEPT, LAST, Spec
 from hopefear.metrics import Tagging
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import search_named
+from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import chain_of
 from hopefear.training.decoding import Decoder
 from hopefear.training.online import OnlineTrainer

@@ -14,7 +14,8 @@ from hopefear.data.sparse import SparseDataset
 from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_classification.plan import SEED, Spec
 from hopefear.metrics import Accuracy, Classification, Comparison, paired_bootstrap
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
+from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import structure_for
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes

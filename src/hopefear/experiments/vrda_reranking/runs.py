@@ -14,8 +14,9 @@ from hopefear.experiments.common.trails import Trail
 from hopefear.experiments.vrda_reranking.plan import KEPT, Spec
 from hopefear.experiments.vrda_reranking.problems import Split
 from hopefear.metrics.lists import Brackets
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
 from hopefear.structures.nbest import NBest
+from hopefear.tasks import recipe
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor

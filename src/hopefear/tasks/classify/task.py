@@ -17,9 +17,10 @@ from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import classification_scores, score_names
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
+from hopefear.tasks import TASKS, recipe
 from hopefear.tasks.classify.model import Model, probabilities
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.fit import Event, Fit, counts, fit
@@ -31,7 +32,7 @@ from hopefear.training.stopping import Stopping
 if TYPE_CHECKING:
     from hopefear.training.bounds.watched import Watched
 
-DEFAULT_LEARNER = "adagrad-rda"
+DEFAULT_LEARNER = TASKS["classify"].learner
 
 
 @dataclass(frozen=True)

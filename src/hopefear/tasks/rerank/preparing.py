@@ -14,9 +14,9 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
+from hopefear.tasks import recipe
 from hopefear.tasks.rerank.gold import judged_by, weighted
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.reading import ListReader

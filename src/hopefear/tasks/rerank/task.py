@@ -18,9 +18,9 @@ from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
-from hopefear.recipes import recipe
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
+from hopefear.tasks import TASKS, recipe
 from hopefear.tasks.rerank.model import RerankModel, check_features
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.fit import Event, Fit, fit
@@ -50,7 +50,7 @@ __all__ = [
     "train",
 ]
 
-DEFAULT_LEARNER = "maxent"
+DEFAULT_LEARNER = TASKS["rerank"].learner
 EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
 TREE_FEATURES, TREE_COUNT = "rich,consensus", 5

@@ -13,8 +13,9 @@ from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.attribute_rows import place
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
 from hopefear.structures.chain.searches import search_named
+from hopefear.tasks import recipe
 from hopefear.tasks.estimator import LearnerParameters, as_value_errors, held_out
 from hopefear.tasks.tag.label_costs import resolved
 from hopefear.tasks.tag.model import SequenceModel, chain_of, scheme_limits

@@ -14,7 +14,8 @@ from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.swvp import substructures
-from hopefear.recipes import CHAIN_RECIPES, LOSSES, recipe
+from hopefear.recipes import CHAIN_RECIPES, LOSSES
+from hopefear.tasks import recipe
 
 Prices = Mapping[tuple[str, str], float]
 ClassWeight = str | Mapping[Any, float] | None

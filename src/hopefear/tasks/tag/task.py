@@ -16,10 +16,11 @@ from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.metrics import best_temperature, chunk_scores
-from hopefear.recipes import Scale, recipe
+from hopefear.recipes import Scale
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits
+from hopefear.tasks import TASKS, recipe
 from hopefear.tasks.tag.label_costs import ClassWeight, priced, resolved
 from hopefear.tasks.tag.model import (
     SequenceModel,
@@ -36,7 +37,7 @@ from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
 from hopefear.training.stopping import Stopping
 
-DEFAULT_LEARNER = "sapo"
+DEFAULT_LEARNER = TASKS["tag"].learner
 DEFAULT_FEATURES = "chunking"
 EPOCHS = 10
 CONSTRAINTS = ("predict", "always", "never")
