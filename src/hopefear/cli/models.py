@@ -32,7 +32,7 @@ def load_model(path: str) -> tuple[str, Any]:
         header, arrays = storage.unpack(sys.stdin.buffer.read(), kind="model", name="the model")
     else:
         header, arrays = storage.load(path, "model")
-    return header.get("task"), model_from_parts(path, header, arrays)
+    return str(header.get("task")), model_from_parts(path, header, arrays)
 
 
 def verb_of(task: str, verb: str, args: Any) -> ModuleType:
