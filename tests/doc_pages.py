@@ -79,9 +79,3 @@ def named_tests_exist(section: str, least: int) -> None:
     named = set(re.findall(r"`(test_\w+)`", theory))
     assert len(named) > least
     assert sorted(name for name in named if f"def {name}(" not in source) == []
-
-
-def shown_modules() -> list[str]:
-    """Modules that pages of the reference show."""
-    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs/api").glob("*.md"))
-    return re.findall(r"^::: (\S+)$", pages, re.MULTILINE)

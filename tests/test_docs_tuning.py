@@ -11,7 +11,6 @@ from doc_pages import (
     ROOT,
     links_lead_somewhere,
     named_tests_exist,
-    shown_modules,
     table,
     text_of,
 )
@@ -133,10 +132,3 @@ def test_links_lead_somewhere():
 
 def test_tests_that_the_theory_names_exist():
     named_tests_exist("Tuning", 50)
-
-
-def test_every_tuner_has_a_page():
-    shown = shown_modules()
-    kinds = {type(recipe.build()) for recipe in TUNE_RECIPES.values()}
-    assert sorted(kind.__module__ for kind in kinds if kind.__module__ not in shown) == []
-    assert sorted({name for name in shown if shown.count(name) > 1}) == []
