@@ -20,7 +20,7 @@ dual averaging has scale 1/(l2 k + sqrt(k)/rate) and drop l1 k; a lazily truncat
 stores m = w + drop when it is touched. So reading a weight costs one coordinate, never a pass
 over all, and the sum of a coordinate over any stretch of ticks is  r_j (m_j A - sign(m_j) f_j B)
 with the prefix sums A of scale and B of scale * drop, cut where drop reaches |m_j|/f_j: averages
-are exact for every rule (see ``accounts.py``).
+are exact for every rule (see ``averages.py``).
 
 | symbol | meaning |
 |---|---|
