@@ -58,7 +58,7 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # The one of each task that is compiled as well.
-COMPILED = {"classify": "adagrad-rda", "tag": "crf", "rerank": "maxent", "tune": "perceptron"}
+COMPILED = {"classify": "adagrad-rda", "tag": "crf-lbfgs", "rerank": "maxent", "tune": "perceptron"}
 VERBS = (
     *("demo", "learners", "train", "train classify", "train tag", "train rerank", "predict"),
     *("evaluate", "compare", "compare classify", "compare tag", "compare rerank", "inspect"),
