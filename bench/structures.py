@@ -74,10 +74,10 @@ def nbest(dice: random.Random, lists: int) -> str:
 def write_files(folder: Path, share: float) -> None:
     dice = random.Random(1)
     makers: dict[str, Callable[[int], str]] = {
-        "binary.svm": lambda n: svmlight(dice, 8 * n, 2),
-        "multiclass.svm": lambda n: svmlight(dice, 4 * n, 10),
-        "chain.txt": lambda n: chain(dice, n // 2),
-        "nbest.jsonl": lambda n: nbest(dice, n // 4),
+        "binary.svm": lambda n: 25 * svmlight(dice, 2 * n, 2),
+        "multiclass.svm": lambda n: 5 * svmlight(dice, 2 * n, 10),
+        "chain.txt": lambda n: chain(dice, n),
+        "nbest.jsonl": lambda n: nbest(dice, n // 2),
         "few.txt": lambda n: chain(random.Random(2), 3),
     }
     for name, maker in makers.items():
