@@ -58,7 +58,7 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # The one of each task that is compiled as well.
-COMPILED = {"classify": "adagrad-rda", "tag": "crf", "rerank": "maxent", "tune": "perceptron"}
+COMPILED = {"classify": "adagrad-rda", "tag": "crf-lbfgs", "rerank": "maxent", "tune": "perceptron"}
 VERBS = (
     *("demo", "learners", "train", "train classify", "train tag", "train rerank", "predict"),
     *("evaluate", "compare", "compare classify", "compare tag", "compare rerank", "inspect"),
@@ -79,13 +79,17 @@ def mode() -> str:
 
 def machine() -> dict[str, str]:
     """What the last digits of numbers may depend on."""
-    model = platform.processor() or platform.machine()
+    cpu = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), model)
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        facts = dict(
+            re.findall(r"^(model name|cpu family|model|flags)\s*: (.*)$", text, re.MULTILINE)
+        )
+        vectors = [flag for flag in facts.pop("flags", "").split() if re.match("avx|fma", flag)]
+        cpu = " ".join([*facts.values(), *sorted(vectors)]) or cpu
     versions = {name: importlib.import_module(name).__version__ for name in ("numpy", "scipy")}
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"cpu": model, "python": python, "numba": numba.__version__, **versions}
+    return {"cpu": cpu, "python": python, "numba": numba.__version__, **versions}
 
 
 def surface(run: Command) -> dict[str, Any]:
