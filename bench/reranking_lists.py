@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.data.lists.datasets import encoded
@@ -22,7 +23,6 @@ from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListFeatures
 from hopefear.features.lists.numbering import Numbered
 from hopefear.features.lists.pile import Pile
-from hopefear.features.strings import Strings
 from hopefear.tasks.rerank.task import dataset
 
 FEATURES = "rich,consensus"

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from hopefear.core.arrays import Strings
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import (
     FeatureMap,
@@ -16,7 +17,6 @@ from hopefear.features import (
     TableFeatures,
     from_parts,
 )
-from hopefear.features.strings import Strings
 
 MAPS: dict[str, FeatureMap] = {
     "identity": IdentityFeatures(5),

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from list_oracle import tiny_lists
 
+from hopefear.core.hashing import KeyTable
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.errors import HopefearError
-from hopefear.features.lists.key_table import KeyTable
 from hopefear.features.lists.keyed import Keyed
 from hopefear.features.lists.numbering import joined, numbered, pruned, side_by_side
 from hopefear.features.lists.relative import relative

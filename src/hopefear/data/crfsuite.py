@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.hashing import StringTable
 from hopefear.data.report import ReadReport
 from hopefear.data.sequences import Column
 from hopefear.data.svmlight_blocks import check_on_error
 from hopefear.data.token_lines import BOM, Lines, load
 from hopefear.errors import InputError
 from hopefear.features.attribute_rows import AttributeRows, renamed
-from hopefear.features.string_table import StringTable
 
 FLOAT32_END = 3.402823567e38  # numbers from here on round to infinity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.component import inlined, kernel
-from hopefear.features.words import first_byte, load8
+from hopefear.core.hashing import first_byte, load8
 
 # Powers up to 10**22 are exact in float64: there one operation rounds once, as float() does.
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Growing
 from hopefear.data.files import BLOCK_BYTES
-from hopefear.data.growing import Growing
 from hopefear.data.labels import class_name, distinct, number_codes
 from hopefear.data.report import ReadReport
 from hopefear.data.row_kernels import drop_unknown, gather_rows

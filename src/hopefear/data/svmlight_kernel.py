@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.component import kernel
+from hopefear.core.hashing import load8
 from hopefear.data.numbers import (
     WHOLE_POWERS,
     count_digits,
@@ -13,7 +14,6 @@ from hopefear.data.numbers import (
     whole_number,
 )
 from hopefear.data.row_kernels import LARGEST
-from hopefear.features.words import load8
 
 DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
 

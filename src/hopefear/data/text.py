@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from hopefear.core.arrays import Growing
 from hopefear.data.files import BLOCK_BYTES
-from hopefear.data.growing import Growing
 from hopefear.data.report import ReadReport
 from hopefear.data.row_kernels import drop_unknown, gather_rows
 from hopefear.data.sparse import SparseDataset, SparseRows

@@ -8,6 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
+from hopefear.core.hashing import (
+    ENTRIES,
+    TOKENS,
+    NGramTables,
+    empty_tables,
+    fresh_marks,
+    grown_tables,
+)
 from hopefear.data.files import BLOCK_BYTES, PADDING, file_size, fill_blocks, line_of
 from hopefear.data.labels import sort_classes
 from hopefear.data.report import ReadReport
@@ -24,16 +33,7 @@ from hopefear.data.text_kernel import (
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, HashedFeatures, NGramFeatures
 from hopefear.features.hashed import MAX_NAMES, empty_names
-from hopefear.features.ngram_tables import (
-    ENTRIES,
-    TOKENS,
-    NGramTables,
-    empty_tables,
-    fresh_marks,
-    grown_tables,
-)
 from hopefear.features.ngrams import MAX_ORDER, ngrams_from_tables
-from hopefear.features.strings import Strings
 
 MAX_TEXT_LINE = 1 << 24
 APOSTROPHE = "'"

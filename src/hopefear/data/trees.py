@@ -7,11 +7,11 @@ from itertools import accumulate
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
+from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError
 from hopefear.features.brackets.rows import TreeRows, Trees
 from hopefear.features.brackets.scan import EXPECTED, NOT_TEXT, Scanned, scan_trees
-from hopefear.features.checks import frozen
-from hopefear.features.string_table import StringTable
 
 
 class TreeTextError(HopefearError):

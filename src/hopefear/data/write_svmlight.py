@@ -8,12 +8,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
 from hopefear.core.component import kernel
 from hopefear.data.files import atomic_write
 from hopefear.data.labels import distinct
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import HopefearError
-from hopefear.features.strings import Strings
 
 _ROWS = 1 << 12
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
+from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
 
 
 class AttributeRows(NamedTuple):

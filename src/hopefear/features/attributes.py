@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, whole_number
 from hopefear.core.component import kernel
+from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attribute_rows import AttributeRows
-from hopefear.features.checks import column_in_range, frozen, only_these, whole_number
 from hopefear.features.encoded import Attributes
 from hopefear.features.interface import MAX_COLUMNS
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
 
 
 class AttributeFeatures:

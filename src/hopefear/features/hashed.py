@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, vector, whole_number
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.checks import column_in_range, frozen, only_these, vector, whole_number
 from hopefear.features.ngrams import MAX_ORDER
-from hopefear.features.strings import Strings
 
 MAX_BITS = 30
 MAX_NAMES = 1 << 16  # common n-grams come early, so the first columns are those one asks about

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, column_in_range, only_these, whole_number
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.checks import column_in_range, only_these, whole_number
 from hopefear.features.interface import MAX_COLUMNS
-from hopefear.features.strings import Strings
 
 
 class IdentityFeatures:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.errors import HopefearError, ModelError
-from hopefear.features.checks import (
+from hopefear.core.arrays import (
+    Strings,
     column_in_range,
     frozen,
     in_range,
@@ -16,8 +16,7 @@ from hopefear.features.checks import (
     vector,
     whole_number,
 )
-from hopefear.features.interface import MAX_COLUMNS
-from hopefear.features.ngram_tables import (
+from hopefear.core.hashing import (
     ENTRIES,
     TEXT,
     TOKENS,
@@ -26,7 +25,8 @@ from hopefear.features.ngram_tables import (
     fill_slots,
     hash_tokens,
 )
-from hopefear.features.strings import Strings
+from hopefear.errors import HopefearError, ModelError
+from hopefear.features.interface import MAX_COLUMNS
 
 MAX_ORDER = 3
 

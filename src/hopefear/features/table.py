@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import column_in_range, frozen, only_these, vector, whole_number
 from hopefear.core.component import kernel
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.checks import column_in_range, frozen, only_these, vector, whole_number
 from hopefear.features.interface import MAX_COLUMNS
 
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, frozen
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.strings import Strings
 from hopefear.metrics.lists import Bleu, ListMetric
 from hopefear.metrics.lists.counters import BleuLineCounts, counts_for
 from hopefear.metrics.lists.lines import LineCounts

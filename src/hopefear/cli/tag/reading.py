@@ -174,7 +174,7 @@ def known_words(model: SequenceModel) -> set[str] | None:
         return None
     for i, column in enumerate(features.needs):
         if column in ("word", "form"):
-            from hopefear.features.strings import Strings
+            from hopefear.core.arrays import Strings
 
             strings = Strings.from_parts(features.arrays(), f"strings{i}")
             return {strings.get(k) for k in range(strings.size)}

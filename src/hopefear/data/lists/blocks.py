@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
 from hopefear.data.lists.input import ListInput, RawList
-from hopefear.features.checks import frozen
 
 
 class TextMetric(Protocol):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered
 from hopefear.core.component import kernel
-from hopefear.data.arrays import check_range, check_rising, frozen_as, gathered
 from hopefear.errors import HopefearError
 
 

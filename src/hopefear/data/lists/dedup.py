@@ -7,10 +7,10 @@ from itertools import compress, pairwise
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
 from hopefear.errors import HopefearError
 from hopefear.features.brackets.take import take_trees
-from hopefear.features.checks import frozen
 
 POLICIES = ("none", "first", "best")
 

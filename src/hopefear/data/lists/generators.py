@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
 
 
 def candidate_lists(

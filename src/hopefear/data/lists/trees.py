@@ -8,6 +8,7 @@ from itertools import chain
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.lists.blocks import Names, common_arrays, given_costs
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import ListInput, RawList
@@ -16,7 +17,6 @@ from hopefear.errors import InputError
 from hopefear.features.brackets.matching import bracket_costs, bracket_counts
 from hopefear.features.brackets.rows import TreeRows, Trees
 from hopefear.features.brackets.take import take_trees
-from hopefear.features.checks import frozen
 
 _BRACKETS = str.maketrans(
     {"(": "-LRB-", ")": "-RRB-", "{": "-LCB-", "}": "-RCB-", "[": "-LSB-", "]": "-RSB-"}

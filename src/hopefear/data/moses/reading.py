@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
+from hopefear.core.hashing import StringTable
 from hopefear.data.moses.gather import Gatherer
 from hopefear.data.moses.input import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
 from hopefear.data.moses.lists import TuningLists
@@ -16,7 +17,6 @@ from hopefear.data.moses.words import Sentences, check_parallel, check_some, rea
 from hopefear.data.report import ReadReport
 from hopefear.data.svmlight_blocks import check_on_error
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.string_table import StringTable
 
 Path = str | os.PathLike[str]
 BLOCK_CANDIDATES = 20_000

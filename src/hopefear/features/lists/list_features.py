@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, vector
+from hopefear.core.hashing import KeyTable
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.checks import column_in_range, frozen, only_these, vector
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.key_table import KeyTable
 from hopefear.features.lists.numbering import Numbered, numbered, pruned
 from hopefear.features.lists.pile import Pile
-from hopefear.features.strings import Strings
 
 # Features of a list that positions of 16 bits reach.
 SHORT = 1 << 16

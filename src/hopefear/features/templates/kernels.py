@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import inlined, kernel, prefetch
-from hopefear.features.ngram_tables import mix, slot_of
+from hopefear.core.hashing import mix, slot_of
 from hopefear.features.templates.spec import FIRST_TOKEN, LAST_TOKEN
 
 BLOCK = 512  # keys made ahead; more than fits the first-level cache would be fetched twice

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
 from hopefear.core.component import kernel
-from hopefear.features.ngram_tables import mix
-from hopefear.features.strings import Strings
+from hopefear.core.hashing import mix
 from hopefear.features.templates.kernels import Born, Plan
 from hopefear.features.templates.lexicon import POSITIONS
 from hopefear.features.templates.program import Bound, Program, Slots, padding_name

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, in_range, only_these, vector, whole_number
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.checks import in_range, only_these, vector, whole_number
 from hopefear.features.hashed import MAX_BITS
 from hopefear.features.interface import MAX_COLUMNS
-from hopefear.features.strings import Strings
 from hopefear.features.templates.crfpp import template_of
 from hopefear.features.templates.expressions import TemplateError, parse
 from hopefear.features.templates.naming import Names, keys_of

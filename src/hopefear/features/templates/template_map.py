@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, column_in_range
 from hopefear.errors import HopefearError
-from hopefear.features.checks import column_in_range
 from hopefear.features.encoded import Attributes
 from hopefear.features.hashed import MAX_BITS, MAX_NAMES
-from hopefear.features.strings import Strings
 from hopefear.features.templates import stored
 from hopefear.features.templates.kernels import Born
 from hopefear.features.templates.loading import load_templates

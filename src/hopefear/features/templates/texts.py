@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import inlined, kernel
-from hopefear.features.ngram_tables import mix
+from hopefear.core.hashing import mix
 from hopefear.features.templates.spec import View
 from hopefear.features.templates.views import LISTS, MAPS
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.core.component import inlined, kernel
+from hopefear.core.hashing import mix
 from hopefear.features.brackets.rows import TreeRows, Trees
-from hopefear.features.checks import frozen
 from hopefear.features.lists.keyed import Keyed
-from hopefear.features.ngram_tables import mix
 from hopefear.features.trees.coordination import conjuncts
 from hopefear.features.trees.dependencies import double_heads, heads
 from hopefear.features.trees.families import TreeFamilies

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.component import kernel
+from hopefear.core.hashing import slot_of
 from hopefear.features.brackets.rows import Trees
-from hopefear.features.ngram_tables import slot_of
 from hopefear.features.trees.extract import Extractor, key_at, spell
 from hopefear.features.trees.families import TreeFamilies
 from hopefear.features.trees.tape import COUNT, FULL, LONGEST

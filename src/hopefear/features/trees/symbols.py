@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
 from hopefear.core.component import kernel
+from hopefear.core.hashing import load_part, mix
 from hopefear.features.brackets.heads import PUNCTUATION, HeadRules, head_rules
-from hopefear.features.ngram_tables import mix
-from hopefear.features.strings import Strings
 from hopefear.features.trees.kinds import SPECIALS
-from hopefear.features.words import load_part
 
 PUNCTUATES, FUNCTIONAL = 1, 2  # bits of SymbolFacts.bits
 
