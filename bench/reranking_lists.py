@@ -15,8 +15,7 @@ import numpy as np
 
 from hopefear.core.arrays import Strings
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
-from hopefear.data.lists.datasets import encoded
+from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest, encoded
 from hopefear.data.lists.files import BLOCK_LISTS as BLOCK_LISTS
 from hopefear.data.lists.files import read_lists
 from hopefear.features.lists.extraction import Extraction

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopefear.data.cache import blocks, build_cache, cache_options, open_cache
-from hopefear.data.report import ReadReport
+from hopefear.data.cache import build_cache, cache_options, open_cache
+from hopefear.data.files import ReadReport
+from hopefear.data.sparse import blocks
 from hopefear.data.svmlight import read_svmlight
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError
@@ -142,7 +143,8 @@ def test_wrong_settings(svm: Path, tmp_path: Path) -> None:
 
 MEASURE = """
 import resource, sys
-from hopefear.data.cache import blocks, build_cache, open_cache
+from hopefear.data.cache import build_cache, open_cache
+from hopefear.data.sparse import blocks
 
 def now():
     with open("/proc/self/statm") as f:

@@ -118,7 +118,7 @@ def test_a_header_must_be_an_object() -> None:
 
 
 def test_names_file(tmp_path) -> None:
-    from hopefear.data.names import read_names
+    from hopefear.data.sidecars import read_names
 
     path = tmp_path / "names"
     path.write_bytes("a b\r\n\nü".encode())

@@ -10,7 +10,7 @@ import pytest
 from chain_oracle import corpus
 
 from hopefear import storage
-from hopefear.data.scheme_tables import Constraints
+from hopefear.data.schemes import Constraints
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attribute_rows import AttributeRows

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopefear.data.trees import parse_trees
+from hopefear.data.lists.trees import parse_trees
 from hopefear.features.brackets.heads import (
     NO_RANK,
     PUNCTUATION,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopefear.data.trees import Symbols, TreeTextError, parse_trees, scan_texts
+from hopefear.data.lists.trees import Symbols, TreeTextError, parse_trees, scan_texts
 from hopefear.features.brackets.take import take_trees
 from hopefear.features.brackets.write import bracketed, words_of
 

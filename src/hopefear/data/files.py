@@ -1,4 +1,7 @@
-"""Bytes in and out: plain or compressed files, standard input, whole lines in blocks."""
+"""What a reader has to say about a file it could read.
+
+Bytes in and out: plain or compressed files, standard input, whole lines in blocks.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,47 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from hopefear.errors import HopefearError, InputError
+
+MAX_LISTED = 100
+
+
+@dataclass
+class ReadReport:
+    """Counts that a reader fills in; hand one in to see them.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that were read.
+    skipped : int
+        Bad lines left out under ``on_error="skip"``.
+    messages : list of str
+        What was wrong with them: the first 100.
+    unknown_features : int
+        Values dropped because the given feature map lacks their id or n-gram.
+    unknown_labels : int
+        Rows whose label is absent or not among the given classes.
+    """
+
+    rows: int = 0
+    skipped: int = 0
+    messages: list[str] = field(default_factory=list)
+    unknown_features: int = 0
+    unknown_labels: int = 0
+
+    def skip(self, message: str) -> None:
+        """Count a bad line, and list it while there are few."""
+        self.skipped += 1
+        if len(self.messages) < MAX_LISTED:
+            self.messages.append(message)
+
 
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
@@ -308,3 +346,16 @@ def _reason(error: BaseException) -> str:
 
 def _shown(data: bytes) -> str:
     return data.decode("ascii", "backslashreplace") if data else "an empty file"
+
+
+def check_on_error(on_error: str) -> None:
+    """HopefearError unless the word is known."""
+    if on_error not in ("raise", "skip"):
+        raise HopefearError(f"on_error must be raise or skip, not {on_error!r}")
+
+
+def require_rows(path: str | os.PathLike[str], count: int, report: ReadReport) -> None:
+    """InputError for a file that gave no row."""
+    if count == 0:
+        what = f"{report.skipped} bad lines, all skipped" if report.skipped else "an empty file"
+        raise InputError(os.fspath(path), 0, "at least one row", what)

@@ -52,7 +52,7 @@ class Parseval(NamedTuple):
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> gold = parse_trees(["(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"])
     >>> trees = parse_trees(["(S1 (S (NP (PRP it)) (FRAG (VBZ is)) (. .)))"])
     >>> metric = Parseval()

@@ -11,7 +11,7 @@ import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
 from hopefear.core.hashing import StringTable
-from hopefear.data.lists.datasets import fixed_scores
+from hopefear.data.lists.dataset import fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
 from hopefear.translation.derived import DERIVED, derived, needed

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.data.lists.blocks import Names
-from hopefear.data.lists.input import finite, number_wanted
+from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric

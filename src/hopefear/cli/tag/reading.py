@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.cli.console import Console
 from hopefear.cli.reading import head, tell_skipped
 from hopefear.data.crfsuite import read_crfsuite
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import TokenFile, read_sentences
 from hopefear.errors import HopefearError, InputError

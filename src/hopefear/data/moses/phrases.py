@@ -9,7 +9,7 @@ from hopefear.core.hashing import StringTable
 from hopefear.data.moses.input import RawBlock, token_at
 from hopefear.data.moses.kernel import skip
 from hopefear.data.moses.words import NEWLINE, Sentences, at_bars
-from hopefear.data.svmlight_kernel import is_blank
+from hopefear.data.numbers import is_blank
 from hopefear.errors import InputError
 
 DONE, BAD_PAIR, SOURCE, TARGET, NONE = range(5)

@@ -10,7 +10,7 @@ import numpy as np
 from hopefear.core.component import inlined, kernel
 from hopefear.core.hashing import load8, load_part, mix
 from hopefear.data.files import PADDING, read_blocks
-from hopefear.data.svmlight_kernel import is_blank
+from hopefear.data.numbers import is_blank
 from hopefear.errors import HopefearError, InputError
 
 NEWLINE = 10

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.lists.datasets import fixed_scores
+from hopefear.data.lists.dataset import ListDataset, fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.experiments.common.translations import METRIC, read_translations
 from hopefear.metrics.lists.bleu_counts import COLUMNS

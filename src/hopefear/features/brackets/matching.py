@@ -49,7 +49,7 @@ def bracket_counts(gold: Trees, trees: Trees, of: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> gold = parse_trees(["(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"])
     >>> trees = parse_trees(["(S1 (S (NP (PRP it)) (FRAG (VBZ is)) (. .)))"])
     >>> bracket_counts(gold, trees, np.array([0])).tolist()

@@ -10,7 +10,7 @@ def bracketed(trees: Trees, t: int) -> str:
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> bracketed(parse_trees(["( (S (NP(PRP it))  (VP (VBZ is))))"]), 0)
     '( (S (NP (PRP it)) (VP (VBZ is))))'
     """

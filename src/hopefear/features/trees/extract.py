@@ -93,7 +93,7 @@ def tree_keys(trees: Trees, families: TreeFamilies) -> Keyed:
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> from hopefear.features.trees import families
     >>> trees = parse_trees(["(NP (DT the) (NN dog))", "(NP (NN dog))"])
     >>> tree_keys(trees, families("Word.2")).indptr.tolist()

@@ -26,7 +26,7 @@ def tree_names(trees: Trees, families: TreeFamilies, wanted: np.ndarray) -> dict
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> from hopefear.features.trees import families, tree_keys
     >>> trees, chosen = parse_trees(["(NP (DT the) (NN dog))"]), families("Rule.plain")
     >>> list(tree_names(trees, chosen, tree_keys(trees, chosen).keys).values())

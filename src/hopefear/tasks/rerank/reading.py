@@ -12,10 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from hopefear.core.arrays import frozen
-from hopefear.data.lists.blocks import Names
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
-from hopefear.data.lists.input import finite, number_wanted
-from hopefear.data.row_kernels import LARGEST
+from hopefear.data.lists.input import Names, finite, number_wanted
+from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError
 from hopefear.tasks.rerank.gold import judged_by, parsed, weighted
 

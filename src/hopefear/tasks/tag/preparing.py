@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.data.labels import class_name
-from hopefear.data.scheme_tables import scheme_name
-from hopefear.data.schemes import detect_scheme
+from hopefear.data.schemes import detect_scheme, scheme_name
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
