@@ -16,8 +16,7 @@ from hopefear.core import hashing
 from hopefear.core.arrays import Strings
 from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.attribute_rows import AttributeRows
-from hopefear.features.attributes import AttributeFeatures
+from hopefear.features.attributes import AttributeFeatures, AttributeRows
 
 
 def named(rows: AttributeRows) -> list[list[tuple[str, float]]]:

@@ -19,7 +19,7 @@ from hopefear.data.lists.candidates import CandidateLists, NamedValues, deduplic
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.trees import Symbols
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.brackets.write import bracketed
+from hopefear.features.brackets import bracketed
 
 DATA = Path(
     os.environ.get("HOPEFEAR_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -13,7 +13,7 @@ from hopefear import storage
 from hopefear.data.schemes import Constraints
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attributes import AttributeRows
 from hopefear.features.templates import TemplateFeatures
 from hopefear.structures.lattice import padded_width
 from hopefear.tasks.tag.model import SequenceModel, chain_of, encoded, scheme_limits

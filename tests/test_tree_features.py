@@ -15,10 +15,10 @@ import pytest
 
 from hopefear.data.lists.trees import Symbols, parse_trees
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.brackets.rows import Trees
+from hopefear.features.brackets import Trees
 from hopefear.features.trees import KINDS, TreeFamilies, families, tree_keys, tree_names
-from hopefear.features.trees.kinds import SPECIALS
-from hopefear.features.trees.tape import LONGEST
+from hopefear.features.trees.families import SPECIALS
+from hopefear.features.trees.tree import LONGEST
 
 SENTENCE = (
     "(S1 (S (NP (DT The) (NN dog)) (VP (MD will) (VP (VB see) "

@@ -44,7 +44,7 @@ from hopefear.data.svmlight import (
 from hopefear.data.text import TextCounter, known_text_labels, text_codes
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures, from_parts
-from hopefear.features.interface import MAX_COLUMNS
+from hopefear.features.maps import MAX_COLUMNS
 
 
 class _Plan(NamedTuple):

@@ -15,7 +15,7 @@ from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column
 from hopefear.data.token_files import BOM, Lines, load
 from hopefear.errors import InputError
-from hopefear.features.attribute_rows import AttributeRows, renamed
+from hopefear.features.attributes import AttributeRows, renamed
 
 FLOAT32_END = 3.402823567e38  # numbers from here on round to infinity
 

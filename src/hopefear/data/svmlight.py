@@ -44,7 +44,7 @@ from hopefear.data.numbers import (
 from hopefear.data.sparse import SparseDataset, SparseRows, drop_unknown, gather_rows
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures
-from hopefear.features.interface import MAX_COLUMNS
+from hopefear.features.maps import MAX_COLUMNS
 
 DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
 

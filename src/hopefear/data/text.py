@@ -48,8 +48,7 @@ from hopefear.data.text_kernel import (
 )
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, HashedFeatures, NGramFeatures
-from hopefear.features.hashed import MAX_NAMES, empty_names
-from hopefear.features.ngrams import MAX_ORDER, ngrams_from_tables
+from hopefear.features.maps import MAX_NAMES, MAX_ORDER, empty_names, ngrams_from_tables
 
 MAX_TEXT_LINE = 1 << 24
 APOSTROPHE = "'"

@@ -16,7 +16,7 @@ from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import TokenFile, read_sentences
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attributes import AttributeRows
 from hopefear.tasks.tag.model import SequenceModel, encoded
 
 _NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}

@@ -13,8 +13,7 @@ import numpy as np
 
 from hopefear.core.arrays import frozen
 from hopefear.errors import HopefearError
-from hopefear.features.brackets.rows import Trees
-from hopefear.features.brackets.take import take_trees
+from hopefear.features.brackets import Trees, take_trees
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
-from hopefear.features.lists.named import SCORE
-from hopefear.features.lists.numbering import Numbered, joined
+from hopefear.features.lists.keyed import SCORE, Numbered, joined
 
 
 class ListRows(NamedTuple):

@@ -16,10 +16,17 @@ from hopefear.core.hashing import StringTable
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import ListInput, Names, RawList, common_arrays, given_costs
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.brackets.matching import bracket_costs, bracket_counts
-from hopefear.features.brackets.rows import TreeRows, Trees
-from hopefear.features.brackets.scan import EXPECTED, NOT_TEXT, Scanned, scan_trees
-from hopefear.features.brackets.take import take_trees
+from hopefear.features.brackets import (
+    EXPECTED,
+    NOT_TEXT,
+    Scanned,
+    TreeRows,
+    Trees,
+    bracket_costs,
+    bracket_counts,
+    scan_trees,
+    take_trees,
+)
 
 
 class TreeTextError(HopefearError):

@@ -12,8 +12,7 @@ from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
 from hopefear.errors import HopefearError
-from hopefear.features.brackets.matching import bracket_costs, bracket_counts
-from hopefear.features.brackets.rows import Trees
+from hopefear.features.brackets import Trees, bracket_costs, bracket_counts
 
 
 def weighted(block: CandidateLists, weights: Any) -> CandidateLists:

@@ -12,8 +12,7 @@ from hopefear.data.schemes import detect_scheme, scheme_name
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
-from hopefear.features.attribute_rows import AttributeRows, place
-from hopefear.features.attributes import AttributeFeatures
+from hopefear.features.attributes import AttributeFeatures, AttributeRows, place
 from hopefear.features.templates import TemplateFeatures
 from hopefear.tasks.tag.model import encoded
 
