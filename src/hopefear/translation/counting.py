@@ -11,8 +11,8 @@ from hopefear.core.arrays import Strings, frozen
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, ListMetric
-from hopefear.metrics.lists.counters import BleuLineCounts, counts_for
-from hopefear.metrics.lists.lines import LineCounts
+from hopefear.metrics.lists.table import BleuLineCounts, counts_for
+from hopefear.metrics.lists.text import LineCounts
 from hopefear.translation.reading import tuning_metric
 
 Reference = str | Sequence[str]
