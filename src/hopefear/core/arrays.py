@@ -1,11 +1,4 @@
-"""Checks of the parts of a feature map that were read from an untrusted file.
-
-Arrays that datasets are made of: read-only, checked, and cut into stretches.
-
-Arrays that grow in place.
-
-Many short strings in two arrays: their bytes one after another, and where each begins.
-"""
+"""Arrays that data and feature maps are made of: read-only, checked, growing, of strings."""
 
 from __future__ import annotations
 

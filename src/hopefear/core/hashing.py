@@ -1,22 +1,12 @@
-"""Text eight bytes at a time, in kernels.
+"""Open-addressing tables that kernels fill and ask, over bytes, n-grams and 64-bit keys.
 
-Reading byte by byte waits for a branch at every byte, and the lengths of numbers and words are what
-a processor guesses worst. A word of eight bytes says in a few operations how many of them belong.
-The first byte is the lowest of the word, on every machine.
+Text is read eight bytes at a time: reading byte by byte waits for a branch at every byte, and the
+lengths of numbers and words are what a processor guesses worst. A word of eight bytes says in a few
+operations how many of them belong. The first byte is the lowest of the word, on every machine.
 
-Hash tables of tokens and n-grams that kernels fill and ask.
-
-A token is found by its bytes. An n-gram is found by a pair of integers: the entry of its first
-n - 1 tokens and its last token. Both comparisons are exact, so no two n-grams ever share a column,
-and the strings of n-grams are never built while reading. Memory is what takes time here, so a slot
-holds all that a comparison needs, and callers ask for slots ahead with ``prefetch``.
-
-Numbers for strings: a hash table that kernels fill and ask, exact for every string.
-
-Millions of strings are looked at once, most of them known already; what takes time is waiting for
-memory. So strings come in stretches of bytes, and slots are asked for before they are needed.
-
-Numbers for 64-bit keys, and in how many lists each was seen.
+Strings are compared byte by byte and n-grams by their parts, so no two of them share a number.
+What takes time is waiting for memory, so a slot holds all that a comparison needs, and slots are
+asked for ahead with ``prefetch``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a reader has to say about a file it could read.
-
-Bytes in and out: plain or compressed files, standard input, whole lines in blocks.
-"""
+"""Bytes in and out: plain or compressed files, standard input, lines in blocks, reports."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""Problems with a known truth: sparse linear classes, the hidden Markov chains of SWVP, phrases.
+"""Problems with a known truth: sparse linear classes, hidden Markov chains, phrases, lists.
 
 All are functions of their arguments and the seed alone: the same call gives the same bytes.
-
-Candidate lists with a known truth.
-
-They are functions of their arguments and the seed alone: the same call gives the same bytes.
 """
 
 from __future__ import annotations

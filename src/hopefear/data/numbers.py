@@ -1,4 +1,4 @@
-"""Numbers from text, in kernels."""
+"""Numbers and the ends of tokens and lines, read from text in kernels."""
 
 from __future__ import annotations
 

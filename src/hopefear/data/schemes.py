@@ -1,5 +1,6 @@
 """Tag schemes: how labels of tokens spell spans, and which label may follow which.
 
+A scheme can be detected from the labels of a corpus, read as spans, and spelt in another.
 A label is a letter, a hyphen and a type: ``B-NP``. A bare letter has the empty type, as in word
 segmentation. The schemes (Ramshaw and Marcus, 1995; Tjong Kim Sang and Veenstra, 1999):
 
@@ -8,8 +9,6 @@ segmentation. The schemes (Ramshaw and Marcus, 1995; Tjong Kim Sang and Veenstra
     iobes   B, I, E at the end, S alone                               also called BIOES
     bilou   B, I, L at the end, U alone
     bmes    B, M inside, E at the end, S alone
-
-Labels of a corpus by their tag scheme: detect it, read spans, spell them in another.
 """
 
 from __future__ import annotations

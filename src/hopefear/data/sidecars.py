@@ -1,7 +1,4 @@
-"""Names for the ids of a file of numbers.
-
-Weights of examples from a file of their own: one number a line.
-"""
+"""Files beside the data: names for its ids, weights for its examples."""
 
 from __future__ import annotations
 

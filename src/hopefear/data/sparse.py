@@ -1,7 +1,4 @@
-"""Kernels over the arrays of sparse rows.
-
-Sparse rows with labels: what every classifier is trained on.
-"""
+"""Sparse rows with labels: what every classifier is trained on, and the kernels over them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The kernel that reads lines of ``label id:value id:value …``.
-
-svmlight text in blocks of rows, as the file has them: raw ids, raw labels.
-
-Read svmlight / LIBSVM text: ``label id:value id:value … # comment``.
-
-Write svmlight text.
-"""
+"""svmlight / LIBSVM text, read and written: ``label id:value id:value … # comment``."""
 
 from __future__ import annotations
 

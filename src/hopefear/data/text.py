@@ -1,7 +1,4 @@
-"""``label<TAB>text`` lines in blocks of rows of n-gram counts.
-
-Read ``label<TAB>text`` lines as word n-gram counts.
-"""
+"""Read ``label<TAB>text`` lines as word n-gram counts, whole or in blocks of rows."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Lines of token files as arrays: where they are, which are tokens, where sentences begin.
+"""Files of tokens, one to a line: columns (the CoNLL formats) or CoNLL-U, read into sentences.
 
-Tokens one to a line, their columns separated by white space or tabs: the CoNLL formats.
-
-CoNLL-U: ten columns, with multiword tokens and empty nodes between the words.
-
-Files of tokens: columns or CoNLL-U, read into sentences and kept for writing back.
+Lines are kept as arrays (where they are, which are tokens, where sentences begin), so that a file
+can be written back. CoNLL-U has ten columns, with multiword tokens and empty nodes between the
+words.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What a feature map makes of tokens: attribute numbers, token by token.
-
-Attributes of tokens as text: what Python users hand in, and what CRFsuite files hold.
-
-Attributes by their names, as in CRFsuite: one column for each string that was seen.
-"""
+"""Attributes of tokens by their names, as in CRFsuite: one column for each string seen."""
 
 from __future__ import annotations
 

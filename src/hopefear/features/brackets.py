@@ -1,19 +1,12 @@
-"""Constituent trees as arrays: what readers make, what feature and scoring kernels walk.
-
-Bracketed text into nodes: one pass over the bytes of many trees.
+"""Constituent trees as arrays: read from brackets, written, taken apart and compared.
 
 A tree is ``(LABEL child child …)`` or ``(TAG word)``; the label may be absent before a bracket, as
 in ``( (S …))``. White space may stand anywhere between brackets, labels and words.
 
-Some trees out of many.
-
-Trees back into text.
-
-Brackets that two trees share, counted as EVALB counts them with COLLINS.prm.
-
-A bracket is a constituent: its label and the first and last word it covers. Tags are none. Words
-are deleted by their tags, brackets that are left empty are dropped, and so are those of the root.
-Equal brackets of a tree are matched one to one.
+Brackets that two trees share are counted as EVALB counts them with COLLINS.prm. A bracket is a
+constituent: its label and the first and last word it covers. Tags are none. Words are deleted by
+their tags, brackets that are left empty are dropped, and so are those of the root. Equal brackets
+of a tree are matched one to one.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""The one page about feature maps: how columns get their meaning, and keep it in a model file.
+"""Feature maps: how columns get their meaning, and keep it in a model file.
 
-Columns that are the ids of the file.
-
-Columns that stand for scattered 64-bit ids.
-
-Columns that are word n-grams, with every string kept.
-
-Columns that n-grams are hashed to, with the names of some.
+Columns are the ids of a file, scattered 64-bit ids, word n-grams, or what n-grams are hashed to.
 """
 
 from __future__ import annotations

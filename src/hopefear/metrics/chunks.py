@@ -1,6 +1,4 @@
-"""Labels of tokens, however they come, as codes into one list of names.
-
-Where chunks begin and end, as the CoNLL shared tasks count them.
+"""Labels of tokens as codes, and where chunks begin and end, as the CoNLL shared tasks count them.
 
 The official scorer of CoNLL-2000 to 2003, ``conlleval`` (version of 2004-01-26), decides from two
 neighbouring labels whether a chunk ends or begins between them (Tjong Kim Sang and Veenstra, 1999).

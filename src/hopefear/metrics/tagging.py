@@ -1,10 +1,6 @@
-"""Scores of taggings: tokens, chunks as ``conlleval`` counts them, sentences.
+"""Scores of taggings: tokens, chunks as ``conlleval`` counts them, sentences, and errors.
 
-Scores are percentages, 0 to 100.
-
-Whether one tagging is better than another, by resampling whole sentences.
-
-What a tagger gets wrong: labels taken for labels, spans for spans, words it never saw.
+Scores are percentages, 0 to 100. Two taggings are compared by resampling whole sentences.
 """
 
 from __future__ import annotations

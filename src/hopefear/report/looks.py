@@ -1,7 +1,4 @@
-"""Text into HTML and SVG: everything escaped, a little emphasis allowed.
-
-How series look: colours for light and dark paper, marker shapes, room that words take.
-"""
+"""How things look: text escaped for HTML and SVG, colours, marker shapes, room that words take."""
 
 from __future__ import annotations
 

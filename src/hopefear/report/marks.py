@@ -1,8 +1,6 @@
-"""What a plot holds before it is drawn.
+"""Marks on a plot: curves, bands, markers and bars as SVG elements.
 
-Fewer points for the same picture: of every narrow strip of a curve, keep its extremes.
-
-Marks on a plot: curves, bands, markers and bars as SVG elements.
+Of every narrow strip of a long curve only the extremes are drawn, which gives the same picture.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tables: numbers of a column share their decimals and line up; the best ones stand out.
+"""A page: one HTML file with everything inside, for screens, paper and screen readers.
 
-A page: one HTML file with everything inside, for screens, paper and screen readers.
+Numbers in a column of a table share their decimals and line up; the best ones stand out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What a plot says in words: a description for screen readers, notes on what is missing.
-
-A plot on paper: title, legend, axes and notes laid out around the marks.
-
-Plots as SVG text, drawn with nothing but this package.
-"""
+"""Plots as SVG text, drawn with nothing but this package, with a description for screen readers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Run folders: settings and events of a training run, read with patience for killed processes.
+"""Run folders and reports of them: what each learned, how fast, how sparse, within which bound.
 
-Reports of training runs: what each learned, how fast, how sparse, against which bound.
+Folders hold settings and events and are read with patience for killed processes.
 """
 
 from __future__ import annotations

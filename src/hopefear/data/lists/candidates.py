@@ -1,6 +1,6 @@
 """Lists of candidates as files give them: texts, scores, references; features not numbered yet.
 
-Candidates that say the same: which of them to keep.
+Candidates that say the same can be merged; which of them stays is said by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Lists of candidates ready for training: what the N-best structure reads.
-
-From candidate lists as files give them to lists that are trained on and ranked.
-"""
+"""Lists of candidates ready for training and ranking: what the N-best structure reads."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Lists as JSON, one object to a line: of trees, or of anything with named features.
+"""Files of candidate lists, read block by block: JSON lines, and trees as BLLIP prints them.
 
-Lists of trees as BLLIP's parser prints them.
-
-::
+JSON has one object to a line, of trees or of anything with named features. BLLIP's lists are::
 
     2<TAB>wsj_0001.0
     -105.2
@@ -11,8 +9,6 @@ Lists of trees as BLLIP's parser prints them.
     (S1 (S …))
 
 The first line says how many candidates follow; a blank line ends the list.
-
-Files of candidate lists, read block by block.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""A file of lists while it is read: its lines, the ids seen, and what becomes of bad lists.
+"""A file of lists while it is read: its lines, the ids seen, bad lists, blocks of arrays.
 
-Where the costs of lists come from: the file, references or brackets; the same for all lists.
-
-Lists of texts put together into a block of arrays.
+Costs come from the file, from references or from brackets, the same way for all lists of a file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Bracketed trees from text, their strings numbered by one table that outlives a block.
+"""Lists of trees put together into a block of arrays: parsed, checked word by word, scored.
 
-Lists of trees put together into a block of arrays: parsed, checked word by word, scored.
+Strings of trees are numbered by one table that outlives a block.
 """
 
 from __future__ import annotations

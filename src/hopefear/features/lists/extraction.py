@@ -1,10 +1,9 @@
-"""Agreement within a list: how much of a tree the other candidates have too.
+"""Which features a candidate gets: those its file names, those of its tree, its score, agreement.
 
-Choosing the candidate of the highest expected overlap with all others is minimum Bayes risk
-decoding (Goodman, 1996; Kumar and Byrne, 2004). Here the overlap is a feature beside others, and
-each bracket counts by its label and its share of the probability.
-
-Which features a candidate gets: those its file names, those of its tree, its score.
+Agreement within a list is how much of a tree the other candidates have too. Choosing the candidate
+of the highest expected overlap with all others is minimum Bayes risk decoding (Goodman, 1996;
+Kumar and Byrne, 2004). Here the overlap is a feature beside others, and each bracket counts by its
+label and its share of the probability.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Features of candidates by their keys, before anybody has numbered them.
+"""Features of candidates by their keys, relative to their list, and the numbers they get.
 
-Features that have a name: those of a file, and the generator's score.
-
-What tells the candidates of a list apart: values relative to what most of them have.
-
-From keys to numbered features: those of enough lists are kept, and all lists go together.
+Values are relative to what most candidates of a list have: only what tells them apart is stored.
+Keys that were seen in enough lists are numbered, and all lists go together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Arrays that wait on disk: blocks one behind the other, and the whole when all have come.
+"""The feature map of candidate lists: keys by number, and the names that people read.
 
-The feature map of candidate lists: keys by number, and the names that people read.
+While lists are read, their features wait on disk, blocks one behind the other.
 """
 
 from __future__ import annotations

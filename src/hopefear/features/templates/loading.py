@@ -1,18 +1,13 @@
-"""One template of a TOML file: ``suffix(word, 1..3)[0] pos[-1]``.
+"""Template files, in TOML or as CRF++ has them: from a name, a path or a text to templates.
 
-A template is terms with spaces between them. A term is a column or a view of one, and an offset in
-brackets (0 if left out); ``bias``, ``bos`` and ``eos`` stand alone. A range ``a..b`` stands for
-one template for each of its numbers.
+A template in TOML, ``suffix(word, 1..3)[0] pos[-1]``, is terms with spaces between them. A term is
+a column or a view of one, and an offset in brackets (0 if left out); ``bias``, ``bos`` and ``eos``
+stand alone. A range ``a..b`` stands for one template for each of its numbers.
 
-Template files in TOML.
-
-CRF++ template files, read as they are (and Wapiti patterns of the same form).
-
-``U02:%x[0,0]/%x[1,1]`` is an attribute of a token, ``B…`` of a pair of labels, ``*…`` (Wapiti) of
-both; ``%x[row,column]`` is the string so many tokens away in a column counted from 0. Lines with
-the same text around their macros share attributes, which makes bags of words.
-
-From a name, a path or a text to templates.
+CRF++ templates (and Wapiti patterns of the same form) are read as they are: ``U02:%x[0,0]/%x[1,1]``
+is an attribute of a token, ``B…`` of a pair of labels, ``*…`` (Wapiti) of both; ``%x[row,column]``
+is the string so many tokens away in a column counted from 0. Lines with the same text around their
+macros share attributes, which makes bags of words.
 """
 
 from __future__ import annotations

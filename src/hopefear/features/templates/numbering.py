@@ -1,6 +1,4 @@
-"""Numbers of attributes: counted, cut off or hashed while they are made.
-
-What attributes are called: template and strings, kept as numbers until somebody asks.
+"""Numbers and names of attributes: counted, cut off or hashed while they are made.
 
 An attribute is stored as its template and, for every term, the number of a string in the
 vocabulary of a column. Names follow from that, and so do keys: a model file holds no others.

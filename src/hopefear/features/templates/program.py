@@ -1,11 +1,9 @@
-"""Attributes of tokens as integers: keys, and the table that numbers them.
+"""Templates as arrays, and attributes of tokens as integers: keys, and a table that numbers them.
 
 An attribute is known by a 64-bit key, the hash of its template and of the strings of its terms.
 Two different attributes share a key with a probability of about n² / 2^65 for n attributes
 (one in 300 million for 335,000); they would then share their weights, and nothing else happens.
 Keys are made for a block of tokens, and their slots asked for, before the first is looked up.
-
-Templates as arrays: what they ask for, and what that is in the numbers of one file.
 """
 
 from __future__ import annotations

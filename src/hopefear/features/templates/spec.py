@@ -1,7 +1,4 @@
-"""What a set of templates says, before any data is seen.
-
-Lists of words and phrases, found in sentences longest first.
-"""
+"""What a set of templates says, before any data is seen; lists of words and phrases it names."""
 
 from __future__ import annotations
 

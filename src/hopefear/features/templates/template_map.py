@@ -1,7 +1,4 @@
-"""Template features in a model file: parts that are written, and checked when they come back.
-
-The feature map of templates: what the attributes of tokens mean.
-"""
+"""The feature map of templates: what attributes of tokens mean, and how a model file holds that."""
 
 from __future__ import annotations
 

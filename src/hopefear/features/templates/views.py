@@ -1,12 +1,9 @@
-"""What templates see of a string: affixes, shapes, classes, substrings.
+"""What templates see of a string: affixes, shapes, classes, substrings, and their hashes.
 
 A view is a function of one string and nothing else, so it is worked out once for every distinct
-string of a column, never for every token.
-
-Hashes of what views make of the distinct strings of a column.
-
-A part of an attribute is known by a 64-bit hash of its string, which is the same in every process
-and for every file, so a model needs no strings to recognise the attributes of new text.
+string of a column, never for every token. A part of an attribute is known by a 64-bit hash of its
+string, which is the same in every process and for every file, so a model needs no strings to
+recognise the attributes of new text.
 """
 
 from __future__ import annotations

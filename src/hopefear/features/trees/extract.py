@@ -1,9 +1,7 @@
-"""Keys of the features of trees.
+"""Keys and names of the features of trees.
 
 Families spell the features of one tree on a tape; a key is the hash of what stands there, mixed
 from hashes of strings. So keys mean the same for every file, however its symbols are numbered.
-
-Names of the features of trees, for the keys that somebody wants to read.
 """
 
 from __future__ import annotations

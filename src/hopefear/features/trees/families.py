@@ -1,9 +1,7 @@
-"""Kinds of features of trees, and the marks that features are spelt with.
+"""Which features of trees to take: families, their kinds and variants, and named sets of them.
 
 Every feature is a sequence of symbols: its kind, then labels, words, marks and small numbers. What
 is no string of a tree stands before them in one table, `SPECIALS`; kinds come first in it.
-
-Which features of trees to take: families, their variants and named sets of them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Features of a node and its children: Rule, NGram, Subcat.
+"""Kernels that spell the features of one tree, family by family.
 
-Features of words and of what stands above them: Word, WProj, HeadTree, NGramTree.
-
-Features of where a node begins and ends: Heavy, Neighbours, Edges, WordEdges, SpanShape.
-
-Features of heads and what governs them: Heads, LexFunHeads, Distance.
-
-Features of conjuncts: CoPar, CoLenPar.
+Of a node and its children: Rule, NGram, Subcat. Of words and of what stands above them: Word,
+WProj, HeadTree, NGramTree. Of where a node begins and ends: Heavy, Neighbours, Edges, WordEdges,
+SpanShape. Of heads and what governs them: Heads, LexFunHeads, Distance. Of conjuncts: CoPar,
+CoLenPar.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
-"""Which child of a constituent is its head: rules of Magerman (1995) and Collins (1999).
+"""One tree as the families see it: symbols behind the specials, heads, leaves by token, and a tape.
 
-A rule is a series of searches through the children, each from one end; the first that finds one of
-its labels has found the head. Rules are written for labels and used on numbers: `HeadRules` holds
-them as ranks, so that a kernel finds a head in one pass over the children.
-
-Everything about the symbols of trees that is worked out once a symbol, not once a node.
-
-The tape features are spelt on: symbols one after another, and where each feature ends.
-
-One tree as the families see it: symbols behind the specials, heads found, leaves by token.
+Heads follow rules of Magerman (1995) and Collins (1999). A rule is a series of searches through the
+children, each from one end; the first that finds one of its labels has found the head. Rules are
+written for labels and used on numbers: `HeadRules` holds them as ranks, so that a kernel finds a
+head in one pass over the children. Features are spelt on a tape: symbols one after another, and
+where each feature ends.
 """
 
 from __future__ import annotations

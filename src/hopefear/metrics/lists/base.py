@@ -1,7 +1,4 @@
-"""What every metric of candidates offers: counts, costs from counts, scores from summed counts.
-
-Costs that a file gives: nothing to count, their mean is the score.
-"""
+"""What every metric of candidates offers: counts, costs from counts, scores from summed counts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Statistics of BLEU from words as numbers, for millions of candidates.
-
-BLEU (Papineni et al., 2002), counted and summed as sacreBLEU does (Post, 2018).
-"""
+"""BLEU (Papineni et al., 2002), counted and summed as sacreBLEU does (Post, 2018)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Statistics of chrF and chrF++ in a kernel, for millions of candidates.
-
-chrF and chrF++ (Popović, 2015 and 2017), counted and summed as sacreBLEU does.
-"""
+"""chrF and chrF++ (Popović, 2015 and 2017), counted and summed as sacreBLEU does."""
 
 from __future__ import annotations
 

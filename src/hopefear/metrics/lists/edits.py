@@ -1,9 +1,8 @@
-"""Statistics of TER in a kernel: the search for moves that sacreBLEU took from Tercom.
+"""Error rates: words (WER), characters, and translation edits (TER; Snover et al., 2006).
 
-A move takes up to ten words that the reference has elsewhere to one of the places they align
-with. Of all moves the one that saves most edits is made, for one edit, until none saves any.
-
-Error rates: words (WER), characters, and translation edits (TER; Snover et al., 2006).
+TER searches for moves as sacreBLEU does, which took it from Tercom. A move takes up to ten words
+that the reference has elsewhere to one of the places they align with. Of all moves the one that
+saves most edits is made, for one edit, until none saves any.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""Choices of one candidate from each list: the generator's, the best, the worst; ranks.
+"""How good a choice from lists of candidates is, beside what the lists allow and beside another.
 
-Whether one choice of candidates is better than another, by resampling whole lists.
-
-Scores of a choice from lists, as numbers and as text.
-
-How good a choice from lists of candidates is, beside what the lists allow.
+Choices are compared by resampling whole lists.
 """
 
 from __future__ import annotations

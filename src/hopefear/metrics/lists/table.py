@@ -1,7 +1,4 @@
-"""Metrics of candidates by name.
-
-The fastest counter of each metric of translations.
-"""
+"""Metrics of candidates by name, and the fastest counter of each."""
 
 from __future__ import annotations
 

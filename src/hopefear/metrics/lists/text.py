@@ -1,7 +1,4 @@
-"""Text as bytes, cut into characters and words by kernels: what fast counters start from.
-
-Counting over many texts: what is asked of references is asked once.
-"""
+"""Text as bytes, cut into characters and words by kernels, and counted: references only once."""
 
 from __future__ import annotations
 
