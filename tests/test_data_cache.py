@@ -137,7 +137,7 @@ def test_wrong_settings(svm: Path, tmp_path: Path) -> None:
     for options in ({"format": "csv"}, {"values": "x"}, {"norm": "x"}, {"on_error": "x"}):
         with pytest.raises(HopefearError):
             build_cache(svm, tmp_path / "c", **options)
-    with pytest.raises(HopefearError, match="cannot be written"):
+    with pytest.raises(HopefearError, match="cannot write"):
         build_cache(svm, tmp_path / "no" / "c")
 
 

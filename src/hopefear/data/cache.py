@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.files import BLOCK_BYTES, ReadReport, atomic_write, require_rows
+from hopefear.data.files import BLOCK_BYTES, ReadReport, require_rows
 from hopefear.data.labels import distinct, number_codes
 from hopefear.data.sparse import (
     DTYPES,
@@ -45,6 +45,7 @@ from hopefear.data.text import TextCounter, known_text_labels, text_codes
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures, from_parts
 from hopefear.features.maps import MAX_COLUMNS
+from hopefear.storage import atomic_file
 
 
 class _Plan(NamedTuple):
@@ -106,9 +107,7 @@ def build_cache(
     try:
         spool_file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
     except OSError as error:
-        raise HopefearError(
-            f"{os.fspath(cache_path)}: cannot be written: {error.strerror}"
-        ) from error
+        raise HopefearError(f"cannot write {os.fspath(cache_path)}: {error.strerror}") from error
     with spool_file:
         spool = _Spool(spool_file)
         if format == "svmlight":
@@ -137,7 +136,7 @@ def build_cache(
                 "hash_bits": hash_bits,
             },
         }
-        with atomic_write(cache_path) as out:
+        with atomic_file(cache_path) as out:
             _write(out, spool, plan, VALUES.index(values), NORMS.index(norm), header, report)
 
 

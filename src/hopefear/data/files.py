@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import io
 import lzma
 import os
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -286,55 +284,6 @@ def _without_mark(buffer: np.ndarray, have: int, name: str) -> int:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(name, 1, "UTF-8 text", "UTF-16 text; convert it first")
     return have
-
-
-@contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that takes its name only when all of it is on disk.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     target = Path(folder, "a.txt")
-    ...     with atomic_write(target) as out:
-    ...         _ = out.write(b"hope")
-    ...     target.read_bytes()
-    b'hope'
-    """
-    name = os.fspath(path)
-    folder, base = os.path.split(os.path.abspath(name))
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{base}.", suffix=".part", dir=folder)
-        with os.fdopen(handle, "w+b") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, name)
-        temporary = ""
-        _sync_folder(folder)
-    except OSError as error:
-        raise HopefearError(f"{name}: cannot be written: {_reason(error)}") from error
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: str) -> None:
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _reason(error: BaseException) -> str:

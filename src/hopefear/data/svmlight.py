@@ -15,7 +15,6 @@ from hopefear.core.hashing import load8
 from hopefear.data.files import (
     BLOCK_BYTES,
     ReadReport,
-    atomic_write,
     check_on_error,
     file_size,
     fill_blocks,
@@ -38,6 +37,7 @@ from hopefear.data.sparse import SparseDataset, SparseRows, drop_unknown, gather
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures
 from hopefear.features.maps import MAX_COLUMNS
+from hopefear.storage import atomic_file
 
 DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
 
@@ -537,7 +537,7 @@ def write_svmlight(target: str | os.PathLike[str] | IO[bytes], dataset: SparseDa
         raise HopefearError(f"row {row} has neither label nor values, which svmlight cannot hold")
     labels = Strings.pack([*names, ""])
     opened: Any = (
-        atomic_write(target) if isinstance(target, str | os.PathLike) else nullcontext(target)
+        atomic_file(target) if isinstance(target, str | os.PathLike) else nullcontext(target)
     )
     with opened as out:
         for begin in range(0, len(dataset), _ROWS):
