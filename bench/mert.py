@@ -19,7 +19,7 @@ import numpy as np
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists import Bleu
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import BleuCounts
 from hopefear.translation.features import learned
 from hopefear.translation.tuners.mert import Mert
 from hopefear.translation.tuners.mert_search import Climber, DenseLists

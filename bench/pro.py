@@ -21,7 +21,7 @@ import numpy as np
 
 from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists import metric_named
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import BleuCounts
 from hopefear.translation.features import learned
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.hols import Hols

@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
-from hopefear.data.lists.datasets import encoded
+from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest, encoded
 from hopefear.data.lists.files import BLOCK_LISTS as BLOCK_LISTS
 from hopefear.data.lists.files import read_lists
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.list_features import ListFeatures
-from hopefear.features.lists.numbering import Numbered
-from hopefear.features.lists.pile import Pile
-from hopefear.features.strings import Strings
+from hopefear.features.lists.keyed import Numbered
+from hopefear.features.lists.list_features import ListFeatures, Pile
 from hopefear.tasks.rerank.task import dataset
 
 FEATURES = "rich,consensus"

@@ -43,7 +43,7 @@ GROUPS = ("mert", "pro", "pass", "reading")
 CHILD = """
 import json, re, resource, sys, time
 from hopefear.data.moses.reading import moses_blocks, read_moses
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import BleuCounts
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before, began = peak(), time.process_time()
 whole, *files = sys.argv[1:]

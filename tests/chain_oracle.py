@@ -17,8 +17,7 @@ from hopefear.core.component import component
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset, TokenRows
-from hopefear.features.attribute_rows import AttributeRows
-from hopefear.features.attributes import AttributeFeatures
+from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.theta import Limits
 

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopefear.core import hashing
+from hopefear.core.arrays import Strings
+from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features import string_table
-from hopefear.features.attribute_rows import AttributeRows
-from hopefear.features.attributes import AttributeFeatures
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
+from hopefear.features.attributes import AttributeFeatures, AttributeRows
 
 
 def named(rows: AttributeRows) -> list[list[tuple[str, float]]]:
@@ -167,7 +166,7 @@ def test_columns_that_do_not_exist() -> None:
 
 
 def test_the_table_grows_across_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(string_table, "_BATCH", 7)
+    monkeypatch.setattr(hashing, "_BATCH", 7)
     words = [f"word number {i * i % 53}" + "x" * (i % 20) for i in range(300)]
     table = StringTable(1)
     numbers = table.intern(iter(words))

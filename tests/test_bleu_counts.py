@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
 from hopefear.errors import HopefearError
-from hopefear.metrics.lists.bleu import Bleu
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import Bleu, BleuCounts
 
 SENTENCES = st.lists(st.sampled_from("abc"), max_size=9).map(" ".join)
 
@@ -59,11 +58,11 @@ def test_columns_and_counts_go_with_the_metric() -> None:
 
 
 def test_interpreted_counts_are_the_compiled_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hopefear.metrics.lists import bleu_counts
+    from hopefear.metrics.lists import bleu
 
     case = (["a b a b", "c"], [0, 1], [["a b", "b a b a"], ["c c"]])
     compiled = counted(*case)
-    monkeypatch.setattr(bleu_counts, "_count", bleu_counts._count.py_func)
+    monkeypatch.setattr(bleu, "_count", bleu._count.py_func)
     assert np.array_equal(counted(*case), compiled)
 
 

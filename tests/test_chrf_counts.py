@@ -27,9 +27,9 @@ from hopefear.metrics.lists import (
     WordErrors,
     WordF1,
 )
-from hopefear.metrics.lists.bleu_counts import BleuCounts
-from hopefear.metrics.lists.counters import ChrfCounts, TerCounts, counts_for
-from hopefear.metrics.lists.lines import LineCounts, Lines
+from hopefear.metrics.lists.bleu import BleuCounts
+from hopefear.metrics.lists.table import ChrfCounts, TerCounts, counts_for
+from hopefear.metrics.lists.text import LineCounts, Lines
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LISTS = DATA / "multi30k-nbest"

@@ -14,7 +14,7 @@ import pytest
 
 from hopefear.cli import main
 from hopefear.cli.rerank.options import METRICS
-from hopefear.data.lists.generators import candidate_lists
+from hopefear.data.generators import candidate_lists
 from hopefear.metrics.lists import LIST_METRICS
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import DEFAULT_LEARNER, EPOCHS, TREE_COUNT, TREE_FEATURES

@@ -13,7 +13,7 @@ import pytest
 
 from hopefear.cli import main
 from hopefear.data.generators import sparse_linear
-from hopefear.data.write_svmlight import write_svmlight
+from hopefear.data.svmlight import write_svmlight
 from hopefear.tasks.classify.model import Model
 
 TEXTS = ["good fun and good cheer", "a bad film", "not bad at all", "dull and bad", "great fun",

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopefear.data import token_lines
-from hopefear.data.report import ReadReport
+from hopefear.data import token_files
+from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column
 from hopefear.data.token_files import TokenFile, read_sentences
 from hopefear.data.write_tokens import with_columns, write_with_column, write_with_columns
@@ -69,7 +69,7 @@ def test_comments_by_decree(tmp_path: Path) -> None:
         read_sentences(saved(tmp_path, b"# x\na b c\n"), comments=False)
 
 
-@pytest.mark.parametrize("mark", [b"", token_lines.BOM])
+@pytest.mark.parametrize("mark", [b"", token_files.BOM])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("tail", [True, False])
 def test_line_ends_and_byte_order_mark(tmp_path: Path, mark: bytes, end: bytes, tail: bool) -> None:
@@ -123,7 +123,7 @@ BAD = {
     "latin-1 in a comment": (b"a b\n# \xe4\n", r":2: expected UTF-8 text"),
     "utf-16": ("a b\n".encode("utf-16"), r":1: expected UTF-8 text, found 'UTF-16"),
     "empty": (b"", r": expected at least one token, found 'an empty file'"),
-    "only a mark": (token_lines.BOM, r": expected at least one token, found 'an empty file'"),
+    "only a mark": (token_files.BOM, r": expected at least one token, found 'an empty file'"),
     "blank": (b"\n \n# x\n", r": expected at least one token, found 'only blank lines"),
     "marks": (b"-DOCSTART- O\n", r": expected at least one token"),
 }
@@ -156,7 +156,7 @@ def test_limits_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = saved(tmp_path, b"a b\n\n" + b"x" * 1_000_001 + b" b\n")
     with pytest.raises(InputError, match=r":3: expected fields of at most 1,000,000 bytes"):
         read_sentences(path)
-    monkeypatch.setattr(token_lines, "MAX_SENTENCE_TOKENS", 3)
+    monkeypatch.setattr(token_files, "MAX_SENTENCE_TOKENS", 3)
     path = saved(tmp_path, b"a\n\n" + b"b\n" * 4 + b"\nc\n")
     with pytest.raises(InputError, match=r":3: expected sentences of at most 3 tokens, found '4'"):
         read_sentences(path)
@@ -230,7 +230,7 @@ def files(draw: st.DrawFn) -> tuple[str, list[list[list[str]]], list[str]]:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    files(), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from([b"", token_lines.BOM])
+    files(), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from([b"", token_files.BOM])
 )
 def test_round_trip(
     tmp_path_factory: pytest.TempPathFactory, file, end: str, tail: bool, mark: bytes

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.data.token_files import read_sentences
 from hopefear.data.write_tokens import with_columns
 from hopefear.errors import HopefearError, InputError

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopefear.data.crfsuite import AttributeFile, read_crfsuite
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.errors import InputError
 from hopefear.features.attributes import AttributeFeatures
 

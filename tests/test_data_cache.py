@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopefear.data.cache import blocks, build_cache, cache_options, open_cache
-from hopefear.data.report import ReadReport
+from hopefear.data.cache import build_cache, cache_options, open_cache
+from hopefear.data.files import ReadReport
+from hopefear.data.sparse import blocks
 from hopefear.data.svmlight import read_svmlight
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError
@@ -136,13 +137,14 @@ def test_wrong_settings(svm: Path, tmp_path: Path) -> None:
     for options in ({"format": "csv"}, {"values": "x"}, {"norm": "x"}, {"on_error": "x"}):
         with pytest.raises(HopefearError):
             build_cache(svm, tmp_path / "c", **options)
-    with pytest.raises(HopefearError, match="cannot be written"):
+    with pytest.raises(HopefearError, match="cannot write"):
         build_cache(svm, tmp_path / "no" / "c")
 
 
 MEASURE = """
 import resource, sys
-from hopefear.data.cache import blocks, build_cache, open_cache
+from hopefear.data.cache import build_cache, open_cache
+from hopefear.data.sparse import blocks
 
 def now():
     with open("/proc/self/statm") as f:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hopefear.data.files import atomic_write, open_bytes, read_blocks
+from hopefear.data.files import open_bytes, read_blocks
 from hopefear.errors import HopefearError, InputError
+from hopefear.storage import atomic_file
 
 TEXT = b"".join(b"1 %d:1 %d:2\n" % (i, i + 7) for i in range(3000))
 PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, "": bytes}
@@ -114,7 +115,7 @@ def test_long_lines_have_a_limit(tmp_path: Path) -> None:
 
 
 def write_half(path: Path) -> None:
-    with atomic_write(path) as out:
+    with atomic_file(path) as out:
         out.write(b"new")
         raise RuntimeError("stop")
 
@@ -126,5 +127,5 @@ def test_atomic_write_leaves_nothing_half_done(tmp_path: Path) -> None:
         write_half(path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["out"]
-    with pytest.raises(HopefearError, match="cannot be written"):
+    with pytest.raises(HopefearError, match="cannot write"):
         write_half(tmp_path / "no folder" / "out")

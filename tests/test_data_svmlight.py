@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.data.sparse import SparseDataset
-from hopefear.data.svmlight import iter_svmlight, read_svmlight
-from hopefear.data.write_svmlight import write_svmlight
+from hopefear.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures, TableFeatures
 
@@ -279,7 +278,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list) -> Non
 def test_writer_refuses_what_the_format_lacks(tmp_path: Path) -> None:
     with pytest.raises(HopefearError, match="'ham' is not a number"):
         write_svmlight(io.BytesIO(), SparseDataset.from_csr([[1.0]], ["ham"]))
-    with pytest.raises(HopefearError, match="cannot be written"):
+    with pytest.raises(HopefearError, match="cannot write"):
         write_svmlight(tmp_path / "no" / "file", SparseDataset.from_csr([[1.0]], [1]))
     out = io.BytesIO()
     write_svmlight(out, SparseDataset.from_csr([[0.0, 1.0]]))

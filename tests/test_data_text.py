@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopefear.data.report import ReadReport
-from hopefear.data.text import iter_text, read_text
-from hopefear.data.text_blocks import TextCounter
+from hopefear.data.files import ReadReport
+from hopefear.data.text import TextCounter, iter_text, read_text
 from hopefear.errors import HopefearError, InputError, ModelError
 from hopefear.features import HashedFeatures, from_parts
 
@@ -201,7 +200,7 @@ def test_row_numbers_may_run_out(tmp_path: Path) -> None:
 
 
 def test_rows_of_any_length_are_sorted() -> None:
-    from hopefear.data.row_kernels import sort_count_rows
+    from hopefear.data.sparse import sort_count_rows
 
     rng = np.random.default_rng(0)
     lengths = np.array([0, 1, 5, 39, 40, 41, 300, 0, 2000])

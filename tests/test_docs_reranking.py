@@ -23,11 +23,11 @@ from hopefear.core.learner import part_name
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.files import read_lists
-from hopefear.data.trees import parse_trees
-from hopefear.features.lists.consensus import EXPECTED, consensus_keys, consensus_names
-from hopefear.features.lists.named import key_of
+from hopefear.data.lists.trees import parse_trees
+from hopefear.features.lists.extraction import EXPECTED, consensus_keys, consensus_names
+from hopefear.features.lists.keyed import key_of
 from hopefear.features.trees import FAMILIES
-from hopefear.features.trees.kinds import OWN
+from hopefear.features.trees.families import OWN
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.ramp import Ramp
 from hopefear.metrics.lists import LIST_METRICS

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hopefear.data.generators import candidate_lists
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.lists.generators import candidate_lists
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import vrda_reranking as experiment

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from hopefear.core.arrays import Strings
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import (
     FeatureMap,
@@ -16,7 +17,6 @@ from hopefear.features import (
     TableFeatures,
     from_parts,
 )
-from hopefear.features.strings import Strings
 
 MAPS: dict[str, FeatureMap] = {
     "identity": IdentityFeatures(5),
@@ -118,7 +118,7 @@ def test_a_header_must_be_an_object() -> None:
 
 
 def test_names_file(tmp_path) -> None:
-    from hopefear.data.names import read_names
+    from hopefear.data.sidecars import read_names
 
     path = tmp_path / "names"
     path.write_bytes("a b\r\n\nü".encode())

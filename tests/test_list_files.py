@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopefear.data.lists.candidates import CandidateLists, NamedValues
-from hopefear.data.lists.dedup import deduplicated
+from hopefear.data.files import ReadReport
+from hopefear.data.lists.candidates import CandidateLists, NamedValues, deduplicated
 from hopefear.data.lists.files import read_lists
-from hopefear.data.report import ReadReport
-from hopefear.data.trees import Symbols
+from hopefear.data.lists.trees import Symbols
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.brackets.write import bracketed
+from hopefear.features.brackets import bracketed
 
 DATA = Path(
     os.environ.get("HOPEFEAR_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"

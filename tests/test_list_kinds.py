@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.kinds import UnjudgedError
+from hopefear.data.lists.input import UnjudgedError
 from hopefear.data.lists.trees import without_traces
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import metric_named

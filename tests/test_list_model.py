@@ -10,7 +10,7 @@ import pytest
 
 import hopefear
 from hopefear import storage
-from hopefear.data.lists.generators import candidate_lists
+from hopefear.data.generators import candidate_lists
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics.lists import metric_named
 from hopefear.tasks.rerank.model import RerankModel

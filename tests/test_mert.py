@@ -21,7 +21,7 @@ from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.metrics.lists import Bleu, Chrf, GivenCost, Ter
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import BleuCounts
 from hopefear.translation.tuners.mert import Mert
 from hopefear.translation.tuners.mert_search import Climber, DenseLists
 from hopefear.translation.tuners.problem import TuningProblem

@@ -21,7 +21,7 @@ from sacrebleu.metrics import BLEU
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.errors import HopefearError, InputError
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import BleuCounts
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LISTS = DATA / "multi30k-nbest"
@@ -405,7 +405,7 @@ def test_compressed_files(tmp_path: Path, pack: Any) -> None:
 INTERPRETED = """
 import sys
 from hopefear.data.moses.reading import read_moses
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import BleuCounts
 refs = sys.argv[1]
 lists = read_moses(
     "-", refs, metric=BleuCounts(), texts=True, source=refs, phrases=True, block_bytes=64

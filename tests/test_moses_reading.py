@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
-from hopefear.data.report import ReadReport
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics.lists import Bleu, Chrf, ListMetric, Ter, WordErrors
-from hopefear.metrics.lists.bleu_counts import BleuCounts
-from hopefear.metrics.lists.counters import counts_for
+from hopefear.metrics.lists.bleu import BleuCounts
+from hopefear.metrics.lists.table import counts_for
 
 METRICS = [
     Bleu(tokenize="none"),

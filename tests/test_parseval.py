@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopefear.data.lists.files import read_lists
-from hopefear.data.trees import Symbols, parse_trees
+from hopefear.data.lists.trees import Symbols, parse_trees
 from hopefear.errors import HopefearError
-from hopefear.features.brackets.matching import bracket_counts
+from hopefear.features.brackets import bracket_counts
 from hopefear.metrics.parseval import Parseval, parseval_scores
 from hopefear.metrics.significance import paired_bootstrap
 

@@ -8,7 +8,7 @@ import pytest
 import hopefear
 from hopefear.errors import HopefearError
 from hopefear.report import Page, Plot
-from hopefear.report.markup import inline
+from hopefear.report.looks import inline
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&`**x**`\ud800"
 VOID = {"meta", "br", "img", "link"}

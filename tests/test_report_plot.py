@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hopefear.report import Plot
 from hopefear.report.axes import linear_ticks, log_ticks, tick_labels
 from hopefear.report.looks import DARK, LIGHT, MARKERS, PAPER
-from hopefear.report.thin import thin
+from hopefear.report.marks import thin
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>alert('x')</script> \"&\x00\ud800 ]]>"

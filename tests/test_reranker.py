@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import hopefear
 from hopefear import Reranker
-from hopefear.data.lists.generators import candidate_lists
+from hopefear.data.generators import candidate_lists
 from hopefear.metrics.lists import metric_named
 
 LISTS = candidate_lists(80, candidates=5, features=15, doubt=3.0, seed=4)

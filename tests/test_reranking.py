@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from hopefear.core.learner import Learner
+from hopefear.data.generators import candidate_lists
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
-from hopefear.data.lists.dataset import ListDataset, ListRows
-from hopefear.data.lists.datasets import encoded
-from hopefear.data.lists.generators import candidate_lists
+from hopefear.data.lists.dataset import ListDataset, ListRows, encoded
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics.lists import metric_named

@@ -10,10 +10,10 @@ import pytest
 from chain_oracle import corpus
 
 from hopefear import storage
-from hopefear.data.scheme_tables import Constraints
+from hopefear.data.schemes import Constraints
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attributes import AttributeRows
 from hopefear.features.templates import TemplateFeatures
 from hopefear.structures.lattice import padded_width
 from hopefear.tasks.tag.model import SequenceModel, chain_of, encoded, scheme_limits

@@ -13,7 +13,7 @@ from hopefear.core.learner import Learner
 from hopefear.costs.weighted import Weighted
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import CombinationError, HopefearError, InputError, ModelError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attributes import AttributeRows
 from hopefear.features.templates import TemplateFeatures, parse_templates
 from hopefear.losses.log import Log
 from hopefear.losses.ramp import Ramp

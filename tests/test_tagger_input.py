@@ -8,7 +8,7 @@ import pytest
 from hopefear.data.sequences import Sentences
 from hopefear.data.token_input import TokenInput, read_allowed, read_labels
 from hopefear.errors import HopefearError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attributes import AttributeRows
 
 PAIR = ("word", "pos")
 

@@ -15,8 +15,8 @@ from sacrebleu.metrics import TER
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Ter
-from hopefear.metrics.lists.lines import Lines
-from hopefear.metrics.lists.ter_counts import ter_counts
+from hopefear.metrics.lists.edits import ter_counts
+from hopefear.metrics.lists.text import Lines
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LISTS = DATA / "multi30k-nbest"

@@ -13,12 +13,12 @@ import numba
 import numpy as np
 import pytest
 
-from hopefear.data.trees import Symbols, parse_trees
+from hopefear.data.lists.trees import Symbols, parse_trees
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.brackets.rows import Trees
+from hopefear.features.brackets import Trees
 from hopefear.features.trees import KINDS, TreeFamilies, families, tree_keys, tree_names
-from hopefear.features.trees.kinds import SPECIALS
-from hopefear.features.trees.tape import LONGEST
+from hopefear.features.trees.families import SPECIALS
+from hopefear.features.trees.tree import LONGEST
 
 SENTENCE = (
     "(S1 (S (NP (DT The) (NN dog)) (VP (MD will) (VP (VB see) "
@@ -270,7 +270,7 @@ def test_interpreted_equals_compiled(tmp_path):
         pytest.skip("NUMBA_DISABLE_JIT is set, so nothing is compiled")
     code = (
         "import sys, json\n"
-        "from hopefear.data.trees import parse_trees\n"
+        "from hopefear.data.lists.trees import parse_trees\n"
         "from hopefear.features.trees import families, tree_keys\n"
         "keyed = tree_keys(parse_trees(json.loads(sys.argv[1])), families('rich'))\n"
         "print(json.dumps([keyed.keys.tolist(), keyed.values.tolist()]))\n"

@@ -7,18 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopefear.data.trees import parse_trees
-from hopefear.features.brackets.heads import (
+from hopefear.data.lists.trees import parse_trees
+from hopefear.features.trees.tree import (
     NO_RANK,
     PUNCTUATION,
     SEMANTIC,
     SEMANTIC_RULES,
     SYNTACTIC,
     SYNTACTIC_RULES,
+    find_heads,
     head_rules,
+    new_scratch,
+    prepare,
+    symbol_facts,
+    view,
 )
-from hopefear.features.trees.symbols import symbol_facts
-from hopefear.features.trees.tree import find_heads, new_scratch, prepare, view
 
 
 def head_words(text: str, kind: int) -> dict[str, str]:

@@ -21,8 +21,7 @@ from hopefear.cli.tune.outcome import first_choices
 from hopefear.data.moses.reading import read_moses
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import metric_named
-from hopefear.metrics.lists.bleu import Bleu
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import Bleu, BleuCounts
 from hopefear.training.events import plain
 from hopefear.translation.decoding import _Judge, iterate
 from hopefear.translation.decoding_weights import completed, moved

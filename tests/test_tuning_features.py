@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tuning_plain import slices
 
+from hopefear.core.arrays import Strings
 from hopefear.data.moses.lists import NamedEntries
 from hopefear.errors import HopefearError
-from hopefear.features.strings import Strings
 from hopefear.metrics.lists import metric_named
 from hopefear.translation.features import GROUPS, TuningFeatures, learned
 from hopefear.translation.generated import translations

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hopefear.core.arrays import Strings
 from hopefear.errors import HopefearError
-from hopefear.features.strings import Strings
 from hopefear.storage import atomic
 from hopefear.translation.features import TuningFeatures
 from hopefear.translation.weights import Weights, changes

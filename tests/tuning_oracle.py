@@ -61,7 +61,7 @@ def bleu_counts(good, rng):
 def real_lists(name="val"):
     """The 100-best lists of Multi30k with their 14 dense features."""
     from hopefear.data.moses.reading import read_moses
-    from hopefear.metrics.lists.bleu_counts import BleuCounts
+    from hopefear.metrics.lists.bleu import BleuCounts
     from hopefear.translation.features import learned
 
     folder = DATA / "multi30k-nbest"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from template_reference import FEATURES, decoded, expand, sentences_of, small_texts, templates_of
 
 from hopefear.features.templates import TemplateFeatures
-from hopefear.features.templates.lexicon import Lexicon
+from hopefear.features.templates.spec import Lexicon
 
 
 @settings(max_examples=40, deadline=None)

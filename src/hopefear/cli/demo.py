@@ -206,7 +206,7 @@ def _study_lists(
     import numpy as np
 
     from hopefear.cli.rerank.study import limits, study
-    from hopefear.data.lists.generators import candidate_lists
+    from hopefear.data.generators import candidate_lists
     from hopefear.tasks.rerank.task import dataset, encoded, metric_of
 
     lists = candidate_lists(train + test, 20, 300, doubt=4.0, seed=1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from hopefear.cli.console import Console
-from hopefear.data.files import open_bytes
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport, open_bytes
 from hopefear.errors import HopefearError
 
 _LISTED = 10

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.data.report import ReadReport
+from hopefear.core.hashing import StringTable
+from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column
-from hopefear.data.svmlight_blocks import check_on_error
-from hopefear.data.token_lines import BOM, Lines, load
+from hopefear.data.token_files import BOM, Lines, load
 from hopefear.errors import InputError
-from hopefear.features.attribute_rows import AttributeRows, renamed
-from hopefear.features.string_table import StringTable
+from hopefear.features.attributes import AttributeRows, renamed
 
 FLOAT32_END = 3.402823567e38  # numbers from here on round to infinity
 

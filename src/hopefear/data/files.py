@@ -1,24 +1,57 @@
-"""Bytes in and out: plain or compressed files, standard input, whole lines in blocks."""
+"""Bytes in and out: plain or compressed files, standard input, lines in blocks, reports."""
 
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import io
 import lzma
 import os
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from hopefear.errors import HopefearError, InputError
+
+MAX_LISTED = 100
+
+
+@dataclass
+class ReadReport:
+    """Counts that a reader fills in; hand one in to see them.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that were read.
+    skipped : int
+        Bad lines left out under ``on_error="skip"``.
+    messages : list of str
+        What was wrong with them: the first 100.
+    unknown_features : int
+        Values dropped because the given feature map lacks their id or n-gram.
+    unknown_labels : int
+        Rows whose label is absent or not among the given classes.
+    """
+
+    rows: int = 0
+    skipped: int = 0
+    messages: list[str] = field(default_factory=list)
+    unknown_features: int = 0
+    unknown_labels: int = 0
+
+    def skip(self, message: str) -> None:
+        """Count a bad line, and list it while there are few."""
+        self.skipped += 1
+        if len(self.messages) < MAX_LISTED:
+            self.messages.append(message)
+
 
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
@@ -253,58 +286,22 @@ def _without_mark(buffer: np.ndarray, have: int, name: str) -> int:
     return have
 
 
-@contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that takes its name only when all of it is on disk.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     target = Path(folder, "a.txt")
-    ...     with atomic_write(target) as out:
-    ...         _ = out.write(b"hope")
-    ...     target.read_bytes()
-    b'hope'
-    """
-    name = os.fspath(path)
-    folder, base = os.path.split(os.path.abspath(name))
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{base}.", suffix=".part", dir=folder)
-        with os.fdopen(handle, "w+b") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, name)
-        temporary = ""
-        _sync_folder(folder)
-    except OSError as error:
-        raise HopefearError(f"{name}: cannot be written: {_reason(error)}") from error
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: str) -> None:
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _reason(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
 def _shown(data: bytes) -> str:
     return data.decode("ascii", "backslashreplace") if data else "an empty file"
+
+
+def check_on_error(on_error: str) -> None:
+    """HopefearError unless the word is known."""
+    if on_error not in ("raise", "skip"):
+        raise HopefearError(f"on_error must be raise or skip, not {on_error!r}")
+
+
+def require_rows(path: str | os.PathLike[str], count: int, report: ReadReport) -> None:
+    """InputError for a file that gave no row."""
+    if count == 0:
+        what = f"{report.skipped} bad lines, all skipped" if report.skipped else "an empty file"
+        raise InputError(os.fspath(path), 0, "at least one row", what)

@@ -1,11 +1,14 @@
-"""Numbers from text, in kernels."""
+"""Numbers and the ends of tokens and lines, read from text in kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from hopefear.core.component import inlined, kernel
-from hopefear.features.words import first_byte, load8
+from hopefear.core.hashing import first_byte, load8
+
+# Values beyond this are refused: sums of their squares must fit float32.
+LARGEST = 1e15
 
 # Powers up to 10**22 are exact in float64: there one operation rounds once, as float() does.
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])
@@ -155,3 +158,26 @@ def scaled(digits, exponent):
     if exponent >= -616:
         return value / _POWERS[308] / _POWERS[-exponent - 308]
     return 0.0
+
+
+@kernel
+def is_blank(c):
+    """Space, tab, carriage return, vertical tab or form feed."""
+    return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
+
+
+@kernel
+def behind_line(text, i):
+    """Position behind the next newline."""
+    while text[i] != 10:
+        i += 1
+    return i + 1
+
+
+@kernel
+def names_non_finite(text, i):
+    """Whether the value at i is a spelling of nan or infinity."""
+    if text[i] == 43 or text[i] == 45:
+        i += 1
+    c = text[i] | 32
+    return c == 110 or c == 105

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.arrays import check_range, check_rising, frozen_as, gathered, stretches
+from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.errors import HopefearError
 
 

@@ -1,23 +1,301 @@
-"""Read svmlight / LIBSVM text: ``label id:value id:value … # comment``."""
+"""svmlight / LIBSVM text, read and written: ``label id:value id:value … # comment``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.files import BLOCK_BYTES
-from hopefear.data.growing import Growing
+from hopefear.core.arrays import Growing, Strings
+from hopefear.core.component import kernel
+from hopefear.core.hashing import load8
+from hopefear.data.files import (
+    BLOCK_BYTES,
+    ReadReport,
+    check_on_error,
+    file_size,
+    fill_blocks,
+    line_of,
+    require_rows,
+)
 from hopefear.data.labels import class_name, distinct, number_codes
-from hopefear.data.report import ReadReport
-from hopefear.data.row_kernels import drop_unknown, gather_rows
-from hopefear.data.sparse import SparseDataset, SparseRows
-from hopefear.data.svmlight_blocks import RawRows, raw_blocks
+from hopefear.data.numbers import (
+    LARGEST,
+    WHOLE_POWERS,
+    behind_line,
+    count_digits,
+    is_blank,
+    names_non_finite,
+    parse_number,
+    parse_plain,
+    whole_number,
+)
+from hopefear.data.sparse import SparseDataset, SparseRows, drop_unknown, gather_rows
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures
-from hopefear.features.interface import MAX_COLUMNS
+from hopefear.features.maps import MAX_COLUMNS
+from hopefear.storage import atomic_file
+
+DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
+
+EXPECTED = {
+    BAD_LABEL: "a number as the label",
+    BAD_PAIR: "id:value",
+    BAD_ID: "a feature id from 0 to 2**63 - 1 before ':'",
+    BAD_VALUE: "a number after ':'",
+    NOT_FINITE: "a finite number of at most 1e15 in size",
+    ORDER: "feature ids in rising order",
+    REPEATED: "each feature id once in a line",
+    BAD_QID: "a whole number after 'qid:'",
+}
+
+_COLON, _NEWLINE, _HASH, _SPACE = 58, 10, 35, 32
+_LARGEST_TENTH = (2**63 - 1) // 10
+
+
+@kernel
+def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, rows):
+    """Parse ``text[i:end]`` from a line start; ``(code, position, rows)``.
+
+    Rows are added behind the ``rows`` that are there. A bad line stops the kernel: the row is
+    not added and the position is that of the bad text. ``bare`` lets a line begin with
+    ``id:value``; its label is nan.
+    """
+    nnz = indptr[rows]
+    while i < end:
+        while is_blank(text[i]):
+            i += 1
+        start = i
+        if text[i] == _NEWLINE or text[i] == _HASH:
+            i = behind_line(text, i)
+            continue
+        label, j, ok = parse_number(text, i)
+        if bare and ok and text[j] == _COLON:
+            label, j = np.nan, i
+        elif not ok or not ends_token(text[j]):
+            return BAD_LABEL, start, rows
+        elif not np.isfinite(label):
+            return NOT_FINITE, start, rows
+        code, i, nnz = parse_pairs(text, j, ids, values, nnz)
+        if code != DONE:
+            return code, i, rows
+        labels[rows] = label
+        starts[rows] = start
+        rows += 1
+        indptr[rows] = nnz
+    return DONE, i, rows
+
+
+@kernel
+def parse_pairs(text, i, ids, values, k):
+    """The pairs of one line, written from place k on; ``(code, position, next place)``."""
+    last = np.int64(-1)
+    while True:
+        while is_blank(text[i]):
+            i += 1
+        i, k, last, ended = parse_plain_pairs(text, i, ids, values, k, last)
+        if ended:
+            return DONE, i, k
+        if is_blank(text[i]):
+            continue
+        c = text[i]
+        if c == _NEWLINE:
+            return DONE, i + 1, k
+        if c == _HASH:
+            return DONE, behind_line(text, i), k
+        token = i
+        number = np.int64(0)
+        while 48 <= text[i] <= 57:
+            digit = np.int64(text[i] - 48)
+            if number >= _LARGEST_TENTH and (number > _LARGEST_TENTH or digit > 7):
+                return BAD_ID, token, k
+            number = number * 10 + digit
+            i += 1
+        if text[i] != _COLON or i == token:
+            if is_qid(text, token):
+                i = token + 4
+                while 48 <= text[i] <= 57:
+                    i += 1
+                if i == token + 4 or not ends_token(text[i]):
+                    return BAD_QID, token, k
+                continue
+            return (BAD_ID if has_colon(text, token) else BAD_PAIR), token, k
+        if number <= last:
+            return (REPEATED if number == last else ORDER), token, k
+        last = number
+        i += 1
+        value, after, ok = parse_number(text, i)
+        if not ok or not ends_token(text[after]):
+            return (NOT_FINITE if names_non_finite(text, i) else BAD_VALUE), token, k
+        values[k] = value
+        if not abs(values[k]) <= LARGEST:
+            return NOT_FINITE, token, k
+        i = after
+        ids[k] = number
+        k += 1
+
+
+@kernel
+def parse_plain_pairs(text, i, ids, values, k, last):
+    """Pairs of ids below 10**15 and plain values with one space between: nearly all there are.
+
+    ``(position, next place, last id, whether the line ended)``. Stops before whatever needs a
+    closer look; nothing is refused here.
+    """
+    while True:
+        word = load8(text, i)
+        count = count_digits(word)
+        if count == 0:
+            return i, k, last, False
+        number = np.int64(whole_number(word, count))
+        colon = i + np.int64(count)
+        if count == 8:
+            word = load8(text, colon)
+            count = count_digits(word)
+            if count == 8:
+                return i, k, last, False
+            if count > 0:
+                more = np.int64(whole_number(word, count))
+                number = number * np.int64(WHOLE_POWERS[count]) + more
+            colon += np.int64(count)
+        behind = (word >> (count << np.uint64(3))) & np.uint64(255)
+        if behind != np.uint64(_COLON) or number <= last:
+            return i, k, last, False
+        value, after = parse_plain(text, colon + 1)
+        if after < 0:
+            return i, k, last, False
+        ids[np.uint64(k)] = last = number
+        values[np.uint64(k)] = value
+        k += 1
+        i = after + 1
+        if text[np.uint64(after)] == _NEWLINE:
+            return i, k, last, True
+
+
+@kernel
+def ends_token(c):
+    """Whether this byte may follow a token."""
+    return is_blank(c) or c in (_NEWLINE, _HASH)
+
+
+@kernel
+def is_qid(text, i):
+    """Whether ``qid:`` stands at i."""
+    return text[i] == 113 and text[i + 1] == 105 and text[i + 2] == 100 and text[i + 3] == _COLON
+
+
+@kernel
+def has_colon(text, i):
+    """Whether the token at i has a colon in it."""
+    while not ends_token(text[i]):
+        if text[i] == _COLON:
+            return True
+        i += 1
+    return False
+
+
+class RawRows(NamedTuple):
+    """Rows of one block; the arrays are used again for the next."""
+
+    indptr: np.ndarray  # int64[n + 1]
+    ids: np.ndarray  # int64[nnz]
+    values: np.ndarray  # float32[nnz]
+    labels: np.ndarray  # float64[n], nan where a line has none
+    line: Callable[[int], int]  # line number of a row
+    share: float  # of the file, read by the end of this block; 0 where it is not known
+
+
+def raw_blocks(
+    path: str | os.PathLike[str],
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    require_labels: bool = True,
+    on_error: str = "raise",
+    report: ReadReport,
+    watch: Callable[[memoryview], Any] | None = None,
+) -> Iterator[RawRows]:
+    """Parse a file block by block.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; ``-`` is standard input.
+    block_bytes : int
+        Text to hold at a time.
+    require_labels : bool
+        Whether a line must begin with a label.
+    on_error : {"raise", "skip"}
+        What to do with a bad line.
+    report : ReadReport
+        Where skipped lines are counted.
+    watch : callable, optional
+        Gets the bytes of each block, for a hash of the source.
+    """
+    check_on_error(on_error)
+    name = os.fspath(path)
+    scratch = _Scratch(0)
+    size, done = file_size(path), 0
+    for buffer, length, first_line in fill_blocks(path, block_bytes):
+        if watch is not None:
+            watch(buffer[:length].data)
+        if scratch.room < length:
+            scratch = _Scratch(length)
+        done += length
+        rows, i, line, counted = 0, 0, first_line, 0
+        while True:
+            with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+                code, i, rows = parse_rows(
+                    buffer, i, length, not require_labels, *scratch.arrays, rows
+                )
+            if code == DONE:
+                break
+            line += int(np.count_nonzero(buffer[counted:i] == 10))
+            counted = i
+            error = InputError(name, line, EXPECTED[code], _token(buffer, i, length))
+            if on_error == "raise":
+                raise error
+            report.skip(str(error))
+            i = behind_line(buffer, i)
+        if rows:
+            yield scratch.rows(rows, buffer, first_line, done / size if size else 0.0)
+
+
+class _Scratch:
+    """Arrays large enough for every row of a block: a pair takes 4 bytes, a row 2."""
+
+    def __init__(self, length: int) -> None:
+        self.room = length
+        self.arrays = (
+            np.empty(length // 4 + 2, np.int64),
+            np.empty(length // 4 + 2, np.float32),
+            np.zeros(length // 2 + 2, np.int64),
+            np.empty(length // 2 + 2, np.float64),
+            np.empty(length // 2 + 2, np.int64),
+        )
+
+    def rows(self, count: int, buffer: np.ndarray, first_line: int, share: float) -> RawRows:
+        ids, values, indptr, labels, starts = self.arrays
+        nnz = int(indptr[count])
+        return RawRows(
+            indptr[: count + 1],
+            ids[:nnz],
+            values[:nnz],
+            labels[:count],
+            lambda row: line_of(buffer, int(starts[row]), first_line),
+            share,
+        )
+
+
+def _token(buffer: np.ndarray, i: int, end: int) -> str:
+    text = buffer[i : min(i + 100, end)].tobytes()
+    if b"\0" in text:
+        return "binary data"
+    words = text.split(None, 1)
+    return words[0].decode("utf-8", "backslashreplace") if words else ""
+
 
 SMALL_ID = 2**26  # columns up to here are always cheap enough to keep as they are
 
@@ -223,12 +501,120 @@ def number_classes(numbers: Any) -> tuple[str, ...]:
     return tuple(class_name(v) for v in numbers)
 
 
-def require_rows(path: str | os.PathLike[str], count: int, report: ReadReport) -> None:
-    """InputError for a file that gave no row."""
-    if count == 0:
-        what = f"{report.skipped} bad lines, all skipped" if report.skipped else "an empty file"
-        raise InputError(os.fspath(path), 0, "at least one row", what)
-
-
 def _label(raw: RawRows, row: int) -> str:
     return "no label" if np.isnan(raw.labels[row]) else class_name(raw.labels[row])
+
+
+_ROWS = 1 << 12
+
+
+def write_svmlight(target: str | os.PathLike[str] | IO[bytes], dataset: SparseDataset) -> None:
+    """Write ``label id:value …`` lines that read back as the same float32 values.
+
+    A path is written under a temporary name first. Sample weights have no place in the format and
+    are left out; a row without a label begins with its first ``id:value``.
+
+    Parameters
+    ----------
+    target : path or binary file
+        Where to write.
+    dataset : SparseDataset
+        Its class names must be numbers.
+
+    Examples
+    --------
+    >>> import io
+    >>> out = io.BytesIO()
+    >>> write_svmlight(out, SparseDataset.from_csr([[0, 1.5], [2, 0]], [1, -1]))
+    >>> out.getvalue()
+    b'1 1:1.5\\n-1 0:2\\n'
+    """
+    names = [_checked(name) for name in dataset.classes]
+    rows = dataset.rows
+    bare = rows.labels < 0
+    if (bare & (np.diff(rows.indptr) == 0)).any():
+        row = int(np.flatnonzero(bare & (np.diff(rows.indptr) == 0))[0])
+        raise HopefearError(f"row {row} has neither label nor values, which svmlight cannot hold")
+    labels = Strings.pack([*names, ""])
+    opened: Any = (
+        atomic_file(target) if isinstance(target, str | os.PathLike) else nullcontext(target)
+    )
+    with opened as out:
+        for begin in range(0, len(dataset), _ROWS):
+            end = min(begin + _ROWS, len(dataset))
+            out.write(_lines(dataset, begin, end, labels))
+
+
+def _lines(dataset: SparseDataset, begin: int, end: int, labels: Strings) -> bytes:
+    rows = dataset.rows
+    a, b = int(rows.indptr[begin]), int(rows.indptr[end])
+    values = rows.values[a:b]
+    # Text is made once for each distinct value, bit by bit, so that -0.0 and 0.0 stay apart.
+    bits = values.view(np.int32)
+    kinds = distinct(bits)
+    texts = Strings.pack([_number(v) for v in kinds.view(np.float32)])
+    which = np.searchsorted(kinds, bits)
+    ids = dataset.features.ids(rows.indices[a:b])
+    longest = int(np.diff(texts.offsets).max(initial=0)) + 22
+    room = (b - a) * longest + (end - begin) * (int(np.diff(labels.offsets).max()) + 2)
+    text = np.empty(room, np.uint8)
+    size = _format(
+        rows.indptr[begin : end + 1], ids, which, rows.labels[begin:end], labels, texts, text
+    )
+    return text[:size].tobytes()
+
+
+def _number(value: np.float32) -> str:
+    whole = float(value)
+    if whole.is_integer() and abs(whole) < 1e7 and (whole or not np.signbit(value)):
+        return str(int(whole))
+    return (
+        np.format_float_scientific(value, trim="-")
+        if not 1e-4 <= abs(whole) < 1e7
+        else (np.format_float_positional(value, trim="-"))
+    )
+
+
+def _checked(name: str) -> str:
+    try:
+        float(name)
+    except ValueError:
+        raise HopefearError(
+            f"class {name!r} is not a number, which svmlight asks for; give the classes "
+            "numeric names"
+        ) from None
+    return name
+
+
+@kernel
+def _format(indptr, ids, which, labels, label_text, value_text, out):
+    place = 0
+    digits = np.empty(20, np.uint8)
+    for i in range(len(indptr) - 1):
+        first = labels[i] < 0
+        code = labels[i] if labels[i] >= 0 else len(label_text.offsets) - 2
+        for c in range(label_text.offsets[code], label_text.offsets[code + 1]):
+            out[place] = label_text.text[c]
+            place += 1
+        for k in range(indptr[i] - indptr[0], indptr[i + 1] - indptr[0]):
+            if not first:
+                out[place] = 32
+                place += 1
+            first = False
+            number = ids[k]
+            count = 0
+            while count == 0 or number > 0:
+                digits[count] = 48 + number % 10
+                number //= 10
+                count += 1
+            for d in range(count):
+                out[place + d] = digits[count - 1 - d]
+            place += count
+            out[place] = 58
+            place += 1
+            for c in range(value_text.offsets[which[k]], value_text.offsets[which[k] + 1]):
+                out[place] = value_text.text[c]
+                place += 1
+        out[place] = 10
+        place += 1
+    return place

@@ -1,21 +1,335 @@
-"""Read ``label<TAB>text`` lines as word n-gram counts."""
+"""Read ``label<TAB>text`` lines as word n-gram counts, whole or in blocks of rows."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.files import BLOCK_BYTES
-from hopefear.data.growing import Growing
-from hopefear.data.report import ReadReport
-from hopefear.data.row_kernels import drop_unknown, gather_rows
-from hopefear.data.sparse import SparseDataset, SparseRows
-from hopefear.data.svmlight import require_rows
-from hopefear.data.text_blocks import TextCounter, TextRows
+from hopefear.core.arrays import Growing, Strings
+from hopefear.core.hashing import (
+    ENTRIES,
+    TOKENS,
+    NGramTables,
+    empty_tables,
+    fresh_marks,
+    grown_tables,
+)
+from hopefear.data.files import (
+    BLOCK_BYTES,
+    PADDING,
+    ReadReport,
+    check_on_error,
+    file_size,
+    fill_blocks,
+    line_of,
+    require_rows,
+)
+from hopefear.data.labels import sort_classes
+from hopefear.data.sparse import (
+    SparseDataset,
+    SparseRows,
+    drop_unknown,
+    gather_rows,
+    sort_count_rows,
+)
+from hopefear.data.text_kernel import (
+    DONE,
+    EXPECTED,
+    MORE_ROOM,
+    count_ngrams,
+    hash_ngrams,
+    merge_repeats,
+)
 from hopefear.errors import HopefearError, InputError
-from hopefear.features import FeatureMap
+from hopefear.features import FeatureMap, HashedFeatures, NGramFeatures
+from hopefear.features.maps import MAX_NAMES, MAX_ORDER, empty_names, ngrams_from_tables
+
+MAX_TEXT_LINE = 1 << 24
+APOSTROPHE = "'"
+
+
+class TextRows(NamedTuple):
+    """Rows of one block; the arrays are used again for the next."""
+
+    indptr: np.ndarray  # int64[n + 1]
+    columns: np.ndarray  # int32[nnz], rising in a row
+    values: np.ndarray  # float32[nnz], counts
+    labels: np.ndarray  # int32[n], number in TextCounter.label_names(); -1 where a line has none
+    line: Callable[[int], int]  # line number of a row
+    share: float  # of the file, read by the end of this block; 0 where it is not known
+
+
+class TextCounter:
+    """Counts n-grams of text, with columns that grow, are given, or are hashed.
+
+    Parameters
+    ----------
+    order : int
+        Longest n-gram, 1 to 3.
+    hash_bits : int, optional
+        Hash to ``2**hash_bits`` columns instead of keeping the n-grams.
+    features : NGramFeatures or HashedFeatures, optional
+        Columns to use; it then sets ``order`` and ``hash_bits``.
+    """
+
+    def __init__(
+        self, order: int = 1, hash_bits: int | None = None, features: FeatureMap | None = None
+    ) -> None:
+        if features is not None and not isinstance(features, NGramFeatures | HashedFeatures):
+            raise HopefearError(
+                "these features are numeric ids, which text lacks; give svmlight lines, or train "
+                "on label<TAB>text"
+            )
+        if features is not None:
+            order = features.order
+        if not 1 <= order <= MAX_ORDER:
+            raise HopefearError(f"n-grams of 1 to {MAX_ORDER} tokens can be counted, not {order}")
+        self.order, self.features = order, features
+        self.hashed: HashedFeatures | None = None
+        self._tables = empty_tables(1, 1, 1)
+        if isinstance(features, HashedFeatures):
+            self.hashed = features
+        elif hash_bits is not None and features is None:
+            self.hashed = HashedFeatures(order, hash_bits)
+        elif isinstance(features, NGramFeatures):
+            # Marks of the current row are this counter's own; the rest is shared.
+            given = features.tables()
+            self._tables = given._replace(seen=fresh_marks(len(given.parent)))
+        else:
+            self._tables = empty_tables()
+        fresh = self.hashed is not None and features is None
+        self._owners = np.zeros(self.hashed.size if fresh and self.hashed else 0, np.uint64)
+        self._names = empty_names(MAX_NAMES if fresh else 0)
+        self._labels = empty_tables(64, 1 << 10, 1)
+        self._seen = np.zeros(2, np.int64)
+        self._unknown = np.zeros(1, np.int64)
+        self._rows = 0
+
+    def label_names(self) -> list[str]:
+        """The label strings so far, by number."""
+        used = int(self._labels.used[TOKENS])
+        strings = Strings(self._labels.text, self._labels.offsets[: used + 1])
+        return [strings.get(i) for i in range(used)]
+
+    def classes(self) -> tuple[str, ...]:
+        """The labels so far in class order."""
+        return sort_classes(self.label_names())
+
+    def finish(self, min_count: int) -> tuple[FeatureMap, np.ndarray | None]:
+        """The feature map, and the final column of each column counted (None: the same)."""
+        if self.features is not None:
+            return self.features, None
+        if self.hashed is not None:
+            rate = float(self._seen[1] / max(1, self._seen[0]))
+            return HashedFeatures(self.order, self.hashed.bits, rate, *self._names.sorted()), None
+        return ngrams_from_tables(self._tables, self.order, min_count)
+
+    def blocks(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        block_bytes: int = BLOCK_BYTES,
+        require_labels: bool = True,
+        on_error: str = "raise",
+        report: ReadReport,
+        watch: Callable[[memoryview], Any] | None = None,
+    ) -> Iterator[TextRows]:
+        """Count the lines of a file block by block; parameters as for svmlight's raw_blocks."""
+        check_on_error(on_error)
+        name, size, done = os.fspath(path), file_size(path), 0
+        for buffer, length, first_line in fill_blocks(path, block_bytes, MAX_TEXT_LINE):
+            if watch is not None:
+                watch(buffer[:length].data)
+            done += length
+            share = done / size if size else 0.0
+            text, length = folded(buffer, length, name, first_line, on_error, report)
+            for rows in self._count(
+                text, length, name, first_line, not require_labels, on_error, report
+            ):
+                yield rows._replace(share=share)
+
+    def _count(
+        self,
+        text: np.ndarray,
+        length: int,
+        name: str,
+        first_line: int,
+        bare: bool,
+        on_error: str,
+        report: ReadReport,
+    ) -> Iterator[TextRows]:
+        most = length // 2 + 2
+        if self._rows + most >= 2**31:  # row numbers take 32 bits; forget which row came last
+            self._tables.seen[::2] = -1
+            self._rows = 0
+        indptr, starts = np.zeros(most, np.int64), np.empty(most, np.int64)
+        codes = np.empty(most, np.int32)
+        # A token and what separates it take 2 bytes as a rule; MORE_ROOM deals with the others.
+        columns = np.empty(self.order * (length // 2 + 2), np.int32)
+        values = np.empty(len(columns), np.float32)
+        rows = i = 0
+        while True:
+            with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+                code, i, rows = self._kernel(
+                    text, i, length, bare, codes, starts, indptr, columns, values, rows
+                )
+            if code == DONE:
+                break
+            if code == MORE_ROOM:
+                size = _line_length(text, i)
+                self._grow(size)
+                columns = _roomier(columns, int(indptr[rows]) + self.order * size)
+                values = _roomier(values, len(columns))
+                continue
+            size = _line_length(text, i)
+            found = text[i : i + min(size - 1, 80)].tobytes().decode("utf-8", "replace")
+            error = InputError(name, line_of(text, i, first_line), EXPECTED[code], found)
+            if on_error == "raise":
+                raise error
+            report.skip(str(error))
+            i += size
+        if not rows:
+            return
+        self._rows += rows
+        report.unknown_features += int(self._unknown[0])
+        self._unknown[0] = 0
+        indptr = indptr[: rows + 1]
+        columns, values = columns[: indptr[-1]], values[: indptr[-1]]
+        sort_count_rows(indptr, columns, values)
+        if self.hashed is not None:
+            indptr = merge_repeats(indptr, columns, values)
+            columns, values = columns[: indptr[-1]], values[: indptr[-1]]
+        yield TextRows(
+            indptr,
+            columns,
+            values,
+            codes[:rows],
+            lambda row: line_of(text, int(starts[row]), first_line),
+            0.0,
+        )
+
+    def _kernel(
+        self,
+        text: np.ndarray,
+        i: int,
+        stop: int,
+        bare: bool,
+        codes: np.ndarray,
+        starts: np.ndarray,
+        indptr: np.ndarray,
+        columns: np.ndarray,
+        values: np.ndarray,
+        rows: int,
+    ) -> tuple[int, int, int]:
+        if self.hashed is not None:
+            return hash_ngrams(
+                text,
+                i,
+                stop,
+                self.order,
+                self.hashed.bits,
+                bare,
+                self._owners,
+                self._names,
+                self._labels,
+                codes,
+                starts,
+                indptr,
+                columns,
+                values,
+                rows,
+                self._seen,
+            )
+        return count_ngrams(
+            text,
+            i,
+            stop,
+            self.order,
+            bare,
+            self._tables,
+            self.features is None,
+            self._labels,
+            codes,
+            starts,
+            self._rows,
+            indptr,
+            columns,
+            values,
+            rows,
+            self._unknown,
+        )
+
+    def _grow(self, size: int) -> None:
+        if _short(self._labels, 1, size, 0):
+            self._labels = grown_tables(self._labels, 1, size, 0)
+        if self.features is None and self.hashed is None:
+            more = (size, size, self.order * size)
+            if _short(self._tables, *more):
+                if int(self._tables.used[ENTRIES]) + more[2] > 2**31 - 1:
+                    raise HopefearError(
+                        "more than 2**31 - 1 distinct n-grams; use hash_bits, or shorter n-grams"
+                    )
+                self._tables = grown_tables(self._tables, *more)
+
+
+def folded(
+    buffer: np.ndarray, length: int, name: str, first_line: int, on_error: str, report: ReadReport
+) -> tuple[np.ndarray, int]:
+    """The block with non-ASCII letters of its texts in lower case; broken UTF-8 is an error.
+
+    Labels stay as they are, and lines stay where they are, so numbers remain right.
+    """
+    block = buffer[:length].tobytes()
+    if block.isascii():
+        return buffer, length
+    lines = block.split(b"\n")
+    for i, line in enumerate(lines):
+        if line.isascii():
+            continue
+        try:
+            label, tab, words = line.decode("utf-8").partition("\t")
+        except UnicodeDecodeError as bad:
+            shown = line[max(0, bad.start - 20) : bad.start + 4].decode("ascii", "backslashreplace")
+            error = InputError(name, first_line + i, "UTF-8 text", shown)
+            if on_error == "raise":
+                raise error from None
+            report.skip(str(error))
+            lines[i] = b""
+            continue
+        if not tab:
+            label, words = "", label
+        lines[i] = f"{label}{tab}{words.lower().replace('’', APOSTROPHE)}".encode()
+    block = b"\n".join(lines)
+    text = np.full(len(block) + PADDING, 10, np.uint8)
+    text[: len(block)] = np.frombuffer(block, np.uint8)
+    return text, len(block)
+
+
+def _line_length(text: np.ndarray, i: int) -> int:
+    step = 1 << 12
+    begin = i
+    while True:
+        found = text[begin : begin + step].tobytes().find(b"\n")
+        if found >= 0:
+            return begin + found + 1 - i
+        begin += step
+
+
+def _roomier(array: np.ndarray, room: int) -> np.ndarray:
+    if room <= len(array):
+        return array
+    larger = np.empty(max(room, 2 * len(array)), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _short(tables: NGramTables, tokens: int, text: int, entries: int) -> bool:
+    rooms = (len(tables.token_hash), len(tables.text), len(tables.parent))
+    wanted = zip(tables.used, (tokens, text, entries), rooms, strict=True)
+    return any(int(used) + more > room for used, more, room in wanted)
 
 
 def read_text(

@@ -13,16 +13,17 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.component import inlined, kernel, prefetch
-from hopefear.features.ngram_tables import (
+from hopefear.core.hashing import (
     entry_at,
     entry_key,
+    load8,
     mix,
+    plain_run,
     slot_of,
     text_hash,
     token_at,
     unigram_at,
 )
-from hopefear.features.words import load8, plain_run
 
 DONE, NO_TAB, NO_LABEL, MORE_ROOM = range(4)
 

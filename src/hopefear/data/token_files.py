@@ -1,4 +1,9 @@
-"""Files of tokens: columns or CoNLL-U, read into sentences and kept for writing back."""
+"""Files of tokens, one to a line: columns (the CoNLL formats) or CoNLL-U, read into sentences.
+
+Lines are kept as arrays (where they are, which are tokens, where sentences begin), so that a file
+can be written back. CoNLL-U has ten columns, with multiword tokens and empty nodes between the
+words.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,407 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
-from hopefear.data.columns import MARKS, parse_columns
-from hopefear.data.conllu import parse_conllu
-from hopefear.data.report import ReadReport
-from hopefear.data.sequences import Sentences
-from hopefear.data.svmlight_blocks import check_on_error
-from hopefear.data.token_lines import BOM, Lines, load
-from hopefear.errors import HopefearError
+import numpy as np
+
+from hopefear.data.files import ReadReport, check_on_error, open_bytes
+from hopefear.data.sequences import Column, Sentences
+from hopefear.errors import HopefearError, InputError
+
+MAX_TOKEN_BYTES = 1_000_000
+MAX_SENTENCE_TOKENS = 1_000_000
+BOM = b"\xef\xbb\xbf"
+WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
+
+_IS_WHITE = np.zeros(256, bool)
+_IS_WHITE[list(WHITE)] = True
+
+
+class ColumnTable(dict[str, Column]):
+    """Columns by name, in the order of the file; other names lead to them too.
+
+    Examples
+    --------
+    >>> table = ColumnTable({"word": Column.of(["a"])}, {"0": "word"})
+    >>> table["0"][0], "0" in table, list(table)
+    ('a', True, ['word'])
+    """
+
+    def __init__(self, columns: dict[str, Column], aliases: dict[str, str]) -> None:
+        super().__init__(columns)
+        self.aliases = aliases
+
+    def __missing__(self, name: str) -> Column:
+        return super().__getitem__(self.aliases[name])
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self.aliases
+
+    def get(self, name, default=None):
+        return super().get(self.aliases.get(name, name), default)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Text cut at newlines: line k, from 0, is ``text[begins[k]:ends[k]]``.
+
+    Parameters
+    ----------
+    text : bytes
+        The file without byte-order mark, its lines ended by a newline alone.
+    source : str
+        Name of the file, for messages.
+    skip : bool
+        Count bad lines in the report instead of raising the first.
+    report : ReadReport
+        Where lines and sentences are counted.
+    """
+
+    text: bytes
+    source: str
+    skip: bool
+    report: ReadReport
+    begins: np.ndarray
+    ends: np.ndarray
+    buffer: np.ndarray
+
+    @classmethod
+    def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
+        """Cut a text."""
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").removesuffix(b"\r")
+        buffer = np.frombuffer(text, np.uint8)
+        newlines = np.flatnonzero(buffer == 10)
+        begins = np.concatenate([[0], newlines + 1])
+        return cls(text, source, skip, report, begins, np.append(newlines, len(text)), buffer)
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def line(self, k: int) -> bytes:
+        return self.text[self.begins[k] : self.ends[k]]
+
+    def words(self) -> np.ndarray:
+        """Number of stretches without white space in each line."""
+        white = _IS_WHITE[self.buffer]
+        first = ~white
+        first[1:] &= white[:-1]
+        return self.count(first)
+
+    def count(self, mask: np.ndarray) -> np.ndarray:
+        """Number of marked bytes in each line."""
+        places = np.searchsorted(np.flatnonzero(mask), np.append(self.begins, len(self.text)))
+        return np.diff(places)
+
+    def starting(self, prefixes: Sequence[bytes]) -> np.ndarray:
+        """Lines that begin with one of these."""
+        found = np.zeros(len(self), bool)
+        wanted = tuple(p for p in prefixes if p)
+        if not wanted or not self.text:
+            return found
+        heads = self.buffer[np.minimum(self.begins, len(self.text) - 1)]
+        for k in np.flatnonzero(np.isin(heads, [p[0] for p in wanted])).tolist():
+            found[k] = self.text.startswith(wanted, self.begins[k], self.ends[k])
+        return found
+
+    def join(self, mask: np.ndarray, glue: bytes) -> bytes:
+        """The marked lines, one behind the other."""
+        return glue.join(compress(self.text.split(b"\n"), mask.tolist()))
+
+    def bad(self, k: int, expected: str, found: str) -> None:
+        """Raise what is wrong with line k, from 0, or count it where bad lines are skipped."""
+        error = InputError(self.source, k + 1, expected, found)
+        if not self.skip:
+            raise error
+        self.report.skip(str(error))
+
+    def shown(self, k: int) -> str:
+        return self.line(k)[:100].decode("utf-8", "backslashreplace")
+
+    def undecodable(self) -> np.ndarray:
+        """Lines that are not UTF-8."""
+        found = np.zeros(len(self), bool)
+        try:
+            self.text.decode()
+        except UnicodeDecodeError as error:
+            first = int(np.searchsorted(self.ends, error.start))
+            for k in range(first, len(self)):
+                try:
+                    self.line(k).decode()
+                except UnicodeDecodeError:
+                    self.bad(k, "UTF-8 text", self.shown(k))
+                    found[k] = True
+        return found
+
+    def too_long(self, token: np.ndarray, separator: bytes) -> np.ndarray:
+        """Token lines with a field beyond the limit."""
+        found = np.zeros(len(self), bool)
+        for k in np.flatnonzero(token & (self.ends - self.begins > MAX_TOKEN_BYTES)).tolist():
+            fields = self.line(k).split(separator if separator == b"\t" else None)
+            longest = max(map(len, fields))
+            if longest > MAX_TOKEN_BYTES:
+                self.bad(k, f"fields of at most {MAX_TOKEN_BYTES:,} bytes", f"{longest:,} bytes")
+                found[k] = True
+        return found
+
+    def without_sentences(
+        self, token: np.ndarray, boundary: np.ndarray, bad: np.ndarray
+    ) -> np.ndarray:
+        """The token lines of sentences that hold no bad line."""
+        if not bad.any():
+            return token
+        sentence = np.cumsum(boundary)
+        broken = np.zeros(int(sentence[-1]) + 1, bool)
+        broken[sentence[bad]] = True
+        return token & ~broken[sentence]
+
+    def short_enough(self, token: np.ndarray, boundary: np.ndarray) -> np.ndarray:
+        """The token lines of sentences within the limit."""
+        if np.count_nonzero(token) <= MAX_SENTENCE_TOKENS:
+            return token
+        sentence = np.cumsum(boundary)
+        sizes = np.bincount(sentence[token])
+        bad = np.zeros(len(self), bool)
+        for s in np.flatnonzero(sizes > MAX_SENTENCE_TOKENS).tolist():
+            k = int(np.flatnonzero(token & (sentence == s))[0])
+            self.bad(k, f"sentences of at most {MAX_SENTENCE_TOKENS:,} tokens", f"{sizes[s]:,}")
+            bad[k] = True
+        return self.without_sentences(token, boundary, bad)
+
+    def hollow(self, token: np.ndarray) -> np.ndarray:
+        """Token lines with nothing between two tabs, or before or behind one."""
+        edge = np.concatenate([[10], self.buffer, [10]])
+        closed = (edge == 9) | (edge == 10)
+        empty = (edge[1:-1] == 9) & (closed[:-2] | closed[2:])
+        found = token & (self.count(empty) > 0)
+        for k in np.flatnonzero(found).tolist():
+            self.bad(k, "text in every column", f"an empty one: {self.shown(k)}")
+        return found
+
+    def sentences(
+        self,
+        names: Sequence[str],
+        aliases: dict[str, str],
+        fields: list[bytes],
+        token: np.ndarray,
+        boundary: np.ndarray,
+    ) -> Sentences:
+        """Encode fields, row after row of the token lines; a boundary line ends a sentence."""
+        places = np.flatnonzero(token)
+        if not len(places):
+            raise InputError(self.source, 0, "at least one token", self.emptiness())
+        fresh = np.flatnonzero(np.diff(np.cumsum(boundary)[places])) + 1
+        starts = np.concatenate([[0], fresh, [len(places)]]).astype(np.int64)
+        self.report.rows += len(starts) - 1
+        columns = {name: _encoded(fields[c :: len(names)]) for c, name in enumerate(names)}
+        return Sentences(starts, ColumnTable(columns, aliases), self.source, places + 1)
+
+    def emptiness(self) -> str:
+        """What a file without tokens has instead."""
+        if not self.text:
+            return "an empty file"
+        if self.report.skipped:
+            return "only lines that were skipped"
+        return "only blank lines, comments and marks of documents"
+
+
+def load(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a file, unpacked; UTF-16 is refused."""
+    with open_bytes(path) as stream:
+        data = stream.read()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; convert it first")
+    return data
+
+
+def _encoded(texts: list[bytes]) -> Column:
+    raw = Column.of(texts)  # type: ignore[arg-type]
+    return Column([text.decode() for text in raw.strings], raw.ids)  # type: ignore[attr-defined]
+
+
+MARKS = ("-DOCSTART-", "###MEDLINE")
+
+
+def default_names(width: int) -> tuple[str, ...]:
+    """Names of the columns of a file that nobody has named.
+
+    The first is ``word``, the last of two or more ``label``, the middle one of three ``pos``; the
+    others bear their number, from 0.
+
+    Examples
+    --------
+    >>> default_names(3), default_names(4)
+    (('word', 'pos', 'label'), ('word', '1', '2', 'label'))
+    """
+    if width < 2:
+        return ("word",)
+    inner = ("pos",) if width == 3 else tuple(str(c) for c in range(1, width - 1))
+    return ("word", *inner, "label")
+
+
+def parse_columns(
+    lines: Lines,
+    names: Sequence[str] | None = None,
+    optional: int = 0,
+    marks: Sequence[str] = MARKS,
+    comments: bool | None = None,
+) -> tuple[Sentences, bytes]:
+    """Sentences of a file of columns, and what separates its columns.
+
+    Columns are separated by tabs where the first token line has one, else by any white space of
+    ASCII. A line that begins with ``# `` is a comment unless it has as many columns as a token:
+    ``#`` is a word too.
+
+    Parameters
+    ----------
+    lines : Lines
+        The text.
+    names : sequence of str, optional
+        Names of the columns; :func:`default_names` without.
+    optional : int
+        So many of the last names may be without a column.
+    marks : sequence of str
+        Lines that begin with one of these end a sentence and are no tokens.
+    comments : bool, optional
+        Whether every line that begins with ``# `` is a comment, or none is.
+    """
+    broken = lines.undecodable()
+    mark = lines.starting([m.encode() for m in marks])
+    words = lines.words()
+    boundary = (words == 0) | mark
+    comment = lines.starting([b"# "]) | (lines.starting([b"#"]) & (lines.ends - lines.begins == 1))
+    if comments is False:
+        comment[:] = False
+    content = ~boundary & ~broken
+    if not (content & ~comment).any():
+        return lines.sentences((), {}, [], np.zeros(len(lines), bool), boundary), b" "
+    first = int(np.argmax(content & ~comment))
+    separator = b"\t" if b"\t" in lines.line(first) else b" "
+    counts = lines.count(lines.buffer == 9) + 1 if separator == b"\t" else words
+    width = int(counts[first])
+    chosen = _chosen(lines, names, optional, width, first)
+    token = content & (counts == width)
+    bad = content & ~token & ~comment
+    if comments:
+        token &= ~comment
+    for k in np.flatnonzero(bad).tolist():
+        lines.bad(k, f"{_columns(width)} as in line {first + 1}", f"{counts[k]}: {lines.shown(k)}")
+    if separator == b"\t":
+        bad |= lines.hollow(token)
+    bad |= broken | lines.too_long(token, separator)
+    token = lines.without_sentences(token, boundary, bad)
+    token = lines.short_enough(token, boundary)
+    aliases = {str(c): name for c, name in enumerate(chosen) if str(c) not in chosen}
+    fields = _fields(lines, token, words == 0, separator)
+    return lines.sentences(chosen, aliases, fields, token, boundary), separator
+
+
+def _chosen(
+    lines: Lines, names: Sequence[str] | None, optional: int, width: int, first: int
+) -> tuple[str, ...]:
+    if names is None:
+        return default_names(width)
+    if len(set(names)) < len(names) or not all(names):
+        raise HopefearError(f"columns need different names, not {', '.join(map(repr, names))}")
+    if not len(names) - optional <= width <= len(names):
+        least = f"{len(names) - optional} to " if optional else ""
+        raise InputError(
+            lines.source,
+            first + 1,
+            f"{least}{_columns(len(names))} ({', '.join(names)})",
+            f"{width}: {lines.shown(first)}",
+        )
+    return tuple(names[:width])
+
+
+def _columns(width: int) -> str:
+    return f"{width} column{'s' * (width != 1)}"
+
+
+def _fields(lines: Lines, token: np.ndarray, blank: np.ndarray, separator: bytes) -> list[bytes]:
+    if separator == b"\t":
+        return lines.join(token, b"\t").split(b"\t")
+    if (token | blank).all():
+        return lines.text.split()
+    return lines.join(token, b"\n").split()
+
+
+NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+
+_NOTHING, _WORD, _RANGE, _NODE = range(4)
+_ID = re.compile(r"([0-9]{1,9})(?:([-.])([0-9]{1,9}))?")
+
+
+def parse_conllu(lines: Lines) -> Sentences:
+    """Words of a CoNLL-U file; ``word`` is another name of the column ``form``.
+
+    Multiword tokens (``1-2``) and empty nodes (``8.1``) must stand where their ids say, and are no
+    words.
+    """
+    broken = lines.undecodable()
+    blank = lines.words() == 0
+    row = ~blank & ~lines.starting([b"#"]) & ~broken
+    counts = lines.count(lines.buffer == 9) + 1
+    bad = row & (counts != len(NAMES))
+    for k in np.flatnonzero(bad).tolist():
+        lines.bad(k, "10 columns separated by tabs", f"{counts[k]}: {lines.shown(k)}")
+    row &= ~bad
+    bad |= broken | lines.hollow(row) | lines.too_long(row, b"\t")
+    row = lines.without_sentences(row, blank, bad)
+    kind, misplaced = _checked_ids(lines, row, blank)
+    row = lines.without_sentences(row & (kind == _WORD), blank, misplaced)
+    token = lines.short_enough(row, blank)
+    fields = lines.join(token, b"\t").split(b"\t")
+    aliases = {"word": "form"} | {str(c): name for c, name in enumerate(NAMES)}
+    return lines.sentences(NAMES, aliases, fields, token, blank)
+
+
+def _checked_ids(lines: Lines, row: np.ndarray, blank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each line is, and the first line of each sentence whose id is wrong."""
+    kind, first, last = _ids(lines, row)
+    sentence = np.cumsum(blank)
+    word = kind == _WORD
+    sizes = np.bincount(sentence[word], minlength=int(sentence[-1]) + 1)
+    before = np.cumsum(word) - word - (np.cumsum(sizes) - sizes)[sentence]
+    good = word & (first == before + 1)
+    good |= (kind == _NODE) & (first == before) & (last > 0)
+    good |= (kind == _RANGE) & (first == before + 1) & (last > first) & (last <= sizes[sentence])
+    wrong = row & ~good
+    told = np.zeros(len(lines), bool)
+    places = np.flatnonzero(wrong)
+    for k in places[np.append(True, np.diff(sentence[places]) > 0)[: len(places)]].tolist():
+        found = lines.line(k).partition(b"\t")[0].decode()
+        lines.bad(k, _expected(int(kind[k]), int(before[k]), int(sizes[sentence[k]])), found)
+        told[k] = True
+    return kind, told
+
+
+def _expected(kind: int, before: int, size: int) -> str:
+    if kind == _RANGE:
+        return f"a multiword token that spans words from {before + 1} up to {size} at most"
+    if kind == _NODE:
+        return f"the id {before}.1, or a later one behind the same word"
+    return f"the id {before + 1}"
+
+
+def _ids(lines: Lines, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each line what its id says it is, and the two numbers in it."""
+    texts = compress(lines.text.split(b"\n"), row.tolist())
+    column = Column.of([text.partition(b"\t")[0].decode() for text in texts])
+    table = np.array([_read_id(text) for text in column.strings], np.int64).reshape(-1, 3)
+    found = np.zeros((3, len(lines)), np.int64)
+    found[:, row] = table[column.ids].T
+    return found[0], found[1], found[2]
+
+
+def _read_id(text: str) -> tuple[int, int, int]:
+    match = _ID.fullmatch(text)
+    if not match:
+        return _NOTHING, 0, 0
+    kind = {None: _WORD, "-": _RANGE, ".": _NODE}[match[2]]
+    return kind, int(match[1]), int(match[3] or 0)
+
 
 FORMATS = ("auto", "columns", "conllu")
 

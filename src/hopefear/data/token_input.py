@@ -13,7 +13,7 @@ import numpy as np
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError
-from hopefear.features.attribute_rows import AttributeRows, flattened, place
+from hopefear.features.attributes import AttributeRows, flattened, place
 
 AUTO, ATTRIBUTES = "auto", "attributes"
 
@@ -31,7 +31,7 @@ class TokenInput(NamedTuple):
 
     A token with columns is a string (one column), a list or tuple of as many strings as there are
     columns, or a dict that has them as keys. Without columns it is what CRFsuite's users write, as
-    :meth:`hopefear.features.attribute_rows.AttributeRows.of` says.
+    :meth:`hopefear.features.attributes.AttributeRows.of` says.
 
     Parameters
     ----------

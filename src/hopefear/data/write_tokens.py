@@ -6,10 +6,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hopefear.data.conllu import NAMES
 from hopefear.data.sequences import Column
-from hopefear.data.token_files import TokenFile
-from hopefear.data.token_lines import BOM, WHITE
+from hopefear.data.token_files import BOM, NAMES, WHITE, TokenFile
 from hopefear.errors import HopefearError
 from hopefear.storage import write_atomically
 

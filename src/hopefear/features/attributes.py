@@ -1,20 +1,236 @@
-"""Attributes by their names, as in CRFsuite: one column for each string that was seen."""
+"""Attributes of tokens by their names, as in CRFsuite: one column for each string seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, whole_number
 from hopefear.core.component import kernel
+from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.attribute_rows import AttributeRows
-from hopefear.features.checks import column_in_range, frozen, only_these, whole_number
-from hopefear.features.encoded import Attributes
-from hopefear.features.interface import MAX_COLUMNS
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
+from hopefear.features.maps import MAX_COLUMNS
+
+
+class Attributes(NamedTuple):
+    """Attributes of tokens, and of the edges that lead to them, as compressed rows.
+
+    Token k has the attributes ``indices[indptr[k]:indptr[k + 1]]``. Empty ``values`` mean that all
+    of them are 1. Edge attributes belong to the edge from the token before; ``edge_indptr`` is
+    ``[0]`` where there are none.
+    """
+
+    indptr: np.ndarray  # int64[tokens + 1]
+    indices: np.ndarray  # int32[nnz]
+    values: np.ndarray  # float32[nnz] or float32[0]
+    edge_indptr: np.ndarray  # int64[tokens + 1] or [0]
+    edge_indices: np.ndarray  # int32[edge nnz]
+    edge_values: np.ndarray  # float32[edge nnz] or float32[0]
+
+
+class AttributeRows(NamedTuple):
+    """Sequences of tokens whose attributes are strings, each distinct string kept once.
+
+    Token k has the attributes ``strings.get(i) for i in ids[indptr[k]:indptr[k + 1]]``. Empty
+    ``values`` mean that all of them are 1.
+    """
+
+    starts: np.ndarray  # int64[sequences + 1]
+    indptr: np.ndarray  # int64[tokens + 1]
+    strings: Strings
+    ids: np.ndarray  # int32[nnz]
+    values: np.ndarray  # float32[nnz] or float32[0]
+
+    @classmethod
+    def of(cls, sequences: Iterable[Sequence[Any]]) -> AttributeRows:
+        """Take in what python-crfsuite takes: lists of strings, or dicts, for every token.
+
+        ``{"w": "dog"}`` is the attribute ``w:dog``, ``{"title": True}`` is ``title``, ``{"len":
+        3}`` is ``len`` with the value 3; values in dicts may be dicts, lists and sets, whose names
+        follow behind a colon. An attribute that is False or 0 is left out. Sets are taken in
+        alphabetical order, as their own differs from run to run.
+
+        Parameters
+        ----------
+        sequences : list of lists of tokens
+            A token is a dict, or a list, tuple or set of strings.
+
+        Examples
+        --------
+        >>> rows = AttributeRows.of([[["w=a", "bos"], {"w": "b", "len": 2, "in": {"x": True}}]])
+        >>> [rows.strings.get(i) for i in rows.ids], rows.values.tolist(), rows.indptr.tolist()
+        (['w=a', 'bos', 'w:b', 'len', 'in:x'], [1.0, 1.0, 1.0, 2.0, 1.0], [0, 2, 5])
+        """
+        starts, tokens = flattened(sequences, "tokens")
+        kinds = set(map(type, tokens))
+        if kinds <= {list, tuple}:
+            return _of_names(starts, tokens)
+        if kinds == {dict}:
+            try:
+                return _of_pairs(starts, tokens, _offsets(map(len, tokens)), _all_items(tokens))
+            except _NestedError:
+                pass
+        rows = [list(_flat(token, starts, k)) for k, token in enumerate(tokens)]
+        return _of_pairs(starts, tokens, _offsets(map(len, rows)), chain.from_iterable(rows))
+
+    def place(self, token: int) -> str:
+        """Where a token stands, in words."""
+        return place(self.starts, token)
+
+
+def flattened(sequences: Any, what: str) -> tuple[np.ndarray, list[Any]]:
+    """``(starts, items)`` of a list of lists.
+
+    >>> flattened([["a", "b"], ["c"]], "tokens")
+    (array([0, 2, 3]), ['a', 'b', 'c'])
+    """
+    if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
+        raise HopefearError(f"expected a list of lists of {what}, not {sequences!r:.60}")
+    sequences = list(sequences)
+    for i, sequence in enumerate(sequences):
+        if isinstance(sequence, str | bytes | dict) or not hasattr(sequence, "__len__"):
+            raise HopefearError(f"sequence {i}: expected a list of {what}, not {sequence!r:.60}")
+    return _offsets(map(len, sequences)), list(chain.from_iterable(sequences))
+
+
+def place(starts: np.ndarray, k: int) -> str:
+    """Where token k stands: the numbers i and j of X[i][j].
+
+    >>> place(np.array([0, 2, 5]), 3)
+    'sequence 1, token 1'
+    """
+    i = int(np.searchsorted(starts, k, "right")) - 1
+    return f"sequence {i}, token {k - int(starts[i])}"
+
+
+def renamed(
+    starts: np.ndarray,
+    indptr: np.ndarray,
+    ids: np.ndarray,
+    meaning: Sequence[tuple[str, float]],
+) -> AttributeRows:
+    """Rows whose raw entries mean attributes with values; those of value 0 are left out.
+
+    Parameters
+    ----------
+    meaning : sequence of (name, value)
+        What entry ``e`` with ``ids[e] == r`` stands for: ``meaning[r]``.
+    """
+    table = StringTable()
+    names = table.intern(name for name, _ in meaning)
+    numbers = np.fromiter((value for _, value in meaning), np.float32, len(meaning))
+    values = numbers[ids]
+    ids = names[ids]
+    if not (numbers != 0.0).all():
+        kept = values != 0.0
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[indptr]
+        ids, values = ids[kept], values[kept]
+    if (numbers[numbers != 0.0] == 1.0).all():
+        values = np.empty(0, np.float32)
+    return AttributeRows(starts, indptr, table.strings(), ids, values)
+
+
+class _NestedError(Exception):
+    """A value that is no scalar."""
+
+
+def _of_names(starts: np.ndarray, tokens: list[Any]) -> AttributeRows:
+    indptr = _offsets(map(len, tokens))
+    table = StringTable()
+    try:
+        ids = table.intern(chain.from_iterable(tokens))
+    except (TypeError, UnicodeEncodeError):
+        for k, token in enumerate(tokens):
+            for name in token:
+                _checked_name(name, starts, k)
+        raise
+    return AttributeRows(starts, indptr, table.strings(), ids, np.empty(0, np.float32))
+
+
+def _of_pairs(
+    starts: np.ndarray, tokens: list[Any], indptr: np.ndarray, pairs: Iterable[tuple[Any, Any]]
+) -> AttributeRows:
+    """Rows from ``(name, value)`` pairs; the work is done once for each distinct pair."""
+    code: defaultdict[tuple[Any, Any], int] = defaultdict(count().__next__)
+    try:
+        ids = np.fromiter(map(code.__getitem__, pairs), np.int32, int(indptr[-1]))
+    except TypeError:  # not hashable: a nested dict or list, or nonsense
+        raise _NestedError from None
+    meaning = []
+    for raw, (name, value) in enumerate(code):
+        if isinstance(value, frozenset | tuple):
+            raise _NestedError
+        try:
+            meaning.append(_attribute(name, value))
+        except HopefearError as error:
+            token = int(np.searchsorted(indptr, np.argmax(ids == raw), "right")) - 1
+            raise HopefearError(f"{place(starts, token)}: {error}") from None
+    return renamed(starts, indptr, ids, meaning)
+
+
+def _all_items(tokens: list[dict]) -> Iterator[tuple[Any, Any]]:
+    return chain.from_iterable(map(dict.items, tokens))
+
+
+def _flat(token: Any, starts: np.ndarray, k: int, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """``(name, value)`` of every attribute of a token, at any depth."""
+    if isinstance(token, dict):
+        for name, value in token.items():
+            name = prefix + _checked_name(name, starts, k)
+            if isinstance(value, dict | list | tuple | set | frozenset):
+                yield from _flat(value, starts, k, f"{name}:")
+            else:
+                yield name, value
+    elif isinstance(token, list | tuple | set | frozenset):
+        for name in sorted(token, key=str) if isinstance(token, set | frozenset) else token:
+            yield prefix + _checked_name(name, starts, k), 1.0
+    else:
+        raise HopefearError(
+            f"{place(starts, k)}: a token is a dict or a list of strings, not {token!r:.60}"
+        )
+
+
+def _attribute(name: Any, value: Any) -> tuple[str, float]:
+    name = _name(name)
+    if isinstance(value, str):
+        return _name(f"{name}:{value}"), 1.0
+    if not isinstance(value, Real | np.bool_):
+        raise HopefearError(
+            f"the attribute {name!r} needs a string, a number, a truth value, or a dict, list or "
+            f"set of these, not {value!r:.60}"
+        )
+    with np.errstate(over="ignore"):
+        number = np.float32(value)
+    if not np.isfinite(number):
+        raise HopefearError(
+            f"the attribute {name!r} needs a finite number within float32, not {value}"
+        )
+    return name, float(number)
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise HopefearError(f"names of attributes are strings, not {name!r:.60}")
+    if not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name):
+        raise HopefearError(f"the attribute {name!r:.60} is no Unicode text")
+    return name
+
+
+def _checked_name(name: Any, starts: np.ndarray, k: int) -> str:
+    try:
+        return _name(name)
+    except HopefearError as error:
+        raise HopefearError(f"{place(starts, k)}: {error}") from None
+
+
+def _offsets(lengths: Iterable[int]) -> np.ndarray:
+    sizes = np.fromiter(lengths, np.int64)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
 class AttributeFeatures:

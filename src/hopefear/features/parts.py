@@ -9,12 +9,14 @@ import numpy as np
 
 from hopefear.errors import ModelError
 from hopefear.features.attributes import AttributeFeatures
-from hopefear.features.hashed import HashedFeatures
-from hopefear.features.identity import IdentityFeatures
-from hopefear.features.interface import FeatureMap
 from hopefear.features.lists.list_features import ListFeatures
-from hopefear.features.ngrams import NGramFeatures
-from hopefear.features.table import TableFeatures
+from hopefear.features.maps import (
+    FeatureMap,
+    HashedFeatures,
+    IdentityFeatures,
+    NGramFeatures,
+    TableFeatures,
+)
 from hopefear.features.templates import TemplateFeatures
 
 KINDS: dict[str, type[FeatureMap]] = {

@@ -30,16 +30,14 @@ from hopefear.metrics.significance import (
 )
 from hopefear.metrics.tagging import (
     ChunkScores,
-    Tagging,
-    chunk_scores,
-    tagging_counts,
-)
-from hopefear.metrics.tagging_compare import compare_taggings
-from hopefear.metrics.tagging_errors import (
     Confusion,
     SpanErrors,
+    Tagging,
+    chunk_scores,
+    compare_taggings,
     label_confusion,
     span_errors,
+    tagging_counts,
     unknown_word_accuracy,
     unknown_words,
 )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.features.brackets.matching import (
+from hopefear.features.brackets import (
     CROSSING,
     ERRORS,
     FEW,
@@ -24,11 +24,11 @@ from hopefear.features.brackets.matching import (
     VALID,
     WHOLE,
     WORDS,
+    Trees,
     bracket_costs,
     bracket_counts,
     evaluation_counts,
 )
-from hopefear.features.brackets.rows import Trees
 from hopefear.metrics.classification import Scores, _percent, _plain
 
 
@@ -52,7 +52,7 @@ class Parseval(NamedTuple):
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> gold = parse_trees(["(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"])
     >>> trees = parse_trees(["(S1 (S (NP (PRP it)) (FRAG (VBZ is)) (. .)))"])
     >>> metric = Parseval()

@@ -1,8 +1,7 @@
 """Pages people read: tables and plots in one HTML file that needs nothing else."""
 
-from hopefear.report.folders import Run, load_run
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
-from hopefear.report.runs import run_report
+from hopefear.report.runs import Run, load_run, run_report
 
 __all__ = ["Page", "Plot", "Run", "load_run", "run_report"]

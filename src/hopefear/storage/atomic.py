@@ -9,6 +9,8 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter, FileIO
+from typing import IO, Any
 
 from hopefear.errors import HopefearError
 
@@ -46,52 +48,87 @@ def write_atomically(path: str | os.PathLike[str], data: Buffer | Iterable[bytes
     b'one two'
     >>> folder.cleanup()
     """
-    shown = os.fspath(path)
-    chunks: Iterable[Buffer]
     chunks = [data] if isinstance(data, bytes | bytearray | memoryview) else data
+    known = sum(map(_size, chunks)) if isinstance(chunks, list) else 0
+    with atomic_file(path, known) as file:
+        for chunk in chunks:
+            file.write(chunk)
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str], size: int = 0) -> Iterator[IO[bytes]]:
+    """A file to write to that takes its name only when all of it is on disk.
+
+    Parameters
+    ----------
+    path : str or path
+        Final name, treated as :func:`write_atomically` does, with the same errors.
+    size : int
+        How many bytes it will have, if that is known; said where the disk is full.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.txt")
+    >>> with atomic_file(path) as file:
+    ...     _ = file.write(b"one two")
+    ...     path.exists()
+    False
+    >>> path.read_bytes()
+    b'one two'
+    >>> folder.cleanup()
+    """
+    shown = os.fspath(path)
     with _named(shown):
-        if _is_stream(shown):
-            with open(shown, "wb") as file:
-                file.writelines(chunks)
-            return
-    target = os.path.realpath(shown)
+        stream = _is_stream(shown)
+    target = shown if stream else os.path.realpath(shown)
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f".hopefear-{secrets.token_hex(8)}.tmp")
+    # Not tempfile: its mode 0600 would survive the rename and lock out other readers.
+    flags = os.O_WRONLY if stream else os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         with _named(shown):
-            # Not tempfile: its mode 0600 would survive the rename and lock out other readers.
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        _fill(handle, chunks, shown)
-        with _named(shown):
-            with suppress(FileNotFoundError):
-                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
-            os.replace(temporary, target)
-            _sync_folder(folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _fill(handle: int, chunks: Iterable[Buffer], path: str) -> None:
-    known = sum(map(_size, chunks)) if isinstance(chunks, list) else 0
-    written = 0
-    file = os.fdopen(handle, "wb")
-    try:
-        for chunk in chunks:
-            written += _size(chunk)
-            with _named(path, max(known, written)):
-                file.write(chunk)
-        with _named(path, written):
+            handle = os.open(target if stream else temporary, flags, 0o666)
+        file = BufferedWriter(_Target(handle, shown, size), 1 << 16)
+        try:
+            yield file
             file.flush()
-            os.fsync(handle)
-    except BaseException:
-        # Closing flushes again and fails again; the first error is the one to tell.
-        with suppress(OSError):
+            if not stream:
+                with _named(shown, max(size, file.tell())):
+                    os.fsync(handle)
+        except BaseException:
+            # Closing flushes again and fails again; the first error is the one to tell.
+            with suppress(OSError, HopefearError):
+                file.close()
+            raise
+        with _named(shown, size):
             file.close()
+        if not stream:
+            with _named(shown):
+                with suppress(FileNotFoundError):
+                    os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+                os.replace(temporary, target)
+                _sync_folder(folder)
+    except BaseException:
+        if not stream:
+            with suppress(OSError):
+                os.unlink(temporary)
         raise
-    with _named(path, written):
-        file.close()
+
+
+class _Target(FileIO):
+    """A file whose errors of writing name it, and no error of anything else does."""
+
+    def __init__(self, handle: int, shown: str, size: int) -> None:
+        super().__init__(handle, "wb")
+        self._shown, self._least, self._written = shown, size, 0
+
+    def write(self, data: Any) -> int:
+        with _named(self._shown, max(self._least, self._written + _size(data))):
+            count = super().write(data)
+        self._written += count
+        return count
 
 
 def _size(chunk: Buffer) -> int:

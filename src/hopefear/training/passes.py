@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.component import kernel
-from hopefear.data.cache import blocks
-from hopefear.data.sparse import SparseDataset, SparseRows
+from hopefear.data.sparse import SparseDataset, SparseRows, blocks
 
 # Values per piece: some tens of milliseconds, so that progress and interrupts are prompt.
 _PIECE = 4_000_000

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
 from hopefear.data.files import PADDING
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.words import NEWLINE, split_lines
 from hopefear.errors import HopefearError
-from hopefear.features.strings import Strings
 from hopefear.translation.derived_kernels import Grams, write_lines
 
 # Lists that are looked at together: enough to be fast, few enough to be small.

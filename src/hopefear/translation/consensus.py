@@ -17,9 +17,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
 from hopefear.translation.candidate_words import candidate_words
 from hopefear.translation.derived_kernels import consensus
 

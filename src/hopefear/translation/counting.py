@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, frozen
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.strings import Strings
 from hopefear.metrics.lists import Bleu, ListMetric
-from hopefear.metrics.lists.counters import BleuLineCounts, counts_for
-from hopefear.metrics.lists.lines import LineCounts
+from hopefear.metrics.lists.table import BleuLineCounts, counts_for
+from hopefear.metrics.lists.text import LineCounts
 from hopefear.translation.reading import tuning_metric
 
 Reference = str | Sequence[str]

@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopefear.data.files import atomic_write, open_bytes
+from hopefear.data.files import open_bytes
 from hopefear.errors import HopefearError
+from hopefear.storage import atomic_file
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 
 WEIGHTS, NBEST, LOG = "weights.txt", "nbest.gz", "log"
@@ -142,7 +143,7 @@ class DecoderCommand:
 def _pack(path: Path, packed: Path) -> None:
     with (
         open_bytes(path) as text,
-        atomic_write(packed) as out,
+        atomic_file(packed) as out,
         # Without a time of writing: equal lists are equal files.
         gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as pack,
     ):

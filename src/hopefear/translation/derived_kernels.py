@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import inlined, kernel
-from hopefear.features.ngram_tables import mix
+from hopefear.core.hashing import mix
 
 _BLANK, _NEWLINE, _COMMA = 32, 10, 44
 

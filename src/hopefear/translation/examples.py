@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import read_moses
-from hopefear.metrics.lists.bleu_counts import BleuCounts
+from hopefear.metrics.lists.bleu import BleuCounts
 
 _NBEST = """\
 0 ||| the house is the small ||| LM0= -3 TM0= -1 -2 ||| -4

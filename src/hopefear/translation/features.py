@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, frozen
+from hopefear.core.hashing import StringTable
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.data.moses.lists import NamedEntries, TuningLists, dense_names
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.lists.keyed import Keyed
-from hopefear.features.lists.numbering import Numbered, joined, numbered, pruned
-from hopefear.features.lists.relative import relative
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
+from hopefear.features.lists.keyed import Keyed, Numbered, joined, numbered, pruned, relative
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.layouts import Layout, check_same
 

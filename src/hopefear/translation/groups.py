@@ -9,12 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from hopefear.data.lists.datasets import fixed_scores
+from hopefear.core.arrays import Strings, frozen
+from hopefear.core.hashing import StringTable
+from hopefear.data.lists.dataset import fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
 from hopefear.translation.derived import DERIVED, derived, needed
 from hopefear.translation.features import GROUPS, TuningFeatures
 from hopefear.translation.scoring import scores

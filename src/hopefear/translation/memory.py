@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.lists.blocks import Names
-from hopefear.data.lists.input import finite, number_wanted
+from hopefear.core.arrays import Strings, frozen
+from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.strings import Strings
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.counting import Reference, counted
 from hopefear.translation.layouts import Layout

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
+from hopefear.core.hashing import StringTable
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.pile import Pile
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.string_table import StringTable
 from hopefear.translation.candidate_words import Words, candidate_words
 from hopefear.translation.derived_kernels import (
     Found,

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.learner import Learner
-from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.lists.datasets import fixed_scores
+from hopefear.data.lists.dataset import ListDataset, fixed_scores
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.losses.hinge import Hinge

@@ -9,7 +9,7 @@ from typing import Any
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.metrics.lists.counters import counts_for
+from hopefear.metrics.lists.table import counts_for
 from hopefear.translation.derived import check_groups, derived
 
 Path = str | os.PathLike[str]

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, frozen
+from hopefear.core.hashing import StringTable
 from hopefear.data.lists.dataset import cheapest
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
 from hopefear.translation.derived import derived, needed
 from hopefear.translation.layouts import places
 from hopefear.translation.weights import Weights

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
 from hopefear.translation.weights import Weights
 
 STARTS = ("auto", "decoder", "moses", "uniform")

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.moses.lists import dense_names
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
 from hopefear.translation.features import TuningFeatures
 from hopefear.translation.layouts import Layout, check_same, places
 from hopefear.translation.weights_checks import check_parts, plain

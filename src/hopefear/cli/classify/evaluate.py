@@ -11,7 +11,7 @@ import numpy as np
 from hopefear.cli.classify.reading import blocks
 from hopefear.cli.console import Console, print_json
 from hopefear.cli.reading import tell_skipped
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.metrics import Accuracy, Classification, Probabilities, confidence_interval
 from hopefear.tasks.classify.model import Model, probabilities
 

@@ -10,7 +10,7 @@ from hopefear.cli.classify.reading import blocks
 from hopefear.cli.console import Console
 from hopefear.cli.guard import write_out
 from hopefear.cli.reading import tell_skipped
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.storage import write_atomically
 from hopefear.tasks.classify.model import probabilities
 

@@ -10,14 +10,12 @@ from typing import Any
 
 from hopefear.cli.console import Console
 from hopefear.cli.reading import head, tell_skipped
-from hopefear.data.cache import cache_options, open_cache
-from hopefear.data.cache_build import build_cache
-from hopefear.data.names import read_names
-from hopefear.data.report import ReadReport
+from hopefear.data.cache import build_cache, cache_options, open_cache
+from hopefear.data.files import ReadReport
+from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import iter_svmlight, read_svmlight
 from hopefear.data.text import iter_text, read_text
-from hopefear.data.weights import read_weights
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.tasks.classify.model import Model

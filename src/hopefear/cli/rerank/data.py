@@ -13,9 +13,8 @@ from hopefear.cli.console import Console
 from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.rerank.reading import judged_blocks, metric_asked
-from hopefear.data.lists.dataset import ListDataset, cheapest
-from hopefear.data.lists.datasets import Noting
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
+from hopefear.data.lists.dataset import ListDataset, Noting, cheapest
 from hopefear.metrics.lists import ListMetric
 from hopefear.tasks.rerank.task import (
     OTHER_COUNT,

@@ -9,7 +9,7 @@ from hopefear.cli.console import Console, print_json
 from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.rerank.reading import judged_blocks, reading_of
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import evaluate
 

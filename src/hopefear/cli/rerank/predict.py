@@ -12,9 +12,9 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.rerank.reading import reading_of, seen_by_model
 from hopefear.cli.tag.writing import put
+from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.files import read_lists
-from hopefear.data.report import ReadReport
 from hopefear.errors import HopefearError
 from hopefear.tasks.rerank.model import RerankModel, cut
 

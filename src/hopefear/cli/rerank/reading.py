@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dedup import kept, without_copies
+from hopefear.data.files import ReadReport
+from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.kinds import UnjudgedError
-from hopefear.data.report import ReadReport
+from hopefear.data.lists.input import UnjudgedError
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.recipes.base import number

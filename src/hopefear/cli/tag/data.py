@@ -10,7 +10,7 @@ from hopefear.cli.console import Console
 from hopefear.cli.tag.labels import Schemes, schemes_of, warn_of_strangers
 from hopefear.cli.tag.reading import Text, read
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
-from hopefear.data.token_lines import ColumnTable
+from hopefear.data.token_files import ColumnTable
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeFeatures
 from hopefear.tasks.tag.task import check, dataset

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from hopefear.cli.guard import complain
 from hopefear.cli.tag.reading import Text
-from hopefear.data.scheme_tables import scheme_name
-from hopefear.data.schemes import convert, detect_scheme, spans
+from hopefear.data.schemes import convert, detect_scheme, scheme_name, spans
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.errors import HopefearError, InputError
 

@@ -14,7 +14,7 @@ from hopefear.cli.tag.explain import explanations
 from hopefear.cli.tag.labels import spelled
 from hopefear.cli.tag.reading import how, read_for
 from hopefear.cli.tag.writing import Table, put, tagged
-from hopefear.data.scheme_tables import scheme_name
+from hopefear.data.schemes import scheme_name
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.tasks.tag.model import SequenceModel
 

@@ -12,11 +12,11 @@ import numpy as np
 from hopefear.cli.console import Console
 from hopefear.cli.reading import head, tell_skipped
 from hopefear.data.crfsuite import read_crfsuite
-from hopefear.data.report import ReadReport
+from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import TokenFile, read_sentences
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.attribute_rows import AttributeRows
+from hopefear.features.attributes import AttributeRows
 from hopefear.tasks.tag.model import SequenceModel, encoded
 
 _NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
@@ -174,7 +174,7 @@ def known_words(model: SequenceModel) -> set[str] | None:
         return None
     for i, column in enumerate(features.needs):
         if column in ("word", "form"):
-            from hopefear.features.strings import Strings
+            from hopefear.core.arrays import Strings
 
             strings = Strings.from_parts(features.arrays(), f"strings{i}")
             return {strings.get(k) for k in range(strings.size)}

@@ -11,8 +11,7 @@ import numpy as np
 from hopefear.cli.guard import write_out
 from hopefear.cli.tag.reading import Text
 from hopefear.data.sequences import Column, Sentences
-from hopefear.data.token_files import TokenFile
-from hopefear.data.token_lines import BOM
+from hopefear.data.token_files import BOM, TokenFile
 from hopefear.data.write_tokens import with_columns
 from hopefear.storage import write_atomically
 

@@ -10,8 +10,8 @@ from typing import Any
 from hopefear.cli.console import Console
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tune.progress import ReadWatcher
+from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import TuningLists
-from hopefear.data.report import ReadReport
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.translation.reading import read, tuning_metric
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hopefear.report import Page, Plot
-from hopefear.report.folders import as_number, look_up
+from hopefear.report.runs import as_number, look_up
 
 if TYPE_CHECKING:
     from hopefear.cli.tune.outcome import Outcome

@@ -14,9 +14,9 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tag.writing import put
 from hopefear.cli.tune.unused import Unused
+from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
-from hopefear.data.report import ReadReport
 from hopefear.translation.scoring import scores
 from hopefear.translation.weights import Weights
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hopefear.cli.console import Console
+from hopefear.core.arrays import Strings
+from hopefear.core.hashing import StringTable
 from hopefear.data.moses.lists import TuningLists
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
 from hopefear.translation.ngrams import PREFIX
 from hopefear.translation.weights import Weights
 

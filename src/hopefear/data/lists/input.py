@@ -1,4 +1,7 @@
-"""A file of lists while it is read: its lines, the ids seen, and what becomes of bad lists."""
+"""A file of lists while it is read: its lines, the ids seen, bad lists, blocks of arrays.
+
+Costs come from the file, from references or from brackets, the same way for all lists of a file.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Protocol
 
-from hopefear.data.files import MAX_LINE_BYTES, open_bytes
-from hopefear.data.report import ReadReport
-from hopefear.data.row_kernels import LARGEST
-from hopefear.data.svmlight_blocks import check_on_error
-from hopefear.errors import InputError
+import numpy as np
+
+from hopefear.core.arrays import frozen
+from hopefear.data.files import MAX_LINE_BYTES, ReadReport, check_on_error, open_bytes
+from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.numbers import LARGEST
+from hopefear.errors import HopefearError, InputError
 
 INF = float("inf")
 BOM = b"\xef\xbb\xbf"
@@ -155,3 +161,231 @@ class ListInput:
         skipped = self.report.skipped
         what = f"{skipped} bad lists, all skipped" if skipped else "an empty file"
         return self.error(0, "at least one list", what)
+
+
+GIVEN, BRACKETS = "cost", "parseval"  # metrics that are not counted from texts
+
+_WORDS = {
+    "": "no costs",
+    "costs": "costs",
+    "references": "a reference, and texts,",
+    "brackets": "a gold tree or counts of brackets",
+}
+
+
+class UnjudgedError(InputError):
+    """A list without what its costs are made of, where they are needed.
+
+    Attributes
+    ----------
+    format : str
+        How the list is written; empty where it comes from no file.
+    """
+
+    format = ""
+
+
+def check_metric(metric: str | None, trees: bool, source: str) -> None:
+    """Refuse a metric of texts for trees, and one of trees for texts."""
+    if metric is None or metric == GIVEN or (metric == BRACKETS) == trees:
+        return
+    if trees:
+        raise HopefearError(
+            f"{source}: the metric {metric} is for texts, and these candidates are trees; take "
+            "parseval, F1 of brackets, or leave the metric out"
+        )
+    raise HopefearError(
+        f"{source}: the metric parseval is for trees, and these candidates are texts; take bleu, "
+        "chrf, ter, wer, edit or f1 against references, or the costs of the file"
+    )
+
+
+def same_kind(
+    source: ListInput, raws: Iterator[RawList], format: str, metric: str | None, required: bool
+) -> Iterator[RawList]:
+    """The lists whose costs come from where those of the first do; others are refused.
+
+    Parameters
+    ----------
+    source : ListInput
+        The file.
+    raws : iterator of RawList
+        Its lists.
+    format : str
+        How they are written.
+    metric : str, optional
+        Name of the metric that is to make the costs.
+    required : bool
+        A list without costs is refused too.
+    """
+    usual: str | None = None
+    for raw in raws:
+        found = kind_of(raw, format != "json", metric)
+        error: InputError
+        if required and not _will_do(found, format, metric):
+            error = _unjudged(source, raw, format, metric, usual)
+        elif found == (usual := found if usual is None else usual):
+            yield raw
+            continue
+        else:
+            expected = f"{_WORDS[usual]} in {raw.where()}, as in the lists before it"
+            error = source.error(raw.line, expected, _WORDS[found])
+        source.refuse(error)
+
+
+def kind_of(raw: RawList, trees: bool, metric: str | None) -> str:
+    """What makes the costs of a list: ``brackets``, ``references``, ``costs``, or nothing."""
+    if trees:
+        if metric != GIVEN and (raw.counts is not None or raw.references is not None):
+            return "brackets"
+        if metric == BRACKETS:
+            return ""
+    elif metric not in (None, GIVEN) and raw.references is not None and raw.unspoken is None:
+        return "references"
+    return "" if raw.costs is None else "costs"
+
+
+def _will_do(kind: str, format: str, metric: str | None) -> bool:
+    counted = format == "json" and metric not in (None, GIVEN)
+    return kind == "references" if counted else bool(kind)
+
+
+def _unjudged(
+    source: ListInput, raw: RawList, format: str, metric: str | None, usual: str | None
+) -> UnjudgedError:
+    place, reason, found = raw.where(), "which training and evaluation need", "none"
+    if format == "json" and metric not in (None, GIVEN):
+        wanted, reason = "a reference or references", f"which {metric} is counted against"
+        if raw.references is not None:
+            wanted, reason, found = "a text", f"of which {metric} is counted", "nothing"
+            place = raw.where(raw.unspoken)
+    elif format == "json" or metric == GIVEN or usual == "costs":
+        wanted = "costs"
+    elif metric == BRACKETS or usual == "brackets" or format == "bllip":
+        wanted = "a gold tree" if format == "bllip" else _WORDS["brackets"]
+    else:
+        wanted = "a gold tree, counts of brackets or costs"
+    error = UnjudgedError(source.name, raw.line, f"{wanted} in {place}, {reason}", found)
+    error.format = format
+    return error
+
+
+class TextMetric(Protocol):
+    """What is needed of a metric here: statistics of candidates, and costs from them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def counts(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray: ...
+
+    def costs(self, counts: np.ndarray) -> np.ndarray: ...
+
+
+class Names(dict[str, int]):
+    """Numbers for the names of features, in order of first appearance.
+
+    Examples
+    --------
+    >>> names = Names()
+    >>> names["length"], names["lm"], names["length"], names.order
+    (0, 1, 0, ['length', 'lm'])
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[str] = []
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = len(self.order)
+        self.order.append(name)
+        return number
+
+
+def text_block(
+    source: ListInput, raws: Sequence[RawList], names: Names, metric: TextMetric | None
+) -> CandidateLists:
+    """A block of lists of texts.
+
+    Parameters
+    ----------
+    source : ListInput
+        The file.
+    raws : sequence of RawList
+        Lists that all have references, or all have costs, or none.
+    names : Names
+        Numbers for names of features; new ones are added.
+    metric : TextMetric, optional
+        Makes costs and counts where lists have references.
+    """
+    common = common_arrays(source, raws, names)
+    references = None
+    if all(raw.references is not None for raw in raws):
+        references = [raw.references or [] for raw in raws]
+    if metric is not None and references is not None:
+        spread = [ref for ref, raw in zip(references, raws, strict=True) for _ in raw.texts]
+        counts = np.ascontiguousarray(metric.counts(common["texts"], spread))
+        common |= {
+            "counts": frozen(counts),
+            "costs": frozen(np.asarray(metric.costs(counts), np.float64)),
+            "metric": metric.name,
+        }
+    else:
+        common["costs"] = given_costs(raws)
+    return CandidateLists(**common, references=references)
+
+
+def common_arrays(source: ListInput, raws: Sequence[RawList], names: Names) -> dict[str, Any]:
+    """What lists of every kind have."""
+    starts = np.zeros(len(raws) + 1, np.int64)
+    np.cumsum([len(raw.texts) for raw in raws], out=starts[1:])
+    weights = None
+    if any(raw.weight is not None for raw in raws):
+        weights = numbers(1.0 if raw.weight is None else raw.weight for raw in raws)
+    return {
+        "ids": [raw.id for raw in raws],
+        "starts": frozen(starts),
+        "texts": list(chain.from_iterable(raw.texts for raw in raws)),
+        "scores": numbers(chain.from_iterable(raw.scores for raw in raws)),
+        "named": _named(raws, names),
+        "weights": weights,
+        "derivations": _derivations(raws),
+        "source": source.name,
+        "lines": frozen(np.array([raw.line for raw in raws], np.int64)),
+    }
+
+
+def given_costs(raws: Sequence[RawList]) -> np.ndarray | None:
+    """The costs of the file, where all lists have them."""
+    if any(raw.costs is None for raw in raws):
+        return None
+    return numbers(chain.from_iterable(raw.costs or () for raw in raws))
+
+
+def numbers(values) -> np.ndarray:
+    """Read-only float64 array of an iterable."""
+    return frozen(np.fromiter(values, np.float64))
+
+
+def _derivations(raws: Sequence[RawList]) -> list[str | None] | None:
+    if all(raw.derivations is None for raw in raws):
+        return None
+    return list(chain.from_iterable(raw.derivations or [None] * len(raw.texts) for raw in raws))
+
+
+def _named(raws: Sequence[RawList], names: Names) -> NamedValues | None:
+    if all(raw.features is None for raw in raws):
+        return None
+    sizes = [0]
+    ids: list[int] = []
+    values: list[float] = []
+    for raw in raws:
+        for features in raw.features or [{}] * len(raw.texts):
+            sizes.append(len(features))
+            ids.extend(map(names.__getitem__, features))
+            values.extend(features.values())
+    return NamedValues(
+        names.order,
+        frozen(np.cumsum(sizes)),
+        frozen(np.array(ids, np.int32)),
+        frozen(np.array(values, np.float64)),
+    )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hopefear.data.arrays import stretches
+from hopefear.core.arrays import Strings, frozen, stretches
+from hopefear.core.hashing import StringTable
 from hopefear.data.moses.input import Blocks, RawBlock
 from hopefear.data.moses.kernel import candidate_keys, first_of_each, repeated_name
 from hopefear.data.moses.lists import NamedEntries, TuningLists
@@ -16,9 +17,6 @@ from hopefear.data.moses.pile import Pile
 from hopefear.data.moses.references import References
 from hopefear.data.moses.words import NEWLINE, line_spans
 from hopefear.errors import InputError
-from hopefear.features.checks import frozen
-from hopefear.features.string_table import StringTable
-from hopefear.features.strings import Strings
 
 
 class Gatherer:

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.data.files import fill_blocks, line_of
+from hopefear.data.files import ReadReport, fill_blocks, line_of
 from hopefear.data.moses import kernel as codes
 from hopefear.data.moses.kernel import DONE, Layout, Scratch, parse_lines
 from hopefear.data.moses.words import NEWLINE, check_text
-from hopefear.data.report import ReadReport
 from hopefear.errors import InputError
 
 BLOCK_BYTES = 1 << 18  # scratch takes ten times as much

@@ -7,11 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import inlined, kernel
+from hopefear.core.hashing import mix
 from hopefear.data.moses.words import NEWLINE, at_bars, split_words
-from hopefear.data.numbers import parse_number, parse_plain
-from hopefear.data.row_kernels import LARGEST
-from hopefear.data.svmlight_kernel import behind_line, is_blank, names_non_finite
-from hopefear.features.ngram_tables import mix
+from hopefear.data.numbers import (
+    LARGEST,
+    behind_line,
+    is_blank,
+    names_non_finite,
+    parse_number,
+    parse_plain,
+)
 
 DONE, BAD_ID, FEW_FIELDS, NO_NAME, APPEARED, VANISHED, REPEATED, WIDTH, ONE_VALUE = range(9)
 BAD_VALUE, NOT_FINITE, BAD_SCORE, NO_BARS = range(9, 13)

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.data.arrays import gathered
-from hopefear.features.checks import frozen
-from hopefear.features.strings import Strings
+from hopefear.core.arrays import Strings, frozen, gathered
 
 
 class NamedEntries(NamedTuple):

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.arrays import gathered
-from hopefear.features.checks import frozen
+from hopefear.core.arrays import frozen, gathered
 
 _CHUNK = 1 << 16  # rows to move at a time
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hopefear.core.component import kernel
+from hopefear.core.hashing import StringTable
 from hopefear.data.moses.input import RawBlock, token_at
 from hopefear.data.moses.kernel import skip
 from hopefear.data.moses.words import NEWLINE, Sentences, at_bars
-from hopefear.data.svmlight_kernel import is_blank
+from hopefear.data.numbers import is_blank
 from hopefear.errors import InputError
-from hopefear.features.string_table import StringTable
 
 DONE, BAD_PAIR, SOURCE, TARGET, NONE = range(5)
 _DASH, _EQUALS, _SPACE, _BAR = 45, 61, 32, 124

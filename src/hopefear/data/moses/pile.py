@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.data.growing import Growing
+from hopefear.core.arrays import Growing
 
 
 class Pile(Growing):

@@ -7,16 +7,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
+from hopefear.core.hashing import StringTable
+from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.moses.gather import Gatherer
 from hopefear.data.moses.input import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.phrases import PhraseReader
 from hopefear.data.moses.references import References, TextCounts, WordMetric
 from hopefear.data.moses.words import Sentences, check_parallel, check_some, read_sentences
-from hopefear.data.report import ReadReport
-from hopefear.data.svmlight_blocks import check_on_error
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.string_table import StringTable
 
 Path = str | os.PathLike[str]
 BLOCK_CANDIDATES = 20_000
@@ -55,7 +54,7 @@ def read_moses(
         References, one file for each: line i, from 0, belongs to the list with id i.
     metric : WordMetric or TextCounts, optional
         Makes counts from candidates and references: `BleuCounts`, `ChrfCounts`, `TerCounts`, or
-        what `hopefear.metrics.lists.counters.counts_for` gives for a metric.
+        what `hopefear.metrics.lists.table.counts_for` gives for a metric.
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
     tails : bool

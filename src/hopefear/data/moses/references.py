@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from hopefear.data.arrays import gathered
+from hopefear.core.arrays import gathered
 from hopefear.data.moses.input import RawBlock
 from hopefear.data.moses.words import Sentences, line_spans
 from hopefear.errors import InputError

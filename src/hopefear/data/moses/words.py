@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.component import inlined, kernel
+from hopefear.core.hashing import load8, load_part, mix
 from hopefear.data.files import PADDING, read_blocks
-from hopefear.data.svmlight_kernel import is_blank
+from hopefear.data.numbers import is_blank
 from hopefear.errors import HopefearError, InputError
-from hopefear.features.ngram_tables import mix
-from hopefear.features.words import load8, load_part
 
 NEWLINE = 10
 _WORD, _BLANK, _PERHAPS, _END = range(4)

@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.lists.datasets import fixed_scores
+from hopefear.core.arrays import Strings, frozen
+from hopefear.data.lists.dataset import ListDataset, fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.experiments.common.translations import METRIC, read_translations
-from hopefear.features.checks import frozen
-from hopefear.features.strings import Strings
-from hopefear.metrics.lists.bleu_counts import COLUMNS
+from hopefear.metrics.lists.bleu import COLUMNS
 from hopefear.translation.phrase_model import phrase_data
 from hopefear.translation.starting import start_weights
 from hopefear.translation.tuners.envelope import LineSearch

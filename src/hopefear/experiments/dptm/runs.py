@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.data.moses.lists import TuningLists
 from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.dptm.plan import Spec
 from hopefear.experiments.dptm.problems import WINDOW, Part, Problem, bleu
-from hopefear.features.checks import frozen
 from hopefear.structures.nbest import NBest
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.experiments.common.kept_runs import KeptRuns
 from hopefear.experiments.common.translations import METRIC
 from hopefear.experiments.tuning import runs
 from hopefear.experiments.tuning.plan import Entry, Part, Plan
 from hopefear.experiments.tuning.problems import TESTS, VAL, Sets, Watched, problem_of
 from hopefear.experiments.tuning.runs import Run, val_score
-from hopefear.features.checks import frozen
 from hopefear.translation.oracle import oracle_choice
 from hopefear.translation.scoring import best, choice
 from hopefear.translation.starting import start_weights

@@ -18,8 +18,8 @@ from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
 from hopefear.experiments.common.corpora import find_files
-from hopefear.features.lists.consensus import EXPECTED
-from hopefear.features.lists.numbering import Numbered, pruned
+from hopefear.features.lists.extraction import EXPECTED
+from hopefear.features.lists.keyed import Numbered, pruned
 from hopefear.features.trees import families
 from hopefear.storage import load, save
 from hopefear.tasks.rerank.task import dataset, teaching

@@ -1,15 +1,39 @@
-"""Numbers of attributes: counted, cut off or hashed while they are made."""
+"""Numbers and names of attributes: counted, cut off or hashed while they are made.
+
+An attribute is stored as its template and, for every term, the number of a string in the
+vocabulary of a column. Names follow from that, and so do keys: a model file holds no others.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.features.templates import kernels
-from hopefear.features.templates.kernels import USED, Born, Plan, new_work
-from hopefear.features.templates.program import Bound, Program
+from hopefear.core.arrays import Strings
+from hopefear.core.component import kernel
+from hopefear.core.hashing import mix
+from hopefear.features.templates.program import (
+    ENTRIES,
+    USED,
+    Born,
+    Bound,
+    Plan,
+    Program,
+    Slots,
+    fill_slots,
+    look_up,
+    move_slots,
+    new_work,
+    number_keys,
+    padding_name,
+    read_slots,
+    renumber,
+)
+from hopefear.features.templates.spec import POSITIONS
+from hopefear.features.templates.views import seen
 
 _FIRST_ROOM = 1 << 12
 
@@ -55,7 +79,7 @@ class Table:
         plan = bound.plan(program)
         rows = _room_for(bound, program)
         with np.errstate(over="ignore"):
-            used = kernels.look_up(
+            used = look_up(
                 plan, new_work(plan.most), self._slots, 64 - self.bits if self.bits else 0, *rows
             )
         return _cut(rows, used)
@@ -73,7 +97,7 @@ class Table:
         if self.bits:
             return True, np.zeros(0, np.uint64)
         slots = _slots_for(len(self.keys))
-        return kernels.fill_slots(slots, np.array(self.keys)) == len(self.keys), slots
+        return fill_slots(slots, np.array(self.keys)) == len(self.keys), slots
 
 
 def number(bound: Bound, program: Program, keep_names: bool) -> Numbered:
@@ -84,17 +108,17 @@ def number(bound: Bound, program: Program, keep_names: bool) -> Numbered:
     born = _born(len(slots) // 2 if keep_names else 0)
     fired = np.zeros(len(program.seeds), np.int64)
     with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-        while not kernels.number_keys(plan, work, slots, born, fired, *rows):
+        while not number_keys(plan, work, slots, born, fired, *rows):
             larger = np.zeros(2 * len(slots), np.uint64)
-            kernels.move_slots(slots, larger)
+            move_slots(slots, larger)
             slots = larger
             if keep_names:
                 born = Born(*(_longer(a, len(slots) // 2) for a in born))
         used = int(work.state[USED])
         keys, counts = np.zeros(used, np.uint64), np.zeros(used, np.int64)
-        kernels.read_slots(slots, keys, counts)
+        read_slots(slots, keys, counts)
     born = Born(*(a[: used if keep_names else 0].copy() for a in born))
-    return Numbered(keys, counts, born, fired, _cut(rows, int(work.state[kernels.ENTRIES])))
+    return Numbered(keys, counts, born, fired, _cut(rows, int(work.state[ENTRIES])))
 
 
 def cut_off(found: Numbered, min_count: int) -> Numbered:
@@ -103,7 +127,7 @@ def cut_off(found: Numbered, min_count: int) -> Numbered:
     if keep.all():
         return found
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-    used = kernels.renumber(new, *found.rows)
+    used = renumber(new, *found.rows)
     born = Born(*(a[keep] for a in found.born)) if len(found.born.token) else found.born
     return found._replace(
         keys=found.keys[keep], counts=found.counts[keep], born=born, rows=_cut(found.rows, used)
@@ -152,3 +176,174 @@ def _longer(array: np.ndarray, room: int) -> np.ndarray:
     longer = np.zeros(room, array.dtype)
     longer[: len(array)] = array
     return longer
+
+
+class Names(NamedTuple):
+    """Attribute i is template ``template[i]`` on ``parts[ptr[i]:ptr[i + 1]]``.
+
+    Parts are numbers of strings in the order of the kernel's terms, negative for padding; where a
+    term has several values, which of them comes last.
+    """
+
+    template: np.ndarray  # uint16[attributes]
+    parts: np.ndarray  # int32
+    ptr: np.ndarray  # int64[attributes + 1]
+
+    @classmethod
+    def of(cls, program: Program, template: np.ndarray, parts: np.ndarray) -> Names:
+        """Names with their pointers, which the templates determine."""
+        return cls(template, parts, _pointers(program, template))
+
+    def take(self, which: np.ndarray) -> Names:
+        """The names of these attributes."""
+        sizes = np.diff(self.ptr)[which]
+        ptr = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(ptr[-1]) + np.repeat(self.ptr[which] - ptr[:-1], sizes)
+        return Names(self.template[which], self.parts[places], ptr)
+
+
+def part_sizes(program: Program) -> np.ndarray:
+    """Number of parts of an attribute, for every template."""
+    return np.diff(program.ptr) + program.several
+
+
+def _pointers(program: Program, template: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(part_sizes(program)[template])]).astype(np.int64)
+
+
+class Recorder:
+    """Makes the names of attributes, and vocabularies of the strings they use.
+
+    Parameters
+    ----------
+    slots : Slots
+        What the templates look at.
+    strings : dict of str to sequence of str
+        Distinct strings of every column.
+    """
+
+    def __init__(self, slots: Slots, strings: dict[str, Sequence[str]]) -> None:
+        self._slots, self._strings = slots, strings
+        sizes = [len(slots.strings_of(s, strings)) for s in slots.sources]
+        self._base = np.cumsum([0, *sizes])
+        self._new = np.full(int(self._base[-1]), -1, np.int32)
+        self._old = np.zeros(int(self._base[-1]), np.int32)
+        self._used = np.zeros(len(sizes), np.int64)
+        for row, source in enumerate(slots.sources):
+            if source.lexicon:
+                self._new[self._base[row] : self._base[row + 1]] = np.arange(sizes[row])
+
+    def names(self, program: Program, plan: Plan, born: Born) -> Names:
+        """Names of attributes that were first met at these places, in rising order of tokens."""
+        ptr = _pointers(program, born.template)
+        parts = np.zeros(int(ptr[-1]), np.int32)
+        _record(
+            plan, born, program.several, ptr, parts, self._base, self._new, self._old, self._used
+        )
+        return Names(born.template, parts, ptr)
+
+    def vocabularies(self) -> dict[str, Strings]:
+        """The strings that names use, by column."""
+        kept = {}
+        for row, source in enumerate(self._slots.sources):
+            if not source.lexicon:
+                strings, first = self._strings[source.needs()], int(self._base[row])
+                old = self._old[first : first + int(self._used[row])]
+                kept[source.needs()] = Strings.pack([strings[i] for i in old.tolist()])
+        return kept
+
+
+def name_of(
+    slots: Slots, program: Program, names: Names, strings: Mapping[str, Strings], i: int
+) -> str:
+    """Name of attribute i: ``word[-1]|word[0]=the|cat``."""
+    t = int(names.template[i])
+    template, order = program.templates[t], program.terms[t]
+    codes = names.parts[names.ptr[i] : names.ptr[i + 1]].tolist()
+    which = codes.pop() if program.several[t] else 0
+    shown = [""] * len(order)
+    for rank, place in enumerate(order):
+        term, code = template.terms[place], codes[rank]
+        if code < 0:
+            shown[place] = padding_name(code, slots.depth)
+            continue
+        source = term.source
+        text = POSITIONS[code] if source.lexicon else strings[source.needs()].get(code)
+        values = seen(text, term.views)
+        shown[place] = values[which if rank == len(order) - 1 and program.several[t] else 0]
+    return "".join(
+        a + b for a, b in zip(template.pieces, [*shown, ""][: len(template.pieces)], strict=True)
+    )
+
+
+def keys_of(bound: Bound, program: Program, names: Names) -> np.ndarray | None:
+    """Keys of attributes, or None if a part is none of its column's strings or values."""
+    keys = np.zeros(len(names.template), np.uint64)
+    sizes = np.append(bound.base[1:], len(bound.value_ptr)) - bound.base - 1
+    with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+        good = _keys(
+            bound.plan(program),
+            program.several,
+            sizes,
+            names.template,
+            names.ptr,
+            names.parts,
+            keys,
+        )
+    return keys if good else None
+
+
+@kernel
+def _record(plan, born, several, ptr, parts, base, new, old, used):
+    sentence = 0
+    for i in range(len(born.token)):
+        k, t, place = born.token[i], np.int64(born.template[i]), ptr[i]
+        while k >= plan.starts[sentence + 1]:
+            sentence += 1
+        begin, end = plan.starts[sentence], plan.starts[sentence + 1]
+        for j in range(plan.ptr[t], plan.ptr[t + 1]):
+            p = k + plan.offset[j]
+            if p < begin:
+                code = p - begin
+            elif p >= end:
+                code = -plan.depth - (p - end + 1)
+            else:
+                source = plan.source[plan.slot[j]]
+                string = np.int64(plan.ids[source, p])
+                code = np.int64(new[base[source] + string])
+                if code < 0:
+                    code = used[source]
+                    new[base[source] + string] = code
+                    old[base[source] + code] = string
+                    used[source] += 1
+            parts[place] = code
+            place += 1
+        if several[t]:
+            parts[place] = born.which[i]
+
+
+@kernel
+def _keys(plan, several, sizes, template, ptr, parts, keys):
+    for i in range(len(template)):
+        t, place = np.int64(template[i]), ptr[i]
+        h = plan.seeds[t]
+        for j in range(plan.ptr[t], plan.ptr[t + 1]):
+            code = np.int64(parts[place])
+            place += 1
+            which = np.int64(0)
+            if several[t] and j == plan.ptr[t + 1] - 1:
+                which = np.int64(parts[place])
+            if code < 0:
+                if not plan.padding or code < -2 * plan.depth or which != 0:
+                    return False
+                h = mix(h, plan.hashes[plan.pad - code - 1])
+                continue
+            slot = plan.slot[j]
+            if code >= sizes[slot]:
+                return False
+            row = plan.base[slot] + code
+            if which < 0 or plan.value_ptr[row] + which >= plan.value_ptr[row + 1]:
+                return False
+            h = mix(h, plan.hashes[plan.value_ptr[row] + which])
+        keys[i] = h if h != np.uint64(0) else np.uint64(1)
+    return True

@@ -1,4 +1,4 @@
-"""Keys of the features of trees.
+"""Keys and names of the features of trees.
 
 Families spell the features of one tree on a tape; a key is the hash of what stands there, mixed
 from hashes of strings. So keys mean the same for every file, however its symbols are numbered.
@@ -8,21 +8,40 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.core.component import inlined, kernel
-from hopefear.features.brackets.rows import TreeRows, Trees
-from hopefear.features.checks import frozen
+from hopefear.core.hashing import mix, slot_of
+from hopefear.features.brackets import TreeRows, Trees
 from hopefear.features.lists.keyed import Keyed
-from hopefear.features.ngram_tables import mix
-from hopefear.features.trees.coordination import conjuncts
-from hopefear.features.trees.dependencies import double_heads, heads
-from hopefear.features.trees.families import TreeFamilies
-from hopefear.features.trees.kinds import KINDS
-from hopefear.features.trees.leaves import head_trees, leaf_ngrams, words
-from hopefear.features.trees.local import child_ngrams, frames, rules
-from hopefear.features.trees.spans import spans, weights
-from hopefear.features.trees.symbols import SymbolFacts, symbol_facts
-from hopefear.features.trees.tape import COUNT, FULL, Tape, kinds_on, new_tape
-from hopefear.features.trees.tree import Scratch, find_heads, new_scratch, prepare, view
+from hopefear.features.trees.families import KINDS, TreeFamilies
+from hopefear.features.trees.kernels import (
+    child_ngrams,
+    conjuncts,
+    double_heads,
+    frames,
+    head_trees,
+    heads,
+    leaf_ngrams,
+    rules,
+    spans,
+    weights,
+    words,
+)
+from hopefear.features.trees.tree import (
+    COUNT,
+    FULL,
+    LONGEST,
+    Scratch,
+    SymbolFacts,
+    Tape,
+    find_heads,
+    kinds_on,
+    new_scratch,
+    new_tape,
+    prepare,
+    symbol_facts,
+    view,
+)
 
 _FEATURES = 1 << 12  # of one tree, to begin with
 _A_NODE = 32  # features, to begin with
@@ -93,7 +112,7 @@ def tree_keys(trees: Trees, families: TreeFamilies) -> Keyed:
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> from hopefear.features.trees import families
     >>> trees = parse_trees(["(NP (DT the) (NN dog))", "(NP (NN dog))"])
     >>> tree_keys(trees, families("Word.2")).indptr.tolist()
@@ -150,4 +169,97 @@ def write_keys(rows, first, last, facts, scratch, tape, state, indptr, keys, val
         state[TREE] = t + 1
         state[DONE] = done + count
         indptr[t + 1 - first] = done + count
+    return True
+
+
+TREE, FOUND = 0, 1  # positions in the state of `write_names`
+
+
+def tree_names(trees: Trees, families: TreeFamilies, wanted: np.ndarray) -> dict[int, str]:
+    """Names such as ``Rule.up|NP -> DT NN ^ VP`` of the keys that occur in these trees.
+
+    Parameters
+    ----------
+    trees, families
+        As in `tree_keys`; trees are read until every name is known.
+    wanted : uint64 array
+        Keys, each once.
+
+    Examples
+    --------
+    >>> from hopefear.data.lists.trees import parse_trees
+    >>> from hopefear.features.trees import families, tree_keys
+    >>> trees, chosen = parse_trees(["(NP (DT the) (NN dog))"]), families("Rule.plain")
+    >>> list(tree_names(trees, chosen, tree_keys(trees, chosen).keys).values())
+    ['Rule.plain|NP -> DT NN']
+    """
+    extractor = Extractor(trees, families)
+    slots = np.zeros(2 << max(4, (2 * len(wanted)).bit_length()), np.uint64)
+    count = _want(slots, np.ascontiguousarray(wanted, np.uint64))
+    symbols = np.empty(LONGEST * count, np.int32)
+    ends, keys = np.zeros(count + 1, np.int64), np.empty(count, np.uint64)
+    state = np.zeros(2, np.int64)
+    with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+        while not write_names(
+            extractor.rows,
+            extractor.facts,
+            extractor.scratch,
+            extractor.tape,
+            state,
+            slots,
+            keys,
+            symbols,
+            ends,
+        ):
+            extractor.lengthened()
+    found, strings = int(state[FOUND]), extractor.strings
+    shown, bounds = symbols[: ends[found]].tolist(), ends.tolist()
+    names: dict[int, str] = {}
+    for f, key in enumerate(keys[:found].tolist()):
+        kind, *rest = (strings[s] for s in shown[bounds[f] : bounds[f + 1]])
+        names[key] = f"{kind}|{' '.join(rest)}"
+    return names
+
+
+@kernel
+def _want(slots, wanted):
+    """Put keys into slots, a key and then 1 while nobody has found it; how many there are."""
+    count = 0
+    for key in wanted:
+        slot = slot_of(slots, key)
+        while slots[slot] != 0 and slots[slot] != key:
+            slot = (slot + 2) & (len(slots) - 1)
+        count += slots[slot] != key and key != 0
+        slots[slot] = key
+        slots[slot + 1] = 1
+    return count
+
+
+@kernel
+def write_names(rows, facts, scratch, tape, state, slots, keys, symbols, ends):
+    """Copy the first feature of each wanted key from the tape; False where the tape is too short.
+
+    Called again with a longer tape, it goes on where it stopped.
+    """
+    while state[TREE] < len(rows.starts) - 1 and state[FOUND] < len(keys):
+        spell(rows, state[TREE], facts, scratch, tape)
+        if tape.used[FULL]:
+            return False
+        for f in range(tape.used[COUNT]):
+            key = key_at(tape, facts.hashes, f)
+            slot = slot_of(slots, key)
+            while slots[slot] != 0 and slots[slot] != key:
+                slot = (slot + 2) & (len(slots) - 1)
+            if slots[slot] == 0 or slots[slot + 1] == 0:
+                continue
+            slots[slot + 1] = 0
+            found = state[FOUND]
+            end = ends[found]
+            for p in range(tape.ends[f], tape.ends[f + 1]):
+                symbols[end] = tape.symbols[p]
+                end += 1
+            ends[found + 1] = end
+            keys[found] = key
+            state[FOUND] = found + 1
+        state[TREE] += 1
     return True

@@ -5,15 +5,12 @@ on, and, summed over the chosen candidates, the scores that people read: sacreBL
 and TER, EVALB's for parses.
 """
 
-from hopefear.metrics.lists.base import ListMetric
+from hopefear.metrics.lists.base import GivenCost, ListMetric
 from hopefear.metrics.lists.bleu import Bleu
 from hopefear.metrics.lists.chrf import Chrf
-from hopefear.metrics.lists.comparing import compare_lists
 from hopefear.metrics.lists.edits import CharacterErrors, Ter, WordErrors
-from hopefear.metrics.lists.evaluation import evaluate_lists
+from hopefear.metrics.lists.evaluation import ListScores, compare_lists, evaluate_lists
 from hopefear.metrics.lists.fmeasure import Brackets, WordF1
-from hopefear.metrics.lists.given import GivenCost
-from hopefear.metrics.lists.result import ListScores
 from hopefear.metrics.lists.table import LIST_METRICS, metric_named
 
 __all__ = [

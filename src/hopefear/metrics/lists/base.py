@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores
+from hopefear.metrics.classification import Scores, _plain
 
 Counts = NDArray[Any]  # int64, or float64 where a metric counts in fractions
 
@@ -128,3 +128,39 @@ def columns_of(counts: ArrayLike, metric: ListMetric) -> NDArray[Any]:
 def _listed(parameters: dict[str, Any]) -> str:
     shown = ",".join(f"{name}={value}" for name, value in parameters.items() if value is not None)
     return f"({shown})" if shown else ""
+
+
+@dataclass(frozen=True)
+class GivenCost(ListMetric):
+    """Mean of given costs, in their own unit.
+
+    ``cost = sum of costs / number of lists``
+
+    Examples
+    --------
+    >>> metric = GivenCost()
+    >>> counts = metric.counts_of([0.5, 0.25])
+    >>> metric.scores(counts.sum(axis=0))
+    {'cost': 0.375}
+    """
+
+    name: ClassVar[str] = "cost"
+    main: ClassVar[str] = "cost"
+    higher: ClassVar[bool] = False
+    made_by: ClassVar[str] = "a file gives the cost of each candidate"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("cost", "number")
+
+    def counts_of(self, costs: ArrayLike) -> NDArray[np.float64]:
+        """Counts ``[m, 2]`` of candidates whose costs are known."""
+        found = np.asarray(costs, np.float64)
+        return np.stack((found, np.ones_like(found)), axis=-1)
+
+    def costs(self, counts: ArrayLike) -> NDArray[np.float64]:
+        return np.array(columns_of(counts, self)[0], np.float64)
+
+    def scores(self, sums: ArrayLike) -> Scores:
+        total, number = columns_of(sums, self)
+        return _plain({"cost": ratio(total, number)})

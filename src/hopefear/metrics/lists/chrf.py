@@ -3,19 +3,235 @@
 from __future__ import annotations
 
 import functools
+import string
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopefear.core.component import inlined, kernel
 from hopefear.errors import HopefearError
 from hopefear.metrics.classification import Scores, _plain
 from hopefear.metrics.lists.base import Counts, columns_of, ratio
 from hopefear.metrics.lists.bleu import signed
-from hopefear.metrics.lists.chrf_counts import chrf_counts
-from hopefear.metrics.lists.lines import Lines
-from hopefear.metrics.lists.text import TextMetric
+from hopefear.metrics.lists.text import Lines, TextMetric, Units
+
+
+def _marks() -> np.ndarray:
+    marks = np.zeros(128, np.bool_)
+    marks[[ord(mark) for mark in string.punctuation]] = True
+    marks.flags.writeable = False
+    return marks
+
+
+_MARKS = _marks()
+
+
+class _Side(NamedTuple):
+    """Lines as characters and as words: line i has ``points[ptr[i]:ptr[i + 1]]``, and so on."""
+
+    points: np.ndarray  # uint32
+    ptr: np.ndarray  # int64
+    words: np.ndarray  # uint64
+    word_ptr: np.ndarray  # int64
+
+
+class _Table(NamedTuple):
+    """N-grams of one reference: the slot of each follows from that of its first part."""
+
+    keys: np.ndarray  # uint64[slots], 0 where there is none
+    most: np.ndarray  # int32[slots]: how often in the reference
+    left: np.ndarray  # int32[slots]: how many of those ``owner`` has not matched yet
+    owner: np.ndarray  # int64[slots]
+
+
+def chrf_counts(
+    ours: Lines,
+    gold: Lines,
+    which: np.ndarray,
+    starts: np.ndarray,
+    char_order: int,
+    word_order: int,
+    beta: int,
+) -> np.ndarray:
+    """Counts (int32) as the columns of `Chrf` have them.
+
+    Parameters
+    ----------
+    ours, gold, which, starts
+        As in :meth:`hopefear.metrics.lists.text.TextMetric.line_counts`.
+    char_order, word_order, beta : int
+        As in `Chrf`.
+
+    Examples
+    --------
+    >>> sides = Lines.packed(["abc", "abd"]), Lines.packed(["abc"])
+    >>> chrf_counts(*sides, np.array([0, 0]), np.array([0, 1]), 2, 0, 2).tolist()
+    [[3, 3, 3, 2, 2, 2], [3, 3, 2, 2, 2, 1]]
+    """
+    sides = [_side(lines) for lines in (ours, gold)]
+    counts = np.zeros((len(which), 3 * (char_order + word_order)), np.int32)
+    chars, words = _table(char_order, sides[1].ptr), _table(word_order, sides[1].word_ptr)
+    with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+        _count(
+            *(sides[0], which, sides[1], starts, char_order, word_order),
+            *(beta**2, chars, words, counts),
+        )
+    return counts
+
+
+def _side(lines: Lines) -> _Side:
+    units = lines.units()
+    words = np.empty(2 * len(units.words), np.int64)
+    word_ptr = np.zeros(len(units.ptr), np.int64)
+    _cut(units.points, units.words, units.word_ptr, _MARKS, words, word_ptr)
+    cut = Units(units.points, units.ptr, words[: word_ptr[-1] + 1], word_ptr)
+    return _Side(units.points, units.ptr, cut.word_numbers(), word_ptr)
+
+
+def _table(orders: int, ptr: np.ndarray) -> _Table:
+    slots = _slots(orders * int(np.diff(ptr).max(initial=0)))
+    return _Table(
+        np.zeros(slots, np.uint64),
+        np.zeros(slots, np.int32),
+        np.zeros(slots, np.int32),
+        np.zeros(slots, np.int64),
+    )
+
+
+@kernel
+def _slots(grams):
+    """Slots for so many n-grams: a power of two."""
+    slots = 16
+    while slots < 2 * grams:
+        slots *= 2
+    return slots
+
+
+@kernel
+def _cut(points, words, word_ptr, marks, cut, cut_ptr):
+    """One mark of punctuation off the end of each word, or else off its beginning."""
+    used = 0
+    for line in range(len(word_ptr) - 1):
+        for k in range(word_ptr[line], word_ptr[line + 1]):
+            begin, last = words[k], words[k + 1] - 1
+            cut[used] = begin
+            used += 1
+            if begin < last and points[last] < 128 and marks[points[last]]:
+                cut[used] = last
+                used += 1
+            elif begin < last and points[begin] < 128 and marks[points[begin]]:
+                cut[used] = begin + 1
+                used += 1
+        cut_ptr[line + 1] = used
+    cut[used] = words[len(words) - 1]
+
+
+@kernel
+def _count(ours, which, gold, starts, char_order, word_order, factor, chars, words, counts):
+    row = np.zeros(counts.shape[1], np.int32)
+    best = np.zeros(len(which), np.float64)
+    first = 0
+    while first < len(which):
+        stop = first + 1
+        while stop < len(which) and which[stop] == which[first]:
+            stop += 1
+        begin, end = starts[which[first]], starts[which[first] + 1]
+        for r in range(begin, end):
+            _learn(gold.points, gold.ptr[r], gold.ptr[r + 1], char_order, chars)
+            _learn(gold.words, gold.word_ptr[r], gold.word_ptr[r + 1], word_order, words)
+            for c in range(first, stop):
+                _compare(
+                    *(ours.points, ours.ptr[c], ours.ptr[c + 1], gold.ptr[r + 1] - gold.ptr[r]),
+                    *(char_order, chars, c, row, 0),
+                )
+                size = gold.word_ptr[r + 1] - gold.word_ptr[r]
+                _compare(
+                    *(ours.words, ours.word_ptr[c], ours.word_ptr[c + 1], size),
+                    *(word_order, words, c, row, char_order),
+                )
+                value = _value(row, factor) if end > begin + 1 else 0.0
+                if r == begin or value > best[c]:
+                    best[c] = value
+                    for k in range(len(row)):
+                        counts[c, k] = row[k]
+        first = stop
+
+
+@kernel
+def _learn(numbers, begin, end, orders, table):
+    """Fill the table with the n-grams of a reference."""
+    slots = _slots(orders * (end - begin))
+    mask = np.uint64(slots - 1)
+    for slot in range(slots):
+        table.keys[slot] = 0
+    for k in range(begin, end):
+        before = np.uint64(0)
+        for n in range(min(orders, end - k)):
+            key, slot = _find(before, np.uint64(numbers[k + n]), table.keys, mask)
+            if table.keys[slot] == 0:
+                table.keys[slot] = key
+                table.most[slot] = 0
+                table.owner[slot] = -1
+            table.most[slot] += 1
+            before = slot + np.uint64(1)
+
+
+@kernel
+def _compare(numbers, begin, end, gold_size, orders, table, c, row, at):
+    """Statistics of candidate c against the reference in the table, from order ``at`` on."""
+    slots = _slots(orders * gold_size)
+    mask = np.uint64(slots - 1)
+    for n in range(orders):
+        gold = max(0, gold_size - n)
+        # An order that the reference is too short for says nothing about the candidate.
+        row[3 * (at + n)] = max(0, end - begin - n) if gold > 0 else 0
+        row[3 * (at + n) + 1] = gold
+        row[3 * (at + n) + 2] = 0
+    for k in range(begin, end):
+        before = np.uint64(0)
+        for n in range(min(orders, end - k)):
+            _, slot = _find(before, np.uint64(numbers[k + n]), table.keys, mask)
+            if table.keys[slot] == 0:  # what begins with an absent n-gram is absent
+                break
+            if table.owner[slot] != c:
+                table.owner[slot] = c
+                table.left[slot] = table.most[slot]
+            if table.left[slot] > 0:
+                table.left[slot] -= 1
+                row[3 * (at + n) + 2] += 1
+            before = slot + np.uint64(1)
+
+
+@inlined
+def _find(before, number, keys, mask):
+    """Key of an n-gram, from the slot of its first part and the last unit, and its slot."""
+    h = (number + before * np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xD6E8FEB86659FD93)
+    h ^= h >> np.uint64(32)
+    h *= np.uint64(0xD6E8FEB86659FD93)
+    key = max(h, np.uint64(1))
+    slot = (h >> np.uint64(20)) & mask
+    while keys[slot] != 0 and keys[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return key, slot
+
+
+@kernel
+def _value(row, factor):
+    """chrF of one row, by the arithmetic of `Chrf`, since ties between references are common."""
+    precision, recall, orders = 0.0, 0.0, 0
+    for i in range(0, len(row), 3):
+        if row[i] > 0 and row[i + 1] > 0:
+            precision += row[i + 2] / row[i]
+            recall += row[i + 2] / row[i + 1]
+            orders += 1
+    if orders == 0:
+        return 0.0
+    precision /= orders
+    recall /= orders
+    below = factor * precision + recall
+    return (1 + factor) * precision * recall / below if below != 0.0 else 0.0
 
 
 @dataclass(frozen=True)

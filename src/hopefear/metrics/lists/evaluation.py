@@ -1,17 +1,311 @@
-"""How good a choice from lists of candidates is, beside what the lists allow."""
+"""How good a choice from lists of candidates is, beside what the lists allow and beside another.
+
+Choices are compared by resampling whole lists.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
-from hopefear.metrics.lists.base import ListMetric, checked_starts, columns_of
-from hopefear.metrics.lists.choices import first_lowest, numbered, ranks, values_of
-from hopefear.metrics.lists.comparing import Resampled, paired_tests
-from hopefear.metrics.lists.given import GivenCost
-from hopefear.metrics.lists.result import Choice, ListScores
-from hopefear.metrics.significance import confidence_interval
+from hopefear.metrics.classification import Scores
+from hopefear.metrics.lists.base import GivenCost, ListMetric, checked_starts, columns_of
+from hopefear.metrics.significance import (
+    approximate_randomisation,
+    confidence_interval,
+    paired_bootstrap,
+)
+
+
+def first_lowest(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number of the candidate with the lowest value of each list; the first of equals.
+
+    Examples
+    --------
+    >>> first_lowest(np.array([2.0, 1.0, 1.0, 5.0]), np.array([0, 3, 4])).tolist()
+    [1, 3]
+    """
+    if len(starts) == 1:
+        return np.zeros(0, np.int64)
+    lowest = np.minimum.reduceat(values, starts[:-1])
+    hits = np.flatnonzero(values == np.repeat(lowest, np.diff(starts)))
+    return hits[np.searchsorted(hits, starts[:-1])]
+
+
+def ranks(
+    scores: NDArray[np.float64], starts: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Rank, from 1, of a candidate of each list by falling score; of equals the first is ahead.
+
+    Examples
+    --------
+    >>> starts = np.array([0, 3, 5])
+    >>> ranks(np.array([1.0, 3.0, 3.0, 0.0, 0.0]), starts, np.array([2, 3])).tolist()
+    [2, 1]
+    """
+    if len(starts) == 1:
+        return np.zeros(0, np.int64)
+    sizes = np.diff(starts)
+    own = np.repeat(scores[chosen], sizes)
+    earlier = np.arange(len(scores)) < np.repeat(chosen, sizes)
+    ahead = (scores > own) | ((scores == own) & earlier)
+    return 1 + np.add.reduceat(ahead.astype(np.int64), starts[:-1])
+
+
+def numbered(
+    positions: ArrayLike, starts: NDArray[np.int64], who: str = "chosen"
+) -> NDArray[np.int64]:
+    """Numbers of candidates, from their positions in their lists."""
+    found = np.asarray(positions)
+    sizes = np.diff(starts)
+    if found.shape != sizes.shape or found.dtype.kind not in "iu":
+        raise HopefearError(
+            f"{who} has shape {found.shape} and type {found.dtype}; give one whole number for each "
+            f"of the {len(sizes)} lists, the position of a candidate"
+        )
+    wrong = np.flatnonzero((found < 0) | (found >= sizes))
+    if len(wrong):
+        i = wrong[0]
+        raise HopefearError(
+            f"{who}[{i}] is {found[i]}, but list {i} has the candidates 0 .. {sizes[i] - 1}"
+        )
+    return starts[:-1] + found.astype(np.int64)
+
+
+def values_of(values: ArrayLike, candidates: int, who: str) -> NDArray[np.float64]:
+    """One number for each candidate, if that is what ``values`` are."""
+    found: NDArray[Any] = np.asarray(values, np.float64)
+    if found.shape != (candidates,):
+        raise HopefearError(
+            f"{who} has shape {found.shape}; give one number for each of {candidates} candidates"
+        )
+    wrong = np.flatnonzero(np.isnan(found))
+    if len(wrong):
+        raise HopefearError(f"{who}[{wrong[0]}] is not a number; give every candidate a value")
+    return found
+
+
+class Resampled(NamedTuple):
+    """A metric of candidates, as resampling asks for one."""
+
+    metric: ListMetric
+
+    def value(self, stats: NDArray[Any]) -> Scores:
+        return self.metric.scores(stats)
+
+    @property
+    def signature(self) -> str:
+        return self.metric.signature()
+
+
+def compare_lists(
+    metric: ListMetric,
+    counts: ArrayLike,
+    starts: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    score: str | None = None,
+    samples: int = 1000,
+    seed: int = 1,
+) -> Scores:
+    """Is one choice of candidates better than another by more than chance?
+
+    Both are scored on the same resamples of lists (Koehn, 2004), and trade places by coin
+    (Noreen, 1989).
+
+    Parameters
+    ----------
+    metric : ListMetric
+        Turns summed counts into scores.
+    counts : array [candidates, S]
+        What the metric counted.
+    starts : int array
+        List i has the candidates ``starts[i] .. starts[i + 1] - 1``.
+    first, second : int arrays
+        Position of the chosen candidate in each list.
+    score : str, optional
+        Which score; the metric's main one otherwise.
+    samples : int
+        Resamples and shuffles; more make p steadier.
+    seed : int
+        Same seed, same result.
+
+    Returns
+    -------
+    dict
+        ``first``, ``second``, ``difference`` with its 95 % bounds ``low`` and ``high``,
+        ``p_bootstrap``, ``p_randomisation`` and ``signature``.
+
+    Examples
+    --------
+    >>> from hopefear.metrics.lists import WordErrors
+    >>> counts = np.array([[0, 4], [2, 4]] * 30)
+    >>> starts = np.arange(0, 61, 2)
+    >>> found = compare_lists(WordErrors(), counts, starts, [0] * 30, [0] * 10 + [1] * 20)
+    >>> round(found["difference"], 1), found["p_bootstrap"] < 0.01
+    (-33.3, True)
+    """
+    rows = np.moveaxis(columns_of(counts, metric), 0, -1)
+    starts = checked_starts(starts, len(rows))
+    a = rows[numbered(first, starts, "first")]
+    b = rows[numbered(second, starts, "second")]
+    return paired_tests(metric, a, b, score or metric.main, samples, seed)
+
+
+def paired_tests(
+    metric: ListMetric, a: ArrayLike, b: ArrayLike, score: str, samples: int, seed: int
+) -> Scores:
+    """Both tests on counts ``[lists, S]`` of two choices."""
+    scorer = Resampled(metric)
+    boot = paired_bootstrap(scorer, a, b, score, replicates=samples, seed=seed)
+    shuffled = approximate_randomisation(scorer, a, b, score, replicates=samples, seed=seed)
+    return {
+        "first": boot.first,
+        "second": boot.second,
+        "difference": boot.difference,
+        "low": boot.low,
+        "high": boot.high,
+        "p_bootstrap": boot.p_value,
+        "p_randomisation": shuffled.p_value,
+        "signature": f"{boot.signature},randomisation(n={samples},seed={seed})",
+    }
+
+
+class Choice(NamedTuple):
+    """Scores of one candidate from each list, and 95 % bounds of the main one."""
+
+    scores: Scores
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ListScores:
+    """What a model chose, beside what the generator put first and what the lists hold.
+
+    Parameters
+    ----------
+    metric : ListMetric
+        Where the scores come from.
+    model, baseline, oracle, worst : Choice
+        The model's candidates, the generator's 1-best, those of lowest and of highest cost.
+    test : dict
+        Model against baseline, as `compare_lists` says it.
+    oracle_rate, baseline_oracle_rate : float
+        Percent of lists where the model, the generator, put a candidate of lowest cost first.
+    oracle_rank, baseline_oracle_rank : float
+        Mean rank, from 1, of the oracle by the model's scores (None without them) and by the
+        generator's.
+    better, worse : int
+        Lists where the model's candidate costs less, and more, than the generator's.
+    lists, candidates : int
+        How many there were.
+    samples, seed : int
+        Resamples behind bounds and p-values.
+    n_references : int
+        For the signature.
+    """
+
+    metric: ListMetric
+    model: Choice
+    baseline: Choice
+    oracle: Choice
+    worst: Choice
+    test: Scores
+    oracle_rate: float
+    baseline_oracle_rate: float
+    oracle_rank: float | None
+    baseline_oracle_rank: float
+    better: int
+    worse: int
+    lists: int
+    candidates: int
+    samples: int
+    seed: int
+    n_references: int = 1
+
+    @property
+    def gap_closed(self) -> float | None:
+        """Percent of the way from the generator's 1-best to the oracle; None if there is none."""
+        name = self.metric.main
+        start = self.baseline.scores[name]
+        gap = self.oracle.scores[name] - start
+        return 100.0 * (self.model.scores[name] - start) / gap if gap else None
+
+    @property
+    def signature(self) -> str:
+        bounds = f"bounds:bootstrap(n={self.samples},seed={self.seed})"
+        return f"{self.metric.signature(self.n_references)}|{bounds}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything by name: ``f1``, ``f1_low``, ``baseline_f1``, ``p_value`` and so on."""
+        main = self.metric.main
+        found: dict[str, Any] = {}
+        for who, choice in self._choices().items():
+            found |= {f"{who}{name}": value for name, value in choice.scores.items()}
+            found |= {f"{who}{main}_low": choice.low, f"{who}{main}_high": choice.high}
+        return found | {
+            "difference": self.test["difference"],
+            "difference_low": self.test["low"],
+            "difference_high": self.test["high"],
+            "p_value": self.test["p_bootstrap"],
+            "p_randomisation": self.test["p_randomisation"],
+            "gap_closed": self.gap_closed,
+            "oracle_rate": self.oracle_rate,
+            "baseline_oracle_rate": self.baseline_oracle_rate,
+            "oracle_rank": self.oracle_rank,
+            "baseline_oracle_rank": self.baseline_oracle_rank,
+            "better": self.better,
+            "worse": self.worse,
+            "lists": self.lists,
+            "candidates": self.candidates,
+            "metric": self.metric.name,
+            "signature": self.signature,
+        }
+
+    def text(self) -> str:
+        """A table for people."""
+        main = self.metric.main
+        digits = 4 if main == "cost" else 2  # most scores are percentages, costs often below one
+        others = [name for name in self.model.scores if name != main]
+        heads = [main, "low", "high", *(others if len(others) < 4 else ())]
+        lines = [f"{'':8}" + "".join(f"{head:>11}" for head in heads)]
+        shown = ("model", "1-best", "oracle", "worst")
+        for title, choice in zip(shown, self._choices().values(), strict=True):
+            cells = choice.scores | {"low": choice.low, "high": choice.high}
+            lines.append(f"{title:8}" + "".join(f"{cells[head]:11.{digits}f}" for head in heads))
+        test, gap = self.test, self.gap_closed
+        lines.append(
+            f"model - 1-best: {test['difference']:+.{digits}f} "
+            f"({test['low']:+.{digits}f} to {test['high']:+.{digits}f}), "
+            f"p = {test['p_bootstrap']:.3g} (bootstrap), {test['p_randomisation']:.3g} "
+            "(randomisation)"
+        )
+        closed = "" if gap is None else f"; {gap:.1f} % of the way to the oracle"
+        lines.append(
+            f"{self.candidates:,} candidates in {self.lists:,} lists: {self.better:,} better, "
+            f"{self.worse:,} worse than 1-best{closed}"
+        )
+        rank = "" if self.oracle_rank is None else f"by the model {self.oracle_rank:.1f}, "
+        lines.append(
+            f"oracle chosen in {self.oracle_rate:.1f} % "
+            f"(1-best {self.baseline_oracle_rate:.1f} %), its mean rank {rank}by the generator "
+            f"{self.baseline_oracle_rank:.1f}"
+        )
+        return "\n".join([*lines, self.signature]) + "\n"
+
+    def _choices(self) -> dict[str, Choice]:
+        return {
+            "": self.model,
+            "baseline_": self.baseline,
+            "oracle_": self.oracle,
+            "worst_": self.worst,
+        }
 
 
 def evaluate_lists(

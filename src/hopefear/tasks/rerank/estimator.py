@@ -9,8 +9,7 @@ from typing import Any, Self
 
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.lists.datasets import encoded
+from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.errors import HopefearError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import ListMetric

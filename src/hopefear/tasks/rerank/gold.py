@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.trees import gold_text
-from hopefear.data.trees import TreeTextError, parse_trees
+from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
 from hopefear.errors import HopefearError
-from hopefear.features.brackets.matching import bracket_costs, bracket_counts
-from hopefear.features.brackets.rows import Trees
-from hopefear.features.checks import frozen
+from hopefear.features.brackets import Trees, bracket_costs, bracket_counts
 
 
 def weighted(block: CandidateLists, weights: Any) -> CandidateLists:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.lists.datasets import BASELINES, encoded
+from hopefear.data.lists.dataset import BASELINES, ListDataset, encoded
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
@@ -55,7 +54,7 @@ class RerankModel(ModelFile):
 
     Examples
     --------
-    >>> from hopefear.data.lists.generators import candidate_lists
+    >>> from hopefear.data.generators import candidate_lists
     >>> from hopefear.tasks.rerank.task import dataset, train
     >>> lists = candidate_lists(40, seed=1)
     >>> model = train(dataset(lists), "perceptron", epochs=2).model

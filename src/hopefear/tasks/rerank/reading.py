@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hopefear.data.lists.blocks import Names
+from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
-from hopefear.data.lists.input import finite, number_wanted
-from hopefear.data.row_kernels import LARGEST
+from hopefear.data.lists.input import Names, finite, number_wanted
+from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
 from hopefear.tasks.rerank.gold import judged_by, parsed, weighted
 
 # What a candidate may hold where it is more than its features.

@@ -12,8 +12,7 @@ import numpy as np
 
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import ListDataset
-from hopefear.data.lists.datasets import Blocks, Gathered, Noting, each, encoded
+from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each, encoded
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
@@ -106,7 +105,7 @@ def dataset(
 
     Examples
     --------
-    >>> from hopefear.data.lists.generators import candidate_lists
+    >>> from hopefear.data.generators import candidate_lists
     >>> dataset(candidate_lists(20, features=12)).features.size
     13
     """
@@ -158,7 +157,7 @@ def idle_lists(data: ListDataset) -> np.ndarray:
 
     Examples
     --------
-    >>> from hopefear.data.lists.generators import candidate_lists
+    >>> from hopefear.data.generators import candidate_lists
     >>> idle_lists(dataset(candidate_lists(2, candidates=1))).tolist()
     [True, True]
     """
@@ -216,7 +215,7 @@ def train(
 
     Examples
     --------
-    >>> from hopefear.data.lists.generators import candidate_lists
+    >>> from hopefear.data.generators import candidate_lists
     >>> data = dataset(candidate_lists(200, doubt=3.0))
     >>> model = train(data, "perceptron", epochs=5).model
     >>> found = scores(data, model.predict(data), model.metric)["cost"]

@@ -12,7 +12,7 @@ from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import HopefearError
-from hopefear.features.attribute_rows import place
+from hopefear.features.attributes import place
 from hopefear.recipes import Scale
 from hopefear.structures.chain.searches import search_named
 from hopefear.tasks import recipe

@@ -82,7 +82,7 @@ def priced(
     --------
     >>> from hopefear.data.sequences import TokenRows
     >>> from hopefear.features.attributes import AttributeFeatures
-    >>> from hopefear.features.attribute_rows import AttributeRows
+    >>> from hopefear.features.attributes import AttributeRows
     >>> rows = AttributeRows.of([[["a"], ["b"], ["a"], ["a"]]])
     >>> features = AttributeFeatures.fit(rows)
     >>> tokens = TokenRows(rows.starts, *features.encode(rows), [0, 1, 0, 0], [1.0])

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.scheme_tables import Constraints
-from hopefear.data.schemes import legal
+from hopefear.data.schemes import Constraints, legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import token_features_from_parts

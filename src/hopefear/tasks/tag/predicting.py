@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.labels import class_name
-from hopefear.data.scheme_tables import Constraints
+from hopefear.data.schemes import Constraints
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
@@ -69,7 +69,7 @@ class SequencePredictor(BaseEstimator):
             Sequences as for :meth:`fit`.
         constrained : bool or Constraints
             Follow the tag scheme, if the labels have one; False permits any labels, and
-            :class:`~hopefear.data.scheme_tables.Constraints` those of your own.
+            :class:`~hopefear.data.schemes.Constraints` those of your own.
         allowed : list of lists, optional
             For every sequence, for every token: the labels it may have, or None for any.
 

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.data.labels import class_name
-from hopefear.data.scheme_tables import scheme_name
-from hopefear.data.schemes import detect_scheme
+from hopefear.data.schemes import detect_scheme, scheme_name
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
-from hopefear.features.attribute_rows import AttributeRows, place
-from hopefear.features.attributes import AttributeFeatures
+from hopefear.features.attributes import AttributeFeatures, AttributeRows, place
 from hopefear.features.templates import TemplateFeatures
 from hopefear.tasks.tag.model import encoded
 

@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.costs.given import Given
 from hopefear.costs.pseudo_corpus import PseudoCorpus
-from hopefear.data.lists.datasets import check_choice, fixed_scores
+from hopefear.data.lists.dataset import check_choice, fixed_scores
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest

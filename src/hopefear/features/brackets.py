@@ -1,19 +1,263 @@
-"""Brackets that two trees share, counted as EVALB counts them with COLLINS.prm.
+"""Constituent trees as arrays: read from brackets, written, taken apart and compared.
 
-A bracket is a constituent: its label and the first and last word it covers. Tags are none. Words
-are deleted by their tags, brackets that are left empty are dropped, and so are those of the root.
-Equal brackets of a tree are matched one to one.
+A tree is ``(LABEL child child …)`` or ``(TAG word)``; the label may be absent before a bracket, as
+in ``( (S …))``. White space may stand anywhere between brackets, labels and words.
+
+Brackets that two trees share are counted as EVALB counts them with COLLINS.prm. A bracket is a
+constituent: its label and the first and last word it covers. Tags are none. Words are deleted by
+their tags, brackets that are left empty are dropped, and so are those of the root. Equal brackets
+of a tree are matched one to one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import inlined, kernel
 from hopefear.errors import HopefearError
-from hopefear.features.brackets.rows import Trees
+
+
+class TreeRows(NamedTuple):
+    """The arrays a kernel sees; all read-only and contiguous.
+
+    Tree t has the nodes ``starts[t] .. starts[t + 1] - 1``, in preorder: a node stands before its
+    children, and its subtree is one stretch. Words are no nodes; the tag above a word carries it.
+    Positions of nodes count from the root of their tree, positions of tokens from its first.
+    """
+
+    starts: np.ndarray  # int64[trees + 1]
+    labels: np.ndarray  # int32[nodes]: symbol of a constituent or of a tag
+    words: np.ndarray  # int32[nodes]: symbol of the word under a tag; -1 above tags
+    parents: np.ndarray  # int32[nodes]: position in the tree; -1 at the root
+    nexts: np.ndarray  # int32[nodes]: position behind the last node of the subtree
+    begins: np.ndarray  # int32[nodes]: first token covered
+    ends: np.ndarray  # int32[nodes]: behind the last token covered
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Trees and the strings that their symbols stand for."""
+
+    rows: TreeRows
+    symbols: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.rows.starts) - 1
+
+    def compact(self) -> Trees:
+        """The same trees with only the symbols they use, in the same order.
+
+        >>> rows = TreeRows(*map(np.array, ([0, 1], [5], [7], [-1], [1], [0], [1])))
+        >>> found = Trees(rows, list("abcdefgh")).compact()
+        >>> found.symbols, found.rows.labels.tolist(), found.rows.words.tolist()
+        (['f', 'h'], [0], [1])
+        """
+        rows, used = self.rows, np.zeros(len(self.symbols) + 1, bool)
+        used[rows.labels] = used[rows.words] = True  # no word is -1, which is the last
+        used[-1] = False
+        numbers = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        numbers[-1] = -1
+        symbols = [self.symbols[s] for s in np.flatnonzero(used).tolist()]
+        return Trees(rows._replace(labels=numbers[rows.labels], words=numbers[rows.words]), symbols)
+
+
+GOOD, NO_TREE, UNCLOSED, HOLLOW, CROWDED, MIXED, TRAILING, NOT_TEXT = range(8)
+EXPECTED = (
+    "",
+    "a tree that begins with '('",
+    "a ')' for every '('",
+    "a word or a constituent between '(' and ')'",
+    "one word in a bracket",
+    "either words or brackets inside a bracket, not both",
+    "nothing behind the tree",
+    "Unicode text",
+)
+
+_OPEN, _CLOSE = 40, 41
+
+
+class Scanned(NamedTuple):
+    """Nodes in preorder, strings still as stretches of the text; a bad tree has no nodes."""
+
+    starts: np.ndarray  # int64[trees + 1]
+    label_begins: np.ndarray  # int64[nodes]
+    label_ends: np.ndarray  # int64[nodes]
+    word_begins: np.ndarray  # int64[tokens]
+    word_ends: np.ndarray  # int64[tokens]
+    tags: np.ndarray  # int64[tokens]: the node above each word
+    parents: np.ndarray  # int32[nodes]
+    nexts: np.ndarray  # int32[nodes]
+    begins: np.ndarray  # int32[nodes]
+    ends: np.ndarray  # int32[nodes]
+    codes: np.ndarray  # uint8[trees]: what is wrong, GOOD if nothing
+    places: np.ndarray  # int64[trees]: the byte at which it is
+
+
+def scan_trees(text: np.ndarray, offsets: np.ndarray) -> Scanned:
+    """Nodes of the trees ``text[offsets[t]:offsets[t + 1]]``.
+
+    Parameters
+    ----------
+    text : uint8 array
+        Trees one behind the other, in UTF-8.
+    offsets : int64 array
+        Where each begins, and the end of the last.
+
+    Examples
+    --------
+    >>> text = np.frombuffer(b"(S (NP (PRP it)) (VP (VBZ is)))", np.uint8)
+    >>> found = scan_trees(text, np.array([0, len(text)]))
+    >>> found.parents.tolist(), found.nexts.tolist(), found.ends.tolist()
+    ([-1, 0, 1, 0, 3], [5, 3, 3, 5, 5], [2, 1, 1, 2, 2])
+    """
+    room = int(np.count_nonzero(text == _OPEN))
+    trees = len(offsets) - 1
+    spans = np.empty((5, room), np.int64)
+    nodes = np.empty((4, room), np.int32)
+    starts = np.zeros(trees + 1, np.int64)
+    codes, places = np.zeros(trees, np.uint8), np.zeros(trees, np.int64)
+    tokens = _scan(text, offsets, starts, spans, nodes, codes, places)
+    size = int(starts[-1])
+    labels, words = spans[:2, :size], spans[2:, :tokens]
+    return Scanned._make((starts, *labels, *words, *nodes[:, :size], codes, places))
+
+
+@kernel
+def _scan(text, offsets, starts, spans, nodes, codes, places):
+    size, tokens = 0, 0
+    for t in range(len(offsets) - 1):
+        code, place, found, words = _scan_tree(
+            text, offsets[t], offsets[t + 1], size, tokens, spans, nodes
+        )
+        codes[t], places[t] = code, place
+        if code == GOOD:
+            size += found
+            tokens += words
+        starts[t + 1] = size
+    return tokens
+
+
+@inlined
+def _scan_tree(text, p, stop, first, first_token, spans, nodes):
+    label_begins, label_ends, word_begins, word_ends, tags = spans
+    parents, nexts, begins, ends = nodes
+    size, tokens, node = 0, 0, -1  # node: the innermost open bracket
+    p = _skip(text, p, stop)
+    if p == stop or text[p] != _OPEN:
+        return NO_TREE, p, 0, 0
+    opened = p
+    while True:
+        if text[p] == _OPEN:
+            opened = p
+            begin = _skip(text, p + 1, stop)
+            p = _word_end(text, begin, stop)
+            new = first + size
+            label_begins[new], label_ends[new] = begin, p
+            parents[new], begins[new] = node, tokens
+            node = size
+            size += 1
+            p = _skip(text, p, stop)
+            if p == stop:
+                return UNCLOSED, opened, 0, 0
+            if text[p] == _CLOSE:
+                return HOLLOW, opened, 0, 0
+            if text[p] == _OPEN:
+                continue
+            token = first_token + tokens
+            word_begins[token] = p
+            p = _word_end(text, p, stop)
+            word_ends[token] = p
+            tags[token] = new
+            tokens += 1
+            p = _skip(text, p, stop)
+            if p == stop:
+                return UNCLOSED, opened, 0, 0
+            if text[p] != _CLOSE:
+                return (MIXED if text[p] == _OPEN else CROWDED), p, 0, 0
+        elif text[p] != _CLOSE:
+            return MIXED, p, 0, 0
+        nexts[first + node], ends[first + node] = size, tokens
+        node = parents[first + node]
+        p = _skip(text, p + 1, stop)
+        if node < 0:
+            if p < stop:
+                return TRAILING, p, 0, 0
+            return GOOD, 0, size, tokens
+        if p == stop:
+            return UNCLOSED, label_begins[first + node] - 1, 0, 0
+
+
+@inlined
+def _white(byte):
+    return byte == 32 or 9 <= byte <= 13
+
+
+@inlined
+def _skip(text, p, stop):
+    while p < stop and _white(text[p]):
+        p += 1
+    return p
+
+
+@inlined
+def _word_end(text, p, stop):
+    while p < stop and text[p] != _OPEN and text[p] != _CLOSE and not _white(text[p]):
+        p += 1
+    return p
+
+
+def take_trees(trees: Trees, keep: np.ndarray) -> Trees:
+    """The trees that a mask marks, in their order; symbols keep their numbers."""
+    rows = trees.rows
+    sizes = np.diff(rows.starts)
+    starts = np.zeros(int(np.count_nonzero(keep)) + 1, np.int64)
+    np.cumsum(sizes[keep], out=starts[1:])
+    nodes = np.repeat(keep, sizes)
+    arrays = [starts, *(array[nodes] for array in rows[1:])]
+    for array in arrays:
+        array.flags.writeable = False
+    return Trees(TreeRows(*arrays), trees.symbols)
+
+
+def bracketed(trees: Trees, t: int) -> str:
+    """Tree ``t`` in brackets on one line, as treebanks write it.
+
+    Examples
+    --------
+    >>> from hopefear.data.lists.trees import parse_trees
+    >>> bracketed(parse_trees(["( (S (NP(PRP it))  (VP (VBZ is))))"]), 0)
+    '( (S (NP (PRP it)) (VP (VBZ is))))'
+    """
+    rows, symbols = trees.rows, trees.symbols
+    span = slice(int(rows.starts[t]), int(rows.starts[t + 1]))
+    pieces: list[str] = []
+    open_ends: list[int] = []
+    nodes = zip(
+        rows.labels[span].tolist(),
+        rows.words[span].tolist(),
+        rows.nexts[span].tolist(),
+        strict=True,
+    )
+    for position, (label, word, behind) in enumerate(nodes):
+        while open_ends and open_ends[-1] <= position:
+            pieces.append(")")
+            open_ends.pop()
+        pieces.append(f" ({symbols[label]}" if position else f"({symbols[label]}")
+        if word >= 0:
+            pieces.append(f" {symbols[word]}")
+        open_ends.append(behind)
+    return "".join(pieces) + ")" * len(open_ends)
+
+
+def words_of(trees: Trees, t: int) -> list[str]:
+    """The words under tree ``t``."""
+    words = trees.rows.words[int(trees.rows.starts[t]) : int(trees.rows.starts[t + 1])]
+    return [trees.symbols[word] for word in words[words >= 0].tolist()]
+
 
 ROOTS = frozenset(("", "TOP", "S1", "ROOT"))
 PUNCTUATION = frozenset((",", ":", "``", "''", ".", "-NONE-"))
@@ -49,7 +293,7 @@ def bracket_counts(gold: Trees, trees: Trees, of: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> from hopefear.data.trees import parse_trees
+    >>> from hopefear.data.lists.trees import parse_trees
     >>> gold = parse_trees(["(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"])
     >>> trees = parse_trees(["(S1 (S (NP (PRP it)) (FRAG (VBZ is)) (. .)))"])
     >>> bracket_counts(gold, trees, np.array([0])).tolist()

@@ -1,0 +1,569 @@
+"""Open-addressing tables that kernels fill and ask, over bytes, n-grams and 64-bit keys.
+
+Text is read eight bytes at a time: reading byte by byte waits for a branch at every byte, and the
+lengths of numbers and words are what a processor guesses worst. A word of eight bytes says in a few
+operations how many of them belong. The first byte is the lowest of the word, on every machine.
+
+Strings are compared byte by byte and n-grams by their parts, so no two of them share a number.
+What takes time is waiting for memory, so a slot holds all that a comparison needs, and slots are
+asked for ahead with ``prefetch``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from hopefear.core.arrays import Strings, frozen
+from hopefear.core.component import inlined, kernel, prefetch
+
+
+def load8(text, p):
+    """Bytes ``text[p:p + 8]`` as one number; the caller knows that all eight are there."""
+    return np.uint64(int.from_bytes(text[p : p + 8].tobytes(), "little"))
+
+
+def lowest_bit(word):
+    """Position of the lowest set bit, 64 where there is none."""
+    word = int(word)
+    return np.uint64((word & -word).bit_length() - 1 if word else 64)
+
+
+@inlined
+def first_byte(marks):
+    """Which byte has the first mark, the top bit of a byte; 8 where none has."""
+    return lowest_bit(marks) >> np.uint64(3)
+
+
+@overload(load8, jit_options={"forceinline": True})
+def _load8(text, p):
+    return lambda text, p: _load_word(text, np.intp(p))
+
+
+@overload(lowest_bit, jit_options={"forceinline": True})
+def _lowest_bit(word):
+    return lambda word: _count_zeros(np.uint64(word))
+
+
+@intrinsic
+def _load_word(typing_context, text, p):
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        number = ir.IntType(64)
+        place = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
+        word = builder.load(place)
+        word.align = 1
+        return word if sys.byteorder == "little" else builder.bswap(word)
+
+    return types.uint64(text, types.intp), generate
+
+
+@intrinsic
+def _count_zeros(typing_context, word):
+    def generate(context, builder, signature, args):
+        return builder.cttz(args[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), generate
+
+
+_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
+_TOP_BITS = np.uint64(0x8080808080808080)
+# Added to a byte below 128, these reach its top bit from "0", behind "9", from "a", behind "z" on.
+_FROM_0, _BEHIND_9 = np.uint64(0x5050505050505050), np.uint64(0x4646464646464646)
+_FROM_A, _BEHIND_Z = np.uint64(0x1F1F1F1F1F1F1F1F), np.uint64(0x0505050505050505)
+
+
+@inlined
+def plain_run(word):
+    """How many bytes of a word are ``a-z0-9`` before the first that is none."""
+    low = word & _LOW_BITS
+    digits = (low + _FROM_0) & ~(low + _BEHIND_9)
+    letters = (low + _FROM_A) & ~(low + _BEHIND_Z)
+    return first_byte((~(digits | letters) | word) & _TOP_BITS)
+
+
+@inlined
+def load_part(text, p, size):
+    """Bytes ``text[p:p + size]`` as one number, at most 8 of them; nothing else is looked at."""
+    if p + 8 <= len(text):
+        word = load8(text, p)
+        if size < 8:
+            word &= (np.uint64(1) << np.uint64(8 * size)) - np.uint64(1)
+        return word
+    word = np.uint64(0)
+    for k in range(min(size, 8)):
+        word |= np.uint64(text[p + k]) << np.uint64(8 * k)
+    return word
+
+
+@inlined
+def same_bytes(a, p, b, q, size):
+    """Whether ``a[p:p + size]`` equals ``b[q:q + size]``."""
+    different = 0
+    for k in range(size):
+        different += a[p + k] != b[q + k]
+    return different == 0
+
+
+TOKENS, TEXT, ENTRIES = 0, 1, 2  # positions in NGramTables.used
+_AHEAD = 16  # slots to ask for before they are needed
+
+
+class NGramTables(NamedTuple):
+    """Tokens, entries (n-grams) and the open-addressing slots over both.
+
+    Entry e is the n-gram "the n-gram ``parent[e]``, then the token ``token[e]``"; a unigram has
+    parent -1. A slot is two numbers side by side; at most three of four are taken.
+    """
+
+    token_slots: np.ndarray  # uint64[2 * power of two]: hash; size << 32 | token + 1, 0 if empty
+    token_hash: np.ndarray  # uint64[tokens]
+    offsets: np.ndarray  # int64[tokens + 1]
+    text: np.ndarray  # uint8, bytes of the tokens
+    unigram: np.ndarray  # int32[tokens], entry of the token alone
+    entry_slots: np.ndarray  # uint64[2 * power of two]: parent + 1 << 32 | token, 0 if empty; entry
+    parent: np.ndarray  # int32[entries]
+    token: np.ndarray  # int32[entries]
+    seen: np.ndarray  # int64[2 * entries]: last row << 32 | its place in it; rows it was seen in
+    used: np.ndarray  # int64[3]: tokens, bytes of text, entries
+
+
+def empty_tables(tokens: int = 3 << 11, text: int = 1 << 16, entries: int = 3 << 12) -> NGramTables:
+    """Tables with room for so many tokens, bytes of text and n-grams."""
+    return NGramTables(
+        np.zeros(2 * _slots_for(tokens), np.uint64),
+        np.zeros(tokens, np.uint64),
+        np.zeros(tokens + 1, np.int64),
+        np.zeros(text, np.uint8),
+        np.full(tokens, -1, np.int32),
+        np.zeros(2 * _slots_for(entries), np.uint64),
+        np.zeros(entries, np.int32),
+        np.zeros(entries, np.int32),
+        fresh_marks(entries),
+        np.zeros(3, np.int64),
+    )
+
+
+def fresh_marks(entries: int) -> np.ndarray:
+    """``NGramTables.seen`` of n-grams that no row has had."""
+    seen = np.zeros(2 * entries, np.int64)
+    seen[::2] = -1
+    return seen
+
+
+def grown_tables(old: NGramTables, tokens: int, text: int, entries: int) -> NGramTables:
+    """The same content with room for that much more; at least doubled where it was short."""
+    room = [len(old.token_hash), len(old.text), len(old.parent)]
+    need = [int(u) + more for u, more in zip(old.used, (tokens, text, entries), strict=True)]
+    new = empty_tables(*(r if n <= r else max(n, 2 * r) for r, n in zip(room, need, strict=True)))
+    for target, source in zip(new, old, strict=True):
+        if target is not new.token_slots and target is not new.entry_slots:
+            target[: len(source)] = source
+    with np.errstate(over="ignore"):
+        fill_slots(new)
+    return new
+
+
+def _slots_for(entries: int) -> int:
+    return 1 << max(4, (4 * entries // 3).bit_length())
+
+
+@inlined
+def mix(a, b):
+    """A well-spread 64-bit hash of two 64-bit numbers; for a given ``a`` no two ``b`` share one."""
+    h = (np.uint64(a) ^ (np.uint64(b) * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(
+        0xD6E8FEB86659FD93
+    )
+    h ^= h >> np.uint64(32)
+    h *= np.uint64(0xD6E8FEB86659FD93)
+    return h ^ (h >> np.uint64(29))
+
+
+@inlined
+def slot_of(slots, h):
+    """Where the search for a hash begins in an array of slots."""
+    return np.int64(h & np.uint64(len(slots) // 2 - 1)) * 2
+
+
+@inlined
+def entry_key(parent, token):
+    """What the slots of n-grams hold."""
+    return (np.uint64(parent + 1) << np.uint64(32)) | np.uint64(token)
+
+
+@inlined
+def _key(tables, e):
+    return entry_key(np.int64(tables.parent[e]), np.int64(tables.token[e]))
+
+
+@kernel
+def fill_slots(tables):
+    """Put every token and every n-gram of two and more into its slot again."""
+    slots = tables.token_slots
+    used = tables.used[TOKENS]
+    for t in range(used):
+        prefetch(slots, slot_of(slots, tables.token_hash[min(t + _AHEAD, used - 1)]))
+        slot = slot_of(slots, tables.token_hash[t])
+        while slots[slot + 1] != 0:
+            slot = (slot + 2) & (len(slots) - 1)
+        size = tables.offsets[t + 1] - tables.offsets[t]
+        slots[slot] = tables.token_hash[t]
+        slots[slot + 1] = np.uint64((size << 32) | (t + 1))
+    slots = tables.entry_slots
+    used = tables.used[ENTRIES]
+    for e in range(used):
+        prefetch(slots, slot_of(slots, mix(np.uint64(0), _key(tables, min(e + _AHEAD, used - 1)))))
+        if tables.parent[e] >= 0:
+            key = _key(tables, e)
+            slot = slot_of(slots, mix(np.uint64(0), key))
+            while slots[slot] != 0:
+                slot = (slot + 2) & (len(slots) - 1)
+            slots[slot] = key
+            slots[slot + 1] = np.uint64(e)
+
+
+@inlined
+def token_at(tables, text, begin, size, h, grow):
+    """Number of the token ``text[begin:begin + size]``, of hash h; new ones get the next, or -1."""
+    slots = tables.token_slots
+    slot = slot_of(slots, h)
+    while slots[np.uint64(slot + 1)] != 0:
+        about = np.int64(slots[np.uint64(slot + 1)])
+        if slots[np.uint64(slot)] == h and (about >> 32) == size:
+            t = (about & 0xFFFFFFFF) - 1
+            # Up to 8 bytes, tokens of one size have different hashes.
+            if size <= 8 or same_bytes(tables.text, tables.offsets[t], text, begin, size):
+                return t
+        slot = (slot + 2) & (len(slots) - 1)
+    if not grow:
+        return np.int64(-1)
+    t = tables.used[TOKENS]
+    first = tables.used[TEXT]
+    for k in range(size):
+        tables.text[first + k] = text[begin + k]
+    tables.offsets[t] = first
+    tables.offsets[t + 1] = first + size
+    tables.token_hash[t] = h
+    slots[slot] = h
+    slots[slot + 1] = np.uint64((np.int64(size) << 32) | (t + 1))
+    tables.used[TOKENS] = t + 1
+    tables.used[TEXT] = first + size
+    return t
+
+
+@inlined
+def unigram_at(tables, token, grow):
+    """Entry of a token alone; a new one gets the next number, or -1."""
+    e = np.int64(tables.unigram[np.uint64(token)])
+    if e >= 0 or not grow:
+        return e
+    e = _new_entry(tables, -1, token)
+    tables.unigram[token] = e
+    return e
+
+
+@inlined
+def entry_at(tables, parent, token, h, grow):
+    """Entry of "parent, then token", whose key has the hash h; a new one gets the next, or -1."""
+    slots, key = tables.entry_slots, entry_key(parent, token)
+    slot = slot_of(slots, h)
+    while slots[np.uint64(slot)] != 0:
+        if slots[np.uint64(slot)] == key:
+            return np.int64(slots[np.uint64(slot + 1)])
+        slot = (slot + 2) & (len(slots) - 1)
+    if not grow:
+        return np.int64(-1)
+    e = _new_entry(tables, parent, token)
+    slots[slot] = key
+    slots[slot + 1] = np.uint64(e)
+    return e
+
+
+@inlined
+def _new_entry(tables, parent, token):
+    e = tables.used[ENTRIES]
+    tables.parent[e] = parent
+    tables.token[e] = token
+    tables.used[ENTRIES] = e + 1
+    return e
+
+
+@inlined
+def text_hash(text, begin, size):
+    """Hash of ``text[begin:begin + size]``; up to 8 bytes, texts of one size never share one."""
+    h = mix(np.uint64(0), load_part(text, begin, size))
+    done = 8
+    while done < size:
+        h = mix(h, load_part(text, begin + done, size - done))
+        done += 8
+    return h
+
+
+@kernel
+def hash_tokens(tables):
+    """Fill in the hash of every token from its bytes."""
+    for t in range(tables.used[TOKENS]):
+        begin, end = tables.offsets[t], tables.offsets[t + 1]
+        tables.token_hash[t] = text_hash(tables.text, begin, end - begin)
+
+
+_BATCH = 1 << 18  # strings to hold as bytes at a time
+
+
+class _StringSlots(NamedTuple):
+    slots: np.ndarray  # uint64[2 * power of two]: hash; number + 1, 0 if empty
+    hashes: np.ndarray  # uint64[room]
+    offsets: np.ndarray  # int64[room + 1]
+    text: np.ndarray  # uint8
+    used: np.ndarray  # int64[2]: strings, bytes of text
+
+
+class StringTable:
+    """Distinct strings, numbered in order of first appearance.
+
+    Examples
+    --------
+    >>> table = StringTable()
+    >>> table.intern(["hope", "fear", "hope"]).tolist(), table.strings().get(1)
+    ([0, 1, 0], 'fear')
+    >>> table.find(Strings.pack(["fear", "joy"])).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, room: int = 1 << 10) -> None:
+        self._table = _empty_strings(room, 16 * room)
+
+    @classmethod
+    def of(cls, strings: Strings) -> StringTable:
+        """A table of these; two of them may be the same, and then :attr:`size` is smaller."""
+        table = cls(max(strings.size, 16))
+        table._ask(strings.text, strings.offsets[:-1], strings.offsets[1:], True)
+        return table
+
+    @property
+    def size(self) -> int:
+        return int(self._table.used[0])
+
+    def strings(self) -> Strings:
+        """All strings by their numbers."""
+        size, length = self._table.used.tolist()
+        return Strings(
+            frozen(self._table.text[:length].copy()), frozen(self._table.offsets[: size + 1].copy())
+        )
+
+    def intern(self, strings: Iterable[str]) -> np.ndarray:
+        """Numbers (int32) of strings; new ones get the next.
+
+        TypeError where one is no string, UnicodeEncodeError where one is no Unicode text.
+        """
+        numbers = [np.empty(0, np.int32)]
+        strings = iter(strings)
+        while batch := list(islice(strings, _BATCH)):
+            numbers.append(self._ask(*_as_bytes(batch), True))
+        return np.concatenate(numbers)
+
+    def intern_spans(self, text: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Numbers (int32) of the stretches ``text[begins[e]:ends[e]]`` of UTF-8 bytes."""
+        numbers = [np.empty(0, np.int32)]
+        for e in range(0, len(begins), _BATCH):
+            numbers.append(self._ask(text, begins[e : e + _BATCH], ends[e : e + _BATCH], True))
+        return np.concatenate(numbers)
+
+    def find(self, strings: Strings) -> np.ndarray:
+        """Numbers (int32) of strings, -1 where they are not in the table."""
+        return self._ask(strings.text, strings.offsets[:-1], strings.offsets[1:], False)
+
+    def _ask(
+        self, text: np.ndarray, begins: np.ndarray, ends: np.ndarray, grow: bool
+    ) -> np.ndarray:
+        if grow and len(begins):
+            self._make_room(len(begins), int(ends[-1] - begins[0]))
+        with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+            return _string_numbers(self._table, text, begins, ends, grow)
+
+    def _make_room(self, strings: int, length: int) -> None:
+        old = self._table
+        size, used = old.used.tolist()
+        if size + strings <= len(old.hashes) and used + length <= len(old.text):
+            return
+        new = _empty_strings(max(size + strings, 2 * size), max(used + length, 2 * used))
+        new.hashes[:size] = old.hashes[:size]
+        new.offsets[: size + 1] = old.offsets[: size + 1]
+        new.text[:used] = old.text[:used]
+        new.used[:] = old.used
+        _fill_strings(new)
+        self._table = new
+
+
+def _empty_strings(strings: int, text: int) -> _StringSlots:
+    slots = 1 << max(4, (4 * strings // 3).bit_length())
+    return _StringSlots(
+        np.zeros(2 * slots, np.uint64),
+        np.empty(strings, np.uint64),
+        np.zeros(strings + 1, np.int64),
+        np.empty(text, np.uint8),
+        np.zeros(2, np.int64),
+    )
+
+
+def _as_bytes(batch: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Strings one behind the other, and where each begins and ends."""
+    text = np.frombuffer("\0".join([*batch, ""]).encode(), np.uint8)
+    ends = np.flatnonzero(text == 0)
+    if len(ends) == len(batch):
+        return text, np.concatenate([np.zeros(1, np.int64), ends[:-1] + 1]), ends
+    packed = Strings.pack(batch)  # a string holds the separator
+    return packed.text, packed.offsets[:-1], packed.offsets[1:]
+
+
+@inlined
+def _string_slot(slots, h):
+    return np.int64(h & np.uint64(len(slots) // 2 - 1)) * 2
+
+
+@kernel
+def _fill_strings(table):
+    slots = table.slots
+    used = table.used[0]
+    for i in range(used):
+        prefetch(slots, _string_slot(slots, table.hashes[min(i + _AHEAD, used - 1)]))
+        slot = _string_slot(slots, table.hashes[i])
+        while slots[slot + 1] != 0:
+            slot = (slot + 2) & (len(slots) - 1)
+        slots[slot] = table.hashes[i]
+        slots[slot + 1] = np.uint64(i + 1)
+
+
+@kernel
+def _string_numbers(table, text, begins, ends, grow):
+    n = len(begins)
+    slots = table.slots
+    hashes = np.empty(n, np.uint64)
+    for e in range(n):
+        size = ends[e] - begins[e]
+        h = np.uint64(size)
+        for p in range(begins[e], ends[e], 8):
+            h = mix(h, load_part(text, p, min(8, ends[e] - p)))
+        hashes[e] = h
+    numbers = np.empty(n, np.int32)
+    for e in range(n):
+        prefetch(slots, _string_slot(slots, hashes[min(e + _AHEAD, n - 1)]))
+        h, begin, size = hashes[e], begins[e], ends[e] - begins[e]
+        slot = _string_slot(slots, h)
+        number = -1
+        while slots[slot + 1] != 0:
+            if slots[slot] == h:
+                i = np.int64(slots[slot + 1]) - 1
+                first = table.offsets[i]
+                if table.offsets[i + 1] - first == size and same_bytes(
+                    table.text, first, text, begin, size
+                ):
+                    number = i
+                    break
+            slot = (slot + 2) & (len(slots) - 1)
+        if number < 0 and grow:
+            number = table.used[0]
+            first = table.used[1]
+            for k in range(size):
+                table.text[first + k] = text[begin + k]
+            table.offsets[number + 1] = first + size
+            table.hashes[number] = h
+            slots[slot] = h
+            slots[slot + 1] = np.uint64(number + 1)
+            table.used[0] = number + 1
+            table.used[1] = first + size
+        numbers[e] = number
+    return numbers
+
+
+class _KeySlots(NamedTuple):
+    slots: np.ndarray  # int32[power of two]: number + 1, 0 if empty
+    keys: np.ndarray  # uint64[room]: by number
+    seen: np.ndarray  # int32[room]
+    used: np.ndarray  # int64[1]
+
+
+class KeyTable:
+    """Distinct keys, numbered in order of first appearance.
+
+    Examples
+    --------
+    >>> table = KeyTable()
+    >>> table.count(np.array([5, 8, 5], np.uint64)).tolist(), table.seen.tolist()
+    ([0, 1, 0], [2, 1])
+    >>> table.find(np.array([8, 9], np.uint64)).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, keys: np.ndarray | None = None) -> None:
+        self._table = _empty_keys(1 << 10)
+        if keys is not None:
+            self.count(keys)
+
+    @property
+    def size(self) -> int:
+        return int(self._table.used[0])
+
+    @property
+    def keys(self) -> np.ndarray:
+        """All keys by number."""
+        return self._table.keys[: self.size]
+
+    @property
+    def seen(self) -> np.ndarray:
+        """How often each was counted."""
+        return self._table.seen[: self.size]
+
+    def count(self, keys: np.ndarray) -> np.ndarray:
+        """Numbers (int32) of keys, new ones get the next; each is counted once more."""
+        size = self.size
+        if size + len(keys) > len(self._table.keys):
+            old, self._table = self._table, _empty_keys(max(size + len(keys), 2 * size))
+            _key_numbers(self._table, old.keys[:size], True)
+            self._table.seen[:size] = old.seen[:size]
+        return _key_numbers(self._table, keys, True)
+
+    def find(self, keys: np.ndarray) -> np.ndarray:
+        """Numbers (int32) of keys, -1 where they are not in the table."""
+        return _key_numbers(self._table, keys, False)
+
+
+def _empty_keys(room: int) -> _KeySlots:
+    return _KeySlots(
+        np.zeros(1 << max(4, (2 * room - 1).bit_length()), np.int32),
+        np.zeros(room, np.uint64),
+        np.zeros(room, np.int32),
+        np.zeros(1, np.int64),
+    )
+
+
+@inlined
+def _key_slot(slots, key):
+    return (key ^ (key >> np.uint64(32))) & np.uint64(slots.size - 1)
+
+
+@kernel
+def _key_numbers(table, keys, grow):
+    slots, out = table.slots, np.empty(keys.size, np.int32)
+    for e in range(keys.size):
+        prefetch(slots, _key_slot(slots, keys[min(e + _AHEAD, keys.size - 1)]))
+        key = keys[e]
+        slot = _key_slot(slots, key)
+        while slots[slot] != 0 and table.keys[slots[slot] - 1] != key:
+            slot = (slot + np.uint64(1)) & np.uint64(slots.size - 1)
+        if slots[slot] == 0 and grow:
+            n = table.used[0]
+            table.keys[n] = key
+            slots[slot] = n + 1
+            table.used[0] = n + 1
+        out[e] = slots[slot] - 1
+        if grow:
+            table.seen[slots[slot] - 1] += 1
+    return out

@@ -1,1 +1,0 @@
-"""Constituent trees as arrays."""

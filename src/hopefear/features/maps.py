@@ -1,0 +1,478 @@
+"""Feature maps: how columns get their meaning, and keep it in a model file.
+
+Columns are the ids of a file, scattered 64-bit ids, word n-grams, or what n-grams are hashed to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from hopefear.core.arrays import (
+    Strings,
+    column_in_range,
+    frozen,
+    in_range,
+    only_these,
+    vector,
+    whole_number,
+)
+from hopefear.core.component import kernel
+from hopefear.core.hashing import (
+    ENTRIES,
+    TEXT,
+    TOKENS,
+    NGramTables,
+    empty_tables,
+    fill_slots,
+    hash_tokens,
+)
+from hopefear.errors import HopefearError, ModelError
+
+MAX_COLUMNS = 2**31 - 1
+
+
+@runtime_checkable
+class FeatureMap(Protocol):
+    """Meaning of the columns ``0 .. size - 1`` of a dataset or a model.
+
+    A map is immutable. It is written to a model file as ``to_header()`` (plain JSON values, with
+    a ``kind``) and ``arrays()``, and comes back by :func:`hopefear.features.from_parts`, which
+    trusts neither.
+    """
+
+    kind: str
+
+    @property
+    def size(self) -> int: ...
+
+    def name(self, column: int) -> str: ...
+
+    def names(self, columns: Iterable[int]) -> list[str]: ...
+
+    def columns(self, ids: np.ndarray) -> np.ndarray:
+        """Columns (int32) of feature ids (int64) as a file gives them; -1 where unknown."""
+        ...
+
+    def ids(self, columns: np.ndarray) -> np.ndarray:
+        """Ids (int64) that stand for columns when they are written to a file of numbers."""
+        ...
+
+    def to_header(self) -> dict[str, Any]: ...
+
+    def arrays(self) -> dict[str, np.ndarray]: ...
+
+    @classmethod
+    def from_parts(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> FeatureMap: ...
+
+
+class IdentityFeatures:
+    """Column j is feature id j, with names where a file gave them.
+
+    Parameters
+    ----------
+    size : int
+        Number of columns; a file whose ids begin with 1 leaves column 0 unused.
+    names : sequence of str, optional
+        Name of id 1, 2, … (line i of a names file belongs to id i). Ids beyond are numbers.
+
+    Examples
+    --------
+    >>> IdentityFeatures(4, names=["good", "bad"]).names([1, 3])
+    ['good', '3']
+    """
+
+    kind = "identity"
+
+    def __init__(self, size: int, names: Sequence[str] | Strings | None = None) -> None:
+        if not 0 <= size <= MAX_COLUMNS:
+            raise HopefearError(f"a feature map has 0 to {MAX_COLUMNS} columns, not {size}")
+        self._size = int(size)
+        self._names = names if names is None or isinstance(names, Strings) else Strings.pack(names)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def name(self, column: int) -> str:
+        column = column_in_range(column, self._size)
+        if self._names is not None and 1 <= column <= self._names.size:
+            return self._names.get(column - 1)
+        return str(column)
+
+    def names(self, columns: Iterable[int]) -> list[str]:
+        return [self.name(c) for c in columns]
+
+    def columns(self, ids: np.ndarray) -> np.ndarray:
+        known = (ids >= 0) & (ids < self._size)
+        return np.where(known, ids, -1).astype(np.int32)
+
+    def ids(self, columns: np.ndarray) -> np.ndarray:
+        return columns.astype(np.int64)
+
+    def to_header(self) -> dict[str, Any]:
+        return {"kind": self.kind, "size": self._size, "named": self._names is not None}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {} if self._names is None else self._names.arrays("names")
+
+    @classmethod
+    def from_parts(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> IdentityFeatures:
+        size = whole_number(header, "size", 0, MAX_COLUMNS)
+        named = header.get("named")
+        if not isinstance(named, bool):
+            raise ModelError(f"feature map: expected named to be true or false, found {named!r}")
+        only_these(arrays, ("names_text", "names_offsets") if named else ())
+        return cls(size, Strings.from_parts(arrays, "names") if named else None)
+
+
+class TableFeatures:
+    """Column j is the j-th smallest id that was seen: ``ids[j]``, any non-negative int64.
+
+    Parameters
+    ----------
+    ids : array of int64
+        The ids, strictly rising.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = TableFeatures(np.array([7, 2**62]))
+    >>> table.columns(np.array([2**62, 8])).tolist()
+    [1, -1]
+    >>> table.name(0)
+    '7'
+    """
+
+    kind = "table"
+
+    def __init__(self, ids: np.ndarray) -> None:
+        self._ids = frozen(np.asarray(ids, np.int64))
+        if self._ids.size > MAX_COLUMNS:
+            raise HopefearError(
+                f"{self._ids.size} distinct feature ids, but at most {MAX_COLUMNS} columns"
+            )
+
+    @property
+    def size(self) -> int:
+        return int(self._ids.size)
+
+    def name(self, column: int) -> str:
+        return str(self._ids[column_in_range(column, self.size)])
+
+    def names(self, columns: Iterable[int]) -> list[str]:
+        return [self.name(c) for c in columns]
+
+    def columns(self, ids: np.ndarray) -> np.ndarray:
+        return _find(self._ids, np.ascontiguousarray(ids, np.int64))
+
+    def ids(self, columns: np.ndarray) -> np.ndarray:
+        return self._ids[columns]
+
+    def to_header(self) -> dict[str, Any]:
+        return {"kind": self.kind, "size": self.size}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"ids": self._ids}
+
+    @classmethod
+    def from_parts(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> TableFeatures:
+        size = whole_number(header, "size", 0, MAX_COLUMNS)
+        only_these(arrays, ("ids",))
+        ids = vector(arrays, "ids", np.int64)
+        if ids.size != size:
+            raise ModelError(f"feature map: the header says {size} ids, the table has {ids.size}")
+        if ids.size and (ids[0] < 0 or (ids[1:] <= ids[:-1]).any()):
+            raise ModelError("feature map: the id table is not rising from 0 or more")
+        return cls(ids)
+
+
+@kernel
+def _find(table, ids):
+    found = np.empty(len(ids), np.int32)
+    for i in range(len(ids)):
+        low, high = 0, len(table)
+        while low < high:
+            middle = (low + high) >> 1
+            if table[middle] < ids[i]:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low if low < len(table) and table[low] == ids[i] else -1
+    return found
+
+
+MAX_ORDER = 3
+
+
+class NGramFeatures:
+    """Column j is the n-gram ``parent[j]`` followed by ``token[j]``; names are exact.
+
+    Parameters
+    ----------
+    order : int
+        Longest n-gram, 1 to 3.
+    tokens : Strings
+        The distinct tokens.
+    parent, token : arrays of int32
+        For each column the column of its first n - 1 tokens (-1 for a single token) and its last
+        token.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> words = Strings.pack(["not", "good"])
+    >>> parent, token = np.array([-1, -1, 0]), np.array([0, 1, 1])
+    >>> NGramFeatures(2, words, parent, token).names([1, 2])
+    ['good', 'not good']
+    """
+
+    kind = "ngrams"
+
+    def __init__(self, order: int, tokens: Strings, parent: np.ndarray, token: np.ndarray) -> None:
+        self.order = order
+        self._tokens = tokens
+        self._parent = frozen(np.asarray(parent, np.int32))
+        self._token = frozen(np.asarray(token, np.int32))
+        self._tables: NGramTables | None = None
+
+    @property
+    def size(self) -> int:
+        return int(self._parent.size)
+
+    def name(self, column: int) -> str:
+        column = column_in_range(column, self.size)
+        words = []
+        while column >= 0:
+            words.append(self._tokens.get(int(self._token[column])))
+            column = int(self._parent[column])
+        return " ".join(reversed(words))
+
+    def names(self, columns: Iterable[int]) -> list[str]:
+        return [self.name(c) for c in columns]
+
+    def columns(self, ids: np.ndarray) -> np.ndarray:
+        raise HopefearError(
+            "these features are word n-grams, which a file of numeric ids lacks; "
+            "give lines of label<TAB>text"
+        )
+
+    def ids(self, columns: np.ndarray) -> np.ndarray:
+        # Many readers take ids from 1 only.
+        return columns.astype(np.int64) + 1
+
+    def tables(self) -> NGramTables:
+        """Hash tables for a reader that looks n-grams up; built once."""
+        if self._tables is None:
+            self._tables = self._build_tables()
+        return self._tables
+
+    def to_header(self) -> dict[str, Any]:
+        return {"kind": self.kind, "size": self.size, "order": self.order}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return self._tokens.arrays("tokens") | {"parent": self._parent, "token": self._token}
+
+    @classmethod
+    def from_parts(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> NGramFeatures:
+        size = whole_number(header, "size", 0, MAX_COLUMNS)
+        order = whole_number(header, "order", 1, MAX_ORDER)
+        only_these(arrays, ("tokens_text", "tokens_offsets", "parent", "token"))
+        tokens = Strings.from_parts(arrays, "tokens")
+        parent, token = vector(arrays, "parent", np.int32), vector(arrays, "token", np.int32)
+        if not parent.size == token.size == size:
+            raise ModelError(
+                f"feature map: the header says {size} n-grams, the arrays have "
+                f"{parent.size} and {token.size}"
+            )
+        in_range(token, "token", 0, tokens.size - 1)
+        in_range(parent, "parent", -1, size - 1)
+        # A parent before its child rules out cycles, so every name ends.
+        if (parent >= np.arange(size)).any():
+            raise ModelError("feature map: an n-gram stands before its own beginning")
+        depth = np.ones(size, np.int64)
+        for _ in range(order):
+            depth = np.where(parent < 0, 1, depth[parent] + 1) if size else depth
+        if size and int(depth.max()) > order:
+            raise ModelError(f"feature map: an n-gram is longer than {order} tokens")
+        return cls(order, tokens, parent, token)
+
+    def _build_tables(self) -> NGramTables:
+        count, size = self._tokens.size, self.size
+        tables = empty_tables(max(1, count), max(1, self._tokens.text.size), max(1, size))
+        tables.text[: self._tokens.text.size] = self._tokens.text
+        tables.offsets[: count + 1] = self._tokens.offsets
+        tables.parent[:size] = self._parent
+        tables.token[:size] = self._token
+        tables.used[TOKENS], tables.used[TEXT] = count, self._tokens.text.size
+        tables.used[ENTRIES] = size
+        alone = np.flatnonzero(self._parent < 0)
+        tables.unigram[self._token[alone]] = alone
+        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+            hash_tokens(tables)
+            fill_slots(tables)
+        return tables
+
+
+def ngrams_from_tables(
+    tables: NGramTables, order: int, min_count: int
+) -> tuple[NGramFeatures, np.ndarray]:
+    """The n-grams seen in at least min_count rows, and the new column of each entry (or -1).
+
+    Every beginning of a kept n-gram is seen at least as often, so it is kept too.
+    """
+    size, count = int(tables.used[ENTRIES]), int(tables.used[TOKENS])
+    keep = tables.seen[1 : 2 * size : 2] >= min_count
+    column = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+    keep_token = keep[tables.unigram[:count]] if count else np.zeros(0, bool)
+    number = (np.cumsum(keep_token) - 1).astype(np.int32)
+    parent = tables.parent[:size][keep]
+    parent = np.where(parent < 0, -1, column[parent]).astype(np.int32)
+    lengths = np.diff(tables.offsets[: count + 1])
+    offsets = np.zeros(int(keep_token.sum()) + 1, np.int64)
+    np.cumsum(lengths[keep_token], out=offsets[1:])
+    text = tables.text[: tables.used[TEXT]][np.repeat(keep_token, lengths)]
+    words = Strings(frozen(text), frozen(offsets))
+    return NGramFeatures(order, words, parent, number[tables.token[:size][keep]]), column
+
+
+MAX_BITS = 30
+MAX_NAMES = 1 << 16  # common n-grams come early, so the first columns are those one asks about
+_BYTES_PER_NAME = 24  # on average, at most
+
+
+class NameSample(NamedTuple):
+    """Names that a kernel collects: the n-gram that came first on each of the first columns."""
+
+    columns: np.ndarray  # int32[most], in the order they came
+    offsets: np.ndarray  # int64[most + 1]
+    text: np.ndarray  # uint8
+    used: np.ndarray  # int64[1], names
+
+    def sorted(self) -> tuple[np.ndarray, Strings]:
+        """Columns in rising order, and their names."""
+        n = int(self.used[0])
+        order = np.argsort(self.columns[:n])
+        begins, sizes = self.offsets[:n][order], np.diff(self.offsets[: n + 1])[order]
+        offsets = np.zeros(n + 1, np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], sizes)
+        return self.columns[:n][order], Strings(frozen(self.text[places]), frozen(offsets))
+
+
+def empty_names(most: int) -> NameSample:
+    """Room for so many names."""
+    return NameSample(
+        np.zeros(most, np.int32),
+        np.zeros(most + 1, np.int64),
+        np.zeros(_BYTES_PER_NAME * most, np.uint8),
+        np.zeros(1, np.int64),
+    )
+
+
+class HashedFeatures:
+    """Column of an n-gram is the top ``bits`` bits of its hash; memory never grows.
+
+    Parameters
+    ----------
+    order : int
+        Longest n-gram, 1 to 3.
+    bits : int
+        Number of columns is ``2**bits``; more bits mean fewer collisions and more memory.
+    collisions : float
+        Share of the n-gram occurrences read in training that fell on a column another n-gram had
+        claimed first; nan before training.
+    columns : array of int32, optional
+        Columns whose first n-gram is known, rising.
+    names : Strings, optional
+        Those n-grams. Others may share the column: ``collisions`` says how likely.
+
+    Examples
+    --------
+    >>> features = HashedFeatures(1, 10, 0.0, np.array([3]), Strings.pack(["good"]))
+    >>> features.names([3, 4])
+    ['good', '#4']
+    """
+
+    kind = "hashed"
+
+    def __init__(
+        self,
+        order: int,
+        bits: int,
+        collisions: float = float("nan"),
+        columns: np.ndarray | None = None,
+        names: Strings | None = None,
+    ) -> None:
+        if not 1 <= bits <= MAX_BITS:
+            raise HopefearError(f"hash_bits must be 1 to {MAX_BITS}, not {bits}")
+        self.order, self.bits, self.collisions = order, bits, collisions
+        known = np.zeros(0, np.int32) if columns is None else columns
+        self._columns = frozen(np.asarray(known, np.int32))
+        self._names = Strings.pack([]) if names is None else names
+
+    @property
+    def size(self) -> int:
+        return 1 << self.bits
+
+    def name(self, column: int) -> str:
+        column = column_in_range(column, self.size)
+        place = int(np.searchsorted(self._columns, column))
+        if place < len(self._columns) and self._columns[place] == column:
+            return self._names.get(place)
+        return f"#{column}"
+
+    def names(self, columns: Iterable[int]) -> list[str]:
+        return [self.name(c) for c in columns]
+
+    def columns(self, ids: np.ndarray) -> np.ndarray:
+        raise HopefearError(
+            "these features are hashed word n-grams, which a file of numeric ids lacks; "
+            "give lines of label<TAB>text"
+        )
+
+    def ids(self, columns: np.ndarray) -> np.ndarray:
+        return columns.astype(np.int64) + 1
+
+    def to_header(self) -> dict[str, Any]:
+        known = self.collisions == self.collisions
+        return {
+            "kind": self.kind,
+            "order": self.order,
+            "bits": self.bits,
+            "collisions": self.collisions if known else None,
+        }
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"columns": self._columns} | self._names.arrays("names")
+
+    @classmethod
+    def from_parts(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> HashedFeatures:
+        order = whole_number(header, "order", 1, MAX_ORDER)
+        bits = whole_number(header, "bits", 1, MAX_BITS)
+        only_these(arrays, ("columns", "names_text", "names_offsets"))
+        columns, names = vector(arrays, "columns", np.int32), Strings.from_parts(arrays, "names")
+        if len(columns) != names.size:
+            raise ModelError(f"feature map: {len(columns)} columns have {names.size} names")
+        if columns.size and (columns[0] < 0 or (columns[1:] <= columns[:-1]).any()):
+            raise ModelError("feature map: the named columns are not rising from 0 or more")
+        if columns.size and columns[-1] >= 1 << bits:
+            raise ModelError(f"feature map: a name for column {columns[-1]} of {1 << bits}")
+        rate = header.get("collisions")
+        if rate is None:
+            return cls(order, bits, columns=columns, names=names)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+            raise ModelError(f"feature map: expected collisions from 0 to 1, found {rate!r:.60}")
+        return cls(order, bits, float(rate), columns, names)
