@@ -33,11 +33,9 @@ from hopefear.structures.nbest import NBest
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.translation.features import learned
-from hopefear.translation.reading import tuning_metric
+from hopefear.translation.lists import tuning_metric
 from hopefear.translation.scoring import scores, with_scores, without_scores
-from hopefear.translation.starting import start_weights
-from hopefear.translation.tune import tune
-from hopefear.translation.tune_checks import check_lists, check_problem, check_seeds
+from hopefear.translation.task import check_lists, check_problem, check_seeds, start_weights, tune
 from hopefear.translation.tuners.problem import Listener, TuningProblem, tell
 from hopefear.translation.weights import Weights
 
@@ -250,7 +248,7 @@ def add_phrase_model(
     model : Weights
         As `train_phrase_model` gives them.
     learner, params, metric, seeds, on_event
-        As in :func:`hopefear.translation.tune.tune`; only dense features are tuned.
+        As in :func:`hopefear.translation.task.tune`; only dense features are tuned.
     name : str
         Of the feature that the model becomes.
     start : str or Weights

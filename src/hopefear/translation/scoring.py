@@ -14,7 +14,7 @@ from hopefear.features.checks import frozen
 from hopefear.features.string_table import StringTable
 from hopefear.features.strings import Strings
 from hopefear.translation.derived import derived, needed
-from hopefear.translation.layouts import places
+from hopefear.translation.names import places
 from hopefear.translation.weights import Weights
 
 

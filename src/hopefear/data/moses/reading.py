@@ -7,12 +7,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
-from hopefear.data.moses.gather import Gatherer
-from hopefear.data.moses.input import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.moses.lists import Gatherer, TuningLists
+from hopefear.data.moses.parsing import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
 from hopefear.data.moses.phrases import PhraseReader
-from hopefear.data.moses.references import References, TextCounts, WordMetric
-from hopefear.data.moses.words import Sentences, check_parallel, check_some, read_sentences
+from hopefear.data.moses.words import (
+    References,
+    Sentences,
+    TextCounts,
+    WordMetric,
+    check_parallel,
+    check_some,
+    read_sentences,
+)
 from hopefear.data.report import ReadReport
 from hopefear.data.svmlight_blocks import check_on_error
 from hopefear.errors import HopefearError, InputError

@@ -18,9 +18,9 @@ from hopefear.features.checks import frozen
 from hopefear.features.strings import Strings
 from hopefear.metrics.lists.bleu_counts import COLUMNS
 from hopefear.translation.phrase_model import phrase_data
-from hopefear.translation.starting import start_weights
+from hopefear.translation.task import start_weights
+from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import LineSearch
-from hopefear.translation.tuners.quick_worth import quick_worth
 
 TRAIN, DEV, TESTS = "train10k", "val", ("test_2016_flickr", "test_2017_flickr")
 # Neighbours on either side that smooth what a weight of the model is worth on development lists.

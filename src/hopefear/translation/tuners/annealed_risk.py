@@ -22,9 +22,14 @@ from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
-from hopefear.translation.tuners.corpus_costs import corpus_costs, spread_within
-from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.corpus import corpus_costs, spread_within
+from hopefear.translation.tuners.problem import (
+    Listener,
+    Tuned,
+    TuningProblem,
+    WholeListsTuner,
+    tell,
+)
 
 
 @component(Loss)

@@ -18,8 +18,13 @@ from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
-from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.problem import (
+    Listener,
+    Tuned,
+    TuningProblem,
+    WholeListsTuner,
+    tell,
+)
 
 # Counts are moved by this share to see what the metric makes of it. It also rounds off the corner
 # that BLEU has where translations are as long as references.

@@ -18,9 +18,15 @@ from hopefear.structures.nbest import NBest
 from hopefear.training.batch_lists import LossObjective
 from hopefear.training.lbfgs import Minimiser
 from hopefear.translation.tuners.annealed_risk import priced
-from hopefear.translation.tuners.problem import Event, Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.weight_search import WeightSearch
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.envelope import WeightSearch
+from hopefear.translation.tuners.problem import (
+    Event,
+    Listener,
+    Tuned,
+    TuningProblem,
+    WholeListsTuner,
+    tell,
+)
 
 
 @dataclass(frozen=True)

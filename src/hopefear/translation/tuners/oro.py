@@ -16,11 +16,16 @@ from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
 from hopefear.training.lbfgs import norm
 from hopefear.training.stopping import Stopping
-from hopefear.translation.tuners.corpus_costs import corpus_costs
-from hopefear.translation.tuners.pro_pairs import differences
-from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.weight_search import WeightSearch
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.corpus import corpus_costs
+from hopefear.translation.tuners.envelope import WeightSearch
+from hopefear.translation.tuners.pro import differences
+from hopefear.translation.tuners.problem import (
+    Listener,
+    Tuned,
+    TuningProblem,
+    WholeListsTuner,
+    tell,
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Oro(WholeListsTuner):
         Lead of the oracle over a rival that costs 1 more; over others in proportion.
     corpus : float
         Share of the batch as a corpus in costs, by which oracles are chosen: see
-        :func:`hopefear.translation.tuners.corpus_costs.corpus_costs`. 0 looks at sentences alone.
+        :func:`hopefear.translation.tuners.corpus.corpus_costs`. 0 looks at sentences alone.
     epochs : int
         Passes over the lists.
     sweeps : int
