@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,12 +15,12 @@ from hopefear.training.judging import counts_of
 from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import NARROW, SMOOTHINGS, LineSearch, Step, first_best
 from hopefear.translation.tuners.problem import (
-    Event,
     Listener,
+    Round,
+    RoundsTuner,
     Tuned,
     TuningProblem,
-    WholeListsTuner,
-    tell,
+    check_parameters,
 )
 
 STEPS = ("turns", "best")
@@ -30,7 +28,7 @@ KEEPS = ("auto", "train", "dev")
 
 
 @dataclass(frozen=True)
-class Mert(WholeListsTuner):
+class Mert(RoundsTuner):
     """Exact line searches along coordinates and other directions, from several starts.
 
     ``max_w metric(best candidates under w) - l2 * sum((w - start)**2)``
@@ -98,6 +96,7 @@ class Mert(WholeListsTuner):
     """
 
     name: ClassVar[str] = "mert"
+    most: ClassVar[str] = "restarts"
 
     restarts: int = 20
     steps: str = "turns"
@@ -113,66 +112,40 @@ class Mert(WholeListsTuner):
     keep: str = "auto"
 
     def __post_init__(self) -> None:
-        for name, least in (("restarts", 1), ("rounds", 1), ("random", 0), ("elite", 0)):
-            if (value := getattr(self, name)) < least:
-                raise CombinationError(f"Mert: {name} must be at least {least}, but is {value}")
-        for name in ("tolerance", "spread", "l2", "window"):
-            if not 0 <= (value := getattr(self, name)) < math.inf:
-                raise CombinationError(
-                    f"Mert: {name} must be finite and not negative, but is {value!r}"
-                )
-        for name, choices in (("steps", STEPS), ("smooth", SMOOTHINGS), ("keep", KEEPS)):
-            if (value := getattr(self, name)) not in choices:
-                raise CombinationError(
-                    f"Mert: {name} must be one of {', '.join(choices)}, not {value!r}"
-                )
+        check_parameters(
+            self,
+            at_least={"restarts": 1, "rounds": 1, "random": 0, "elite": 0}
+            | dict.fromkeys(("tolerance", "spread", "l2", "window"), 0),
+            choices={"steps": STEPS, "smooth": SMOOTHINGS, "keep": KEEPS},
+        )
         if self.normalize and self.l2 > 0.0:
             raise CombinationError(
                 "Mert: l2 holds weights to the scale of the given ones, which normalize gives up; "
                 "set normalize=False, or l2=0"
             )
 
+    def following(self) -> dict[str, Any]:
+        return {**super().following(), "judge": self.keep, "nnz": False}
+
     def tune(
         self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
     ) -> Tuned:
-        """Weights of the best start.
+        """Weights of the best start; events are of starts, with the number of line searches."""
+        tuned = super().tune(problem, seed=seed, on_event=on_event)
+        ends = tuple(event["train"][problem.metric.main] for event in tuned.history)
+        return replace(tuned, runs=ends)
 
-        Parameters
-        ----------
-        problem : TuningProblem
-            What to tune on.
-        seed : int
-            Draws starts and directions; the same seed gives the same weights.
-        on_event : sequence of callables
-            Each gets the event (a dict) of every start, with the number of line searches.
-        """
+    def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         if self.keep == "dev" and problem.dev is None:
             raise HopefearError(
                 "Mert(keep='dev') chooses a start by held-out lists, and there are none; give "
                 "them, or use keep='train'"
             )
         run = _Run(self, problem)
-        history: list[Event] = []
-        found: list[np.ndarray] = []
         for k in range(self.restarts):
-            began = time.perf_counter()
             weights, searches = run.climb(np.random.default_rng((seed, k)), first=k == 0)
-            found.append(weights)
-            event: Event = {"epoch": k + 1, "of": self.restarts, **problem.report(weights)}
-            event["seconds"] = round(time.perf_counter() - began, 6)
-            event["searches"] = searches
-            history.append(event)
-            tell(on_event, event)
-        main, sign = problem.metric.main, 1.0 if problem.metric.higher else -1.0
-        judges = self.keep
-        if judges == "auto":
-            judges = "train" if problem.dev is None else "dev"
-        worths = np.array([sign * event[judges][main] for event in history])
-        if judges == "train":
-            worths -= self.l2 * ((np.array(found) - run.start) ** 2).sum(axis=1)
-        best = int(np.argmax(worths))
-        runs = tuple(event["train"][main] for event in history)
-        return Tuned(found[best], history, runs, best + 1)
+            pull = self.l2 * float(((weights - run.start) ** 2).sum())
+            yield Round(weights, {"searches": searches}, pull)
 
 
 class _Run:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,16 +21,14 @@ from hopefear.structures.binary import Binary
 from hopefear.training.fit import fit
 from hopefear.training.lbfgs import minimise, norm
 from hopefear.training.passes import Passes, mixed
-from hopefear.training.stopping import Stopping
 from hopefear.translation.tuners.corpus import corpus_costs
 from hopefear.translation.tuners.envelope import WeightSearch
 from hopefear.translation.tuners.problem import (
-    Listener,
-    Tuned,
+    Round,
+    RoundsTuner,
     TuningProblem,
-    WholeListsTuner,
+    check_parameters,
     listed,
-    tell,
 )
 
 
@@ -65,14 +62,7 @@ class PairLogistic:
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
-        for name in ("l1", "l2", "tolerance"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise CombinationError(
-                    f"PairLogistic: {name} must be finite and not negative, but is "
-                    f"{getattr(self, name)!r}"
-                )
-        if self.max_iter < 1:
-            raise CombinationError(f"PairLogistic: max_iter must be 1 or more, not {self.max_iter}")
+        check_parameters(self, at_least={"l1": 0, "l2": 0, "tolerance": 0, "max_iter": 1})
 
     def weights(self, pairs: Pairs, n_features: int) -> np.ndarray:
         """The weights that rank these pairs best."""
@@ -94,7 +84,7 @@ class PairLogistic:
 
 
 @dataclass(frozen=True)
-class Pro(WholeListsTuner):
+class Pro(RoundsTuner):
     """Pairs of candidates that differ much, told apart by a binary classifier.
 
     ``w = interpolate * w_new + (1 - interpolate) * w_old``
@@ -146,6 +136,7 @@ class Pro(WholeListsTuner):
     """
 
     name: ClassVar[str] = "pro"
+    most: ClassVar[str] = "rounds"
 
     samples: int = 5000
     pairs: int = 50
@@ -158,16 +149,10 @@ class Pro(WholeListsTuner):
     rounds: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("samples", "pairs", "epochs", "rounds"):
-            if getattr(self, name) < 1:
-                raise HopefearError(f"Pro: {name} must be 1 or more, not {getattr(self, name)}")
-        if not 0.0 <= self.threshold < math.inf:
-            raise HopefearError(f"Pro: threshold must not be negative, but is {self.threshold:g}")
-        for name in ("corpus", "interpolate"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise HopefearError(
-                    f"Pro: {name} is a share from 0 to 1, not {getattr(self, name)}"
-                )
+        counts = dict.fromkeys(("samples", "pairs", "epochs", "rounds"), 1)
+        check_parameters(
+            self, at_least={**counts, "threshold": 0}, shares=("corpus", "interpolate")
+        )
         if self.line_search and self.interpolate != 1.0:
             raise CombinationError(
                 "Pro: line_search finds how far to go from old to new weights, and interpolate "
@@ -179,33 +164,17 @@ class Pro(WholeListsTuner):
                 "use readout=averaged"
             )
 
-    def tune(
-        self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
-    ) -> Tuned:
+    def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Weights that rank pairs drawn from the lists."""
         data = problem.data.replaced(costs=corpus_costs(problem, self.corpus))
-        weights = best = np.asarray(problem.start, np.float64)
-        stopping, history = Stopping(problem.metric.main, 0), []
+        weights = np.asarray(problem.start, np.float64)
         for turn in range(self.rounds):
-            began = time.perf_counter()
-            drawn = draw_pairs(data, self.samples, self.pairs, self.threshold, seed, turn)
-            if not len(drawn):
+            pairs = draw_pairs(data, self.samples, self.pairs, self.threshold, seed, turn)
+            if not len(pairs):
                 raise HopefearError(self._nothing(problem))
-            found = differences(data, drawn)
-            weights = self._mixed(problem, weights, self._learned(found, len(weights), seed))
-            event = {
-                "epoch": turn + 1,
-                "of": self.rounds,
-                "pairs": len(drawn),
-                **problem.report(weights),
-                "nnz": int(np.count_nonzero(weights)),
-                "seconds": round(time.perf_counter() - began, 6),
-            }
-            history.append(event)
-            tell(on_event, event)
-            if stopping.see(turn + 1, event.get("dev", event["train"])):
-                best = weights
-        return Tuned(best, history, best_epoch=stopping.best_epoch)
+            new = self._learned(differences(data, pairs), len(weights), seed)
+            weights = self._mixed(problem, weights, new)
+            yield Round(weights, {"pairs": len(pairs)})
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
