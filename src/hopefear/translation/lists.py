@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -15,7 +14,7 @@ from hopefear.data.lists.blocks import Names
 from hopefear.data.lists.input import finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import read_moses
-from hopefear.data.moses.words import Sentences, check_parallel, read_sentences
+from hopefear.data.moses.words import check_parallel, read_sentences
 from hopefear.errors import HopefearError
 from hopefear.features.checks import frozen
 from hopefear.features.strings import Strings
@@ -463,12 +462,4 @@ def _texts(refs: Any) -> Iterable[Any]:
             return refs
     files = [read_sentences(path) for path in refs]
     check_parallel(files)
-    return [list(several) for several in zip(*map(_lines, files), strict=True)]
-
-
-def _lines(file: Sentences) -> list[str]:
-    begins, ends, ptr = file.begins, file.ends, file.ptr.tolist()
-    return [
-        file.text[begins[a] : ends[b - 1]].tobytes().decode() if b > a else ""
-        for a, b in pairwise(ptr)
-    ]
+    return [list(several) for several in zip(*(file.lines() for file in files), strict=True)]

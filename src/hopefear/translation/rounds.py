@@ -22,7 +22,7 @@ import numpy as np
 from hopefear.data.files import atomic_write, open_bytes
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import read_moses
-from hopefear.data.moses.words import Sentences, check_parallel, check_some, read_sentences
+from hopefear.data.moses.words import Sentences, parallel_sentences
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
 from hopefear.storage import write_atomically
@@ -129,7 +129,7 @@ def iterate(
     identity = {
         "command": command,
         "refs": [os.fspath(path) for path in paths],
-        "words of refs": _digest(_references(paths)),
+        "words of refs": _digest(parallel_sentences(paths)),
         "metric": metric.signature(len(paths)),
     }
     decoder = DecoderCommand(command, timeout)
@@ -137,16 +137,6 @@ def iterate(
     given = first if isinstance(first, Weights) else None
     with RoundsFolder(Path(folder), identity, given, resume, about or {}) as kept:
         return _Rounds(kept, decoder, judge, first, rounds, patience, tolerance, on_event).run(tune)
-
-
-def _references(paths: list[PathLike]) -> list[Sentences]:
-    """InputError where references cannot be used: better now than when the decoder has run."""
-    if not paths:
-        raise HopefearError("refs: expected at least one file of references, found none")
-    files = [read_sentences(path) for path in paths]
-    check_parallel(files)
-    check_some(files)
-    return files
 
 
 def _digest(files: Sequence[Sentences]) -> str:

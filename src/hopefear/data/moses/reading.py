@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import IO, Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from hopefear.data.moses.words import (
     TextCounts,
     WordMetric,
     check_parallel,
-    check_some,
+    parallel_sentences,
     read_sentences,
 )
 from hopefear.data.report import ReadReport
@@ -30,7 +31,7 @@ BLOCK_CANDIDATES = 20_000
 
 def read_moses(
     paths: Path | Sequence[Path],
-    refs: Path | Sequence[Path] | None = None,
+    refs: Path | Sequence[Path | Sentences] | None = None,
     *,
     metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
@@ -116,7 +117,7 @@ def read_moses(
 
 def moses_blocks(
     path: Path,
-    refs: Path | Sequence[Path] | None = None,
+    refs: Path | Sequence[Path | Sentences] | None = None,
     *,
     metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
@@ -132,6 +133,7 @@ def moses_blocks(
     on_progress: Callable[[int], None] | None = None,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
+    stream: IO[bytes] | None = None,
 ) -> Iterator[TuningLists]:
     """Whole lists of one file, block by block; memory stays bounded.
 
@@ -142,16 +144,24 @@ def moses_blocks(
     ----------
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
+    stream : binary file, optional
+        What is read, where it is open already.
     """
     plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent, tails)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
     watch = _Watch(on_error, report, on_progress)
-    return _blocks(plan, watch, MosesLayout(dense, sparse), block_candidates, block_bytes)
+    layout = MosesLayout(dense, sparse)
+    return _blocks(plan, watch, layout, block_candidates, block_bytes, stream)
 
 
 def _blocks(
-    plan: _Plan, watch: _Watch, layout: MosesLayout, most: int, block_bytes: int
+    plan: _Plan,
+    watch: _Watch,
+    layout: MosesLayout,
+    most: int,
+    block_bytes: int,
+    stream: IO[bytes] | None,
 ) -> Iterator[TuningLists]:
     names = StringTable()
     gatherer = plan.gatherer(names)
@@ -161,7 +171,7 @@ def _blocks(
     def check(raw: RawBlock) -> None:
         gatherer.check(raw)  # there is another one for every block
 
-    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check):
+    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check, stream):
         gatherer.add(raw, layout.width)
         if gatherer.rows < most or gatherer.runs[0].size < 2:
             continue
@@ -194,11 +204,12 @@ class _Watch:
         layout: MosesLayout,
         block_bytes: int,
         check: Callable[[RawBlock], None],
+        stream: IO[bytes] | None = None,
     ) -> Iterator[RawBlock]:
         """Blocks of a file; of bad lines nothing is left where they are skipped."""
         # Whoever takes a block finds what is wrong with it too, but cannot give half of it back.
-        careful = (check, self.report) if self.skip else ()
-        for raw in raw_blocks(path, layout, block_bytes, *careful):
+        careful: dict[str, Any] = {"check": check, "report": self.report} if self.skip else {}
+        for raw in raw_blocks(path, layout, block_bytes, stream=stream, **careful):
             yield raw
             self.report.rows += raw.rows
             self.rows += raw.rows
@@ -228,9 +239,7 @@ class _Plan:
         self.texts, self.tails, self.dedup, self.absent = texts, tails, dedup, absent
         files: list[Sentences] = []
         if refs is not None:
-            files = [read_sentences(path) for path in _several(refs, "refs")]
-            check_parallel(files)
-            check_some(files)
+            files = parallel_sentences(refs)
         self.references = References(files, metric) if files else None
         self.source = read_sentences(source) if phrases else None
         if files and self.source is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -50,6 +50,33 @@ class Sentences(NamedTuple):
     @property
     def size(self) -> int:
         return len(self.ptr) - 1
+
+    def lines(self) -> list[str]:
+        """The text of every line, from its first word to its last."""
+        begins, ends = line_spans(self.ptr, self.begins, self.ends)
+        spans = zip(begins.tolist(), ends.tolist(), strict=True)
+        return [self.text[a:b].tobytes().decode() for a, b in spans]
+
+
+def parallel_sentences(
+    refs: str | os.PathLike[str] | Sentences | Sequence[Any],
+) -> list[Sentences]:
+    """References of one or several files; InputError unless every line has one.
+
+    Files that have been read already may stand for their paths.
+    """
+    several = [refs] if isinstance(refs, str | os.PathLike | Sentences) else list(refs)
+    files = [one if isinstance(one, Sentences) else read_sentences(one) for one in several]
+    if not files:
+        raise HopefearError("refs: expected at least one file of references, found none")
+    check_parallel(files)
+    empty = np.ones(files[0].size, bool)
+    for one in files:
+        empty &= np.diff(one.ptr) == 0
+    if empty.any():
+        line = int(np.flatnonzero(empty)[0]) + 1
+        raise InputError(files[0].name, line, "a reference", "an empty line")
+    return files
 
 
 def read_sentences(path: str | os.PathLike[str]) -> Sentences:
@@ -101,18 +128,6 @@ def check_parallel(files: list[Sentences]) -> None:
                 f"{first.size} lines, as {first.name} has",
                 f"{other.size} lines",
             )
-
-
-def check_some(files: list[Sentences]) -> None:
-    """InputError where a line is empty in all files: a reference is missing."""
-    if not files:
-        raise HopefearError("refs: expected at least one file of references, found none")
-    empty = np.ones(files[0].size, bool)
-    for one in files:
-        empty &= np.diff(one.ptr) == 0
-    if empty.any():
-        line = int(np.flatnonzero(empty)[0]) + 1
-        raise InputError(files[0].name, line, "a reference", "an empty line")
 
 
 def line_spans(
