@@ -21,8 +21,7 @@ from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists import Bleu
 from hopefear.metrics.lists.bleu import BleuCounts
 from hopefear.translation.features import learned
-from hopefear.translation.tuners.mert import Mert
-from hopefear.translation.tuners.mert_search import Climber, DenseLists
+from hopefear.translation.tuners.mert import Climber, DenseLists, Mert
 from hopefear.translation.tuners.problem import TuningProblem
 
 # The weights Moses begins with, for the features of these lists.

@@ -29,9 +29,9 @@ from hopefear.experiments.common.corpora import find_files
 from hopefear.experiments.common.translations import FOLDER, METRIC
 from hopefear.recipes.scales import scale_of
 from hopefear.translation.features import learned
-from hopefear.translation.reading import read
+from hopefear.translation.lists import read
 from hopefear.translation.recipes import TUNE_RECIPES
-from hopefear.translation.starting import start_weights
+from hopefear.translation.task import start_weights
 from hopefear.translation.tuners.problem import TuningProblem
 
 STARTS = 20

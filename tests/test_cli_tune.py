@@ -291,12 +291,12 @@ def test_run_folder_and_pages(run, folder):
 
 
 def test_collapse_is_told_and_nothing_is_written(run, folder, monkeypatch):
-    from hopefear.translation.tune import CollapseError
+    from hopefear.translation.task import CollapseError
 
     def collapse(*args):
         raise CollapseError("tuning collapsed: all weights are 0; nothing is kept.")
 
-    monkeypatch.setattr("hopefear.translation.tune.check_collapse", collapse)
+    monkeypatch.setattr("hopefear.translation.task.check_collapse", collapse)
     status, out, err = run(*DENSE, "--json", "--weights", "c.txt")
     assert (status, out) == (1, "") and "collapsed" in err
     assert not (folder / "c.txt").exists()

@@ -20,10 +20,9 @@ from hopefear.cli.tune.options import GROUPS, METRICS, SMOOTHINGS
 from hopefear.errors import InputError
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.recipes import LOSSES
-from hopefear.translation.reading import read
+from hopefear.translation.lists import read
 from hopefear.translation.recipes import TUNE_RECIPES
-from hopefear.translation.starting import STARTS
-from hopefear.translation.tune import DEFAULT_LEARNER
+from hopefear.translation.task import DEFAULT_LEARNER, STARTS
 from hopefear.translation.tuners.mert import Mert
 from hopefear.translation.tuners.online_tuner import BACKGROUNDS, OnlineTuner
 from hopefear.translation.weights import Weights

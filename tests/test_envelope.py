@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, Chrf, GivenCost, Ter
+from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import LineSearch, best_step, smoothed
-from hopefear.translation.tuners.quick_worth import quick_worth
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -39,7 +39,7 @@ from hopefear.experiments.tuning.problems import (
 from hopefear.experiments.tuning.runs import Run, best_so_far, built, run, val_score
 from hopefear.experiments.tuning.slides import PEERS
 from hopefear.translation.recipes import TUNE_RECIPES
-from hopefear.translation.tune import tune
+from hopefear.translation.task import tune
 from hopefear.translation.tuners.problem import TuningProblem
 
 WORDS = {"agrees", "disagrees", "not shown"}
@@ -165,7 +165,7 @@ def test_parameters_may_be_multiples_of_what_the_data_suggest(sets):
 
 
 def test_a_tuner_that_refuses_is_told_of(sets, monkeypatch, tmp_path):
-    monkeypatch.setattr("hopefear.translation.tuners.mert_search.FEATURES", 20)
+    monkeypatch.setattr("hopefear.translation.tuners.mert.FEATURES", 20)
     part = replace(QUICK.part("extended"), entries=plain(("mert", "kbmira"), epochs=2))
     made = measuring.measure(
         sets, Plan((part,), seeds=(1, 2), replicates=50), KeptRuns(tmp_path), silent

@@ -18,9 +18,9 @@ from hopefear.losses.risk import Risk
 from hopefear.metrics.lists import GivenCost
 from hopefear.structures.nbest import NBest
 from hopefear.training.batch_lists import LossObjective
+from hopefear.translation.tuners.envelope import WeightSearch
 from hopefear.translation.tuners.hols import Hols, descent
 from hopefear.translation.tuners.problem import TuningProblem
-from hopefear.translation.tuners.weight_search import WeightSearch
 
 
 def test_one_inner_step_is_along_the_gradient():

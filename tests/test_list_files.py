@@ -310,7 +310,7 @@ def test_files_that_hold_no_lists(tmp_path):
         ("", "at least one list, found 'an empty file'"),
         ("\n\n", "at least one list"),
         ("hello world\n", r":1: expected lists: "),
-        ("0 ||| a b ||| lm= 1 ||| 2\n", r":1: expected"),
+        ("0 ||| a b\n", r":1: expected ID \|\|\| words"),
         ('{"id": 1}\n', "a list of candidates in list '1'"),
     ]:
         path = tmp_path / "a.jsonl"
@@ -323,7 +323,7 @@ def test_files_that_hold_no_lists(tmp_path):
     path.write_bytes(b'{"id": "\xff", "candidates": [{}]}\n')
     with pytest.raises(InputError, match="UTF-8"):
         list(read_lists(path))
-    for wrong in ({"format": "moses"}, {"dedup": "some"}, {"on_error": "?"}, {"block_lists": 0}):
+    for wrong in ({"format": "xml"}, {"dedup": "some"}, {"on_error": "?"}, {"block_lists": 0}):
         with pytest.raises(HopefearError, match=r"must be|at least 1"):
             read_lists(path, **wrong)
 

@@ -22,8 +22,7 @@ from hopefear.data.moses.reading import read_moses
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.metrics.lists import Bleu, Chrf, GivenCost, Ter
 from hopefear.metrics.lists.bleu import BleuCounts
-from hopefear.translation.tuners.mert import Mert
-from hopefear.translation.tuners.mert_search import Climber, DenseLists
+from hopefear.translation.tuners.mert import Climber, DenseLists, Mert
 from hopefear.translation.tuners.problem import TuningProblem
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shared" / "data")

@@ -15,7 +15,7 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import GivenCost
 from hopefear.translation.tuners.oro import Oro, ascend, hinge, ranked
-from hopefear.translation.tuners.pro_pairs import differences
+from hopefear.translation.tuners.pro import differences
 from hopefear.translation.tuners.problem import TuningProblem
 
 FAST = Oro(batch=8, epochs=3)

@@ -23,7 +23,7 @@ from hopefear.translation.phrase_model import (
     train_phrase_model,
 )
 from hopefear.translation.scoring import choice, scores
-from hopefear.translation.starting import start_weights
+from hopefear.translation.task import start_weights
 from hopefear.translation.weights import Weights
 
 BLEU = metric_named("bleu", tokenize="none")

@@ -15,9 +15,15 @@ from hopefear.metrics.lists import GivenCost
 from hopefear.recipes import RECIPES
 from hopefear.recipes.base import Scale
 from hopefear.translation.recipes import TUNE_RECIPES
-from hopefear.translation.tuners.corpus_costs import corpus_costs, spread_within
-from hopefear.translation.tuners.pro import PairLogistic, Pro
-from hopefear.translation.tuners.pro_pairs import LogLoss, differences, draw_pairs, mirrored
+from hopefear.translation.tuners.corpus import corpus_costs, spread_within
+from hopefear.translation.tuners.pro import (
+    LogLoss,
+    PairLogistic,
+    Pro,
+    differences,
+    draw_pairs,
+    mirrored,
+)
 from hopefear.translation.tuners.problem import TuningProblem
 
 FAST = Pro(samples=200, pairs=10, threshold=0.02)

@@ -13,15 +13,19 @@ from tuning_plain import small_lists
 
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, Ter, metric_named
-from hopefear.translation.evaluation import compare, corpus_oracle, evaluate
+from hopefear.translation.examples import translations
 from hopefear.translation.features import learned
-from hopefear.translation.generated import translations
-from hopefear.translation.memory import lists_in_memory
-from hopefear.translation.reading import read, tuning_metric
+from hopefear.translation.lists import lists_in_memory, read, tuning_metric
 from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.scoring import choice
-from hopefear.translation.tune import CollapseError, tune
-from hopefear.translation.tune_checks import check_collapse
+from hopefear.translation.task import (
+    CollapseError,
+    check_collapse,
+    compare,
+    corpus_oracle,
+    evaluate,
+    tune,
+)
 from hopefear.translation.tuners.problem import Tuned, TuningProblem
 from hopefear.translation.weights import Weights
 

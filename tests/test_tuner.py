@@ -17,8 +17,8 @@ from tuning_plain import small_lists
 import hopefear
 from hopefear import Tuner
 from hopefear.metrics.lists import Bleu
-from hopefear.translation.generated import translations
-from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.examples import translations
+from hopefear.translation.lists import lists_in_memory
 from hopefear.translation.weights import Weights
 
 NBEST, REFS = translations(40, 8, seed=3)

@@ -23,9 +23,8 @@ from hopefear.errors import HopefearError
 from hopefear.metrics.lists import metric_named
 from hopefear.metrics.lists.bleu import Bleu, BleuCounts
 from hopefear.training.events import plain
-from hopefear.translation.decoding import _Judge, iterate
-from hopefear.translation.decoding_weights import completed, moved
-from hopefear.translation.tune import CollapseError
+from hopefear.translation.rounds import _Judge, completed, iterate, moved
+from hopefear.translation.task import CollapseError
 from hopefear.translation.weights import Weights
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "decoder"
@@ -401,7 +400,7 @@ SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 from hopefear.errors import HopefearError
-from hopefear.translation.decoding import iterate
+from hopefear.translation.rounds import iterate
 from hopefear.translation.weights import Weights
 
 def tune(paths, weights, number):

@@ -21,18 +21,23 @@ from tuning_plain import slices
 from hopefear.core import component
 from hopefear.data.moses.reading import moses_blocks
 from hopefear.errors import HopefearError
-from hopefear.translation import candidate_words
-from hopefear.translation.derived import derived, needed, with_consensus, with_ngrams
-from hopefear.translation.derived_kernels import Found, Grams, Tally
-from hopefear.translation.evaluation import corpus_score
+from hopefear.translation import derived as derived_module
+from hopefear.translation.derived import (
+    Found,
+    Grams,
+    Tally,
+    derived,
+    needed,
+    with_consensus,
+    with_ngrams,
+)
+from hopefear.translation.examples import translations
 from hopefear.translation.features import learned
-from hopefear.translation.generated import translations
-from hopefear.translation.memory import lists_in_memory
-from hopefear.translation.reading import read
+from hopefear.translation.lists import lists_in_memory, read
+from hopefear.translation.names import phrase_name
 from hopefear.translation.scoring import choice, scores, with_scores
-from hopefear.translation.tune import tune
+from hopefear.translation.task import corpus_score, tune
 from hopefear.translation.weights import Weights
-from hopefear.translation.weights_names import phrase_name
 
 DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shared" / "data")
 WORDS = ["the", "house", ",", "50%", "%2C", "a=b", "~", "größe", "本", "x,y", "#", "ng_", "[", "A"]
@@ -148,7 +153,7 @@ def test_sparse_features_that_were_there_stay():
 
 def test_blocks_change_nothing(monkeypatch):
     wanted = derived(LISTS, ["consensus", "ngrams"])
-    monkeypatch.setattr(candidate_words, "_BLOCK", 3)
+    monkeypatch.setattr(derived_module, "_BLOCK", 3)
     found = derived(LISTS, ["consensus", "ngrams"])
     np.testing.assert_array_equal(found.dense, wanted.dense)
     for name in ("ids", "indptr", "values"):

@@ -12,9 +12,9 @@ from hopefear.core.arrays import Strings
 from hopefear.data.moses.lists import NamedEntries
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import metric_named
+from hopefear.translation.examples import translations
 from hopefear.translation.features import GROUPS, TuningFeatures, learned
-from hopefear.translation.generated import translations
-from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.lists import lists_in_memory
 from hopefear.translation.weights import Weights
 
 BLEU = metric_named("bleu", tokenize="none")

@@ -9,9 +9,9 @@ import pytest
 from tuning_plain import corpus_bleu, sentence_costs, slices, small_lists
 
 from hopefear.metrics.lists import metric_named
-from hopefear.translation.evaluation import corpus_oracle
-from hopefear.translation.oracle import oracle_choice
-from hopefear.translation.reading import tuning_metric
+from hopefear.translation.lists import tuning_metric
+from hopefear.translation.task import corpus_oracle
+from hopefear.translation.tuners.corpus import oracle_choice
 
 BLEU = tuning_metric("bleu")
 

@@ -10,7 +10,7 @@ from test_tuning_features import named_values, rich
 from tuning_plain import slices
 
 from hopefear.errors import HopefearError
-from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.lists import lists_in_memory
 from hopefear.translation.scoring import best, choice, scores, with_scores, without_scores
 from hopefear.translation.weights import Weights
 

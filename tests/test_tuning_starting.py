@@ -11,10 +11,10 @@ from tuning_plain import small_lists
 
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.translation import starting
-from hopefear.translation.generated import DECODER
-from hopefear.translation.memory import lists_in_memory
-from hopefear.translation.starting import decoder_weights, start_weights
+from hopefear.translation import task
+from hopefear.translation.examples import DECODER
+from hopefear.translation.lists import lists_in_memory
+from hopefear.translation.task import decoder_weights, start_weights
 from hopefear.translation.weights import Weights
 
 LISTS = small_lists(30, 8, seed=6)
@@ -88,7 +88,7 @@ def test_lists_are_looked_at_in_blocks(monkeypatch):
         LISTS, scores=(LISTS.scores + 0.3 * rng.normal(size=LISTS.n_candidates)).astype(np.float32)
     )
     whole, explained = decoder_weights(noisy)
-    monkeypatch.setattr(starting, "_BLOCK", 7)
+    monkeypatch.setattr(task, "_BLOCK", 7)
     found, share = decoder_weights(noisy)
     np.testing.assert_allclose(found, whole, rtol=1e-9)
     assert share == pytest.approx(explained, rel=1e-9) and 0.1 < share < 0.99

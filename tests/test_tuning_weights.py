@@ -17,8 +17,8 @@ from hopefear.core.arrays import Strings
 from hopefear.errors import HopefearError
 from hopefear.storage import atomic
 from hopefear.translation.features import TuningFeatures
+from hopefear.translation.names import escaped, phrase_name, phrase_pair, unescaped
 from hopefear.translation.weights import Weights, changes
-from hopefear.translation.weights_names import escaped, phrase_name, phrase_pair, unescaped
 
 ODD = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),

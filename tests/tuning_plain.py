@@ -9,8 +9,8 @@ import numpy as np
 from list_oracle import rows_of
 
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.translation.generated import translations
-from hopefear.translation.memory import lists_in_memory
+from hopefear.translation.examples import translations
+from hopefear.translation.lists import lists_in_memory
 
 
 def small_lists(n=12, candidates=6, seed=1, **more):

@@ -11,7 +11,7 @@ from hopefear.recipes.scales import scale_of
 from hopefear.tasks import recipe
 from hopefear.translation.features import learned
 from hopefear.translation.recipes import TUNE_RECIPES
-from hopefear.translation.starting import start_weights
+from hopefear.translation.task import start_weights
 from hopefear.translation.tuners.problem import TuningProblem
 
 LISTS = small_lists(40, 8, seed=3)

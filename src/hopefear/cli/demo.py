@@ -267,10 +267,9 @@ def _translations(console: Console, page: Page) -> list[str]:
 def _study_translations(
     console: Console, n: int
 ) -> tuple[list[tuple[str, Any, float, float]], dict[str, float]]:
-    from hopefear.translation.evaluation import corpus_oracle, corpus_score
-    from hopefear.translation.generated import translations
-    from hopefear.translation.memory import lists_in_memory
-    from hopefear.translation.tune import tune
+    from hopefear.translation.examples import translations
+    from hopefear.translation.lists import lists_in_memory
+    from hopefear.translation.task import corpus_oracle, corpus_score, tune
 
     data, held, test = (lists_in_memory(*translations(n, seed=seed)) for seed in (1, 2, 3))
     results = []

@@ -104,9 +104,9 @@ def _by_weights(args: argparse.Namespace) -> int:
     if read.count("-") > 1:
         args.usage_error("standard input (-) can be read once only")
     from hopefear.cli.compiling import announced
-    from hopefear.cli.tune import evaluate
+    from hopefear.cli.tune.weights import run_evaluate
 
     console = Console(args.quiet)
     with announced(console, "reading and scoring"):
-        evaluate.run(args, console)
+        run_evaluate(args, console)
     return 0

@@ -65,9 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if options.by_weights(args, shared=("top",), needed={}):
-        from hopefear.cli.tune import inspect
+        from hopefear.cli.tune.weights import run_inspect
 
-        inspect.run(args)
+        run_inspect(args)
         return 0
     if args.explain is None and (args.list or args.pair or args.format != "auto"):
         args.usage_error("--list, --pair and --format belong to --explain FILE")

@@ -149,11 +149,11 @@ def _by_weights(args: argparse.Namespace) -> int:
         args.usage_error("standard input (-) can be read once only")
     check_output(args.output, read)
     from hopefear.cli.compiling import announced
-    from hopefear.cli.tune import predict
+    from hopefear.cli.tune.weights import run_predict
 
     console = Console(args.quiet)
     with announced(console, "reading"):
-        predict.run(args, console)
+        run_predict(args, console)
     return 0
 
 

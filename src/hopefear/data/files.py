@@ -202,17 +202,21 @@ def read_blocks(
 
 
 def fill_blocks(
-    path: str | os.PathLike[str], size: int = BLOCK_BYTES, max_line: int = MAX_LINE_BYTES
+    path: str | os.PathLike[str],
+    size: int = BLOCK_BYTES,
+    max_line: int = MAX_LINE_BYTES,
+    stream: Any = None,
 ) -> Iterator[tuple[np.ndarray, int, int]]:
     """Like :func:`read_blocks`, without a copy: ``(buffer, length, first line number)``.
 
-    The buffer is used again for the next block; behind ``length`` it holds newlines.
+    The buffer is used again for the next block; behind ``length`` it holds newlines. ``stream`` is
+    the file where it is open already; the path is for messages then.
     """
     name = os.fspath(path)
     buffer = np.empty(max(size, len(_BOM)) + PADDING, np.uint8)
     kept, line, first = 0, 1, True
     tail = b""
-    with open_bytes(path) as stream:
+    with stream or open_bytes(path) as stream:
         while True:
             if kept == len(buffer) - PADDING:
                 if kept >= max_line:

@@ -1,20 +1,199 @@
 """Features that lists have without saying so: what their words tell.
 
-Decoders write none of them; whoever has the words of candidates can make them.
+Decoders write none of them; whoever has the words of candidates can make them. *Consensus* is how
+much of a translation the other candidates of its list have too: choosing the candidate with the
+most is consensus decoding, a relative of minimum Bayes risk; here it is a dense feature beside
+others, and tuning says what it is worth. *N-grams* are sparse features.
+
+References
+----------
+Tromble, Kumar, Och and Macherey, *Lattice minimum Bayes-risk decoding for statistical machine
+translation*, EMNLP 2008. DeNero, Chiang and Knight, *Fast consensus decoding over translation
+forests*, ACL 2009.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from hopefear.data.moses.lists import TuningLists
+import numpy as np
+
+from hopefear.core.arrays import Strings, frozen
+from hopefear.core.component import inlined, kernel
+from hopefear.core.hashing import StringTable, mix
+from hopefear.data.files import PADDING
+from hopefear.data.moses.lists import NamedEntries, Pile, TuningLists
+from hopefear.data.moses.words import NEWLINE, split_lines
 from hopefear.errors import HopefearError
-from hopefear.translation.consensus import CONSENSUS, has_consensus, with_consensus
-from hopefear.translation.ngrams import PREFIX, has_ngrams, with_ngrams
+from hopefear.translation.names import BARS, phrase_name
 from hopefear.translation.weights import Weights
 
-__all__ = ["DERIVED", "check_groups", "derived", "needed", "with_consensus", "with_ngrams"]
+CONSENSUS = "Consensus0"
+ORDERS = 4  # as in BLEU
+
+
+def with_consensus(lists: TuningLists, sharp: float = 3.0) -> TuningLists:
+    """The lists with one dense feature of four numbers more, ``Consensus0``.
+
+    ``Σ_g p(g)`` over the different n-grams g of a candidate, for n = 1..4, where ``p(g)`` is the
+    probability of the candidates that have g, and candidates have ``softmax(sharp · decoder
+    score)`` within their list. Words are told apart by 64-bit hashes.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        With texts, and with scores of one decoder: scores of runs under different weights do not
+        compare.
+    sharp : float
+        Factor on the scores. Larger listens to the decoder's first choices only, 0 to all alike.
+
+    Examples
+    --------
+    >>> from hopefear.translation.lists import lists_in_memory
+    >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
+    >>> found = with_consensus(lists)
+    >>> found.layout, found.dense[0].tolist()
+    ((('LM0', 1), ('Consensus0', 4)), [-1.0, 1.5, 0.5, 0.0, 0.0])
+    """
+    if not (math.isfinite(sharp) and sharp >= 0.0):
+        raise HopefearError(f"sharp is a factor on scores, 0 or more, not {sharp}")
+    if has_consensus(lists):
+        raise HopefearError(f"{lists.source} has a feature {CONSENSUS} already; do not add another")
+    dense = np.empty((lists.n_candidates, lists.dense.shape[1] + ORDERS), np.float32)
+    dense[:, :-ORDERS] = lists.dense
+    for a, b, found in candidate_words(lists, "consensus"):
+        out = np.empty((b - a, ORDERS))
+        scores = lists.scores[a:b].astype(np.float64)
+        with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+            consensus(
+                *(found.words, found.ptr, found.starts, scores, float(sharp)),
+                *(found.grams(ORDERS), out),
+            )
+        dense[a:b, -ORDERS:] = out
+    return replace(lists, layout=(*lists.layout, (CONSENSUS, ORDERS)), dense=frozen(dense))
+
+
+def has_consensus(lists: TuningLists) -> bool:
+    """Whether the lists have the feature already."""
+    return any(name == CONSENSUS for name, _ in lists.layout)
+
+
+PREFIX = "ng_"
+
+
+def with_ngrams(lists: TuningLists, orders: int = 3) -> TuningLists:
+    """The lists with sparse features more: how often a candidate has an n-gram, ``ng_the,house``.
+
+    N-grams that all candidates of a list have equally often are left out there: they add the same
+    to every score and change no choice. So a list of one candidate has none. Commas and the like
+    within words are spelled as in names of phrase pairs: ``ng_%2C``.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        With texts.
+    orders : int
+        Words of the longest n-grams. More gives more features, most of them rare.
+
+    Examples
+    --------
+    >>> from hopefear.translation.lists import lists_in_memory
+    >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
+    >>> names = with_ngrams(lists, orders=2).sparse.names
+    >>> [names.get(j) for j in range(names.size)]
+    ['ng_a,b', 'ng_b', 'ng_a,c', 'ng_c']
+    """
+    if orders < 1:
+        raise HopefearError(f"orders={orders}: n-grams have at least one word")
+    if has_ngrams(lists):
+        raise HopefearError(f"{lists.source} has features {PREFIX}… already; do not add more")
+    before = lists.sparse
+    table = StringTable() if before is None else StringTable.of(before.names)
+    sizes, ids, counts = Pile(np.int32), Pile(np.int32), Pile(np.float32)
+    for a, b, words in candidate_words(lists, "ngrams"):
+        found = _found(words, b - a, orders)
+        sizes.append(np.diff(found.indptr))
+        ids.append(_interned(table, words, found)[found.grams])
+        counts.append(found.counts)
+    indptr = np.concatenate([[0], np.cumsum(sizes.take(), dtype=np.int64)])
+    more = NamedEntries(table.strings(), frozen(indptr), frozen(ids.take()), frozen(counts.take()))
+    return replace(lists, sparse=more if before is None else _interleaved(before, more))
+
+
+def has_ngrams(lists: TuningLists) -> bool:
+    """Whether the lists have such features already."""
+    if lists.sparse is None:
+        return False
+    text, offsets = lists.sparse.names
+    begins = offsets[:-1][np.diff(offsets) >= len(PREFIX)]
+    same = np.ones(len(begins), bool)
+    for k, sign in enumerate(PREFIX.encode()):
+        same &= text[begins + k] == sign
+    return bool(same.any())
+
+
+def _found(words: Words, candidates: int, orders: int) -> Found:
+    """N-grams that tell the candidates of a list apart."""
+    most, longest = words.most(orders), int(np.diff(words.starts).max(initial=1))
+    place, having, low, high, which, times = np.empty((6, most), np.int32)
+    tally = Tally(place, having, low, high, which, times, np.empty(longest, np.int64))
+    room = orders * int(words.ptr[-1])
+    found = Found(
+        np.empty(room, np.int64),
+        np.empty(room, np.int32),
+        np.zeros(candidates + 1, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, np.float32),
+    )
+    with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+        kept = telling(
+            *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, found),
+        )
+    used = int(found.indptr[-1])
+    return Found(
+        *(found.first[:kept], found.order[:kept]),
+        *(found.indptr, found.grams[:used], found.counts[:used]),
+    )
+
+
+def _spelled() -> np.ndarray:
+    """For every byte how many stand for it in a name, and which: as in names of phrase pairs."""
+    table = np.zeros((256, 4), np.uint8)
+    table[:, 0], table[:, 1] = 1, np.arange(256)
+    for byte in range(128):
+        code = phrase_name(f"x{BARS}{chr(byte)}").partition("~")[2].encode()
+        table[byte, 0] = len(code)
+        table[byte, 1 : len(code) + 1] = list(code)
+    return frozen(table)
+
+
+_SPELLED = _spelled()
+
+
+def _interned(table: StringTable, words: Words, found: Found) -> np.ndarray:
+    """Numbers of the names of n-grams, new ones where they are new."""
+    grams = (words.text, words.begins, words.ends, found.first, found.order)
+    offsets = np.zeros(len(found.first) + 1, np.int64)
+    name_sizes(*grams, len(PREFIX), _SPELLED, offsets)
+    names = np.empty(int(offsets[-1]), np.uint8)
+    prefix = np.frombuffer(PREFIX.encode(), np.uint8)
+    write_names(*grams, prefix, _SPELLED, offsets, names)
+    return table.intern_spans(names, offsets[:-1], offsets[1:])
+
+
+def _interleaved(before: NamedEntries, more: NamedEntries) -> NamedEntries:
+    """Entries of both, whose names are in one table."""
+    values = np.ones(len(before.ids), np.float32) if before.values is None else before.values
+    indptr = before.indptr + more.indptr
+    ids, numbers = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+    interleave(
+        *(before.indptr, before.ids, values, more.indptr, more.ids, more.values),
+        *(ids, numbers),
+    )
+    return NamedEntries(more.names, frozen(indptr), frozen(ids), frozen(numbers))
 
 
 class _Group(NamedTuple):
@@ -54,7 +233,7 @@ def derived(lists: TuningLists, groups: Sequence[str]) -> TuningLists:
 
     Examples
     --------
-    >>> from hopefear.translation.memory import lists_in_memory
+    >>> from hopefear.translation.lists import lists_in_memory
     >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
     >>> found = derived(lists, ["consensus", "ngrams"])
     >>> len(found.names), found.sparse.names.size
@@ -84,3 +263,296 @@ def needed(weights: Weights) -> tuple[str, ...]:
     ('ngrams',)
     """
     return tuple(name for name, group in DERIVED.items() if group.wanted(weights))
+
+
+# Lists that are looked at together: enough to be fast, few enough to be small.
+_BLOCK = 500
+
+
+class Words(NamedTuple):
+    """Candidate c of a block has the words ``ptr[c] .. ptr[c + 1] - 1``."""
+
+    starts: np.ndarray  # int64[lists + 1]: candidates of each list
+    text: np.ndarray  # uint8
+    ptr: np.ndarray  # int64[candidates + 1]
+    begins: np.ndarray  # int64[words]
+    ends: np.ndarray  # int64[words]
+    words: np.ndarray  # uint64[words], their hashes
+
+    def most(self, orders: int) -> int:
+        """N-grams of the longest list, or a few more."""
+        return orders * int(np.diff(self.ptr[self.starts]).max(initial=1))
+
+    def grams(self, orders: int) -> Grams:
+        """Space for the n-grams of any of the lists."""
+        most = self.most(orders)
+        return Grams(
+            np.empty(1 << max(4, (2 * most).bit_length()), np.int32),
+            np.empty(most, np.uint64),
+            np.empty(most, np.int64),
+            np.empty(most, np.int32),
+            np.empty(most, np.int64),
+            np.empty(most),
+            np.empty(most, np.int32),
+        )
+
+
+def candidate_words(lists: TuningLists, purpose: str) -> Iterator[tuple[int, int, Words]]:
+    """``(first candidate, last + 1, words)`` of some lists at a time, split as `str.split` does.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        With texts.
+    purpose : str
+        What needs the words, for the message where there are none.
+    """
+    if lists.texts is None:
+        raise HopefearError(
+            f"{lists.source}: {purpose} needs the words of candidates, and those were not kept; "
+            "read the lists with texts=True"
+        )
+    for begin in range(0, len(lists), _BLOCK):
+        starts = lists.starts[begin : begin + _BLOCK + 1]
+        a, b = int(starts[0]), int(starts[-1])
+        yield a, b, _split(lists.texts, a, b, starts - a)
+
+
+def _split(texts: Strings, a: int, b: int, starts: np.ndarray) -> Words:
+    offsets = texts.offsets[a : b + 1]
+    size = int(offsets[-1] - offsets[0]) + b - a
+    text = np.full(size + PADDING, NEWLINE, np.uint8)
+    write_lines(texts.text, offsets, text)
+    room = size // 2 + 1
+    ptr = np.zeros(b - a + 1, np.int64)
+    begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    words = np.empty(room, np.uint64)
+    with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
+        split_lines(text, b - a, ptr, begins, ends, words)
+    return Words(starts, text, ptr, begins, ends, words)
+
+
+_BLANK, _NEWLINE, _COMMA = 32, 10, 44
+
+
+class Grams(NamedTuple):
+    """The n-grams of one list, numbered in order of appearance, and space for work on them."""
+
+    slots: np.ndarray  # int32[power of two]: n-gram + 1, 0 if empty
+    keys: np.ndarray  # uint64[n-grams]
+    first: np.ndarray  # int64[n-grams]: a word that it begins at
+    order: np.ndarray  # int32[n-grams]: how many words it has
+    last: np.ndarray  # int64[n-grams]: the candidate that was last seen to have it
+    share: np.ndarray  # float64[n-grams]: probability of the candidates that have it
+    numbers: np.ndarray  # int32[occurrences]: the n-gram of each
+
+
+class Found(NamedTuple):
+    """The n-grams that tell candidates of a block of lists apart, each with its count."""
+
+    first: np.ndarray  # int64[n-grams]: a word that it begins at
+    order: np.ndarray  # int32[n-grams]
+    indptr: np.ndarray  # int64[candidates + 1]
+    grams: np.ndarray  # int32[entries]: position of the n-gram
+    counts: np.ndarray  # float32[entries]
+
+
+class Tally(NamedTuple):
+    """How often the candidates of one list have each n-gram."""
+
+    place: np.ndarray  # int32[n-grams]: its entry for the candidate at hand, then its position
+    having: np.ndarray  # int32[n-grams]: candidates that have it
+    low: np.ndarray  # int32[n-grams]: how often at least, where it is
+    high: np.ndarray  # int32[n-grams]: how often at most
+    which: np.ndarray  # int32[entries]
+    times: np.ndarray  # int32[entries]
+    ends: np.ndarray  # int64[candidates]
+
+
+@kernel
+def write_lines(text, offsets, lines):
+    """Copy strings, each with a newline behind it; newlines within become blanks."""
+    p = 0
+    for c in range(len(offsets) - 1):
+        for q in range(offsets[c], offsets[c + 1]):
+            lines[p] = _BLANK if text[q] == _NEWLINE else text[q]
+            p += 1
+        lines[p] = _NEWLINE
+        p += 1
+
+
+@inlined
+def number_grams(words, ptr, first, last, orders, grams):
+    """Number the n-grams of the candidates ``first .. last - 1``; how many there are.
+
+    Occurrences come candidate by candidate, word by word, the shorter n-gram first.
+    """
+    size = 16
+    while size < 2 * orders * (ptr[last] - ptr[first]):
+        size *= 2
+    slots = grams.slots[:size]
+    slots[:] = 0
+    mask = np.uint64(size - 1)
+    n, e = 0, 0
+    for c in range(first, last):
+        for k in range(ptr[c], ptr[c + 1]):
+            h = np.uint64(0)
+            for m in range(min(orders, ptr[c + 1] - k)):
+                h = mix(h, words[k + m])
+                slot = h & mask
+                while slots[slot] != 0 and grams.keys[slots[slot] - 1] != h:
+                    slot = (slot + np.uint64(1)) & mask
+                if slots[slot] == 0:
+                    grams.keys[n] = h
+                    grams.first[n] = k
+                    grams.order[n] = m + 1
+                    grams.last[n] = -1
+                    n += 1
+                    slots[slot] = n
+                grams.numbers[e] = slots[slot] - 1
+                e += 1
+    return n
+
+
+@inlined
+def occurrences(size, orders):
+    """How many n-grams so many words have."""
+    total = 0
+    for m in range(min(orders, size)):
+        total += size - m
+    return total
+
+
+@kernel
+def consensus(words, ptr, starts, scores, sharp, grams, out):
+    """Sums over the different n-grams of each candidate of their probability in the list."""
+    orders = out.shape[1]
+    sums = np.zeros(orders)
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        n = number_grams(words, ptr, first, last, orders, grams)
+        grams.share[:n] = 0.0
+        top = scores[first:last].max()
+        total = 0.0
+        for c in range(first, last):
+            total += math.exp(sharp * (scores[c] - top))
+        e = 0
+        for c in range(first, last):
+            share = math.exp(sharp * (scores[c] - top)) / total
+            for _ in range(occurrences(ptr[c + 1] - ptr[c], orders)):
+                g = grams.numbers[e]
+                if grams.last[g] != c:  # one twice in a candidate is one
+                    grams.last[g] = c
+                    grams.share[g] += share
+                e += 1
+        e = 0
+        for c in range(first, last):
+            sums[:] = 0.0
+            for _ in range(occurrences(ptr[c + 1] - ptr[c], orders)):
+                g = grams.numbers[e]
+                if grams.last[g] != -2 - c:
+                    grams.last[g] = -2 - c
+                    sums[grams.order[g] - 1] += grams.share[g]
+                e += 1
+            out[c] = sums
+
+
+@kernel
+def telling(words, ptr, starts, orders, grams, tally, found):
+    """Fill ``found``; how many n-grams it has.
+
+    One that all candidates of a list have equally often tells nothing and is left out.
+    """
+    kept, used = 0, 0
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        n = number_grams(words, ptr, first, last, orders, grams)
+        count_grams(ptr, first, last, orders, n, grams, tally)
+        for g in range(n):
+            tally.place[g] = -1
+            if tally.having[g] < last - first or tally.low[g] < tally.high[g]:
+                tally.place[g] = kept
+                found.first[kept] = grams.first[g]
+                found.order[kept] = grams.order[g]
+                kept += 1
+        e = 0
+        for c in range(first, last):
+            while e < tally.ends[c - first]:
+                place = tally.place[tally.which[e]]
+                if place >= 0:
+                    found.grams[used] = place
+                    found.counts[used] = tally.times[e]
+                    used += 1
+                e += 1
+            found.indptr[c + 1] = used
+    return kept
+
+
+@inlined
+def count_grams(ptr, first, last, orders, n, grams, tally):
+    """Count the n-grams of each candidate, in order of appearance."""
+    tally.having[:n] = 0
+    e, used = 0, 0
+    for c in range(first, last):
+        begin = used
+        for _ in range(occurrences(ptr[c + 1] - ptr[c], orders)):
+            g = grams.numbers[e]
+            e += 1
+            if grams.last[g] == c:
+                tally.times[tally.place[g]] += 1
+            else:
+                grams.last[g] = c
+                tally.place[g] = used
+                tally.which[used] = g
+                tally.times[used] = 1
+                used += 1
+        for q in range(begin, used):
+            g, times = tally.which[q], tally.times[q]
+            tally.low[g] = times if tally.having[g] == 0 else min(times, tally.low[g])
+            tally.high[g] = times if tally.having[g] == 0 else max(times, tally.high[g])
+            tally.having[g] += 1
+        tally.ends[c - first] = used
+
+
+@kernel
+def name_sizes(text, begins, ends, first, order, prefix, spelled, offsets):
+    """Where the names of n-grams begin, one behind the other."""
+    for g in range(len(first)):
+        size = prefix + order[g] - 1
+        for k in range(first[g], first[g] + order[g]):
+            for q in range(begins[k], ends[k]):
+                size += spelled[text[q], 0]
+        offsets[g + 1] = offsets[g] + size
+
+
+@kernel
+def write_names(text, begins, ends, first, order, prefix, spelled, offsets, names):
+    """The names: a prefix, then words that are joined by commas and spelled byte by byte."""
+    for g in range(len(first)):
+        p = offsets[g]
+        for q in range(len(prefix)):
+            names[p] = prefix[q]
+            p += 1
+        for k in range(first[g], first[g] + order[g]):
+            if k > first[g]:
+                names[p] = _COMMA
+                p += 1
+            for q in range(begins[k], ends[k]):
+                for b in range(spelled[text[q], 0]):
+                    names[p] = spelled[text[q], b + 1]
+                    p += 1
+
+
+@kernel
+def interleave(indptr, ids, values, more_indptr, more_ids, more_values, out_ids, out_values):
+    """Entries of two kinds, candidate by candidate, the first kind before the second."""
+    p = 0
+    for c in range(len(indptr) - 1):
+        for e in range(indptr[c], indptr[c + 1]):
+            out_ids[p] = ids[e]
+            out_values[p] = values[e]
+            p += 1
+        for e in range(more_indptr[c], more_indptr[c + 1]):
+            out_ids[p] = more_ids[e]
+            out_values[p] = more_values[e]
+            p += 1

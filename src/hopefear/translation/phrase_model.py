@@ -32,12 +32,10 @@ from hopefear.structures.nbest import NBest
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.translation.features import learned
-from hopefear.translation.reading import tuning_metric
+from hopefear.translation.lists import tuning_metric
 from hopefear.translation.scoring import scores, with_scores, without_scores
-from hopefear.translation.starting import start_weights
-from hopefear.translation.tune import tune
-from hopefear.translation.tune_checks import check_lists, check_problem, check_seeds
-from hopefear.translation.tuners.problem import Listener, TuningProblem, tell
+from hopefear.translation.task import check_lists, check_problem, check_seeds, start_weights, tune
+from hopefear.translation.tuners.problem import Listener, Round, TuningProblem, follow
 from hopefear.translation.weights import Weights
 
 LOSSES: dict[str, Any] = {"risk": Risk, "hinge": Hinge, "logistic": Logistic, "log": Log}
@@ -200,20 +198,16 @@ def train_phrase_model(
         other = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
     problem = TuningProblem(data, judge, np.zeros(data.features.size), other)
     check_problem(problem)
-    learner, sign = phrase_learner(loss, rule, rate=rate, l1=l1), 1.0 if judge.higher else -1.0
-    best, kept_epoch, found = -math.inf, 0, problem.start
-    for epoch, trainer in phrase_passes(data, learner, epochs, seed):
-        weights = kept_weights(trainer, kept)
-        event = {"epoch": epoch, "of": epochs, **problem.report(weights)}
-        tell(on_event, {**event, "nnz": int(np.count_nonzero(weights))})
-        worth = sign * event["dev"][judge.main] if other is not None else float(epoch)
-        if worth > best:
-            best, kept_epoch, found = worth, epoch, weights
+    learner = phrase_learner(loss, rule, rate=rate, l1=l1)
+    passes = phrase_passes(data, learner, epochs, seed)
+    rounds = (Round(kept_weights(trainer, kept)) for _, trainer in passes)
+    keep = "last" if other is None else "best"
+    tuned = follow(rounds, problem, on_event, of=epochs, keep=keep)
     more = {"features": "phrases", "min_count": min_count}
     about = {
         "learner": f"phrase model ({rule}, {loss})",
         "signature": learner.signature(
-            **more, sharp=f"{sharp:g}", kept=kept, epochs=kept_epoch, seed=seed
+            **more, sharp=f"{sharp:g}", kept=kept, epochs=tuned.best_epoch, seed=seed
         ),
         "metric": judge.signature(),
         "data": {
@@ -225,7 +219,7 @@ def train_phrase_model(
         },
     }
     # In the baseline's unit again, so that 1 is the weight that the model was learned with.
-    return Weights.of(data.features, found / sharp, about)
+    return Weights.of(data.features, tuned.weights / sharp, about)
 
 
 def add_phrase_model(
@@ -249,7 +243,7 @@ def add_phrase_model(
     model : Weights
         As `train_phrase_model` gives them.
     learner, params, metric, seeds, on_event
-        As in :func:`hopefear.translation.tune.tune`; only dense features are tuned.
+        As in :func:`hopefear.translation.task.tune`; only dense features are tuned.
     name : str
         Of the feature that the model becomes.
     start : str or Weights

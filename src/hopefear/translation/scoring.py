@@ -13,7 +13,7 @@ from hopefear.data.lists.dataset import cheapest
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.errors import HopefearError
 from hopefear.translation.derived import derived, needed
-from hopefear.translation.layouts import places
+from hopefear.translation.names import places
 from hopefear.translation.weights import Weights
 
 

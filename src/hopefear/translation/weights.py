@@ -6,18 +6,18 @@ import math
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hopefear.core.arrays import frozen
 from hopefear.data.moses.lists import dense_names
 from hopefear.errors import HopefearError
-from hopefear.translation.features import TuningFeatures
-from hopefear.translation.layouts import Layout, check_same, places
-from hopefear.translation.weights_checks import check_parts, plain
-from hopefear.translation.weights_files import read_parts, write_parts
-from hopefear.translation.weights_names import Parts
+from hopefear.translation.formats import read_parts, write_parts
+from hopefear.translation.names import Layout, Parts, check_parts, check_same, places, plain
+
+if TYPE_CHECKING:
+    from hopefear.translation.features import TuningFeatures
 
 Path = str | os.PathLike[str]
 

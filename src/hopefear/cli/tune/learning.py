@@ -1,31 +1,38 @@
-"""From lists that were read to weights."""
+"""From the options of ``tune`` to weights: what is checked, read, watched and learned."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hopefear.cli import training
-from hopefear.cli.console import Console
-from hopefear.cli.tune.idle import check_files, check_learner, check_lists
-from hopefear.cli.tune.lists import read_lists, told
+from hopefear.cli.console import Console, scored
+from hopefear.cli.progress import Bar
+from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import Outcome, first_choices
-from hopefear.cli.tune.progress import TuneWatcher
+from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.metrics.lists import ListMetric
+from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.tasks import recipe
 from hopefear.translation.derived import needed
+from hopefear.translation.features import kinds
+from hopefear.translation.lists import read, tuning_metric
 from hopefear.translation.scoring import with_scores, without_scores
-from hopefear.translation.starting import STARTS
-from hopefear.translation.tune import Tuning, split, tune
+from hopefear.translation.task import STARTS, Tuning, split, tune
+from hopefear.translation.tuners.annealed_risk import AnnealedRisk
+from hopefear.translation.tuners.expected_score import ExpectedScore
+from hopefear.translation.tuners.mert import Mert
+from hopefear.translation.tuners.online_tuner import OnlineTuner
+from hopefear.translation.tuners.pro import Pro
 from hopefear.translation.tuners.problem import Listener
 from hopefear.translation.weights import Weights
 
@@ -191,3 +198,195 @@ def settings_of(
         "dedup": args.dedup,
     }
     return training.settings(args, args.learner, facts) | more
+
+
+def metric_asked(args: argparse.Namespace) -> ListMetric:
+    """The metric of ``--metric`` and ``--smoothing``."""
+    if args.smoothing is None:
+        return tuning_metric(args.metric or "bleu")
+    if args.metric not in (None, "bleu"):
+        args.usage_error(f"--smoothing is for sentence BLEU: leave it out with {args.metric}")
+    return metric_named("bleu", smoothing=args.smoothing, tokenize="none")
+
+
+def read_lists(
+    args: argparse.Namespace,
+    metric: ListMetric,
+    console: Console,
+    which: str = "",
+    nbest: Sequence[str | os.PathLike[str]] | None = None,
+    **more: Any,
+) -> TuningLists:
+    """The lists of ``--nbest``, or those of ``--dev-nbest`` where ``which`` is ``dev_``."""
+    paths = [os.fspath(path) for path in nbest or getattr(args, f"{which}nbest")]
+    report = ReadReport()
+    name = paths[0] if len(paths) == 1 else f"{len(paths)} files"
+    with ReadWatcher(console, name) as watcher:
+        lists = read(
+            paths,
+            getattr(args, f"{which}refs"),
+            metric=metric,
+            source=getattr(args, f"{which}source"),
+            absent=args.absent,
+            on_error=args.on_error,
+            report=report,
+            on_progress=watcher,
+            **more,
+        )
+    tell_skipped(report, console)
+    return lists
+
+
+def told(lists: TuningLists, title: str) -> str:
+    """What was read, in a line."""
+    text = f"{title}: {len(lists):,} lists, {lists.n_candidates:,} candidates"
+    if lists.dropped:
+        text += f" ({lists.dropped:,} more were equal to others)"
+    kinds = [f"{len(lists.names)} dense features"]
+    for name, entries in (("sparse features", lists.sparse), ("phrase pairs", lists.phrases)):
+        if entries is not None:
+            kinds.append(f"{entries.names.size:,} {name}")
+    return f"{text}, {', '.join(kinds)}"
+
+
+def check_learner(args: argparse.Namespace, tuner: Any, params: Collection[str]) -> None:
+    """Refuse what this tuner does not look at; ``params`` are those that were given."""
+    if args.smoothing is not None and not of_sentences(tuner):
+        raise HopefearError(
+            f"--smoothing is of the BLEU of single sentences, and {args.learner} does not look at "
+            "that here; leave it out, or use -p background=none where there is a pseudo-corpus"
+        )
+    if "memory" in params and isinstance(tuner, OnlineTuner) and tuner.background == "none":
+        raise HopefearError(
+            f"-p memory=… is of a pseudo-corpus, and {args.learner} has none here; leave it out, "
+            "or name what enters one with -p background=hope"
+        )
+    if args.seeds > 1 and isinstance(tuner, AnnealedRisk | ExpectedScore):
+        raise HopefearError(
+            f"--seeds {args.seeds}: {args.learner} draws nothing at random, so that all seeds give "
+            "the same weights; leave it out"
+        )
+
+
+def of_sentences(tuner: Any) -> bool:
+    """Whether costs of single sentences make a difference to a tuner."""
+    if isinstance(tuner, OnlineTuner):
+        return tuner.background == "none"
+    if isinstance(tuner, Pro):
+        return tuner.corpus < 1.0
+    return not isinstance(tuner, Mert | ExpectedScore)
+
+
+def check_files(
+    args: argparse.Namespace, fixed: Weights | None, added: Collection[Weights] = ()
+) -> None:
+    """Refuse what these weights and ``--features`` leave no room for."""
+    if fixed is not None and fixed.layout and args.start != "auto":
+        raise HopefearError(
+            f"--start {args.start} and --fixed {args.fixed}: dense features keep the weights of "
+            "the latter, and all else begins with 0; leave out --start"
+        )
+    if args.features is None:
+        return
+    groups, named = kinds(args.features), ",".join(args.features)
+    if args.min_count > 1 and groups == ("dense",):
+        raise HopefearError(_uncounted(args, f"--features {named} has none of them"))
+    others = [*added, *([] if fixed is None else [fixed])]
+    if args.source is not None and "phrases" not in groups and not any(w.phrases for w in others):
+        raise HopefearError(
+            f"--source is for phrase pairs, and nothing here has weights for them: leave it out, "
+            f"or use --features {named},phrases"
+        )
+
+
+def check_lists(args: argparse.Namespace, lists: TuningLists) -> None:
+    """Refuse what these lists have nothing for."""
+    none = lists.sparse is None and lists.phrases is None
+    if args.min_count > 1 and args.features is None and none:
+        raise HopefearError(_uncounted(args, f"{lists.source} has none of them"))
+
+
+def _uncounted(args: argparse.Namespace, reason: str) -> str:
+    return (
+        f"--min-count {args.min_count} is for sparse features, n-grams and phrase pairs, and "
+        f"{reason}; leave it out"
+    )
+
+
+_MANY = 50  # rounds beyond which every tenth gets a line
+
+
+class TuneWatcher(Bar):
+    """A listener of tuning events.
+
+    Parameters
+    ----------
+    console : Console
+        Where lines go.
+    metric : str
+        The score to show.
+    quiet_lines : bool
+        Only the bar: for tuning inside the rounds of a decoder.
+    """
+
+    def __init__(self, console: Console, metric: str, quiet_lines: bool = False) -> None:
+        super().__init__(console)
+        self.metric, self.quiet_lines = metric, quiet_lines
+
+    def _columns(self) -> tuple[Any, ...]:
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+        title = TextColumn("tuning{task.fields[round]}")
+        scores = TextColumn("{task.fields[scores]}")
+        return title, BarColumn(), TimeRemainingColumn(), scores
+
+    def _begin(self) -> None:
+        self._task = self._bar.add_task("", total=None, round="", scores="")
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        epoch, of = event["epoch"], event.get("of")
+        scores = ", ".join(
+            f"{title} {self.metric} {scored(self.metric, event[name][self.metric])}"
+            for name, title in (("train", "tuning"), ("dev", "dev"))
+            if self.metric in event.get(name, {})
+        )
+        if self._bar is not None:
+            number = f", round {epoch}" + (f"/{of}" if of else "")
+            seed = f", seed {event['seed']}" if "seed" in event else ""
+            self._bar.update(
+                self._task, total=of, completed=epoch, round=number + seed, scores=scores
+            )
+        if not self.quiet_lines and (not of or of <= _MANY or epoch % 10 == 0):
+            self._line(event, scores)
+
+    def _line(self, event: dict[str, Any], scores: str) -> None:
+        seed = f"seed {event['seed']}, " if "seed" in event else ""
+        nnz = f", {event['nnz']:,} non-zeros" if "nnz" in event else ""
+        time = f", {event['seconds']:.2f} s" if "seconds" in event else ""
+        self._print(f"{seed}round {event['epoch']}: {scores}{nnz}{time}")
+
+
+class ReadWatcher(Bar):
+    """How many candidates have been read, on a terminal; elsewhere nothing is shown.
+
+    Parameters
+    ----------
+    console : Console
+        Where it is shown.
+    name : str
+        What is read.
+    """
+
+    def __init__(self, console: Console, name: str) -> None:
+        super().__init__(console)
+        self.name = os.path.basename(name)
+
+    def _begin(self) -> None:
+        self._task = self._bar.add_task(f"reading {self.name}", total=None)
+        self._began = time.perf_counter()
+
+    def __call__(self, candidates: int) -> None:
+        if self._bar is not None:
+            speed = candidates / max(time.perf_counter() - self._began, 1e-9)
+            text = f"reading {self.name}: {candidates:,} candidates, {speed:,.0f} a second"
+            self._bar.update(self._task, description=text)

@@ -12,21 +12,22 @@ from typing import Any
 from hopefear.cli.console import Console
 from hopefear.cli.guard import Terminated
 from hopefear.cli.training import time_taken
-from hopefear.cli.tune.defaults import ROUNDS
-from hopefear.cli.tune.idle import check_files
-from hopefear.cli.tune.learning import held_out_lists, settings_of, start_of, tuning_of
-from hopefear.cli.tune.lists import read_lists
-from hopefear.cli.tune.options import WORDS
+from hopefear.cli.tune.learning import (
+    TuneWatcher,
+    check_files,
+    held_out_lists,
+    read_lists,
+    settings_of,
+    start_of,
+    tuning_of,
+)
+from hopefear.cli.tune.options import ROUNDS, WORDS
 from hopefear.cli.tune.outcome import moved, weights_table
-from hopefear.cli.tune.progress import TuneWatcher
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot
 from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.translation.decoder_command import WEIGHTS
-from hopefear.translation.decoding import Iterated, iterate
-from hopefear.translation.decoding_folder import START
-from hopefear.translation.starting import start_weights
-from hopefear.translation.tune import split
+from hopefear.translation.rounds import START, WEIGHTS, Iterated, iterate
+from hopefear.translation.task import split, start_weights
 from hopefear.translation.weights import Weights
 
 

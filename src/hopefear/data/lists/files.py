@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -26,10 +26,12 @@ from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, check_policy, deduplicated
 from hopefear.data.lists.input import (
     GIVEN,
+    MOSES,
     ListInput,
     Names,
     RawList,
     TextMetric,
+    UnjudgedError,
     check_metric,
     finite,
     number_wanted,
@@ -423,7 +425,8 @@ def _next(gold: ListInput, golds: Iterator[tuple[int, str]], header: Line) -> st
     return found[1]
 
 
-FORMATS = ("auto", "json", "ptb", "bllip")
+FORMATS = ("auto", "json", "ptb", "bllip", "moses")
+TEXTS = ("json", "moses")  # formats whose candidates are texts
 BLOCK_LISTS = 256
 BLOCK_CANDIDATES = 20_000
 BLOCK_TREES = 1_000  # over a thousand features each come of them
@@ -437,7 +440,9 @@ def read_lists(
     *,
     prefer: str = "auto",
     gold: str | os.PathLike[str] | None = None,
+    refs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     metric: TextMetric | None = None,
+    counter: Any = None,
     recount: bool = False,
     judged: bool = True,
     require_costs: bool = False,
@@ -455,7 +460,9 @@ def read_lists(
     feature ``name=value``. *ptb* has one object to a line too: ``{"id", "tokens", "gold",
     "candidates": [{"tree", "logprob", "matched", "gold_brackets", "test_brackets"}]}``, ``tree``
     alone required. *bllip* is what that parser prints: the number of candidates and an id, then a
-    log probability and a tree for each, on lines of their own.
+    log probability and a tree for each, on lines of their own. *moses* is what that decoder prints,
+    ``ID ||| words ||| Name= numbers … ||| score``, a line for each candidate; see
+    :func:`hopefear.data.moses.candidates.moses_candidates`.
 
     Costs of trees are ``1 - F1`` of brackets where there are gold trees or counts, else those of
     the file (``cost``). Costs of texts are those of the file, or ``metric``'s where it is given and
@@ -465,16 +472,20 @@ def read_lists(
     ----------
     path : str or path
         Plain or compressed UTF-8 file; ``-`` is standard input.
-    format : {"auto", "json", "ptb", "bllip"}
+    format : {"auto", "json", "ptb", "bllip", "moses"}
         ``auto`` goes by the first lines.
-    prefer : {"auto", "json", "ptb", "bllip"}
+    prefer : {"auto", "json", "ptb", "bllip", "moses"}
         For ``auto``, the format to take where the first lines allow it.
     gold : str or path, optional
         For ``bllip``, the gold trees: one to a line, in the order of the lists.
+    refs : path or sequence of paths, optional
+        For ``moses``, references, one file for each: line i, from 0, is of the list with id i.
     metric : TextMetric, optional
-        Scores the texts of ``json`` against their references. One of the name ``cost`` takes the
-        costs of the file, be there gold trees or not; one of texts is refused where lists hold
-        trees, and ``parseval`` where they do not.
+        Scores the texts of ``json`` and ``moses`` against their references. One of the name
+        ``cost`` takes the costs of the file, be there gold trees or not; one of texts is refused
+        where lists hold trees, and ``parseval`` where they do not.
+    counter : WordMetric or TextCounts, optional
+        For ``moses``, counts for the metric while the file is read, which is faster.
     recount : bool
         Count the brackets of trees even where the file gives their counts.
     judged : bool
@@ -512,7 +523,11 @@ def read_lists(
             raise HopefearError(f"{name} must be one of {', '.join(FORMATS)}, not {found!r}")
     if block_lists < 1:
         raise HopefearError(f"block_lists={block_lists}: a block holds at least 1 list")
-    what = format, prefer, gold, metric if judged else None, recount, judged, require_costs
+    if judged:
+        references = refs, counter
+    else:
+        metric, references = None, (None, None)
+    what = format, prefer, gold, references, metric, recount, judged, require_costs
     return _blocks(source, *what, dedup, symbols, block_lists)
 
 
@@ -521,6 +536,7 @@ def _blocks(
     format,
     prefer,
     gold,
+    references,
     metric,
     recount,
     judged,
@@ -529,13 +545,25 @@ def _blocks(
     symbols,
     block_lists,
 ) -> Iterator[CandidateLists]:
-    lines = source.lines()
+    lines, opened = source.lines(), None
     if format == "auto":
         format, lines = _guessed(source, lines)
-        if (prefer == "bllip") == (format == "bllip") and prefer != "auto":
+        opened = lines
+        lined = {prefer, format} & {"bllip", "moses"}
+        if prefer != "auto" and (not lined or prefer == format):
             format = prefer
+        if source.name != "-":
+            opened = None  # it is opened anew
     name = None if metric is None else metric.name
-    check_metric(name, format != "json", source.name)
+    check_metric(name, format not in TEXTS, source.name)
+    if format == "moses":
+        yield from _moses(source, opened, *references, metric, judged and require_costs, dedup)
+        return
+    if references[0] is not None:
+        raise HopefearError(
+            f"{source.name}: its lists hold their own references; files of references go with "
+            "lists in the format moses"
+        )
     if gold is not None and format != "bllip":
         raise HopefearError(
             f"{source.name}: its lists hold their own gold trees; a file of gold trees goes with "
@@ -570,6 +598,35 @@ def _blocks(
         raise source.emptiness()
 
 
+def _moses(source, lines, refs, counter, metric, require_costs, dedup) -> Iterator[CandidateLists]:
+    """Lists of Moses, whose reader knows its lines itself."""
+    from hopefear.data.moses.candidates import moses_candidates
+
+    own, before = ReadReport(messages=source.report.messages), source.report.skipped
+    judge = None if metric is None or metric.name == GIVEN else metric
+    for block in moses_candidates(
+        source.path,
+        refs,
+        metric=judge,
+        counter=None if judge is None else counter,
+        on_error="skip" if source.skip else "raise",
+        report=own,
+        block_candidates=BLOCK_CANDIDATES,
+        lines=lines,
+    ):
+        source.report.skipped = before + own.skipped
+        if require_costs and block.costs is None:
+            wanted = "references, from which lists of Moses get the costs that are needed here"
+            if refs is not None:
+                wanted = "a metric of texts, such as bleu, to make costs from the references"
+            error = UnjudgedError(source.name, 0, wanted, "none")
+            error.format = "moses"
+            raise error
+        ready = deduplicated(block, dedup)
+        source.report.rows += len(ready)
+        yield ready
+
+
 def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[list[RawList]]:
     group: list[RawList] = []
     size = 0
@@ -597,18 +654,22 @@ def _guessed(
         if format == "json" and text and (trees := holds_trees(text)) is not None:
             format = "ptb" if trees else "json"
             break
-        if format == "bllip" or len(seen) == _LOOKED_AT:
+        if format in ("bllip", "moses") or len(seen) == _LOOKED_AT:
             break
     return format or "json", chain(seen, lines)
 
 
 def _family(source: ListInput, number: int, line: bytes) -> str:
-    source.check_family(number, line)
+    if MOSES.match(line):
+        return "moses"
     if line.startswith(b"{"):
         return "json"
     if HEADER.match(line):
         return "bllip"
     shown = line[:60].decode("utf-8", "backslashreplace")
     raise source.error(
-        number, 'lists: {"id": …, "candidates": […]}, or a number of candidates and an id', shown
+        number,
+        'lists: {"id": …, "candidates": […]}, a number of candidates and an id, or lines of Moses '
+        "(ID ||| words ||| …)",
+        shown,
     )

@@ -132,8 +132,8 @@ class ListInput:
         if MOSES.match(line):
             raise self.error(
                 number,
-                "lists as JSON, or as BLLIP's parser prints them (Moses N-best lists are not read "
-                "here; `hopefear tune` finds weights for them)",
+                "lists as BLLIP's parser prints them (N-best lists of Moses are in the format "
+                "moses, and auto knows them)",
                 line[:60].decode("utf-8", "backslashreplace"),
             )
 

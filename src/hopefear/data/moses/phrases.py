@@ -6,8 +6,7 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.core.hashing import StringTable
-from hopefear.data.moses.input import RawBlock, token_at
-from hopefear.data.moses.kernel import skip
+from hopefear.data.moses.parsing import RawBlock, skip, token_at
 from hopefear.data.moses.words import NEWLINE, Sentences, at_bars
 from hopefear.data.numbers import is_blank
 from hopefear.errors import InputError

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import IO, Any
 
 import numpy as np
 
 from hopefear.core.hashing import StringTable
 from hopefear.data.files import ReadReport, check_on_error
-from hopefear.data.moses.gather import Gatherer
-from hopefear.data.moses.input import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
-from hopefear.data.moses.lists import TuningLists
+from hopefear.data.moses.lists import Gatherer, TuningLists
+from hopefear.data.moses.parsing import BLOCK_BYTES, MosesLayout, RawBlock, raw_blocks
 from hopefear.data.moses.phrases import PhraseReader
-from hopefear.data.moses.references import References, TextCounts, WordMetric
-from hopefear.data.moses.words import Sentences, check_parallel, check_some, read_sentences
+from hopefear.data.moses.words import (
+    References,
+    Sentences,
+    TextCounts,
+    WordMetric,
+    check_parallel,
+    parallel_sentences,
+    read_sentences,
+)
 from hopefear.errors import HopefearError, InputError
 
 Path = str | os.PathLike[str]
@@ -23,7 +30,7 @@ BLOCK_CANDIDATES = 20_000
 
 def read_moses(
     paths: Path | Sequence[Path],
-    refs: Path | Sequence[Path] | None = None,
+    refs: Path | Sequence[Path | Sentences] | None = None,
     *,
     metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
@@ -54,7 +61,7 @@ def read_moses(
         References, one file for each: line i, from 0, belongs to the list with id i.
     metric : WordMetric or TextCounts, optional
         Makes counts from candidates and references: `BleuCounts`, `ChrfCounts`, `TerCounts`, or
-        what `hopefear.metrics.lists.table.counts_for` gives for a metric.
+        what `hopefear.metrics.lists.counters.counts_for` gives for a metric.
     texts : bool
         Keep the words of candidates, which takes most of the memory then.
     tails : bool
@@ -109,7 +116,7 @@ def read_moses(
 
 def moses_blocks(
     path: Path,
-    refs: Path | Sequence[Path] | None = None,
+    refs: Path | Sequence[Path | Sentences] | None = None,
     *,
     metric: WordMetric | TextCounts | None = None,
     texts: bool = False,
@@ -125,6 +132,7 @@ def moses_blocks(
     on_progress: Callable[[int], None] | None = None,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
+    stream: IO[bytes] | None = None,
 ) -> Iterator[TuningLists]:
     """Whole lists of one file, block by block; memory stays bounded.
 
@@ -135,16 +143,24 @@ def moses_blocks(
     ----------
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
+    stream : binary file, optional
+        What is read, where it is open already.
     """
     plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent, tails)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
     watch = _Watch(on_error, report, on_progress)
-    return _blocks(plan, watch, MosesLayout(dense, sparse), block_candidates, block_bytes)
+    layout = MosesLayout(dense, sparse)
+    return _blocks(plan, watch, layout, block_candidates, block_bytes, stream)
 
 
 def _blocks(
-    plan: _Plan, watch: _Watch, layout: MosesLayout, most: int, block_bytes: int
+    plan: _Plan,
+    watch: _Watch,
+    layout: MosesLayout,
+    most: int,
+    block_bytes: int,
+    stream: IO[bytes] | None,
 ) -> Iterator[TuningLists]:
     names = StringTable()
     gatherer = plan.gatherer(names)
@@ -154,7 +170,7 @@ def _blocks(
     def check(raw: RawBlock) -> None:
         gatherer.check(raw)  # there is another one for every block
 
-    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check):
+    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check, stream):
         gatherer.add(raw, layout.width)
         if gatherer.rows < most or gatherer.runs[0].size < 2:
             continue
@@ -187,11 +203,12 @@ class _Watch:
         layout: MosesLayout,
         block_bytes: int,
         check: Callable[[RawBlock], None],
+        stream: IO[bytes] | None = None,
     ) -> Iterator[RawBlock]:
         """Blocks of a file; of bad lines nothing is left where they are skipped."""
         # Whoever takes a block finds what is wrong with it too, but cannot give half of it back.
-        careful = (check, self.report) if self.skip else ()
-        for raw in raw_blocks(path, layout, block_bytes, *careful):
+        careful: dict[str, Any] = {"check": check, "report": self.report} if self.skip else {}
+        for raw in raw_blocks(path, layout, block_bytes, stream=stream, **careful):
             yield raw
             self.report.rows += raw.rows
             self.rows += raw.rows
@@ -221,9 +238,7 @@ class _Plan:
         self.texts, self.tails, self.dedup, self.absent = texts, tails, dedup, absent
         files: list[Sentences] = []
         if refs is not None:
-            files = [read_sentences(path) for path in _several(refs, "refs")]
-            check_parallel(files)
-            check_some(files)
+            files = parallel_sentences(refs)
         self.references = References(files, metric) if files else None
         self.source = read_sentences(source) if phrases else None
         if files and self.source is not None:

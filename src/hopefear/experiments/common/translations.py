@@ -11,7 +11,7 @@ from hopefear.data.moses.lists import TuningLists
 from hopefear.experiments.common.corpora import find_files
 from hopefear.experiments.common.differences import Difference, compare_choices
 from hopefear.metrics.lists import ListMetric
-from hopefear.translation.reading import read, tuning_metric
+from hopefear.translation.lists import read, tuning_metric
 
 FOLDER = "multi30k-nbest"
 METRIC: ListMetric = tuning_metric("bleu")

@@ -16,9 +16,9 @@ from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.experiments.common.translations import METRIC, read_translations
 from hopefear.metrics.lists.bleu import COLUMNS
 from hopefear.translation.phrase_model import phrase_data
-from hopefear.translation.starting import start_weights
+from hopefear.translation.task import start_weights
+from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import LineSearch
-from hopefear.translation.tuners.quick_worth import quick_worth
 
 TRAIN, DEV, TESTS = "train10k", "val", ("test_2016_flickr", "test_2017_flickr")
 # Neighbours on either side that smooth what a weight of the model is worth on development lists.

@@ -15,9 +15,9 @@ from hopefear.experiments.tuning import runs
 from hopefear.experiments.tuning.plan import Entry, Part, Plan
 from hopefear.experiments.tuning.problems import TESTS, VAL, Sets, Watched, problem_of
 from hopefear.experiments.tuning.runs import Run, val_score
-from hopefear.translation.oracle import oracle_choice
 from hopefear.translation.scoring import best, choice
-from hopefear.translation.starting import start_weights
+from hopefear.translation.task import start_weights
+from hopefear.translation.tuners.corpus import oracle_choice
 
 Tell = Callable[[float, str], None]
 

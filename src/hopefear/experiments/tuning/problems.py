@@ -14,10 +14,10 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.lists import TuningLists
 from hopefear.experiments.common.translations import METRIC, read_translations
 from hopefear.experiments.tuning.plan import Part
+from hopefear.translation.examples import translations
 from hopefear.translation.features import learned
-from hopefear.translation.generated import translations
-from hopefear.translation.memory import lists_in_memory
-from hopefear.translation.starting import start_weights
+from hopefear.translation.lists import lists_in_memory
+from hopefear.translation.task import start_weights
 from hopefear.translation.tuners.problem import Event, TuningProblem
 
 TRAIN, VAL = "train10k", "val"

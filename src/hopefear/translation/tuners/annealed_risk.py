@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,10 +20,13 @@ from hopefear.training.batch_lists import LossObjective
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
-from hopefear.training.stopping import Stopping
-from hopefear.translation.tuners.corpus_costs import corpus_costs, spread_within
-from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.corpus import corpus_costs, spread_within
+from hopefear.translation.tuners.problem import (
+    Round,
+    RoundsTuner,
+    TuningProblem,
+    check_parameters,
+)
 
 
 @component(Loss)
@@ -83,7 +85,7 @@ def warm(x, work, coef):
 
 
 @dataclass(frozen=True)
-class AnnealedRisk(WholeListsTuner):
+class AnnealedRisk(RoundsTuner):
     """Expected cost, minimised again and again while probabilities become sharper.
 
     ``min_w  mean_i sum_j P_ij cost_ij - heat * H(P_i)  +  l2 * |w|**2``,
@@ -130,6 +132,7 @@ class AnnealedRisk(WholeListsTuner):
     """
 
     name: ClassVar[str] = "annealed-risk"
+    most: ClassVar[str] = "levels"
 
     sharp: float = 0.5
     factor: float = 2.0
@@ -141,65 +144,35 @@ class AnnealedRisk(WholeListsTuner):
     max_iter: int = 50
 
     def __post_init__(self) -> None:
-        for name in ("levels", "max_iter"):
-            if getattr(self, name) < 1:
-                raise HopefearError(
-                    f"AnnealedRisk: {name} must be 1 or more, not {getattr(self, name)}"
-                )
-        for name in ("heat", "l2", "agreement"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise HopefearError(
-                    f"AnnealedRisk: {name} must be finite and not negative, but is "
-                    f"{getattr(self, name):g}"
-                )
-        if not 0.0 < self.sharp < math.inf:
-            raise HopefearError(f"AnnealedRisk: sharp must be above 0, but is {self.sharp:g}")
-        if not 1.0 < self.factor < math.inf:
-            raise HopefearError(f"AnnealedRisk: factor must be above 1, but is {self.factor:g}")
+        check_parameters(
+            self,
+            at_least={"levels": 1, "max_iter": 1, "heat": 0, "l2": 0, "agreement": 0},
+            above={"sharp": 0, "factor": 1},
+        )
 
-    def tune(
-        self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
-    ) -> Tuned:
-        """Weights of the best level; nothing is drawn at random, so the seed does not matter."""
+    def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
+        """Weights of each level; nothing is drawn at random, so the seed does not matter."""
         data, unit = priced(problem, self.corpus)
         structure = NBest(len(problem.start))
         u = np.asarray(problem.start, np.float64) / unit
-        best, history = u, []
-        stopping = Stopping(problem.metric.main, 0)
         mass = float(data.rows.weights.sum(dtype=np.float64))
         for level in range(self.levels):
-            began = time.perf_counter()
             sharp = self.sharp * self.factor**level
             heat = self.heat / self.factor**level if level + 1 < self.levels else 0.0
             loss = FreeEnergy(Regret(), sharp, heat)
-            found = minimise(
+            minimum = minimise(
                 LossObjective(structure, loss, data.rows, self.l2 * mass),
                 u,
                 max_iter=self.max_iter,
                 tolerance=1e-4,
             )
-            u = found.w
+            u = minimum.w
             risk = LossObjective(structure, FreeEnergy(Regret(), sharp), data.rows, 0.0)(u)[0]
-            paid = float(data.rows.weights @ regrets(problem, data, u))
-            event = {
-                "epoch": level + 1,
-                "of": self.levels,
-                **problem.report(u * unit),
-                "sharp": sharp,
-                "heat": heat,
-                "risk": float(risk) / mass,
-                "cost": paid / mass,
-                "iterations": found.iterations,
-                "nnz": int(np.count_nonzero(u)),
-                "seconds": round(time.perf_counter() - began, 6),
-            }
-            history.append(event)
-            tell(on_event, event)
-            if stopping.see(level + 1, event.get("dev", event["train"])):
-                best = u
-            if abs(risk - paid) <= self.agreement * paid:
+            cost = float(data.rows.weights @ regrets(problem, data, u))
+            facts = {"sharp": sharp, "heat": heat, "risk": float(risk) / mass, "cost": cost / mass}
+            yield Round(u * unit, {**facts, "iterations": minimum.iterations})
+            if abs(risk - cost) <= self.agreement * cost:
                 break
-        return Tuned(best * unit, history, best_epoch=stopping.best_epoch)
 
 
 def priced(problem: TuningProblem, corpus: float) -> tuple[ListDataset, float]:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hopefear.core.component import kernel
-from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
 from hopefear.training.judging import counts_of
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
-from hopefear.training.stopping import Stopping
-from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.problem import (
+    Round,
+    RoundsTuner,
+    TuningProblem,
+    check_parameters,
+)
 
 # Counts are moved by this share to see what the metric makes of it. It also rounds off the corner
 # that BLEU has where translations are as long as references.
@@ -27,7 +28,7 @@ _NUDGE = 1e-3
 
 
 @dataclass(frozen=True)
-class ExpectedScore(WholeListsTuner):
+class ExpectedScore(RoundsTuner):
     """The corpus score of counts as the model expects them, by L-BFGS or OWL-QN.
 
     ``max_w  metric(sum_i sum_j P_ij counts_ij) / 100 - l2 |w - start|**2 - l1 |w - start|``,
@@ -73,6 +74,7 @@ class ExpectedScore(WholeListsTuner):
     """
 
     name: ClassVar[str] = "expected-score"
+    most: ClassVar[str] = "levels"
 
     sharp: float = 20.0
     factor: float = 3.0
@@ -82,44 +84,25 @@ class ExpectedScore(WholeListsTuner):
     max_iter: int = 40
 
     def __post_init__(self) -> None:
-        for name in ("levels", "max_iter"):
-            if getattr(self, name) < 1:
-                raise HopefearError(f"{name} must be 1 or more, not {getattr(self, name)}")
-        for name in ("sharp", "factor", "l1", "l2"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise HopefearError(f"{name} is a number from 0 on, not {getattr(self, name):g}")
+        check_parameters(
+            self,
+            at_least={"levels": 1, "max_iter": 1, "sharp": 0, "factor": 0, "l1": 0, "l2": 0},
+        )
 
-    def tune(
-        self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
-    ) -> Tuned:
+    def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Weights under which the expected counts score high; the seed changes nothing."""
         unit = spreads(problem.data.rows, len(problem.start))
         start = np.asarray(problem.start, np.float64) * unit
         size = float(np.abs(start).sum()) or 1.0
         start /= size
-        best, moved = problem.start, np.zeros(len(start))
-        stopping, history = Stopping(problem.metric.main, 0), []
-        for level in range(1, self.levels + 1):
-            began = time.perf_counter()
-            sharp = self.sharp * self.factor ** (level - 1)
+        move = np.zeros(len(start))
+        for level in range(self.levels):
+            sharp = self.sharp * self.factor**level
             objective = Expected(problem, unit, start, sharp, size, self.l2)
-            found = minimise(objective, moved, l1=self.l1, max_iter=self.max_iter, tolerance=1e-6)
-            moved = found.w
-            weights = (start + moved) / unit * size
-            event = {
-                "epoch": level,
-                "of": self.levels,
-                **problem.report(weights),
-                "loss": found.value,
-                "iterations": found.iterations,
-                "nnz": int(np.count_nonzero(weights)),
-                "seconds": round(time.perf_counter() - began, 6),
-            }
-            history.append(event)
-            tell(on_event, event)
-            if stopping.see(level, event.get("dev", event["train"])):
-                best = weights
-        return Tuned(best, history, best_epoch=stopping.best_epoch)
+            minimum = minimise(objective, move, l1=self.l1, max_iter=self.max_iter, tolerance=1e-6)
+            move = minimum.w
+            facts = {"loss": minimum.value, "iterations": minimum.iterations}
+            yield Round((start + move) / unit * size, facts)
 
 
 class Expected:

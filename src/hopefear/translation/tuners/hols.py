@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,13 +17,17 @@ from hopefear.structures.nbest import NBest
 from hopefear.training.batch_lists import LossObjective
 from hopefear.training.lbfgs import Minimiser
 from hopefear.translation.tuners.annealed_risk import priced
-from hopefear.translation.tuners.problem import Event, Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.weight_search import WeightSearch
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.envelope import WeightSearch
+from hopefear.translation.tuners.problem import (
+    Round,
+    RoundsTuner,
+    TuningProblem,
+    check_parameters,
+)
 
 
 @dataclass(frozen=True)
-class Hols(WholeListsTuner):
+class Hols(RoundsTuner):
     """Directions from some lists, steps from others.
 
     ``w = w + t d``: ``d`` lowers the expected cost of the training lists, ``t`` is the exact
@@ -81,56 +84,39 @@ class Hols(WholeListsTuner):
     dense: int = -1
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 1), ("inner", 1), ("dense", -1)):
-            if getattr(self, name) < least:
-                raise HopefearError(
-                    f"Hols: {name} must be {least} or more, not {getattr(self, name)}"
-                )
+        check_parameters(self, at_least={"rounds": 1, "inner": 1, "dense": -1}, above={"sharp": 0})
         if not 0.0 < self.held_out < 1.0:
             raise HopefearError(f"Hols: held_out is between 0 and 1, not {self.held_out:g}")
-        if not 0.0 < self.sharp < math.inf:
-            raise HopefearError(f"Hols: sharp must be above 0, but is {self.sharp:g}")
 
-    def tune(
-        self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
-    ) -> Tuned:
-        """Weights after the last step that gained on the held-out lists."""
+    def following(self) -> dict[str, Any]:
+        return {"keep": None}
+
+    def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
+        """Weights after every step that gained on the held-out lists."""
         roles = [_Roles(problem, self, *parts) for parts in self._split(problem, seed)]
         weights = np.array(problem.start, np.float64)
-        history: list[Event] = []
 
-        def note(began: float, phase: str, worth: float) -> None:
-            event: Event = {
-                "epoch": len(history) + 1,
-                "phase": phase,
-                **problem.report(weights),
-                "held_out": {problem.metric.main: worth if problem.metric.higher else -worth},
-                "nnz": int(np.count_nonzero(weights)),
-                "seconds": round(time.perf_counter() - began, 6),
-            }
-            history.append(event)
-            tell(on_event, event)
+        def stand(phase: str) -> Round:
+            score = worth if problem.metric.higher else -worth
+            return Round(weights, {"phase": phase, "held_out": {problem.metric.main: score}})
 
-        idle = 0
+        idle = steps = 0
         for turn in range(self.rounds):
-            began = time.perf_counter()
-            moved, worth = roles[turn % len(roles)].step(weights, self.inner)
-            idle = 0 if moved.any() else idle + 1
+            move, worth = roles[turn % len(roles)].step(weights, self.inner)
+            idle = 0 if move.any() else idle + 1
             if idle == len(roles):
                 break
-            if moved.any():
-                weights = weights + moved
-                note(began, "direction", worth)
+            if move.any():
+                weights, steps = weights + move, steps + 1
+                yield stand("direction")
         for _ in range(self.rounds if (dense := self._dense(problem)) else 0):
-            began = time.perf_counter()
-            moved, worth = roles[0].each(weights, dense)
-            if not moved.any():
+            move, worth = roles[0].each(weights, dense)
+            if not move.any():
                 break
-            weights = weights + moved
-            note(began, "dense", worth)
-        if not history:
-            note(began, "none", worth)
-        return Tuned(weights, history)
+            weights, steps = weights + move, steps + 1
+            yield stand("dense")
+        if not steps:
+            yield stand("none")
 
     def _dense(self, problem: TuningProblem) -> int:
         n = len(problem.start)

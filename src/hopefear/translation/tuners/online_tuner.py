@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +11,8 @@ import numpy as np
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.costs.given import Given
 from hopefear.costs.pseudo_corpus import PseudoCorpus
-from hopefear.data.lists.dataset import check_choice, fixed_scores
-from hopefear.errors import CombinationError, HopefearError
+from hopefear.data.lists.dataset import fixed_scores
+from hopefear.errors import CombinationError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest
 from hopefear.training.judging import counts_of
@@ -21,15 +20,19 @@ from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
-from hopefear.training.stopping import Stopping
-from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
+from hopefear.translation.tuners.problem import (
+    Round,
+    RoundsTuner,
+    TuningProblem,
+    check_parameters,
+)
 
 BACKGROUNDS = ("none", *PseudoCorpus.choices["enters"])  # type: ignore[attr-defined]
 KEPT = ("best", "last")
 
 
 @dataclass(frozen=True)
-class OnlineTuner:
+class OnlineTuner(RoundsTuner):
     """Passes over the lists with any learner of the core.
 
     What is learned is added to the weights there are at the start: their score is a fixed part of
@@ -71,12 +74,12 @@ class OnlineTuner:
     patience: int = 0
 
     def __post_init__(self) -> None:
-        check_choice("background", self.background, BACKGROUNDS)
-        check_choice("keep", self.keep, KEPT)
-        if self.epochs < 1:
-            raise HopefearError(f"epochs must be 1 or more, not {self.epochs}")
-        if not 0.0 <= self.memory <= 1.0:
-            raise HopefearError(f"memory is a share from 0 to 1, not {self.memory:g}")
+        check_parameters(
+            self,
+            at_least={"epochs": 1},
+            shares=("memory",),
+            choices={"background": BACKGROUNDS, "keep": KEPT},
+        )
         if isinstance(self.learner.readout, Voted):
             raise CombinationError(
                 "tuning and Voted: a decoder reads one weight for each feature, and votes are "
@@ -105,10 +108,16 @@ class OnlineTuner:
             **more,
         )
 
-    def tune(
-        self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
-    ) -> Tuned:
-        """Weights after some passes over the lists."""
+    def following(self) -> dict[str, Any]:
+        return {
+            "of": self.epochs,
+            "keep": self.keep,
+            "patience": self.patience,
+            "from_start": True,
+        }
+
+    def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
+        """Weights after each pass over the lists."""
         data, start = problem.data, np.asarray(problem.start, np.float64)
         scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         begun = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
@@ -118,36 +127,13 @@ class OnlineTuner:
             # A pseudo-corpus writes costs and oracles anew, list by list.
             rows = rows._replace(costs=data.rows.costs.copy(), oracles=data.rows.oracles.copy())
         trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
-        stopping = Stopping(problem.metric.main, self.patience)
-        best, history = start, []
-        for epoch in range(1, self.epochs + 1):
-            began, before = time.perf_counter(), (trainer.loss, trainer.updates)
-            for _, order in passes.pieces(epoch - 1):
+        for epoch in range(self.epochs):
+            loss, updates = trainer.loss, trainer.updates
+            for _, order in passes.pieces(epoch):
                 trainer.learn(rows, order)
-            seconds = time.perf_counter() - began
             weights = start + trainer.predictor().weights  # type: ignore[union-attr]
-            event = {
-                "epoch": epoch,
-                "of": self.epochs,
-                **problem.report(weights),
-                "loss": (trainer.loss - before[0]) / max(1, passes.n),
-                "pass_updates": trainer.updates - before[1],
-                "nnz": int(np.count_nonzero(weights)),
-                "seconds": round(seconds, 6),
-            }
-            history.append(event)
-            tell(on_event, event)
-            if stopping.see(epoch, event.get("dev", event["train"])) or self.keep == "last":
-                best = weights
-            if stopping.is_over(epoch):
-                break
-        if self.keep == "last":
-            return Tuned(best, history, best_epoch=history[-1]["epoch"])
-        # Averages may need some passes to get anywhere, so patience knows nothing of the start.
-        at_start = {problem.metric.main: problem.score(start, problem.dev)}
-        if not problem.undecided(start) and stopping.see(0, at_start):
-            best = start
-        return Tuned(best, history, best_epoch=stopping.best_epoch)
+            mean = (trainer.loss - loss) / max(1, passes.n)
+            yield Round(weights, {"loss": mean, "pass_updates": trainer.updates - updates})
 
     def _pricing(self, problem: TuningProblem) -> Any:
         if self.background == "none":

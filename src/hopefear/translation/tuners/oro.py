@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,16 +14,19 @@ from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
 from hopefear.training.lbfgs import norm
-from hopefear.training.stopping import Stopping
-from hopefear.translation.tuners.corpus_costs import corpus_costs
-from hopefear.translation.tuners.pro_pairs import differences
-from hopefear.translation.tuners.problem import Listener, Tuned, TuningProblem, tell
-from hopefear.translation.tuners.weight_search import WeightSearch
-from hopefear.translation.tuners.whole_lists import WholeListsTuner
+from hopefear.translation.tuners.corpus import corpus_costs
+from hopefear.translation.tuners.envelope import WeightSearch
+from hopefear.translation.tuners.pro import differences
+from hopefear.translation.tuners.problem import (
+    Round,
+    RoundsTuner,
+    TuningProblem,
+    check_parameters,
+)
 
 
 @dataclass(frozen=True)
-class Oro(WholeListsTuner):
+class Oro(RoundsTuner):
     """Oracles of small batches before their rivals, by steps whose every coefficient is optimised.
 
     ``min_w  l2 / 2 * |w|**2 + mean over pairs of max(0, margin - w.(f(oracle) - f(rival)))``
@@ -39,7 +41,7 @@ class Oro(WholeListsTuner):
         Lead of the oracle over a rival that costs 1 more; over others in proportion.
     corpus : float
         Share of the batch as a corpus in costs, by which oracles are chosen: see
-        :func:`hopefear.translation.tuners.corpus_costs.corpus_costs`. 0 looks at sentences alone.
+        :func:`hopefear.translation.tuners.corpus.corpus_costs`. 0 looks at sentences alone.
     epochs : int
         Passes over the lists.
     sweeps : int
@@ -69,6 +71,7 @@ class Oro(WholeListsTuner):
     """
 
     name: ClassVar[str] = "oro"
+    most: ClassVar[str] = "epochs"
 
     batch: int = 64
     l2: float = 0.1
@@ -78,18 +81,11 @@ class Oro(WholeListsTuner):
     sweeps: int = 10
 
     def __post_init__(self) -> None:
-        for name, least in (("batch", 1), ("epochs", 1), ("sweeps", 0)):
-            if getattr(self, name) < least:
-                raise HopefearError(
-                    f"Oro: {name} must be {least} or more, not {getattr(self, name)}"
-                )
-        for name in ("l2", "margin"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise HopefearError(f"Oro: {name} must be above 0, but is {getattr(self, name):g}")
+        check_parameters(
+            self, at_least={"batch": 1, "epochs": 1, "sweeps": 0}, above={"l2": 0, "margin": 0}
+        )
 
-    def tune(
-        self, problem: TuningProblem, *, seed: int = 1, on_event: Sequence[Listener] = ()
-    ) -> Tuned:
+    def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Weights that put the oracles of batches before their rivals."""
         usable = np.flatnonzero(
             (np.diff(problem.data.rows.starts) > 1) & (problem.data.rows.weights > 0.0)
@@ -99,12 +95,10 @@ class Oro(WholeListsTuner):
                 f"Oro and {problem.data.source}: no list has two candidates to compare"
             )
         rng = np.random.default_rng(seed)
-        weights = best = np.array(problem.start, np.float64)
-        stopping, history = Stopping(problem.metric.main, 0), []
+        weights = np.array(problem.start, np.float64)
         search, k = WeightSearch(problem), -(-len(usable) // self.batch)
-        for epoch in range(1, self.epochs + 1):
-            began, loss = time.perf_counter(), 0.0
-            order = rng.permutation(usable)
+        for _ in range(self.epochs):
+            order, loss = rng.permutation(usable), 0.0
             w, total, batches = weights.copy(), np.zeros(len(weights)), 0
             for first in range(0, len(order), self.batch):
                 lists = problem.data.take(np.sort(order[first : first + self.batch]))
@@ -115,20 +109,7 @@ class Oro(WholeListsTuner):
             undecided = problem.undecided(weights)
             t = 1.0 if undecided else search.best(weights, towards, low=0.0, high=1.0).t
             weights = weights + t * towards
-            event = {
-                "epoch": epoch,
-                "of": self.epochs,
-                **problem.report(weights),
-                "loss": loss / batches,
-                "step": t,
-                "nnz": int(np.count_nonzero(weights)),
-                "seconds": round(time.perf_counter() - began, 6),
-            }
-            history.append(event)
-            tell(on_event, event)
-            if stopping.see(epoch, event.get("dev", event["train"])):
-                best = weights
-        return Tuned(best, history, best_epoch=stopping.best_epoch)
+            yield Round(weights, {"loss": loss / batches, "step": t})
 
     def _step(self, problem: TuningProblem, lists: ListDataset, w: np.ndarray, k: int) -> float:
         """Move the weights by one batch; returns its mean loss before."""

@@ -1,14 +1,67 @@
-"""Costs of candidates that a whole corpus sets, in the unit of costs of single sentences."""
+"""A choice from all lists: what it is worth, the best there is, what candidates cost beside it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import cheapest
+from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
+from hopefear.metrics.lists import Bleu, ListMetric
+from hopefear.metrics.lists.bleu import ORDERS
 from hopefear.training.judging import counts_of
-from hopefear.translation.tuners.problem import TuningProblem
-from hopefear.translation.tuners.quick_worth import quick_worth
+
+if TYPE_CHECKING:
+    from hopefear.translation.tuners.problem import TuningProblem
+
+Worth = Callable[[np.ndarray], np.ndarray]  # sums [m, S] to numbers [m], more is better
+
+
+def quick_worth(metric: ListMetric) -> Worth:
+    """The metric's main score of many sums, more is better; BLEU in a kernel of its own.
+
+    >>> from hopefear.metrics.lists import Ter
+    >>> quick_worth(Ter())(np.array([[1.0, 4.0]])).tolist()
+    [-25.0]
+    """
+    if isinstance(metric, Bleu):
+        return _bleu
+
+    def worth(sums: np.ndarray) -> np.ndarray:
+        found = np.asarray(metric.scores(sums)[metric.main])
+        return found if metric.higher else -found
+
+    return worth
+
+
+@kernel
+def _bleu(sums):
+    """Corpus BLEU as sacreBLEU smooths it, without a logarithm."""
+    found = np.zeros(len(sums))
+    for k in range(len(sums)):
+        product, missed, hit = 1.0, 1.0, False
+        for n in range(ORDERS):
+            matches, total = float(sums[k, n]), sums[k, ORDERS + n]
+            if total == 0:
+                product = 0.0
+                break
+            if matches > 0.0:
+                hit = True
+            else:
+                missed *= 0.5
+                matches = missed
+            product *= matches / total
+        length, wanted = sums[k, 2 * ORDERS], sums[k, 2 * ORDERS + 1]
+        if hit and length > 0:
+            brevity = 1.0 if length >= wanted else math.exp(1.0 - wanted / length)
+            found[k] = 100.0 * brevity * math.sqrt(math.sqrt(product))
+    return found
+
 
 _BLOCK = 1 << 16  # candidates whose sums are in memory at a time
 _SWEEPS = 10  # over the lists, for oracles; two or three settle them
@@ -37,6 +90,7 @@ def corpus_costs(problem: TuningProblem, share: float = 1.0) -> np.ndarray:
     --------
     >>> from hopefear.data.lists.dataset import ListDataset, ListRows
     >>> from hopefear.metrics.lists import GivenCost
+    >>> from hopefear.translation.tuners.problem import TuningProblem
     >>> rows = ListRows([0, 2], [0, 1], [7], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
     >>> problem = TuningProblem(ListDataset(rows), GivenCost(), np.zeros(8))
     >>> corpus_costs(problem).tolist()
@@ -84,3 +138,38 @@ def spread_within(values: np.ndarray, starts: np.ndarray) -> float:
     lengths = np.diff(starts)
     means = np.add.reduceat(values, starts[:-1]) / lengths
     return float(np.sqrt(np.mean(np.square(values - np.repeat(means, lengths)))))
+
+
+_ROUNDS = 10
+
+
+def oracle_choice(lists: TuningLists, metric: ListMetric) -> np.ndarray:
+    """Position of a candidate of each list (int64) that together score high.
+
+    Starts from the candidate of lowest cost of each list and exchanges one at a time while that
+    gains: a lower bound of what is possible.
+
+    Examples
+    --------
+    >>> from hopefear.metrics.lists import metric_named
+    >>> from hopefear.translation.examples import tiny_lists
+    >>> oracle_choice(tiny_lists(), metric_named("bleu", tokenize="none")).tolist()
+    [1, 1]
+    """
+    assert lists.counts is not None
+    counts, starts = lists.counts, lists.starts
+    chosen = cheapest(metric.costs(counts), starts).astype(np.int64)
+    value = quick_worth(metric)
+    sums = counts[starts[:-1] + chosen].sum(axis=0, dtype=np.float64)
+    for _ in range(_ROUNDS):
+        moved = False
+        for i in range(len(lists)):
+            own = counts[starts[i] : starts[i + 1]].astype(np.float64)
+            rest = sums - own[chosen[i]]
+            worth = value(rest + own)
+            best = int(worth.argmax())
+            if worth[best] > worth[chosen[i]]:
+                chosen[i], sums, moved = best, rest + own[best], True
+        if not moved:
+            break
+    return chosen

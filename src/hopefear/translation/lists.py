@@ -1,8 +1,10 @@
-"""Lists of translations from Python objects, without a file."""
+"""Lists of translations from whatever users have: files, arrays, Python objects."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -11,10 +13,146 @@ import numpy as np
 from hopefear.core.arrays import Strings, frozen
 from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.words import check_parallel, read_sentences
 from hopefear.errors import HopefearError
-from hopefear.metrics.lists import ListMetric
-from hopefear.translation.counting import Reference, counted
-from hopefear.translation.layouts import Layout
+from hopefear.metrics.lists import Bleu, ListMetric, metric_named
+from hopefear.metrics.lists.table import BleuLineCounts, counts_for
+from hopefear.metrics.lists.text import LineCounts
+from hopefear.translation.derived import check_groups, derived
+from hopefear.translation.names import Layout
+from hopefear.translation.weights import Weights
+
+Path = str | os.PathLike[str]
+
+
+def tuning_metric(metric: str | ListMetric = "bleu") -> ListMetric:
+    """The metric meant, of text that is split into words already.
+
+    >>> tuning_metric("bleu").tokenize
+    'none'
+    """
+    if isinstance(metric, ListMetric):
+        return metric
+    return metric_named(metric, **({"tokenize": "none"} if metric == "bleu" else {}))
+
+
+def read(
+    nbest: Path | Sequence[Path],
+    refs: Path | Sequence[Path],
+    *,
+    metric: str | ListMetric = "bleu",
+    source: Path | None = None,
+    derive: Sequence[str] = (),
+    **more: Any,
+) -> TuningLists:
+    """Read lists and compare their candidates with references.
+
+    Parameters
+    ----------
+    nbest : path or sequence of paths
+        N-best lists in the format of Moses; several, as of several rounds, are merged.
+    refs : path or sequence of paths
+        References, one file for each.
+    metric : str or ListMetric
+        ``bleu``, ``chrf``, ``ter``, or any metric of text; BLEU by name is that of words as they
+        are, and ``Bleu()`` splits them as sacreBLEU does.
+    source : path, optional
+        The sentences that were translated; with them phrase pairs are read too.
+    derive : sequence of {"consensus", "ngrams"}
+        Features to make from the words of candidates, which are kept then; see
+        :mod:`hopefear.translation.derived`.
+    more
+        As in :func:`hopefear.data.moses.reading.read_moses`.
+    """
+    check_groups(derive)
+    if derive:
+        more["texts"] = True
+    counter = counts_for(tuning_metric(metric))
+    phrases = source is not None
+    lists = read_moses(nbest, refs, metric=counter, source=source, phrases=phrases, **more)
+    return derived(lists, derive)
+
+
+Reference = str | Sequence[str]
+
+
+def counted(
+    lists: TuningLists, references: Iterable[Reference], metric: str | ListMetric = "bleu"
+) -> TuningLists:
+    """The lists with counts of their candidates against these references.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        With texts.
+    references : iterable of str or of sequences of str
+        Entry i, from 0, is for the list with id i: one reference or several.
+    metric : str or ListMetric
+        What counts: ``bleu``, ``chrf``, ``ter`` or another metric of text.
+
+    Examples
+    --------
+    >>> from hopefear.translation.lists import lists_in_memory
+    >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
+    >>> counted(lists, ["a c"], "ter").counts.tolist()
+    [[1, 2], [0, 2]]
+    """
+    if lists.texts is None:
+        raise HopefearError(
+            f"{lists.source}: candidates without their words cannot be compared with references; "
+            "read the lists with texts=True"
+        )
+    judge = tuning_metric(metric)
+    sets = [_several(i, one) for i, one in enumerate(references)]
+    _check_number(lists, len(sets))
+    gold = Strings.pack(text for several in sets for text in several)
+    counts = _counter(judge).text_counts(
+        lists.texts.text,
+        lists.texts.offsets[:-1],
+        lists.texts.offsets[1:],
+        np.repeat(lists.ids, np.diff(lists.starts)),
+        gold.text,
+        gold.offsets[:-1],
+        gold.offsets[1:],
+        np.cumsum([0, *map(len, sets)]),
+    )
+    numbers = {len(several) for several in sets}
+    return replace(
+        lists,
+        counts=frozen(counts),
+        metric=judge.name,
+        columns=judge.columns,
+        n_references=numbers.pop() if len(numbers) == 1 else -1,
+    )
+
+
+def _counter(metric: ListMetric) -> LineCounts:
+    found = counts_for(metric)
+    if isinstance(found, LineCounts):
+        return found
+    assert isinstance(metric, Bleu)
+    return BleuLineCounts(metric)
+
+
+def _several(i: int, one: Reference) -> list[str]:
+    several = [one] if isinstance(one, str) else list(one) if isinstance(one, list | tuple) else []
+    if not several or not all(isinstance(text, str) for text in several):
+        raise HopefearError(f"references[{i}]: expected a text or a list of texts, found {one!r}")
+    if not any(text.strip() for text in several):
+        raise HopefearError(f"references[{i}] is empty; give a reference, or leave the list out")
+    return several
+
+
+def _check_number(lists: TuningLists, n: int) -> None:
+    """There must be references for all lists, and where ids have no gaps no others."""
+    following = int(lists.ids[-1]) + 1 if len(lists) else 0
+    if n < following or (n > following and len(lists) == following):
+        raise HopefearError(
+            f"{lists.source} has {len(lists)} lists (ids up to {following - 1}), and there are "
+            f"references for {n}; give one entry for each"
+        )
+
 
 KEYS = ("text", "features", "score", "phrases")
 
@@ -218,3 +356,108 @@ def _pair(where: str, pair: Any) -> str:
             f"{where}: a phrase pair is its source words and its target words, not {pair!r:.60}"
         )
     return " ||| ".join(" ".join(side.split()) for side in sides)
+
+
+PATH = (str, os.PathLike)
+
+
+def judged_lists(
+    nbest: Any,
+    refs: Any,
+    metric: str | ListMetric,
+    source: Any = None,
+    weights: Weights | None = None,
+) -> TuningLists:
+    """Lists whose candidates were compared with references.
+
+    Parameters
+    ----------
+    nbest : path, sequence of paths, TuningLists, or lists of candidates
+        As :meth:`Tuner.fit` takes them.
+    refs : path, sequence of paths, or texts
+        With N-best files, files; else texts, or files named by a string or by paths. None where
+        TuningLists have counts.
+    metric : str or ListMetric
+        What counts.
+    source : path, optional
+        The sentences that were translated, beside N-best files.
+    weights : Weights, optional
+        Their dense features are dense here too.
+    """
+    if is_files(nbest):
+        if not is_files(refs):
+            raise HopefearError(
+                "refs: N-best files need files of references, for their ids are lines there; found "
+                f"{refs!r:.60}"
+            )
+        return read(nbest, refs, metric=metric, source=source, **_kinds(weights))
+    if isinstance(nbest, TuningLists):
+        return nbest if refs is None else counted(nbest, _texts(refs), metric)
+    if refs is None:
+        raise HopefearError("refs: lists of candidates need references to be tuned for; give refs")
+    return counted(_made(nbest, source, weights), _texts(refs), metric)
+
+
+def plain_lists(nbest: Any, source: Any, weights: Weights) -> TuningLists:
+    """Lists to choose from: all candidates, with their texts.
+
+    Parameters
+    ----------
+    nbest, source
+        As for :func:`judged_lists`.
+    weights : Weights
+        What will score them.
+    """
+    if isinstance(nbest, TuningLists):
+        return nbest
+    if not is_files(nbest):
+        return _made(nbest, source, weights)
+    pairs = bool(weights.phrases) and source is not None
+    return read_moses(
+        nbest,
+        texts=True,
+        source=source if pairs else None,
+        phrases=pairs,
+        dedup="none",
+        absent="skip",
+        **_kinds(weights),
+    )
+
+
+def is_files(what: Any) -> bool:
+    """Whether this is a path, or several."""
+    if isinstance(what, PATH):
+        return True
+    return isinstance(what, list | tuple) and bool(what) and all(isinstance(p, PATH) for p in what)
+
+
+def _made(nbest: Any, source: Any, weights: Weights | None) -> TuningLists:
+    if source is not None:
+        raise HopefearError(
+            "source is for N-best files, whose phrase pairs are positions in it; candidates in "
+            "memory bring their phrase pairs along, as 'phrases'"
+        )
+    return lists_in_memory(nbest, layout=None if weights is None else weights.layout)
+
+
+def _kinds(weights: Weights | None) -> dict[str, Any]:
+    """Which names are dense or sparse although they look otherwise."""
+    if weights is None:
+        return {}
+    dense = [name for name, width in weights.layout if "_" in name and width == 1]
+    return {"dense": dense, "sparse": [name for name in weights.sparse if "_" not in name]}
+
+
+def _texts(refs: Any) -> Iterable[Any]:
+    """References of lists in memory; lines of files where those are given."""
+    if isinstance(refs, PATH):
+        refs = [os.fspath(refs)]
+    elif not isinstance(refs, Iterable):
+        raise HopefearError(f"refs: expected texts or files of them, found {refs!r:.60}")
+    else:
+        refs = list(refs)
+        if not refs or not all(isinstance(path, os.PathLike) for path in refs):
+            return refs
+    files = [read_sentences(path) for path in refs]
+    check_parallel(files)
+    return [list(several) for several in zip(*(file.lines() for file in files), strict=True)]

@@ -1,0 +1,650 @@
+"""Tuning with a decoder in the loop: decode, add the new lists to the old ones, tune, again."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hopefear.data.files import open_bytes
+from hopefear.data.moses.lists import TuningLists
+from hopefear.data.moses.reading import read_moses
+from hopefear.data.moses.words import Sentences, parallel_sentences
+from hopefear.errors import HopefearError
+from hopefear.metrics.lists import ListMetric
+from hopefear.storage import atomic_file, write_atomically
+from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
+from hopefear.training.events import EventLog, plain
+from hopefear.translation.lists import read, tuning_metric
+from hopefear.translation.names import Layout, places
+from hopefear.translation.task import CollapseError
+from hopefear.translation.tuners.problem import Event, Listener, tell
+from hopefear.translation.weights import Weights, changes
+
+PathLike = str | os.PathLike[str]
+Tune = Callable[[list[Path], Weights, int], Weights]
+First = Weights | Callable[[TuningLists], Weights]
+
+
+@dataclass(frozen=True)
+class Iterated:
+    """Weights that the decoder itself did best with, and how they were found.
+
+    Parameters
+    ----------
+    weights : Weights
+        Those of the best round.
+    rounds : list of events
+        One for each time the decoder ran: ``{"epoch": 0, "dev": {"bleu": …}, "new": …, …}``.
+    best : int
+        The round the weights are from; round 0 ran with the first ones.
+    stopped : str
+        Why there was no further round.
+    """
+
+    weights: Weights
+    rounds: list[Event]
+    best: int
+    stopped: str
+
+
+def iterate(
+    command: str,
+    refs: PathLike | Sequence[PathLike],
+    first: First,
+    tune: Tune,
+    *,
+    folder: PathLike,
+    rounds: int = 10,
+    patience: int = 1,
+    tolerance: float = 1e-6,
+    metric: str | ListMetric = "bleu",
+    dense: Collection[str] = (),
+    sparse: Collection[str] = (),
+    about: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    timeout: float | None = None,
+    on_event: Sequence[Listener] = (),
+) -> Iterated:
+    """Tune in rounds, each on all the lists that a decoder has written so far.
+
+    Round r runs the decoder under weights r. If it brought hypotheses that no earlier round had,
+    and its own first choices scored better than in all earlier rounds, all lists together give
+    weights r + 1. What is returned was decoded with: no score on merged lists decides.
+
+    Parameters
+    ----------
+    command : str
+        Runs the decoder, see :class:`~hopefear.translation.rounds.DecoderCommand`.
+    refs : path or sequence of paths
+        References of the sentences that it translates.
+    first : Weights, or a function from TuningLists to Weights
+        Weights of round 0. With a function, such as
+        :func:`hopefear.translation.task.start_weights`, the decoder runs round 0 with its own
+        weights (the file it is given is empty), and the function makes weights to tune from out
+        of the lists of that round.
+    tune : function
+        ``tune(paths of all lists so far, weights of this round, round)`` gives the next weights;
+        a :class:`~hopefear.translation.task.CollapseError` of it ends the rounds.
+    folder : path
+        Keeps each round's weights, list and log, the events, and the state to resume from.
+    rounds : int
+        How often to tune at most; the decoder runs once more, to judge the last weights.
+    patience : int
+        Rounds without a better score of the decoder's first choices before it ends.
+    tolerance : float
+        It ends when no weight has moved by more, both vectors having length 1.
+    metric : str or ListMetric
+        Scores the decoder's first choices, see :func:`hopefear.translation.lists.read`.
+    dense, sparse : collection of str
+        As for :func:`hopefear.data.moses.reading.read_moses`.
+    about : mapping, optional
+        More to say in the folder's ``run.json``.
+    resume : bool
+        Go on behind the last finished step that the folder knows of, if it knows any.
+    timeout : float, optional
+        Seconds a run of the decoder may take.
+    on_event : sequence of listeners
+        Called after every run of the decoder.
+    """
+    if rounds < 1 or patience < 1:
+        raise HopefearError(
+            f"rounds={rounds}, patience={patience}: both must be 1 or more, or nothing is tuned"
+        )
+    paths = [refs] if isinstance(refs, str | os.PathLike) else list(refs)
+    metric = tuning_metric(metric)
+    identity = {
+        "command": command,
+        "refs": [os.fspath(path) for path in paths],
+        "words of refs": _digest(parallel_sentences(paths)),
+        "metric": metric.signature(len(paths)),
+    }
+    decoder = DecoderCommand(command, timeout)
+    judge = _Judge(paths, metric, {"dense": dense, "sparse": sparse})
+    given = first if isinstance(first, Weights) else None
+    with RoundsFolder(Path(folder), identity, given, resume, about or {}) as kept:
+        return _Rounds(kept, decoder, judge, first, rounds, patience, tolerance, on_event).run(tune)
+
+
+def _digest(files: Sequence[Sentences]) -> str:
+    """A few letters that tell references from others, for whoever goes on with a folder."""
+    return hashlib.sha256(b"\0".join(file.text.tobytes() for file in files)).hexdigest()[:8]
+
+
+class _Judge:
+    """Scores the decoder's first choices, and counts hypotheses."""
+
+    def __init__(self, refs: list[Any], metric: ListMetric, reading: dict[str, Any]) -> None:
+        self.refs, self.metric, self.reading = refs, metric, reading
+
+    def score(self, path: Path) -> tuple[TuningLists, float]:
+        """The lists of one round, and what their first candidates are worth together."""
+        lists = read(path, self.refs, metric=self.metric, **self.reading)
+        assert lists.counts is not None
+        sums = lists.counts[lists.starts[:-1]].sum(axis=0)
+        return lists, float(self.metric.scores(sums)[self.metric.main])
+
+    def distinct(self, paths: list[Path]) -> int:
+        """Hypotheses with different words or features in all rounds together."""
+        return read_moses(paths, **self.reading).n_candidates
+
+    def better(self, one: float, other: float) -> bool:
+        return one > other if self.metric.higher else one < other
+
+
+@dataclass
+class _Rounds:
+    kept: RoundsFolder
+    decoder: DecoderCommand
+    judge: _Judge
+    first: First
+    most: int
+    patience: int
+    tolerance: float
+    on_event: Sequence[Listener]
+
+    def run(self, tune: Tune) -> Iterated:
+        number = max(0, len(self.kept.events) - 1)
+        while True:
+            if number == len(self.kept.events):
+                self.decode(number)
+            stopped = self.ended(number)
+            if stopped is None and self.kept.weights(number + 1) is None:
+                stopped = self.tune(tune, number)
+            if stopped is None and self.moved(number + 1) <= self.tolerance:
+                stopped = "the weights stand still"
+            if stopped is not None:
+                return self.result(stopped)
+            number += 1
+
+    def decode(self, number: int) -> None:
+        """Run the decoder, judge what it wrote, and enter it in the folder."""
+        folder = self.kept.round(number)
+        began = time.monotonic()
+        path = self.decoder.run(folder, number)
+        seconds = time.monotonic() - began
+        try:
+            lists, score = self.judge.score(path)
+            self.start(number, lists)
+            total = self.judge.distinct(self.kept.lists(number))
+        except HopefearError as error:
+            raise self.decoder.unusable(folder, number, error) from error
+        earlier = self.kept.events[-1]["candidates"] if number else 0
+        event: Event = {
+            "epoch": number,
+            "dev": {self.judge.metric.main: score},
+            "candidates": total,
+            "new": total - earlier,
+            "moved": self.moved(number) if number and self.known(number - 1) else None,
+            "seconds": seconds,
+        }
+        self.kept.enter(event, lists.layout)
+        tell(self.on_event, event)
+
+    def start(self, number: int, lists: TuningLists) -> None:
+        """Find weights to tune from that fit the lists of a round."""
+        if self.known(number) or isinstance(self.first, Weights):
+            self.kept.start(number).arranged(lists.layout)  # an error where a feature is lacking
+        else:
+            self.kept.keep_start(self.first(lists).arranged(lists.layout))
+
+    def known(self, number: int) -> bool:
+        """Whether a round's weights are known; the decoder's own, in round 0, are not."""
+        return self.kept.weights(number) is not None
+
+    def tune(self, tune: Tune, number: int) -> str | None:
+        """Find and keep the next weights; a reason to end where they are none."""
+        before = self.kept.start(number)
+        try:
+            found = tune(self.kept.lists(number), before.arranged(self.kept.layout), number)
+            if not found.nnz:
+                raise CollapseError("tuning collapsed: all weights are 0; nothing is kept")
+        except CollapseError as error:
+            if self.best() < 0:
+                raise
+            return str(error)
+        self.kept.keep(number + 1, completed(found, before))
+        return None
+
+    def moved(self, number: int) -> float:
+        """How far weights moved before this round, where that can be said."""
+        before, after = self.kept.weights(number - 1), self.kept.weights(number)
+        return np.inf if before is None or after is None else moved(before, after)
+
+    def best(self) -> int:
+        """The round whose first choices scored best, of those with known weights."""
+        best = -1
+        for number, score in enumerate(map(self.score, self.kept.events)):
+            if self.known(number) and (
+                best < 0 or self.judge.better(score, self.score(self.kept.events[best]))
+            ):
+                best = number
+        return best
+
+    def score(self, event: Event) -> float:
+        return event["dev"][self.judge.metric.main]
+
+    def ended(self, number: int) -> str | None:
+        """Why no further round is worth its time, if that is so."""
+        best = self.best()
+        if number and self.kept.events[number]["new"] == 0:
+            return "no new hypotheses"
+        if 0 <= best <= number - self.patience:
+            return f"no gain for {self.patience} round{'s' * (self.patience > 1)}"
+        return f"all {self.most} rounds done" if number >= self.most else None
+
+    def result(self, stopped: str) -> Iterated:
+        best = self.best()
+        found = self.kept.weights(best)
+        assert found is not None
+        return Iterated(found, list(self.kept.events), best, stopped)
+
+
+WEIGHTS, NBEST, LOG = "weights.txt", "nbest.gz", "log"
+_WRITTEN = "nbest"  # what the decoder writes, before it is packed
+_TAIL = 10  # lines of the log that a message shows
+_LOOK = 0.05  # seconds between two looks at the decoder
+_GRACE = 5.0  # seconds to end in before it is killed
+
+
+@dataclass(frozen=True)
+class DecoderCommand:
+    """A command that decodes the development sentences once, under weights it is given.
+
+    Parameters
+    ----------
+    command : str
+        For the shell. ``{weights}``, ``{nbest}`` and ``{round}`` become the quoted path of the
+        weights to read, that of the list to write, and the number of the round; the environment
+        has the same as ``HOPEFEAR_WEIGHTS``, ``HOPEFEAR_NBEST`` and ``HOPEFEAR_ROUND``.
+    timeout : float, optional
+        Seconds after which a run is ended and fails.
+
+    Examples
+    --------
+    >>> DecoderCommand("moses -f moses.ini -n-best-list {nbest} 100").filled(Path("my run"), 2)
+    "moses -f moses.ini -n-best-list 'my run/nbest' 100"
+    """
+
+    command: str
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.command.strip():
+            raise HopefearError("the decoder's command is empty; give one the shell can run")
+        if self.timeout is not None and not self.timeout > 0.0:
+            raise HopefearError(f"timeout={self.timeout}: a decoder needs more than 0 seconds")
+
+    def filled(self, folder: Path, number: int) -> str:
+        """The command of a round, with paths in the places held for them."""
+        # Not str.format: braces mean something to shells.
+        text = self.command
+        for place, value in self._places(folder, number).items():
+            text = text.replace(f"{{{place}}}", shlex.quote(value))
+        return text
+
+    def run(self, folder: Path, number: int) -> Path:
+        """Run it in a round's folder, which holds the weights; the packed list.
+
+        What it prints goes to the file ``log`` there. The list it wrote is packed, and has its
+        name only when it is whole.
+        """
+        log, written = folder / LOG, folder / _WRITTEN
+        with suppress(FileNotFoundError):
+            written.unlink()
+        status = self._run(folder, number, log)
+        if status:
+            raise self.failed(folder, number, _status(status))
+        if not written.exists() or not written.stat().st_size:
+            lack = "is empty" if written.exists() else "is not there"
+            raise self.failed(
+                folder,
+                number,
+                f"ended well (status 0), but the N-best list {written} {lack}; it must write to "
+                "the path in HOPEFEAR_NBEST, or where the command says {nbest}",
+            )
+        try:
+            _pack(written, folder / NBEST)
+        except HopefearError as error:
+            raise self.unusable(folder, number, error) from error
+        written.unlink()
+        return folder / NBEST
+
+    def unusable(self, folder: Path, number: int, error: HopefearError) -> HopefearError:
+        """The error that says what is wrong with the list that a run wrote."""
+        what = f"ended well (status 0), but its N-best list cannot be used: {error}"
+        return self.failed(folder, number, what)
+
+    def failed(self, folder: Path, number: int, what: str) -> HopefearError:
+        """The error that says what a run did, with the last lines it printed."""
+        log = folder / LOG
+        tail = log.read_text("utf-8", "replace").splitlines()[-_TAIL:] if log.exists() else []
+        said = f"; the end of {log}:" if tail else f"; {log} is empty"
+        shown = "".join(f"\n    {line}" for line in tail)
+        return HopefearError(f"decoder, round {number}: {self.command!r} {what}{said}{shown}")
+
+    def _places(self, folder: Path, number: int) -> dict[str, str]:
+        return {
+            "weights": os.fspath(folder / WEIGHTS),
+            "nbest": os.fspath(folder / _WRITTEN),
+            "round": str(number),
+        }
+
+    def _run(self, folder: Path, number: int, log: Path) -> int:
+        """Exit status of the command; whatever interrupts the wait ends it and what it started."""
+        places = self._places(folder.resolve(), number)
+        told = {f"HOPEFEAR_{place.upper()}": value for place, value in places.items()}
+        until = None if self.timeout is None else time.monotonic() + self.timeout
+        with open(log, "wb") as out, interruptible() as interrupted:
+            process = subprocess.Popen(
+                self.filled(folder.resolve(), number),
+                shell=True,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **told},
+                start_new_session=True,  # a group of its own, which ends as one
+            )
+            try:
+                while True:
+                    with suppress(subprocess.TimeoutExpired):
+                        return process.wait(_LOOK)
+                    if interrupted:
+                        raise InterruptedTrainingError(
+                            f"stopped while the decoder ran in round {number}; what it would have "
+                            "written is lost, earlier rounds are kept",
+                            interrupted.signum,
+                        )
+                    if until is not None and time.monotonic() > until:
+                        what = f"took longer than {self.timeout:g} s (timeout) and was ended"
+                        raise self.failed(folder, number, what)
+            finally:
+                _end(process)
+
+
+def _pack(path: Path, packed: Path) -> None:
+    with (
+        open_bytes(path) as text,
+        atomic_file(packed) as out,
+        # Without a time of writing: equal lists are equal files.
+        gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as pack,
+    ):
+        shutil.copyfileobj(text, pack, 1 << 20)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that still runs, and everything in its group."""
+    if process.poll() is not None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+        until = time.monotonic() + _GRACE
+        while time.monotonic() < until:
+            process.poll()
+            os.killpg(process.pid, 0)  # the group is gone: ProcessLookupError
+            time.sleep(_LOOK)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _status(code: int) -> str:
+    if code > 0:
+        return f"ended with status {code}"
+    with suppress(ValueError):
+        return f"was killed by {signal.Signals(-code).name} (status {code})"
+    return f"was killed by signal {-code} (status {code})"
+
+
+STATE, START = "state.json", "start.txt"
+_FORMAT = 1
+
+
+class RoundsFolder:
+    """What is known of a run, on disk as soon as it is known.
+
+    ``round-K/weights.txt`` is there before round K begins, ``round-K/nbest.gz`` and the round's
+    event in ``state.json`` when it has ended. Every file is whole or not there, so a killed run
+    goes on behind the last of them.
+
+    Parameters
+    ----------
+    folder : path
+        Made if missing.
+    identity : mapping
+        What runs: the decoder, and what judges it.
+    first : Weights, optional
+        Weights of round 0; None leaves them to the decoder.
+    resume : bool
+        Go on with the rounds that are there; without it they are an error, for they took long.
+    about : mapping
+        Settings, for ``run.json``. A run that is resumed must have these, but for ``versions``, and
+        its identity in common with this one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        identity: Mapping[str, Any],
+        first: Weights | None,
+        resume: bool,
+        about: Mapping[str, Any],
+    ) -> None:
+        settings = {key: value for key, value in about.items() if key != "versions"}
+        self.folder, self.identity = folder, plain({**settings, **identity})
+        self.events: list[Event] = []
+        self.layout: Layout = ()  # of the lists, known when there are some
+        self._known: dict[int, Weights | None] = {}
+        self._load(resume)
+        if not self.events:
+            self._clear()
+        log = EventLog(folder)
+        try:
+            log.describe({"task": "tune", "decoder": dict(identity), **about})
+            for event in self.events:
+                log(event)
+            self._begin(first)
+        except BaseException:
+            log.close()
+            raise
+        self._log = log
+
+    def __enter__(self) -> RoundsFolder:
+        return self
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        self._log.__exit__(kind, value, trace)
+
+    def round(self, number: int) -> Path:
+        """The folder of a round."""
+        return self.folder / f"round-{number}"
+
+    def lists(self, number: int) -> list[Path]:
+        """The lists of the rounds up to this one."""
+        return [self.round(k) / NBEST for k in range(number + 1)]
+
+    def weights(self, number: int) -> Weights | None:
+        """The weights of a round; None where it has none, or none that are known."""
+        if self._known.get(number) is None:
+            path = self.round(number) / WEIGHTS
+            there = path.exists() and path.stat().st_size
+            self._known[number] = Weights.read(path) if there else None
+        return self._known[number]
+
+    def keep(self, number: int, weights: Weights | None) -> None:
+        """Write the weights of a round; None is an empty file."""
+        folder = self.round(number)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HopefearError(f"{folder}: cannot be made: {error.strerror}") from error
+        if weights is None:
+            write_atomically(folder / WEIGHTS, b"")
+        else:
+            weights.write(folder / WEIGHTS, "text")
+
+    def start(self, number: int) -> Weights:
+        """The weights to tune from in a round: its own, or those found for the decoder's."""
+        return self.weights(number) or Weights.read(self.round(number) / START)
+
+    def keep_start(self, weights: Weights) -> None:
+        """Write the weights to tune from in round 0, whose own are not known."""
+        weights.write(self.round(0) / START, "text")
+
+    def enter(self, event: Event, layout: Layout) -> None:
+        """Add a round that has ended, and the dense features of its lists."""
+        self.events.append(plain(event))
+        self.layout = layout
+        self._save()
+        self._log(event)
+
+    def _begin(self, first: Weights | None) -> None:
+        if not (self.round(0) / WEIGHTS).exists():
+            self.keep(0, first)
+            self._save()
+        elif self.weights(0) != first:
+            raise HopefearError(
+                f"{self.folder}: the run began from other weights; resume it with those in "
+                f"{self.round(0) / WEIGHTS} (an empty file: the decoder's own), or use another "
+                "folder"
+            )
+
+    def _save(self) -> None:
+        state = {
+            "format": _FORMAT,
+            "identity": self.identity,
+            "layout": self.layout,
+            "rounds": self.events,
+        }
+        text = json.dumps(plain(state), indent=1, ensure_ascii=False)
+        write_atomically(self.folder / STATE, f"{text}\n".encode())
+
+    def _load(self, resume: bool) -> None:
+        path = self.folder / STATE
+        try:
+            state = json.loads(path.read_bytes())
+            identity, events = dict(state["identity"]), list(state["rounds"])
+            layout = tuple((str(name), int(width)) for name, width in state["layout"])
+            known = state["format"] == _FORMAT
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise HopefearError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise HopefearError(
+                f"{path}: not the state of a run with a decoder; use another folder"
+            ) from error
+        if not known:
+            raise HopefearError(f"{path}: written by another version; use another folder")
+        if events:
+            self._check(identity, resume)
+            self.events, self.layout = events, layout
+
+    def _check(self, identity: Mapping[str, Any], resume: bool) -> None:
+        """HopefearError unless the rounds in the folder are to go on, and as they began."""
+        if not resume:
+            raise HopefearError(
+                f"{self.folder} has rounds of an earlier run: --resume (resume=True) goes on with "
+                "it, another folder starts afresh"
+            )
+        differ = [
+            f"{key} {identity.get(key)!r}, not {self.identity.get(key)!r}"
+            for key in dict.fromkeys((*self.identity, *identity))
+            if identity.get(key) != self.identity.get(key)
+        ]
+        if differ:
+            raise HopefearError(
+                f"{self.folder}: the run is another one, with {', and '.join(differ)}; resume it "
+                "as it began, or use another folder"
+            )
+
+    def _clear(self) -> None:
+        """Remove the files of an earlier run, and nothing else."""
+        with suppress(FileNotFoundError):
+            (self.folder / STATE).unlink()
+        for folder in self.folder.glob("round-*"):
+            for name in (WEIGHTS, START, NBEST, LOG):
+                with suppress(FileNotFoundError):
+                    (folder / name).unlink()
+
+
+def completed(found: Weights, before: Weights) -> Weights:
+    """Tuned weights with those that the decoder reads but its lists do not show, as they were.
+
+    Where there are such, tuned weights get the size that they had, for a decoder sees proportions.
+
+    Examples
+    --------
+    >>> before = Weights((("TM0", 2), ("UnknownWordPenalty0", 1)), [0.5, 0.5, 1.0])
+    >>> completed(Weights((("TM0", 2),), [3.0, -1.0]), before).dense.tolist()
+    [0.75, -0.25, 1.0]
+    """
+    tuned = {name for name, _ in found.layout}
+    hidden = [(name, width) for name, width in before.layout if name not in tuned]
+    if not hidden:
+        return found
+    old, new = (_size(each, tuned & dict(before.layout).keys()) for each in (before, found))
+    if old > 0.0 and new > 0.0:
+        found = found.scaled(old / new)
+    where = places(before.layout)
+    return replace(
+        found,
+        layout=(*found.layout, *hidden),
+        dense=np.concatenate([found.dense, *(before.dense[where[name]] for name, _ in hidden)]),
+    )
+
+
+def moved(before: Weights, after: Weights) -> float:
+    """The largest change of a weight, both vectors having length 1: decoders ignore lengths.
+
+    Examples
+    --------
+    >>> layout = (("LM0", 1), ("TM0", 1))
+    >>> moved(Weights(layout, [0.5, 0.0]), Weights(layout, [3.0, 4.0]))
+    0.8
+    """
+    scaled = [weights.scaled(1.0 / _length(weights)) for weights in (before, after)]
+    return max((abs(new - old) for _, old, new in changes(*scaled)), default=0.0)
+
+
+def _length(weights: Weights) -> float:
+    values = [*weights.dense.tolist(), *weights.sparse.values(), *weights.phrases.values()]
+    return float(np.linalg.norm(values)) or 1.0
+
+
+def _size(weights: Weights, names: Collection[str]) -> float:
+    """Sum of the sizes of some dense weights."""
+    where = places(weights.layout)
+    return float(sum(np.abs(weights.dense[where[name]]).sum() for name in names))
