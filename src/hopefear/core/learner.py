@@ -13,14 +13,6 @@ import numpy as np
 from hopefear import __version__
 from hopefear.errors import CombinationError
 
-# Parameters that mean something at infinity: no auxiliary term, no limit.
-_MAY_BE_INFINITE = {
-    ("RDA", "rate"),
-    ("TruncatedGradient", "threshold"),
-    ("PassiveAggressive", "C"),
-    ("Exponential", "limit"),
-}
-
 
 @dataclass(frozen=True)
 class Learner:
@@ -101,18 +93,21 @@ def _fields(part: Any) -> dict[str, Any]:
 def check_part(part: Any) -> None:
     """Refuse parameters that no formula makes sense for.
 
+    A component names those that mean something at infinity, no limit or no auxiliary term, in
+    ``may_be_infinite``.
+
     >>> from hopefear.rules.rda import RDA
     >>> check_part(RDA(l1=-1.0))
     Traceback (most recent call last):
     hopefear.errors.CombinationError: RDA: l1 must not be negative or NaN, but is -1.0
     """
-    name = type(part).__name__
+    name, endless = type(part).__name__, getattr(part, "may_be_infinite", ())
     for key, value in part._asdict().items():
         if hasattr(value, "fault"):
             check_part(value)
         if isinstance(value, float) and not value >= 0.0:
             raise CombinationError(f"{name}: {key} must not be negative or NaN, but is {value!r}")
-        if isinstance(value, float) and value == math.inf and (name, key) not in _MAY_BE_INFINITE:
+        if isinstance(value, float) and value == math.inf and key not in endless:
             raise CombinationError(f"{name}: {key} must be finite")
         if isinstance(value, int) and not -(2**31) <= value < 2**31:
             raise CombinationError(f"{name}: {key} must lie within 32 bits, but is {value}")

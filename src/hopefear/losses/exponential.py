@@ -29,6 +29,8 @@ class Exponential(NamedTuple):
 
     limit: float = 8.0
 
+    may_be_infinite = ("limit",)
+
     def value(self, z):
         capped = max(z, -self.limit)
         return math.exp(-capped) * (1.0 + capped - z)

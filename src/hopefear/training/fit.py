@@ -13,7 +13,6 @@ import numpy as np
 
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
-from hopefear.rules.rda import RDA
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError, interruptible
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
@@ -205,20 +204,9 @@ def _end_of_pass(progress: Progress, trainer: OnlineTrainer, evaluate: Any, n: i
 
 
 def _all_zero(trainer: OnlineTrainer) -> str:
-    rule = trainer.learner.rule
-    remedy = "the steps are too short to be seen in float32: raise the rate, or scale the values up"
-    for key in ("l1", "gravity"):
-        if getattr(rule, key, 0.0) > 0.0:
-            remedy = f"{key}={getattr(rule, key):g} is too large for this data: make it smaller"
-    if isinstance(rule, RDA) and rule.l1 > 0.0:
-        largest = float(np.abs(trainer.state.m).max()) / trainer.ticks
-        remedy = (
-            f"l1={rule.l1:g} is above the largest mean direction, {largest:.3g}: "
-            f"try {largest / 10:.1g} or less"
-        )
     return (
         f"all weights are zero after {trainer.updates:,} updates, so every score is a tie and "
-        f"every example an update, for ever; {remedy}"
+        f"every example an update, for ever; {trainer.why_all_zero()}"
     )
 
 
