@@ -40,6 +40,10 @@ class Learner:
     readout: Any
     on: str = "every"
 
+    batch = False
+    # Passes without a better score on held-out data before training stops, unless said.
+    patience = 3
+
     def __post_init__(self) -> None:
         if self.on not in ("every", "mistakes"):
             raise CombinationError(f"on={self.on!r}: updates happen on 'every' or on 'mistakes'")
@@ -72,7 +76,7 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
     >>> found["loss"]["cost"], found["rule"]["rate"]
     ({'name': 'hamming', 'each': 1.0}, 2.0)
     """
-    if not isinstance(learner, Learner):
+    if learner.batch:
         return {"batch": learner.parameters()}
     return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
 

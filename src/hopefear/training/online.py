@@ -1,40 +1,171 @@
-"""Online training: a learner and everything it remembers, fed with examples."""
+"""Online training: the epoch kernel, and the trainer that keeps all a learner remembers.
+
+The kernels are generic in structure, loss, rule and readout: adding a learner never edits them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.averages import leave_line, totals_now
+from hopefear.core.component import component, kernel
+from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, describe
-from hopefear.core.workspace import Workspace
+from hopefear.core.workspace import Example, Workspace
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.training.kernels import (
-    BROKEN,
-    EXAMPLES,
-    MISTAKES,
-    TICKS,
-    UPDATES,
-    Tally,
-    learn,
-    read_last,
-    read_sum,
-    settle,
-    support,
-)
 from hopefear.training.predictors import LinearPredictor, Predictor, VotedPredictor
+from hopefear.training.trainer import Trainer
 
+# Entries of ``Tally.counts``.
+EXAMPLES, TICKS, UPDATES, MISTAKES, BROKEN = 0, 1, 2, 3, 4
+# Bits of an example's outcome.
+MISTAKEN, UPDATED = 1, 2
+# Examples come in random order, so their rows are never in the cache: ask for them ahead of time,
+# in two stages, since a row cannot be asked for before its place is known. Distances measured
+# (docs/design.md).
+FAR, NEAR = 12, 6
 # Ticks between two settlings: rare enough to cost nothing beside the examples, few enough to stay
 # small.
 _WINDOW = 1 << 16
+
+
+class Tally(NamedTuple):
+    """What has happened so far."""
+
+    counts: np.ndarray  # int64[5]: examples, ticks, updates, mistakes, broken (score not finite)
+    loss: np.ndarray  # float64[1]: summed loss
+
+
+@component(Row)
+class Mover(NamedTuple):
+    """A row that moves the weights it is given."""
+
+    rule: Any
+    state: Any
+    readout: Any
+    memory: Any
+    books: tuple  # readout.now
+    a: float
+    b: float
+
+    def additive(self):
+        return self.rule.additive()
+
+    def ask(self, j):
+        self.rule.reading(self.state).ask(j)
+        self.readout.expect_touch(self.memory, j)
+
+    def put(self, j, g):
+        m0, r0, f0 = self.rule.line(self.state, j)
+        self.rule.move(self.state, j, g, self.a, self.b)
+        m1, r1, f1 = self.rule.line(self.state, j)
+        self.readout.touch(self.memory, self.books, j, g, m0, r0, f0, m1, r1, f1)
+
+
+@kernel
+def learn(structure, loss, rule, readout, state, memory, data, order, work, tally, outcome, always):
+    """Learn from ``order`` until it ends or the books must be settled; returns how far it came.
+
+    ``always``: the clock ticks on every example, and every example with a force moves the weights;
+    else both happen on mistakes only.
+    """
+    counts = tally.counts
+    for n in range(order.size):
+        x = Example(data, order[n])
+        if n + FAR < order.size:
+            structure.announce(Example(data, order[n + FAR]))
+        if n + NEAR < order.size:
+            structure.fetch(Example(data, order[n + NEAR]))
+        structure.score(x, rule.reading(state), work.theta)
+        forced = loss.subgradient(structure, x, work) > 0
+        if not math.isfinite(work.gap[0]):
+            counts[BROKEN] = 1
+            return n
+        mistaken = work.gap[0] <= 0.0 and data.weights[order[n]] > 0.0
+        tally.loss[0] += work.loss[0]
+        counts[EXAMPLES] += 1
+        counts[MISTAKES] += mistaken
+        outcome[n] = MISTAKEN if mistaken else 0
+        if always or (mistaken and forced):
+            readout.close(memory, state.clock)
+            if forced:
+                a, b = rule.stride(
+                    structure,
+                    x,
+                    work.mu,
+                    state,
+                    work.loss[0],
+                    work.gap[0],
+                    float(data.weights[order[n]]),
+                )
+                books = readout.now(memory)
+                structure.scatter(x, work.mu, Mover(rule, state, readout, memory, books, a, b))
+                counts[UPDATES] += 1
+                outcome[n] |= UPDATED
+            counts[TICKS] += 1
+            rule.tick(state, counts[TICKS])
+        readout.survive(memory)
+        if readout.full(memory) or rule.worn(state):
+            return n + 1
+    return order.size
+
+
+@kernel
+def settle(rule, readout, state, memory, n):
+    """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
+    worn = rule.worn(state)
+    now = readout.now(memory)
+    for j in range(n):
+        m, r, f = rule.line(state, j)
+        readout.settle(memory, now, j, m, r, f)
+        if worn:
+            rule.rebase(state, j)
+    if worn:
+        rule.restart(state.clock)
+
+
+@kernel
+def read_last(rule, state, out):
+    """The weights of the present tick."""
+    weights = rule.reading(state)
+    for j in range(out.size):
+        out[j] = weights.at(j)
+
+
+@kernel
+def read_sum(rule, state, account, lived, factor, out):
+    """``factor`` times the sum of weights over all closed ticks and ``lived`` times the present."""
+    weights = rule.reading(state)
+    now = totals_now(account)
+    for j in range(out.size):
+        m, r, f = rule.line(state, j)
+        total = account.total[j] + leave_line(account, now, j, m, r, f)
+        if lived != 0.0:
+            total += lived * weights.at(j)
+        out[j] = factor * total
+
+
+@kernel
+def support(rule, state, n):
+    """(number of non-zero weights, sum of their sizes) of the present tick."""
+    weights = rule.reading(state)
+    nonzero, size = 0, 0.0
+    for j in range(n):
+        w = weights.at(j)
+        nonzero += w != 0.0
+        size += abs(w)
+    return nonzero, size
 
 
 class DivergedError(HopefearError):
     """Scores left the finite numbers: the steps were too long."""
 
 
-class OnlineTrainer:
+class OnlineTrainer(Trainer):
     """A learner at work on one structure.
 
     Parameters
@@ -156,11 +287,9 @@ class OnlineTrainer:
         return self.learner.readout.predictor(self.memory, self)
 
     def why_all_zero(self) -> str:
-        """Why all weights may be zero, and what to do about it."""
         return self.learner.rule.why_all_zero(self.state, self.ticks)
 
     def support(self) -> tuple[int, float]:
-        """Number of non-zero weights now, and the sum of their sizes."""
         nonzero, size = support(self.learner.rule, self.state, self.n)
         return int(nonzero), float(size)
 
@@ -185,7 +314,6 @@ class OnlineTrainer:
         return float(self.tally.loss[0])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on later, as named arrays."""
         return {
             f"{part}.{name}": array
             for part, value in (
@@ -197,7 +325,6 @@ class OnlineTrainer:
         }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take up what ``arrays`` gave."""
         self.state = _rebuild(self.state, arrays, "state")
         self.memory = _rebuild(self.memory, arrays, "memory")
         self.tally = _rebuild(self.tally, arrays, "tally")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import DROP, Row
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
-from hopefear.training.kernels import score_all
 
 
 @dataclass(frozen=True)
@@ -20,6 +19,12 @@ class LinearPredictor:
     """A single weight vector."""
 
     weights: np.ndarray
+
+    linear: ClassVar[bool] = True
+
+    def fits(self, n: int) -> bool:
+        """Whether its weights are those of ``n`` coordinates."""
+        return self.weights.size == n
 
     def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """(best outputs, scores of parts) of every row."""
@@ -59,6 +64,12 @@ class VotedPredictor:
     fall: np.ndarray  # float64[lines]
     drops: np.ndarray  # float64[predictors]
     survived: np.ndarray  # float64[predictors + 1]: running sum of c_k
+
+    linear: ClassVar[bool] = False
+
+    def fits(self, n: int) -> bool:
+        """Whether its coordinates are among ``n``."""
+        return int(self.coordinates.max(initial=-1)) < n
 
     @classmethod
     def from_votes(cls, votes: Any, clock: np.ndarray) -> VotedPredictor:
@@ -222,6 +233,17 @@ class Collector(NamedTuple):
         self.found.ids[n] = j
         self.found.amounts[n] = g
         self.found.used[0] = n + 1
+
+
+@kernel
+def score_all(structure, weights, data, scores, labels):
+    """Scores of all parts and the best output of every row."""
+    y = np.zeros(1, np.int64)
+    for i in range(scores.shape[0]):
+        x = Example(data, i)
+        structure.score(x, weights, scores[i])
+        structure.argmax(x, scores[i], y)
+        labels[i] = y[0]
 
 
 @kernel

@@ -34,8 +34,8 @@ from hopefear.tasks.rerank.task import (
     teaching,
     train,
 )
-from hopefear.training.fit import Event, counts
 from hopefear.training.judging import fitted_temperature
+from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.ranking import Ranker

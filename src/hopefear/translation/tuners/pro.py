@@ -15,8 +15,8 @@ from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.binary import Binary
-from hopefear.training.fit import fit
 from hopefear.training.lbfgs import minimise, norm
+from hopefear.training.loop import fit
 from hopefear.training.passes import Passes
 from hopefear.training.stopping import Stopping
 from hopefear.translation.tuners.corpus_costs import corpus_costs
