@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,6 +25,14 @@ class LinearPredictor:
     def fits(self, n: int) -> bool:
         """Whether its weights are those of ``n`` coordinates."""
         return self.weights.size == n
+
+    def touched(self) -> np.ndarray:
+        """Coordinates that have a weight."""
+        return np.flatnonzero(self.weights)
+
+    def only(self, kept: np.ndarray) -> LinearPredictor:
+        """The predictor of these coordinates, numbered anew."""
+        return LinearPredictor(self.weights[kept])
 
     def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """(best outputs, scores of parts) of every row."""
@@ -70,6 +78,14 @@ class VotedPredictor:
     def fits(self, n: int) -> bool:
         """Whether its coordinates are among ``n``."""
         return int(self.coordinates.max(initial=-1)) < n
+
+    def touched(self) -> np.ndarray:
+        """Coordinates that any predictor ever used."""
+        return self.coordinates
+
+    def only(self, kept: np.ndarray) -> VotedPredictor:
+        """The predictor of these coordinates, all there are, numbered anew."""
+        return replace(self, coordinates=np.arange(len(kept)))
 
     @classmethod
     def from_votes(cls, votes: Any, clock: np.ndarray) -> VotedPredictor:
