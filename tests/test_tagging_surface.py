@@ -209,7 +209,7 @@ def test_edges_are_named_as_they_score(order):
     for j in range((1 + chain.width) * chain.width, chain.n_coordinates()):
         weights[:] = 0.0
         weights[j] = 2.0
-        tags = [model.labels[c] for c in Decoder(chain, weights).tags(data.rows)]
+        tags = [model.labels[c] for c in Decoder(chain, weights).best(data.rows)]
         for name, before, label, weight in model.edge_top(5):
             t = 1 + int(name.removeprefix("edge "))
             assert (tags[t - 1], tags[t], weight) == (before, label, 2.0)

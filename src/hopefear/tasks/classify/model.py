@@ -14,6 +14,7 @@ from hopefear.features import FeatureMap, from_parts
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
 from hopefear.tasks import base
+from hopefear.training.answers import ClassAnswers
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 _STRUCTURES = {"binary": Binary, "multiclass": Multiclass}
@@ -50,6 +51,10 @@ class Model(base.Model):
     signature: str
     about: Mapping[str, Any] = field(default_factory=dict)
 
+    def answers(self) -> ClassAnswers:
+        """What answers questions about rows."""
+        return ClassAnswers(self.structure, self.predictor)
+
     def decide(self, dataset: SparseDataset | Any) -> tuple[np.ndarray, np.ndarray]:
         """(class positions, scores) of every row of a dataset or a matrix.
 
@@ -64,7 +69,7 @@ class Model(base.Model):
 
     def probabilities(self, dataset: SparseDataset | Any) -> np.ndarray:
         """One column a class: logistic or softmax of the scores; of a vote, the shares."""
-        return probabilities(self.predictor, self.decide(dataset)[1])
+        return self.answers().probabilities(self.prepared(dataset))
 
     def prepared(self, dataset: SparseDataset | Any) -> SparseRows:
         """The rows as this model wants them; a matrix counts as a dataset without labels."""
@@ -139,20 +144,3 @@ class Model(base.Model):
         structure, features = self.structure, self.features.size
         fits = structure.n_labels() == len(self.classes) and structure.n_features == features
         self.check_size(structure.n_coordinates(), fits)
-
-
-def probabilities(predictor: Predictor, scores: np.ndarray) -> np.ndarray:
-    """Class probabilities from the scores of ``Predictor.decide``.
-
-    >>> probabilities(LinearPredictor(np.zeros(1)), np.array([[0.0]])).tolist()
-    [[0.5, 0.5]]
-    """
-    if not predictor.linear:
-        if scores.shape[1] == 1:
-            return np.hstack([(1.0 - scores) / 2.0, (1.0 + scores) / 2.0])
-        rest = (1.0 - scores.sum(axis=1, keepdims=True)) / scores.shape[1]
-        return scores + rest  # abstentions are shared out evenly
-    if scores.shape[1] == 1:
-        scores = np.hstack([-scores / 2.0, scores / 2.0])
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)

@@ -21,7 +21,8 @@ from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
 from hopefear.tasks import TASKS, base, recipe
 from hopefear.tasks.base import Task, Trained
-from hopefear.tasks.classify.model import Model, probabilities
+from hopefear.tasks.classify.model import Model
+from hopefear.training.answers import probabilities
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event, Fit, counts
 from hopefear.training.online import OnlineTrainer

@@ -22,9 +22,7 @@ from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, needs_temperature
-from hopefear.tasks.rerank.model import RerankModel, check_features
-from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.judging import (
+from hopefear.tasks.rerank.judging import (
     counts_of,
     evaluator,
     fitted_temperature,
@@ -32,6 +30,8 @@ from hopefear.training.judging import (
     score_names,
     scores,
 )
+from hopefear.tasks.rerank.model import RerankModel, check_features
+from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor

@@ -19,9 +19,9 @@ from hopefear.structures.chain.theta import Limits, no_limits
 from hopefear.structures.lattice import padded_width
 from hopefear.tasks.base import Model
 from hopefear.tasks.tag.explaining import Explanation, SpanConfidence, explain, span_probabilities
-from hopefear.training.decoding import Decoder, Ranked
-from hopefear.training.predictors import LinearPredictor, Predictor, predictor_from_arrays
-from hopefear.training.sequence_votes import VotedDecoder
+from hopefear.training.answers import Ranked
+from hopefear.training.decoding import Decoder, VotedDecoder, decoder_of
+from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 Allowed = Sequence[Sequence[Sequence[str] | None]]
 
@@ -107,7 +107,7 @@ class SequenceModel(Model):
 
     def tag(self, sentences: Sentences | SequenceDataset, **how: Any) -> Column:
         """The best labels of all tokens; see :meth:`decoder` for how."""
-        return Column(self.labels, self.decoder(**how).tags(self.encode(sentences).rows))
+        return Column(self.labels, self.decoder(**how).best(self.encode(sentences).rows))
 
     def nbest(self, sentences: Sentences | SequenceDataset, n: int, **how: Any) -> list[Ranked]:
         """The n best outputs of every sequence: labels, scores, probabilities."""
@@ -115,7 +115,7 @@ class SequenceModel(Model):
 
     def marginals(self, sentences: Sentences | SequenceDataset, **how: Any) -> np.ndarray:
         """Probability of every label at every token."""
-        return self.decoder(**how).marginals(self.encode(sentences).rows)
+        return self.decoder(**how).probabilities(self.encode(sentences).rows)
 
     def span_probabilities(
         self, sentences: Sentences | SequenceDataset, tags: np.ndarray, **how: Any
@@ -239,15 +239,6 @@ def _heaviest(table: np.ndarray, n: int) -> list[tuple[int, ...]]:
         places, sizes = places[kept], sizes[kept]
     best = places[np.argsort(-sizes, kind="stable")[:n]]
     return [tuple(map(int, place)) for place in np.transpose(np.unravel_index(best, table.shape))]
-
-
-def decoder_of(
-    structure: Chain, predictor: Predictor, temperature: float = 1.0, n_jobs: int = 1
-) -> Decoder | VotedDecoder:
-    """A decoder for weights, or for votes."""
-    if isinstance(predictor, LinearPredictor):
-        return Decoder(structure, predictor.weights, temperature, n_jobs)
-    return VotedDecoder(structure, predictor)
 
 
 def chain_of(

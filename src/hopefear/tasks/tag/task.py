@@ -24,12 +24,11 @@ from hopefear.tasks.tag.model import (
     SequenceModel,
     chain_of,
     check_features,
-    decoder_of,
     encoded,
     scheme_limits,
 )
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed
+from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed, decoder_of
 from hopefear.training.loop import Event
 from hopefear.training.predictors import Predictor
 from hopefear.training.stopping import Stopping
@@ -106,7 +105,7 @@ class Tagging(Task):
         chain = structure._replace(limits=self._limits(data, self.constraints != "never"))
 
         def evaluate(predictor: Predictor) -> dict[str, float]:
-            return scores(dev, decoder_of(chain, predictor, n_jobs=n_jobs).tags(dev.rows), scheme)
+            return scores(dev, decoder_of(chain, predictor, n_jobs=n_jobs).best(dev.rows), scheme)
 
         return evaluate
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from hopefear.data.lists.dataset import cheapest
 from hopefear.errors import HopefearError
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.tuners.problem import TuningProblem
 from hopefear.translation.tuners.quick_worth import quick_worth
 

@@ -9,7 +9,7 @@ import numpy as np
 from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.tuners.envelope import NARROW, LineSearch, Step
 from hopefear.translation.tuners.envelope_kernels import first_best
 from hopefear.translation.tuners.problem import TuningProblem

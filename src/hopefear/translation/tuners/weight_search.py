@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.structures.nbest import NBest
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.envelope import NARROW, LineSearch, Step
