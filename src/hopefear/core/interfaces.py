@@ -282,6 +282,11 @@ class Loss:
         return ""
 
     @python_only
+    def may_be_infinite(self):
+        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
+        return ()
+
+    @python_only
     def needs(self):
         """Names of the searches a structure must offer for this loss."""
         return ()
@@ -337,6 +342,11 @@ class Rule:
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
+
+    @python_only
+    def may_be_infinite(self):
+        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
+        return ()
 
     @python_only
     def objection(self, loss, on):

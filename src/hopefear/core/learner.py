@@ -97,15 +97,12 @@ def _fields(part: Any) -> dict[str, Any]:
 def check_part(part: Any) -> None:
     """Refuse parameters that no formula makes sense for.
 
-    A component names those that mean something at infinity, no limit or no auxiliary term, in
-    ``may_be_infinite``.
-
     >>> from hopefear.rules.rda import RDA
     >>> check_part(RDA(l1=-1.0))
     Traceback (most recent call last):
     hopefear.errors.CombinationError: RDA: l1 must not be negative or NaN, but is -1.0
     """
-    name, endless = type(part).__name__, getattr(part, "may_be_infinite", ())
+    name, endless = type(part).__name__, getattr(part, "may_be_infinite", tuple)()
     for key, value in part._asdict().items():
         if hasattr(value, "fault"):
             check_part(value)

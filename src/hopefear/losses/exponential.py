@@ -29,7 +29,8 @@ class Exponential(NamedTuple):
 
     limit: float = 8.0
 
-    may_be_infinite = ("limit",)
+    def may_be_infinite(self):
+        return ("limit",)
 
     def value(self, z):
         capped = max(z, -self.limit)

@@ -45,7 +45,8 @@ class PassiveAggressive(NamedTuple):
     C: float = 1.0
     variant: int = 1
 
-    may_be_infinite = ("C",)
+    def may_be_infinite(self):
+        return ("C",)
 
     def fault(self):
         if self.variant not in (0, 1, 2):

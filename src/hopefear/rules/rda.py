@@ -46,7 +46,8 @@ class RDA(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
-    may_be_infinite = ("rate",)
+    def may_be_infinite(self):
+        return ("rate",)
 
     def fault(self):
         if self.rate == math.inf and self.l2 == 0.0:

@@ -71,7 +71,8 @@ class TruncatedGradient(NamedTuple):
     threshold: float = math.inf
     power: float = 0.0
 
-    may_be_infinite = ("threshold",)
+    def may_be_infinite(self):
+        return ("threshold",)
 
     def fault(self):
         if self.rate <= 0.0 or self.threshold <= 0.0:

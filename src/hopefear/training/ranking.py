@@ -14,7 +14,6 @@ from hopefear.errors import CombinationError
 from hopefear.losses.perceptron import Perceptron
 from hopefear.structures.nbest import NBest
 from hopefear.training.answers import Ranked, best_of
-from hopefear.training.predictors import Predictor
 from hopefear.training.votes import Ballot, Replay
 
 
@@ -36,7 +35,7 @@ class Ranker:
         Scores under weights are divided by it before they become probabilities. Higher evens out.
     """
 
-    def __init__(self, structure: NBest, predictor: Predictor, temperature: float = 1.0) -> None:
+    def __init__(self, structure: NBest, predictor: Any, temperature: float = 1.0) -> None:
         self.structure, self.predictor, self.temperature = structure, predictor, temperature
 
     def best(self, rows: Any, scores: np.ndarray | None = None) -> np.ndarray:
