@@ -14,7 +14,7 @@ from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset
 from hopefear.recipes import RECIPES, Scale
 from hopefear.structures.binary import Binary
-from hopefear.training.fit import Fit, fit
+from hopefear.training.loop import Fit, fit
 from hopefear.training.passes import Passes
 
 LEARNERS: dict[str, dict[str, Any]] = {name: {"learner": name} for name in RECIPES} | {

@@ -28,7 +28,7 @@ import vowpal
 
 from hopefear.data.sparse import SparseDataset
 from hopefear.tasks.classify.task import composed
-from hopefear.training.fit import Fit, LearningWarning, fit
+from hopefear.training.loop import Fit, LearningWarning, fit
 from hopefear.training.passes import Passes
 
 GRIDS: dict[str, dict[str, list[Any]]] = {

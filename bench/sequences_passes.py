@@ -14,10 +14,10 @@ import numpy as np
 
 from hopefear.data.sequences import SequenceDataset
 from hopefear.recipes import Scale
+from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.structures.chain.searches import search_named
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import chain_of
-from hopefear.training.batch_objective import CRFObjective
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 

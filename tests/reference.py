@@ -13,8 +13,7 @@ import numpy as np
 
 from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseRows
-from hopefear.training.kernels import read_last
-from hopefear.training.online import OnlineTrainer
+from hopefear.training.online import OnlineTrainer, read_last
 
 
 class Problem(NamedTuple):

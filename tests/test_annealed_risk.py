@@ -15,7 +15,7 @@ from hopefear.errors import HopefearError
 from hopefear.losses.risk import Risk
 from hopefear.metrics.lists import GivenCost
 from hopefear.structures.nbest import NBest
-from hopefear.training.batch_lists import LossObjective
+from hopefear.training.batch import LossObjective
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk, FreeEnergy, priced
 from hopefear.translation.tuners.corpus import spread_within
 from hopefear.translation.tuners.problem import TuningProblem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import itertools
 import os
@@ -16,15 +17,22 @@ import pytest
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.recipes.batch import BATCH_RECIPES
+from hopefear.structures.chain import likelihood
 from hopefear.structures.chain.chain import Chain
-from hopefear.training import batch_objective
-from hopefear.training.batch import BatchCRF, fit_batch
-from hopefear.training.batch_objective import CRFObjective
+from hopefear.structures.chain.likelihood import CRFObjective
+from hopefear.training.batch import Batch
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError
+from hopefear.training.loop import fit
+from hopefear.training.passes import Whole
 from hopefear.training.stopping import Stopping
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 ATTRIBUTES, EDGE_ATTRIBUTES = 7, 3
+BatchCRF = functools.partial(Batch, observed=True)
+
+
+def fit_batch(structure, learner, rows, **more):
+    return fit(structure, learner, Whole(rows), **more)
 
 
 def draw(seed, lengths=(3, 1, 4, 2), labels=3, *, valued=False, rich=False, weighted=False):
@@ -113,7 +121,7 @@ CASES = [
 @pytest.mark.parametrize("observed", [True, False])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_value_and_gradient_are_those_of_enumeration(case, observed, monkeypatch):
-    monkeypatch.setattr(batch_objective, "_WAVE", 100)  # edge attributes come in several waves
+    monkeypatch.setattr(likelihood, "_WAVE", 100)  # edge attributes come in several waves
     case = dict(case)
     structure = chain(order=case.pop("order"), rich=case["rich"])
     rows = draw(3, **case)
@@ -157,7 +165,7 @@ def test_threads_change_no_bit(order, rich):
     structure = chain(order=order, rich=rich)
     rows = draw(2, lengths=tuple(1 + k % 6 for k in range(60)), rich=rich, weighted=True)
     models = [
-        fit_batch(structure, BatchCRF(l2=0.1, n_jobs=jobs, max_iter=8), rows) for jobs in (1, 2, 3)
+        fit_batch(structure, BatchCRF(l2=0.1, max_iter=8), rows, n_jobs=jobs) for jobs in (1, 2, 3)
     ]
     assert len({model.predictor.weights.tobytes() for model in models}) == 1
     assert len({model.trainer.search.value for model in models}) == 1
@@ -198,11 +206,11 @@ def test_the_optimum_does_not_depend_on_the_start():
     crf = BatchCRF(l2=0.5, tolerance=1e-9)
     cold = fit_batch(structure, crf, rows)
     w0 = np.random.default_rng(3).normal(size=structure.n_coordinates())
-    warm = fit_batch(structure, crf, rows, w0=w0)
+    warm = fit_batch(structure, crf, rows, start=w0)
     assert cold.converged and warm.converged
     np.testing.assert_allclose(warm.predictor.weights, cold.predictor.weights, atol=2e-3)
-    again = fit_batch(structure, crf, rows, w0=cold.predictor.weights)
-    assert again.n_iter < cold.n_iter
+    again = fit_batch(structure, crf, rows, start=cold.predictor.weights)
+    assert len(again.history) < len(cold.history)
 
 
 def test_l1_gives_zeros_and_satisfies_the_conditions_of_the_optimum():
@@ -228,7 +236,7 @@ def test_events_tell_what_happened():
     last = events[-1]
     assert last["mistakes"] == sum(event["pass_mistakes"] for event in events)
     assert last["loss"] * 4 + (result.trainer.search.w**2).sum() == pytest.approx(last["objective"])
-    assert (result.n_iter, result.converged, result.trainer.updates) == (5, False, 5)
+    assert (result.converged, result.trainer.updates) == (False, 5)
 
 
 def test_early_stopping_gives_the_best_model_back():
@@ -275,7 +283,7 @@ def test_an_interrupted_run_goes_on_to_the_same_model(tmp_path):
     assert resumed.trainer.search.w.tobytes() == whole.trainer.search.w.tobytes()
     assert resumed.predictor.weights.tobytes() == whole.predictor.weights.tobytes()
     assert [e["objective"] for e in resumed.history] == [e["objective"] for e in whole.history]
-    assert (resumed.best_epoch, resumed.n_iter) == (whole.best_epoch, whole.n_iter)
+    assert (resumed.best_epoch, len(resumed.history)) == (whole.best_epoch, len(whole.history))
     finished = run(tmp_path / "parts", resume=True)
     assert finished.trainer.search.w.tobytes() == whole.trainer.search.w.tobytes()
     with pytest.raises(HopefearError, match="another run: its signature"):
@@ -291,15 +299,13 @@ def test_what_cannot_be_learned_from_is_refused():
     with pytest.raises(HopefearError, match="gold labels, numbers from 0 to 2; the data has -1"):
         fit_batch(chain(), BatchCRF(), rows._replace(labels=np.full(10, -1, np.int32)))
     nothing = rows._replace(starts=rows.starts[:1], weights=rows.weights[:0])
-    with pytest.raises(HopefearError, match="no sentences"):
+    with pytest.raises(HopefearError, match="no examples"):
         fit_batch(chain(), BatchCRF(), nothing)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("l1", -1.0), ("l2", np.inf), ("max_iter", 0), ("n_jobs", 0)]
-)
+@pytest.mark.parametrize(("key", "value"), [("l1", -1.0), ("l2", np.inf), ("max_iter", 0)])
 def test_senseless_parameters_are_refused(key, value):
-    with pytest.raises(CombinationError, match=f"BatchCRF: {key} must be"):
+    with pytest.raises(CombinationError, match=f"Batch: {key} must be"):
         BatchCRF(**{key: value})
 
 
@@ -316,11 +322,10 @@ def test_recipes_build_and_refuse_as_others_do():
         recipe.build(max_iter="many")
 
 
-def test_threads_are_no_part_of_the_signature():
-    assert BatchCRF(n_jobs=2).signature(epochs=3) == BatchCRF().signature(epochs=3)
+def test_signatures_tell_what_else_was_said():
     assert "|epochs:3|v:" in BatchCRF().signature(epochs=3)
-    fitted = BatchCRF(max_iter=50).fit(chain(), draw(1), epochs=2, n_jobs=2)
-    assert (fitted.n_iter, fitted.trainer.learner.n_jobs) == (2, 2)
+    fitted = fit_batch(chain(), BatchCRF(max_iter=50), draw(1), epochs=2, n_jobs=2)
+    assert len(fitted.history) == fitted.trainer.updates == 2
 
 
 def conll(sentences):

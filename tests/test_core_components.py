@@ -116,7 +116,7 @@ def test_the_cache_folder_is_named_by_the_sources(tmp_path, monkeypatch):
     assert folder.is_dir()
     copy = tmp_path / "hopefear"
     digests = set()
-    for edit in (None, "rules/sgd.py", "training/kernels.py"):
+    for edit in (None, "rules/sgd.py", "training/online.py"):
         for path in PACKAGE.rglob("*.py"):
             target = copy / path.relative_to(PACKAGE)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -74,8 +74,8 @@ def test_answers_equal_enumeration(name, steps, temperature):
     chain = CHAINS[name]
     rows, w = text(chain), weights(chain, steps=steps)
     decoder = Decoder(chain, w, temperature)
-    tags, ranked = decoder.tags(rows), decoder.nbest(rows, 5)
-    marginals, logs = decoder.marginals(rows), decoder.log_likelihoods(rows)
+    tags, ranked = decoder.best(rows), decoder.nbest(rows, 5)
+    marginals, logs = decoder.probabilities(rows), decoder.log_likelihoods(rows)
     assert len(ranked) == len(LENGTHS)
     for i in sequences(rows):
         span = slice(rows.starts[i], rows.starts[i + 1])
@@ -117,7 +117,7 @@ def test_empty_sequences_have_one_output_of_no_labels():
         assert found[i].probabilities.tolist() == [1.0]
     assert decoder.log_likelihoods(rows)[[0, 2]].tolist() == [0.0, 0.0]
     nothing = text(chain, lengths=[0])
-    assert decoder.tags(nothing).size == decoder.marginals(nothing).size == 0
+    assert decoder.best(nothing).size == decoder.probabilities(nothing).size == 0
     assert [len(f.labels) for f in decoder.nbest(nothing, 2)] == [1]
 
 
@@ -125,7 +125,7 @@ def test_no_data_at_all():
     chain = CHAINS["first"]
     decoder = Decoder(chain, weights(chain))
     rows = text(chain, lengths=[])
-    assert decoder.tags(rows).size == 0
+    assert decoder.best(rows).size == 0
     assert decoder.nbest(rows, 2) == []
     assert decoder.log_likelihoods(rows).size == 0
 
@@ -135,8 +135,8 @@ def test_threads_change_nothing(n_jobs):
     chain = CHAINS["rich"]
     rows, w = text(chain, lengths=[3, 0, 1, 2, 4, 1, 1, 5, 2] * 3), weights(chain)
     one, many = Decoder(chain, w), Decoder(chain, w, n_jobs=n_jobs)
-    np.testing.assert_array_equal(one.tags(rows), many.tags(rows))
-    np.testing.assert_array_equal(one.marginals(rows), many.marginals(rows))
+    np.testing.assert_array_equal(one.best(rows), many.best(rows))
+    np.testing.assert_array_equal(one.probabilities(rows), many.probabilities(rows))
     np.testing.assert_array_equal(one.log_likelihoods(rows), many.log_likelihoods(rows))
     for a, b in zip(one.nbest(rows, 4), many.nbest(rows, 4), strict=True):
         for x, y in zip(a, b, strict=True):
@@ -161,7 +161,11 @@ def test_limits_hold_and_probabilities_are_of_what_is_allowed(name):
     rows, w = text(plain), weights(plain)
     chain = limited(plain, rows, [[0, 1, 2] if k % 3 else [1, 2] for k in range(sum(LENGTHS))])
     decoder = Decoder(chain, w)
-    tags, ranked, marginals = decoder.tags(rows), decoder.nbest(rows, 4), decoder.marginals(rows)
+    tags, ranked, marginals = (
+        decoder.best(rows),
+        decoder.nbest(rows, 4),
+        decoder.probabilities(rows),
+    )
     logs = decoder.log_likelihoods(rows)
     for i in sequences(rows):
         span = slice(rows.starts[i], rows.starts[i + 1])
@@ -184,13 +188,13 @@ def test_a_sequence_without_a_legal_output_keeps_the_limits_of_its_tokens_and_is
     chain = limited(plain, rows, [[1]] * sum(LENGTHS))
     for n_jobs in (1, 3):
         decoder = Decoder(chain, w, n_jobs=n_jobs)
-        tags = decoder.tags(rows)
+        tags = decoder.best(rows)
         assert decoder.unlimited == len([i for i in sequences(rows) if LENGTHS[i] > 1])
         np.testing.assert_array_equal(tags, np.ones(rows.labels.size))
         for i, found in enumerate(decoder.nbest(rows, 3)):
             if LENGTHS[i] > 0:
                 np.testing.assert_array_equal(found.labels, np.ones((1, LENGTHS[i])))
-        np.testing.assert_allclose(decoder.marginals(rows)[:, 1], 1.0, atol=1e-6)
+        np.testing.assert_allclose(decoder.probabilities(rows)[:, 1], 1.0, atol=1e-6)
 
 
 def test_labels_without_a_number_of_the_model_are_impossible():
@@ -223,7 +227,7 @@ def test_bad_numbers_of_outputs_and_endless_sequences_are_refused(monkeypatch):
         decoder.nbest(text(chain), 0)
     monkeypatch.setattr(decoding, "MOST_BYTES", 1 << 10)
     with pytest.raises(HopefearError, match=r"a sequence of 40 tokens needs .* split it"):
-        decoder.tags(text(chain, lengths=[40]))
+        decoder.best(text(chain, lengths=[40]))
 
 
 def test_cold_and_hot():

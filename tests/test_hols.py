@@ -17,7 +17,7 @@ from hopefear.errors import HopefearError
 from hopefear.losses.risk import Risk
 from hopefear.metrics.lists import GivenCost
 from hopefear.structures.nbest import NBest
-from hopefear.training.batch_lists import LossObjective
+from hopefear.training.batch import LossObjective
 from hopefear.translation.tuners.envelope import WeightSearch
 from hopefear.translation.tuners.hols import Hols, descent
 from hopefear.translation.tuners.problem import TuningProblem

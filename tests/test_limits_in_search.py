@@ -41,7 +41,7 @@ def test_a_beam_that_lost_all_that_is_allowed_is_searched_exactly():
 def test_limits_of_tokens_hold_even_where_the_scheme_cannot():
     chain = Chain.new(2, 3, limits=scheme_limits(LABELS, "bio", [[["I-X"], ["O"]]]))
     decoder = Decoder(chain, np.zeros(chain.n_coordinates(), np.float32))
-    assert decoder.tags(two_tokens().rows).tolist() == [2, 0]
+    assert decoder.best(two_tokens().rows).tolist() == [2, 0]
     assert decoder.unlimited == 1
 
 
@@ -49,7 +49,7 @@ def test_votes_keep_the_limits_of_tokens_too():
     data = two_tokens()
     voted = tagging.train(data, "perceptron", {"readout": "voted"}, epochs=2, scheme="bio").model
     decoder = voted.decoder(allowed=[[["I-X"], ["B-X"]]])
-    assert decoder.tags(data.rows).tolist() == [2, 1] and decoder.unlimited == 1
+    assert decoder.best(data.rows).tolist() == [2, 1] and decoder.unlimited == 1
 
 
 @pytest.mark.parametrize("weighting", ["wm", "wmr"])

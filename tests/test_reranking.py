@@ -23,8 +23,7 @@ from hopefear.rules.sgd import SGD
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.task import chosen, dataset, evaluate, idle_lists, scores, train
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.kernels import read_last
-from hopefear.training.online import OnlineTrainer
+from hopefear.training.online import OnlineTrainer, read_last
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker, mean_distances, mean_regret
 from hopefear.training.stopping import Stopping

@@ -13,13 +13,15 @@ from hopefear.cli import main
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.model import SequenceModel
 from hopefear.tasks.tag.preparing import prepared
 from hopefear.tasks.tag.task import train
-from hopefear.training.batch import BatchCRF, fit_batch
-from hopefear.training.batch_objective import CRFObjective
+from hopefear.training.batch import Batch
 from hopefear.training.decoding import Decoder
+from hopefear.training.loop import fit
+from hopefear.training.passes import Whole
 from hopefear.training.predictors import LinearPredictor
 
 X = [["Ann", "Lee", "sees", "Bo"], ["Bo", "runs"], ["the", "dog", "sees", "May", "Poe"]]
@@ -57,7 +59,7 @@ def test_sentences_of_weight_0_give_no_weights(data, order):
     np.testing.assert_array_equal(absent.coordinates, without.coordinates)
     assert CRFObjective(chain, data.rows).n > without.n
     fits = [
-        fit_batch(chain, BatchCRF(max_iter=5), rows)
+        fit(chain, Batch(max_iter=5, observed=True), Whole(rows))
         for rows in (data.take([0, 1]).rows, data.weighted([1, 1, 0]).rows)
     ]
     np.testing.assert_allclose(fits[1].predictor.weights, fits[0].predictor.weights, atol=1e-5)
@@ -67,8 +69,8 @@ def test_sentences_of_weight_0_give_no_weights(data, order):
 
 def test_weights_that_are_all_0_are_refused(data):
     chain = Chain.new(data.features.size, len(data.labels))
-    with pytest.raises(HopefearError, match="no sentences to learn from, of weight above 0"):
-        fit_batch(chain, BatchCRF(), data.weighted([0, 0, 0]).rows)
+    with pytest.raises(HopefearError, match="no examples to learn from, of weight above 0"):
+        fit(chain, Batch(), Whole(data.weighted([0, 0, 0]).rows))
 
 
 # Starting from earlier weights
@@ -207,7 +209,7 @@ def test_edges_are_named_as_they_score(order):
     for j in range((1 + chain.width) * chain.width, chain.n_coordinates()):
         weights[:] = 0.0
         weights[j] = 2.0
-        tags = [model.labels[c] for c in Decoder(chain, weights).tags(data.rows)]
+        tags = [model.labels[c] for c in Decoder(chain, weights).best(data.rows)]
         for name, before, label, weight in model.edge_top(5):
             t = 1 + int(name.removeprefix("edge "))
             assert (tags[t - 1], tags[t], weight) == (before, label, 2.0)

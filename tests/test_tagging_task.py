@@ -45,7 +45,7 @@ def test_a_small_language_is_learnt():
     model = result.model
     mistakes = [event["pass_mistakes"] for event in result.fit.history]
     assert mistakes[-1] < mistakes[0] / 2
-    found = scores(DATA, model.decoder().tags(DATA.rows), None)
+    found = scores(DATA, model.decoder().best(DATA.rows), None)
     assert found["accuracy"] > 95
     assert result.fit.history[-1]["dev"]["accuracy"] > 60
     assert "perceptron" in model.signature and "order:1" in model.signature
@@ -162,7 +162,7 @@ def test_early_stopping_restores_the_best():
     assert result.fit.best_epoch == best
     assert len(dev) in (best + 2, 12)
     np.testing.assert_array_equal(result.model.weights, weights(epochs=best))
-    found = scores(DEV, result.model.decoder().tags(DEV.rows), None)
+    found = scores(DEV, result.model.decoder().best(DEV.rows), None)
     assert found["accuracy"] == pytest.approx(max(dev))
 
 
@@ -171,7 +171,7 @@ def test_labels_that_only_held_out_data_has_count_as_errors():
     codes[:5] = 3
     dev = SequenceDataset(DEV.rows._replace(labels=codes), (*DATA.labels, "Z"), DATA.features)
     result = fitted(dev=dev)
-    tags = result.model.decoder().tags(DEV.rows)
+    tags = result.model.decoder().best(DEV.rows)
     wanted = 100 * np.mean(tags == codes)
     assert result.fit.history[-1]["dev"]["accuracy"] == pytest.approx(wanted)
     np.testing.assert_array_equal(result.model.weights, weights())
@@ -204,7 +204,7 @@ def test_order_two_has_triples_and_learns():
     assert result.model.order == 2
     plain = chain_of(DATA.features, DATA.labels, 1, None).n_coordinates()
     assert result.model.weights[plain:].any()
-    assert scores(DATA, result.model.decoder().tags(DATA.rows), None)["accuracy"] > 95
+    assert scores(DATA, result.model.decoder().best(DATA.rows), None)["accuracy"] > 95
     assert chain_shape(result.model.structure()).order == 2
 
 

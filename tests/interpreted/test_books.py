@@ -10,6 +10,7 @@ from reference import close, exact_weights, random_problem, replay, stepwise
 from hopefear.core.learner import Learner, describe
 from hopefear.errors import HopefearError
 from hopefear.losses.logistic import Logistic
+from hopefear.readouts import averaged, observed
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.observed import Observed
@@ -52,7 +53,8 @@ def test_settling_the_books_changes_nothing(name, on, window, monkeypatch):
     monkeypatch.setattr(online, "_WINDOW", window)
     found = trainer_of(RULES[name], Observed(Averaged()), structure, on)
     settled = []
-    monkeypatch.setattr(online, "start_afresh", lambda account: settled.append(forget(account)))
+    for module in (averaged, observed):
+        monkeypatch.setattr(module, "start_afresh", lambda account: settled.append(forget(account)))
     found.learn(problem(structure).rows, ORDER)
     assert len(settled) == 2 * (found.ticks // window)
     np.testing.assert_array_equal(exact_weights(found), exact_weights(wanted))

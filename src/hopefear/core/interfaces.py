@@ -84,6 +84,10 @@ class Cost:
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
 
+    @python_only
+    def n_priced(self):
+        """How many labels it has prices for; None where any number will do."""
+
     @required
     def price(self, gold, label):
         """Cost of ``label`` at one position; 0 for the right one."""
@@ -125,6 +129,14 @@ class Structure:
     @required
     def workspace(self, data, loss, dtype):
         """A ``Workspace`` large enough for every example of ``data`` and what ``loss`` asks."""
+
+    @python_only
+    def objective(self, rows, loss, l2, observed, n_jobs):
+        """What batch learners minimise, written for this structure; None: the loss, added up.
+
+        Called with weights it gives the value and the gradient, and can ``spread``, ``gather`` and
+        ``close`` as ``hopefear.training.batch.LossObjective`` does.
+        """
 
     @python_only
     @required
@@ -270,6 +282,11 @@ class Loss:
         return ""
 
     @python_only
+    def may_be_infinite(self):
+        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
+        return ()
+
+    @python_only
     def needs(self):
         """Names of the searches a structure must offer for this loss."""
         return ()
@@ -278,6 +295,11 @@ class Loss:
     def depth(self):
         """How many candidates it looks at."""
         return 1
+
+    @python_only
+    def probabilistic(self):
+        """Whether it makes scores log probabilities of outputs, up to a constant."""
+        return False
 
     @python_only
     def notes(self, places):
@@ -322,6 +344,11 @@ class Rule:
         return ""
 
     @python_only
+    def may_be_infinite(self):
+        """Names of parameters that mean something at infinity: no limit, no auxiliary term."""
+        return ()
+
+    @python_only
     def objection(self, loss, on):
         """Why this rule cannot work with a loss, and what could; empty when it can."""
         if on == "every" and loss.slope(1e12) > 0.0:
@@ -330,6 +357,15 @@ class Rule:
                 "on='mistakes'"
             )
         return ""
+
+    @python_only
+    def why_all_zero(self, state, ticks):
+        """Why all weights may have become zero after so many ticks, and what to do about it."""
+        if getattr(self, "l1", 0.0) > 0.0:
+            return f"l1={self.l1:g} is too large for this data: make it smaller"
+        return (
+            "the steps are too short to be seen in float32: raise the rate, or scale the values up"
+        )
 
     @python_only
     @required
@@ -375,7 +411,11 @@ class Rule:
 
 @interface
 class Readout:
-    """What is remembered of all the weights there were."""
+    """What is remembered of all the weights there were.
+
+    Hooks that get a ``trainer`` may ask it for ``weights()`` now, the ``mean(account)`` of an
+    ``Account``, and for a predictor of weights, ``linear``, or of votes, ``voted``.
+    """
 
     @python_only
     def fault(self):
@@ -383,9 +423,47 @@ class Readout:
         return ""
 
     @python_only
+    def refusal(self, loss, offers):
+        """Why it cannot keep what a loss does on a structure that offers these; empty if it can."""
+        return ""
+
+    @python_only
+    def keeps_scale(self):
+        """Whether scores keep their size, so that fixed numbers may be added to them."""
+        return True
+
+    @python_only
+    def replays(self):
+        """Whether old lines must keep their meaning, so that no clock may start again."""
+        return False
+
+    @python_only
     @required
     def init_memory(self, n, window):
         """Memory for ``n`` coordinates; ``window`` ticks fit between two settlings."""
+
+    @python_only
+    def with_room(self, memory, ticks, entries):
+        """The memory with space for so many more ticks and, in all, ``entries()`` touches."""
+        return memory
+
+    @python_only
+    def trimmed(self, memory):
+        """The memory without space that is not used yet."""
+        return memory
+
+    @python_only
+    def afresh(self, memory):
+        """Empty the books, once every coordinate has been settled."""
+
+    @python_only
+    def average(self, memory, trainer):
+        """Mean of the weights after each example (float64), where it is kept."""
+
+    @python_only
+    def predictor(self, memory, trainer):
+        """What is made of all the weights there were."""
+        return trainer.linear(trainer.weights())
 
     def close(self, memory, clock):
         """The predictor now ending gets its account closed, before coordinates move."""

@@ -13,14 +13,6 @@ import numpy as np
 from hopefear import __version__
 from hopefear.errors import CombinationError
 
-# Parameters that mean something at infinity: no auxiliary term, no limit.
-_MAY_BE_INFINITE = {
-    ("RDA", "rate"),
-    ("TruncatedGradient", "threshold"),
-    ("PassiveAggressive", "C"),
-    ("Exponential", "limit"),
-}
-
 
 @dataclass(frozen=True)
 class Learner:
@@ -47,6 +39,10 @@ class Learner:
     rule: Any
     readout: Any
     on: str = "every"
+
+    batch = False
+    # Passes without a better score on held-out data before training stops, unless said.
+    patience = 3
 
     def __post_init__(self) -> None:
         if self.on not in ("every", "mistakes"):
@@ -80,7 +76,7 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
     >>> found["loss"]["cost"], found["rule"]["rate"]
     ({'name': 'hamming', 'each': 1.0}, 2.0)
     """
-    if not isinstance(learner, Learner):
+    if learner.batch:
         return {"batch": learner.parameters()}
     return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
 
@@ -106,13 +102,13 @@ def check_part(part: Any) -> None:
     Traceback (most recent call last):
     hopefear.errors.CombinationError: RDA: l1 must not be negative or NaN, but is -1.0
     """
-    name = type(part).__name__
+    name, endless = type(part).__name__, getattr(part, "may_be_infinite", tuple)()
     for key, value in part._asdict().items():
         if hasattr(value, "fault"):
             check_part(value)
         if isinstance(value, float) and not value >= 0.0:
             raise CombinationError(f"{name}: {key} must not be negative or NaN, but is {value!r}")
-        if isinstance(value, float) and value == math.inf and (name, key) not in _MAY_BE_INFINITE:
+        if isinstance(value, float) and value == math.inf and key not in endless:
             raise CombinationError(f"{name}: {key} must be finite")
         if isinstance(value, int) and not -(2**31) <= value < 2**31:
             raise CombinationError(f"{name}: {key} must lie within 32 bits, but is {value}")

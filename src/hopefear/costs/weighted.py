@@ -35,5 +35,8 @@ class Weighted(NamedTuple):
             return "prices must be finite, not negative, and 0 for the right label"
         return ""
 
+    def n_priced(self):
+        return len(self.table)
+
     def price(self, gold, label):
         return float(self.table[gold, label])

@@ -29,6 +29,9 @@ class Exponential(NamedTuple):
 
     limit: float = 8.0
 
+    def may_be_infinite(self):
+        return ("limit",)
+
     def value(self, z):
         capped = max(z, -self.limit)
         return math.exp(-capped) * (1.0 + capped - z)

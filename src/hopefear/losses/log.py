@@ -36,6 +36,9 @@ class Log(NamedTuple):
     def needs(self):
         return ("expectation",)
 
+    def probabilistic(self):
+        return True
+
     def value(self, z):
         """Of two outputs."""
         return self.force * (max(0.0, -z) + math.log1p(math.exp(-abs(z))))

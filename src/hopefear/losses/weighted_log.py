@@ -38,6 +38,9 @@ class WeightedLog(NamedTuple):
     def needs(self):
         return ("risk",)
 
+    def probabilistic(self):
+        return True
+
     def value(self, z):
         """Of two outputs, the rival costing 1."""
         rival = 0.5 - 0.5 * math.tanh(0.5 * self.sharp)

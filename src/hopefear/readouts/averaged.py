@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hopefear.core.averages import change_line, close_tick, new_account, settle_line, totals_now
+import numpy as np
+
+from hopefear.core.averages import (
+    change_line,
+    close_tick,
+    new_account,
+    settle_line,
+    start_afresh,
+    totals_now,
+)
 from hopefear.core.component import component, prefetch
 from hopefear.core.interfaces import Readout
 
@@ -34,6 +43,18 @@ class Averaged(NamedTuple):
 
     def init_memory(self, n, window):
         return new_account(n, window)
+
+    def afresh(self, memory):
+        start_afresh(memory)
+
+    def average(self, memory, trainer):
+        return trainer.mean(memory, np.float64)
+
+    def predictor(self, memory, trainer):
+        weights = trainer.mean(memory, np.float32)
+        if self.on_last_support:
+            weights[trainer.weights() == 0.0] = 0.0
+        return trainer.linear(weights)
 
     def close(self, memory, clock):
         close_tick(memory, clock, memory.lived[0])

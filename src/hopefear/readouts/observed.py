@@ -13,6 +13,7 @@ from hopefear.core.averages import (
     leave_line,
     new_account,
     settle_line,
+    start_afresh,
     totals_now,
 )
 from hopefear.core.component import component
@@ -46,10 +47,35 @@ class Observed(NamedTuple):
 
     readout: Any
 
+    def refusal(self, loss, offers):
+        return self.readout.refusal(loss, offers)
+
+    def keeps_scale(self):
+        return self.readout.keeps_scale()
+
+    def replays(self):
+        return self.readout.replays()
+
     def init_memory(self, n, window):
         return Observation(
             self.readout.init_memory(n, window), new_account(n, window), np.zeros(1), np.zeros(2)
         )
+
+    def with_room(self, memory, ticks, entries):
+        return memory._replace(kept=self.readout.with_room(memory.kept, ticks, entries))
+
+    def trimmed(self, memory):
+        return memory._replace(kept=self.readout.trimmed(memory.kept))
+
+    def afresh(self, memory):
+        self.readout.afresh(memory.kept)
+        start_afresh(memory.account)
+
+    def average(self, memory, trainer):
+        return self.readout.average(memory.kept, trainer)
+
+    def predictor(self, memory, trainer):
+        return self.readout.predictor(memory.kept, trainer)
 
     def close(self, memory, clock):
         self.readout.close(memory.kept, clock)

@@ -42,6 +42,23 @@ class Voted(NamedTuple):
 
     unused: int = 0  # a compiled part needs a field
 
+    def refusal(self, loss, offers):
+        # There is room for updates between gold and one other output, and mixtures of the two;
+        # others would not fit, but where every update touches few coordinates.
+        several = loss.depth() > 1 and "places" not in loss.needs()
+        if "bounded" in offers or not (several or "expectation" in loss.needs()):
+            return ""
+        return (
+            "its updates are between more than two outputs, and votes keep every one; use "
+            "readout=averaged, or the loss perceptron or hinge"
+        )
+
+    def keeps_scale(self):
+        return False
+
+    def replays(self):
+        return True
+
     def init_memory(self, n, window):
         return Votes(
             np.zeros(0),
@@ -52,6 +69,30 @@ class Voted(NamedTuple):
             np.zeros(2, np.int64),
             np.zeros(1),
         )
+
+    def with_room(self, memory, ticks, entries):
+        need_ticks = int(memory.counts[0]) + ticks
+        need_entries = int(memory.counts[1]) + entries()
+        return memory._replace(
+            survived=_grown(memory.survived, need_ticks),
+            drops=_grown(memory.drops, need_ticks),
+            ends=_grown(memory.ends, need_ticks + 1),
+            coordinates=_grown(memory.coordinates, need_entries),
+            lines=_grown(memory.lines, need_entries),
+        )
+
+    def trimmed(self, memory):
+        ticks, entries = memory.counts
+        return memory._replace(
+            survived=memory.survived[:ticks],
+            drops=memory.drops[:ticks],
+            ends=memory.ends[: ticks + 1],
+            coordinates=memory.coordinates[:entries],
+            lines=memory.lines[:entries],
+        )
+
+    def predictor(self, memory, trainer):
+        return trainer.voted(self.trimmed(memory))
 
     def close(self, memory, clock):
         k = memory.counts[0]
@@ -72,3 +113,12 @@ class Voted(NamedTuple):
 
     def survive(self, memory):
         memory.lived[0] += 1.0
+
+
+def _grown(array, need):
+    """The array with space for so many, by doubling."""
+    if len(array) >= need:
+        return array
+    bigger = np.zeros((max(need, 2 * len(array)), *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    return bigger

@@ -10,8 +10,7 @@ from hopefear.core.learner import part_name
 from hopefear.errors import HopefearError
 from hopefear.losses.log import Log
 from hopefear.recipes.base import LOSSES, Scale, loss_parameters, made_part, number, unknown
-from hopefear.training.batch import BatchCRF
-from hopefear.training.batch_lists import BatchLists
+from hopefear.training.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -24,8 +23,6 @@ class BatchRecipe:
         As for other recipes.
     defaults : mapping
         Parameters that differ from those of the learner.
-    learner : type
-        The learner.
     loss : type, optional
         What it minimises, where that can be chosen.
     """
@@ -33,19 +30,18 @@ class BatchRecipe:
     name: str
     summary: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    learner: type[BatchCRF] = BatchCRF
     loss: type | None = None
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter with its default, as ``-p`` takes them."""
-        # Threads are no parameter of a learner: every task has an option of its own for them.
-        known = {f.name: f.default for f in fields(BatchCRF) if f.name != "n_jobs"}
-        if self.loss is not None:
-            del known["observed"]
+        known = {f.name: f.default for f in fields(Batch) if f.name not in ("loss", "observed")}
+        if self.loss is None:
+            known["observed"] = True
+        else:
             known = {"loss": part_name(self.loss), **loss_parameters(self.loss), **known}
         return known | dict(self.defaults)
 
-    def build(self, scale: Scale = Scale(), **params: Any) -> BatchCRF:  # noqa: B008 - frozen
+    def build(self, scale: Scale = Scale(), **params: Any) -> Batch:  # noqa: B008 - frozen
         """The learner, with some parameters replaced; no default depends on the data's scale.
 
         Examples
@@ -56,7 +52,7 @@ class BatchRecipe:
         values = self.parameters()
         params = {key.replace("-", "_"): value for key, value in params.items()}
         if self.loss is None:
-            return self.learner(**self._replaced(values, params))
+            return Batch(**self._replaced(values, params))
         name = params.pop("loss", values.pop("loss"))
         if name not in LOSSES:
             raise HopefearError(unknown("hopefear", str(name), list(LOSSES), "loss"))
@@ -65,7 +61,7 @@ class BatchRecipe:
         rest = {key: value for key, value in values.items() if key not in fixed}
         values = self._replaced({**told, **rest}, params)
         made = made_part(loss, {key: values.pop(key) for key in told})
-        return self.learner(loss=made, **values)  # type: ignore[call-arg]
+        return Batch(loss=made, **values)
 
     def _replaced(self, values: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in params.items():
@@ -100,14 +96,12 @@ LIST_BATCH_RECIPES = {
             "maxent-lbfgs",
             "log loss over the list by L-BFGS with L2 (Charniak and Johnson, 2005)",
             {"l2": 10.0},
-            BatchLists,
             Log,
         ),
         BatchRecipe(
             "maxent-owlqn",
             "log loss over the list by OWL-QN with L1: sparse (Andrew and Gao, 2007)",
             {"l1": 1.0, "l2": 0.0},
-            BatchLists,
             Log,
         ),
     )

@@ -45,6 +45,9 @@ class PassiveAggressive(NamedTuple):
     C: float = 1.0
     variant: int = 1
 
+    def may_be_infinite(self):
+        return ("C",)
+
     def fault(self):
         if self.variant not in (0, 1, 2):
             return f"variant must be 0, 1 or 2, not {self.variant}"

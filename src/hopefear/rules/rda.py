@@ -46,6 +46,9 @@ class RDA(NamedTuple):
     l1: float = 0.0
     l2: float = 0.0
 
+    def may_be_infinite(self):
+        return ("rate",)
+
     def fault(self):
         if self.rate == math.inf and self.l2 == 0.0:
             return (
@@ -53,6 +56,15 @@ class RDA(NamedTuple):
                 "without the auxiliary term"
             )
         return "" if self.rate > 0.0 else "rate must be above zero"
+
+    def why_all_zero(self, state, ticks):
+        if self.l1 == 0.0:
+            return Rule.why_all_zero(self, state, ticks)
+        largest = float(np.abs(state.m).max()) / ticks
+        return (
+            f"l1={self.l1:g} is above the largest mean direction, {largest:.3g}: "
+            f"try {largest / 10:.1g} or less"
+        )
 
     def init(self, n, dtype):
         return RDAState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))

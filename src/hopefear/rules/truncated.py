@@ -71,10 +71,18 @@ class TruncatedGradient(NamedTuple):
     threshold: float = math.inf
     power: float = 0.0
 
+    def may_be_infinite(self):
+        return ("threshold",)
+
     def fault(self):
         if self.rate <= 0.0 or self.threshold <= 0.0:
             return "rate and threshold must be above zero"
         return "" if self.every >= 1 else f"every must be at least 1, not {self.every}"
+
+    def why_all_zero(self, state, ticks):
+        if self.gravity == 0.0:
+            return Rule.why_all_zero(self, state, ticks)
+        return f"gravity={self.gravity:g} is too large for this data: make it smaller"
 
     def init(self, n, dtype):
         return TruncatedState(np.zeros(n), np.zeros(n, np.uint8), np.array([1.0, 0.0, self.rate]))

@@ -13,7 +13,7 @@ import numpy as np
 
 from hopefear.errors import HopefearError
 from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.training.fit import Event
+from hopefear.training.loop import Event
 
 
 class ArgumentError(HopefearError, ValueError):

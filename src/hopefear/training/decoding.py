@@ -9,29 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import kernel
+from hopefear.core.component import component, kernel
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
+from hopefear.losses.perceptron import Perceptron
 from hopefear.structures.chain.layout import chain_shape, length, table_size, tables_used
+from hopefear.structures.chain.mu import add_cell
 from hopefear.structures.chain.searches import AStar
-from hopefear.structures.chain.theta import tokens_only
+from hopefear.structures.chain.theta import limit_scores, tokens_only
 from hopefear.structures.lattice import Scores, log_z, marginals, path_score, viterbi
+from hopefear.training.answers import Ranked
+from hopefear.training.predictors import VotedPredictor
+from hopefear.training.votes import Ballot, Replay
 
 # One sequence is searched at a time, so its space is all that grows with it.
 MOST_BYTES = 2 << 30
 
 
-class Ranked(NamedTuple):
-    """The n best outputs of one sequence, best first."""
-
-    labels: np.ndarray  # int32[count, T]
-    scores: np.ndarray  # float64[count]
-    probabilities: np.ndarray  # float64[count]: under the whole model
-    shares: np.ndarray  # float64[count]: among these
-
-
 class Decoder:
-    """Weights on a chain, and every question one can ask them.
+    """Weights on a chain: the :class:`~hopefear.training.answers.Answers` of sequences.
 
     Outputs that the limits of the chain forbid are never given, unless a sequence has no other:
     then only the limits of its tokens hold, and it is counted in ``unlimited``.
@@ -55,8 +51,15 @@ class Decoder:
         self.n_jobs = max(1, int(n_jobs))
         self.unlimited = 0
 
-    def tags(self, rows: Any) -> np.ndarray:
+    def best(self, rows: Any) -> np.ndarray:
         """The best label of every token (int32)."""
+        return self._tagged(rows)[0]
+
+    def scores(self, rows: Any) -> np.ndarray:
+        """Score of the best output of every sequence (float64)."""
+        return self._tagged(rows)[1]
+
+    def _tagged(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         out = np.zeros(rows.labels.size, np.int32)
         scores = np.zeros(rows.weights.size)
 
@@ -65,7 +68,7 @@ class Decoder:
             return which[~np.isfinite(scores[which])]
 
         self._everywhere(rows, work, 1)
-        return out
+        return out, scores
 
     def nbest(self, rows: Any, n: int) -> list[Ranked]:
         """The ``n`` best outputs of every sequence, with probabilities."""
@@ -101,7 +104,7 @@ class Decoder:
             )
         return found
 
-    def marginals(self, rows: Any) -> np.ndarray:
+    def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every label at every token (float64[tokens, labels])."""
         return self._marginals(rows)[0]
 
@@ -167,6 +170,77 @@ class Decoder:
         longest = int(np.diff(rows.starts)[which].max(initial=1))
         check_room(structure, longest, depth)
         return structure.search_space(longest, depth, self.weights.dtype)
+
+
+class VotedDecoder:
+    """All predictors of a voted learner on a chain: the answers of sequences by vote.
+
+    Tagging costs one search for every predictor that changed anything, so it is slow: use it to
+    compare with averages. A vote has no scores, hence no probabilities but its shares.
+
+    Parameters
+    ----------
+    structure : Chain
+        The chain, with its limits.
+    votes : VotedPredictor
+        What a learner with the readout ``voted`` leaves behind.
+    """
+
+    def __init__(self, structure: Any, votes: VotedPredictor) -> None:
+        self.structure, self.votes = structure, votes
+        self.unlimited = 0
+
+    def best(self, rows: Any) -> np.ndarray:
+        """The labels that most predictors give (int32); ties go to the earlier output."""
+        return np.concatenate(
+            [np.empty(0, np.int32), *(ranked.labels[0] for ranked in self.nbest(rows, 1))]
+        )
+
+    def scores(self, rows: Any) -> np.ndarray:
+        """Votes for the best output of every sequence (float64)."""
+        return np.array([ranked.scores[0] for ranked in self.nbest(rows, 1)])
+
+    def nbest(self, rows: Any, n: int) -> list[Ranked]:
+        """The outputs with most votes; probabilities are shares of all votes."""
+        chain, lengths = self.structure, np.diff(rows.starts)
+        longest = int(lengths.max(initial=1))
+        check_allowed(chain, rows)
+        check_room(chain, longest, 2)
+        replay = Replay(self.votes, chain.entries(rows, np.arange(rows.weights.size)) + 1)
+        work = chain.workspace(rows, Perceptron(), np.float64)
+        paths = np.zeros((replay.drops.size, longest), np.int32)
+        free = chain._replace(limits=tokens_only(chain.limits))
+        ranked = []
+        for i, T in enumerate(lengths.tolist()):
+            parts = T * chain.width + tables_used(chain, T) * table_size(chain)
+            for structure in (chain, free):
+                known, votes = np.zeros(1, np.int64), np.zeros(replay.drops.size)
+                ballot = ChainBallot(structure, rows, i, work, paths, known)
+                if replay.count(ballot, parts, votes):
+                    break
+                self.unlimited += 1
+            if known[0] == 0:  # nobody has an opinion
+                known[0], paths[0] = 1, 0
+            votes = votes[: known[0]]
+            order = np.argsort(-votes, kind="stable")[:n]
+            shares = votes[order] / max(votes.sum(), 1e-300)
+            ranked.append(Ranked(paths[order][:, :T], votes[order], shares, shares))
+        return ranked
+
+    def probabilities(self, rows: Any) -> np.ndarray:
+        """Refused."""
+        raise HopefearError("a vote has no label probabilities; train with readout=averaged")
+
+    log_likelihoods = log_totals = probabilities
+
+
+def decoder_of(
+    structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1
+) -> Decoder | VotedDecoder:
+    """A decoder for weights, or for votes."""
+    if predictor.linear:
+        return Decoder(structure, predictor.weights, temperature, n_jobs)
+    return VotedDecoder(structure, predictor)
 
 
 def check_allowed(structure: Any, rows: Any) -> None:
@@ -284,3 +358,59 @@ def cool(structure, scores, T, inverse):
             scores.nodes[q] *= inverse
         for q in range(tables_used(structure, T) * table_size(structure)):
             scores.edges[q] *= inverse
+
+
+@component(Ballot)
+class ChainBallot(NamedTuple):
+    """A sequence: its parts are labels at positions, then label pairs or triples."""
+
+    structure: Any
+    data: Any
+    i: int
+    work: Any
+    paths: np.ndarray  # int32[predictors, longest]: outputs that some predictor gives
+    known: np.ndarray  # int64[1]: how many
+
+    def spell(self, part, row):
+        chain, mu, x = self.structure, self.work.mu, Example(self.data, self.i)
+        n_nodes = length(x) * chain.width
+        if part >= n_nodes or part % chain.width < chain.labels:
+            chain.clear(x, mu)
+            if part < n_nodes:
+                mu.nodes[part] = 1.0
+                mu.live[part // chain.width] = 1
+            else:
+                add_cell(mu, part - n_nodes, 1.0)
+            chain.scatter(x, mu, row)
+            chain.clear(x, mu)
+
+    def choose(self, scores):
+        chain, y, x = self.structure, self.work.y, Example(self.data, self.i)
+        T, n_nodes = length(x), length(x) * chain.width
+        parts = self.work.theta.scores
+        for part in range(scores.size):
+            if part < n_nodes:
+                parts.nodes[part] = scores[part]
+            else:
+                parts.edges[part - n_nodes] = scores[part]
+        if chain.limits.step.size:
+            limit_scores(chain, x, parts)
+        best = viterbi(chain_shape(chain), T, parts, self.work.theta.space.table, y)
+        if not math.isfinite(best):  # nothing is allowed
+            return -1
+        return number_of(self.paths, self.known, y, T)
+
+
+@kernel
+def number_of(paths, known, y, T):
+    """Number of an output among those that came up so far; a new one is written down."""
+    for q in range(known[0]):
+        same = True
+        for t in range(T):
+            same = same and paths[q, t] == y[t]
+        if same:
+            return q
+    known[0] += 1
+    for t in range(T):
+        paths[known[0] - 1, t] = y[t]
+    return known[0] - 1

@@ -1,45 +1,171 @@
-"""Online training: a learner and everything it remembers, fed with examples."""
+"""Online training: the epoch kernel, and the trainer that keeps all a learner remembers.
+
+The kernels are generic in structure, loss, rule and readout: adding a learner never edits them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.averages import Account, start_afresh
+from hopefear.core.averages import leave_line, totals_now
+from hopefear.core.component import component, kernel
+from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, describe
-from hopefear.core.workspace import Workspace
-from hopefear.costs.weighted import Weighted
+from hopefear.core.workspace import Example, Workspace
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.observed import Observed
-from hopefear.readouts.voted import Voted, Votes
-from hopefear.training.kernels import (
-    BROKEN,
-    EXAMPLES,
-    MISTAKES,
-    TICKS,
-    UPDATES,
-    Tally,
-    learn,
-    read_last,
-    read_sum,
-    settle,
-    support,
-)
-from hopefear.training.predictors import LinearPredictor, VotedPredictor
+from hopefear.training.predictors import LinearPredictor, Predictor, VotedPredictor
+from hopefear.training.trainer import Trainer
 
+# Entries of ``Tally.counts``.
+EXAMPLES, TICKS, UPDATES, MISTAKES, BROKEN = 0, 1, 2, 3, 4
+# Bits of an example's outcome.
+MISTAKEN, UPDATED = 1, 2
+# Examples come in random order, so their rows are never in the cache: ask for them ahead of time,
+# in two stages, since a row cannot be asked for before its place is known. Distances measured
+# (docs/design.md).
+FAR, NEAR = 12, 6
 # Ticks between two settlings: rare enough to cost nothing beside the examples, few enough to stay
 # small.
 _WINDOW = 1 << 16
+
+
+class Tally(NamedTuple):
+    """What has happened so far."""
+
+    counts: np.ndarray  # int64[5]: examples, ticks, updates, mistakes, broken (score not finite)
+    loss: np.ndarray  # float64[1]: summed loss
+
+
+@component(Row)
+class Mover(NamedTuple):
+    """A row that moves the weights it is given."""
+
+    rule: Any
+    state: Any
+    readout: Any
+    memory: Any
+    books: tuple  # readout.now
+    a: float
+    b: float
+
+    def additive(self):
+        return self.rule.additive()
+
+    def ask(self, j):
+        self.rule.reading(self.state).ask(j)
+        self.readout.expect_touch(self.memory, j)
+
+    def put(self, j, g):
+        m0, r0, f0 = self.rule.line(self.state, j)
+        self.rule.move(self.state, j, g, self.a, self.b)
+        m1, r1, f1 = self.rule.line(self.state, j)
+        self.readout.touch(self.memory, self.books, j, g, m0, r0, f0, m1, r1, f1)
+
+
+@kernel
+def learn(structure, loss, rule, readout, state, memory, data, order, work, tally, outcome, always):
+    """Learn from ``order`` until it ends or the books must be settled; returns how far it came.
+
+    ``always``: the clock ticks on every example, and every example with a force moves the weights;
+    else both happen on mistakes only.
+    """
+    counts = tally.counts
+    for n in range(order.size):
+        x = Example(data, order[n])
+        if n + FAR < order.size:
+            structure.announce(Example(data, order[n + FAR]))
+        if n + NEAR < order.size:
+            structure.fetch(Example(data, order[n + NEAR]))
+        structure.score(x, rule.reading(state), work.theta)
+        forced = loss.subgradient(structure, x, work) > 0
+        if not math.isfinite(work.gap[0]):
+            counts[BROKEN] = 1
+            return n
+        mistaken = work.gap[0] <= 0.0 and data.weights[order[n]] > 0.0
+        tally.loss[0] += work.loss[0]
+        counts[EXAMPLES] += 1
+        counts[MISTAKES] += mistaken
+        outcome[n] = MISTAKEN if mistaken else 0
+        if always or (mistaken and forced):
+            readout.close(memory, state.clock)
+            if forced:
+                a, b = rule.stride(
+                    structure,
+                    x,
+                    work.mu,
+                    state,
+                    work.loss[0],
+                    work.gap[0],
+                    float(data.weights[order[n]]),
+                )
+                books = readout.now(memory)
+                structure.scatter(x, work.mu, Mover(rule, state, readout, memory, books, a, b))
+                counts[UPDATES] += 1
+                outcome[n] |= UPDATED
+            counts[TICKS] += 1
+            rule.tick(state, counts[TICKS])
+        readout.survive(memory)
+        if readout.full(memory) or rule.worn(state):
+            return n + 1
+    return order.size
+
+
+@kernel
+def settle(rule, readout, state, memory, n):
+    """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
+    worn = rule.worn(state)
+    now = readout.now(memory)
+    for j in range(n):
+        m, r, f = rule.line(state, j)
+        readout.settle(memory, now, j, m, r, f)
+        if worn:
+            rule.rebase(state, j)
+    if worn:
+        rule.restart(state.clock)
+
+
+@kernel
+def read_last(rule, state, out):
+    """The weights of the present tick."""
+    weights = rule.reading(state)
+    for j in range(out.size):
+        out[j] = weights.at(j)
+
+
+@kernel
+def read_sum(rule, state, account, lived, factor, out):
+    """``factor`` times the sum of weights over all closed ticks and ``lived`` times the present."""
+    weights = rule.reading(state)
+    now = totals_now(account)
+    for j in range(out.size):
+        m, r, f = rule.line(state, j)
+        total = account.total[j] + leave_line(account, now, j, m, r, f)
+        if lived != 0.0:
+            total += lived * weights.at(j)
+        out[j] = factor * total
+
+
+@kernel
+def support(rule, state, n):
+    """(number of non-zero weights, sum of their sizes) of the present tick."""
+    weights = rule.reading(state)
+    nonzero, size = 0, 0.0
+    for j in range(n):
+        w = weights.at(j)
+        nonzero += w != 0.0
+        size += abs(w)
+    return nonzero, size
 
 
 class DivergedError(HopefearError):
     """Scores left the finite numbers: the steps were too long."""
 
 
-class OnlineTrainer:
+class OnlineTrainer(Trainer):
     """A learner at work on one structure.
 
     Parameters
@@ -67,8 +193,7 @@ class OnlineTrainer:
     """
 
     def __init__(self, structure: Any, learner: Learner, dtype: Any = np.float32) -> None:
-        _check_votes(structure, learner)
-        _check_prices(structure, learner.loss)
+        _check_together(structure, learner)
         self.structure, self.learner = structure, learner
         self.n = structure.n_coordinates()
         self.state = learner.rule.init(self.n, dtype)
@@ -77,11 +202,6 @@ class OnlineTrainer:
         self._dtype = dtype
         self._work: Workspace | None = None
         self._prepared_for: Any = None
-        if missing := sorted(set(learner.loss.needs()) - set(structure.offers())):
-            raise CombinationError(
-                f"the loss {describe(learner.loss)} needs {', '.join(missing)}, which "
-                f"{type(structure).__name__} does not offer"
-            )
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
         """Learn from the rows named by ``order``; ``outcome`` takes a byte per example."""
@@ -93,7 +213,7 @@ class OnlineTrainer:
             self._prepared_for = data
         done = 0
         while done < order.size:
-            self.memory = _with_room(
+            self.memory = learner.readout.with_room(
                 self.memory,
                 order.size - done,
                 lambda rest=order[done:]: self.structure.entries(data, rest),
@@ -123,14 +243,13 @@ class OnlineTrainer:
 
     def settle(self) -> None:
         """Bring the books up to date and empty them."""
-        if isinstance(self._kept(), Votes) and self.learner.rule.worn(self.state):
+        if self.learner.readout.replays() and self.learner.rule.worn(self.state):
             raise HopefearError(
                 f"{describe(self.learner.rule)} forgets so fast that past predictors "
                 f"cannot be replayed; use a smaller l2 or rate, or readout=averaged"
             )
         settle(self.learner.rule, self.learner.readout, self.state, self.memory, self.n)
-        for account in _accounts(self.memory):
-            start_afresh(account)
+        self.learner.readout.afresh(self.memory)
 
     def weights(self) -> np.ndarray:
         """The weights as they are now."""
@@ -138,33 +257,39 @@ class OnlineTrainer:
         read_last(self.learner.rule, self.state, out)
         return out
 
-    def average(self) -> np.ndarray:
-        """Mean of the weights after each example (float64); needs the readout ``Averaged``."""
-        out = np.empty(self.n)
-        self._read_average(out)
-        return out
-
-    def _read_average(self, out: np.ndarray) -> None:
-        account = self._kept()
+    def mean(self, account: Any, dtype: Any) -> np.ndarray:
+        """Mean of the weights over all ticks of an account, each as often as it lived."""
+        out = np.empty(self.n, dtype)
         factor = 1.0 / max(1.0, account.lived.sum())
         read_sum(self.learner.rule, self.state, account, account.lived[0], factor, out)
+        return out
 
-    def predictor(self) -> LinearPredictor | VotedPredictor:
+    def average(self) -> np.ndarray:
+        """Mean of the weights after each example (float64), where the readout keeps it."""
+        mean = self.learner.readout.average(self.memory, self)
+        if mean is None:
+            raise CombinationError(
+                f"the readout {describe(self.learner.readout, defaults=False)} keeps no average; "
+                "use the readout averaged"
+            )
+        return mean
+
+    def linear(self, weights: np.ndarray) -> LinearPredictor:
+        """The predictor of one weight vector."""
+        return LinearPredictor(weights)
+
+    def voted(self, votes: Any) -> VotedPredictor:
+        """The predictor that replays every update of ``votes``."""
+        return VotedPredictor.from_votes(votes, self.state.clock)
+
+    def predictor(self) -> Predictor:
         """What the readout makes of all the weights there were."""
-        readout = self.learner.readout
-        readout = readout.readout if isinstance(readout, Observed) else readout
-        if isinstance(readout, Voted):
-            return VotedPredictor.from_votes(_trimmed(self._kept()), self.state.clock)
-        if isinstance(readout, Averaged):
-            weights = np.empty(self.n, np.float32)
-            self._read_average(weights)
-            if readout.on_last_support:
-                weights[self.weights() == 0.0] = 0.0
-            return LinearPredictor(weights)
-        return LinearPredictor(self.weights())
+        return self.learner.readout.predictor(self.memory, self)
+
+    def why_all_zero(self) -> str:
+        return self.learner.rule.why_all_zero(self.state, self.ticks)
 
     def support(self) -> tuple[int, float]:
-        """Number of non-zero weights now, and the sum of their sizes."""
         nonzero, size = support(self.learner.rule, self.state, self.n)
         return int(nonzero), float(size)
 
@@ -189,59 +314,38 @@ class OnlineTrainer:
         return float(self.tally.loss[0])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on later, as named arrays."""
         return {
             f"{part}.{name}": array
             for part, value in (
                 ("state", self.state),
-                ("memory", _trimmed(self.memory)),
+                ("memory", self.learner.readout.trimmed(self.memory)),
                 ("tally", self.tally),
             )
             for name, array in _flatten(value)
         }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take up what ``arrays`` gave."""
         self.state = _rebuild(self.state, arrays, "state")
         self.memory = _rebuild(self.memory, arrays, "memory")
         self.tally = _rebuild(self.tally, arrays, "tally")
 
-    def _kept(self) -> Any:
-        return self.memory.kept if isinstance(self.learner.readout, Observed) else self.memory
 
-
-def _check_votes(structure: Any, learner: Learner) -> None:
-    """Votes have room for updates between gold and one other output; others would not fit.
-
-    But for structures whose every update touches few coordinates.
-    """
-    if "bounded" in structure.offers():
-        return
-    loss, readout = learner.loss, learner.readout
-    readout = readout.readout if isinstance(readout, Observed) else readout
-    several = loss.depth() > 1 and "places" not in loss.needs()  # mixtures of two have room
-    if isinstance(readout, Voted) and (several or "expectation" in loss.needs()):
+def _check_together(structure: Any, learner: Learner) -> None:
+    """Refuse a learner that this structure cannot serve."""
+    loss, readout, shape = learner.loss, learner.readout, type(structure).__name__
+    if reason := readout.refusal(loss, structure.offers()):
+        kept = type(getattr(readout, "readout", readout)).__name__
+        raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
+    priced = loss.cost.n_priced() if hasattr(loss, "cost") else None
+    if priced not in (None, structure.n_labels()):
         raise CombinationError(
-            f"{type(loss).__name__} and Voted: its updates are between more than two outputs, and "
-            "votes keep every one; use readout=averaged, or the loss perceptron or hinge"
+            f"{type(loss).__name__} has prices for {priced} labels, the structure "
+            f"{shape} has {structure.n_labels()}; give a price for every pair"
         )
-
-
-def _check_prices(structure: Any, loss: Any) -> None:
-    cost = getattr(loss, "cost", None)
-    if isinstance(cost, Weighted) and len(cost.table) != structure.n_labels():
+    if missing := sorted(set(loss.needs()) - set(structure.offers())):
         raise CombinationError(
-            f"{type(loss).__name__} has prices for {len(cost.table)} labels, the structure "
-            f"{type(structure).__name__} has {structure.n_labels()}; give a price for every pair"
+            f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer"
         )
-
-
-def _accounts(memory: Any) -> Iterator[Account]:
-    if isinstance(memory, Account):
-        yield memory
-    elif isinstance(memory, tuple):
-        for field in memory:
-            yield from _accounts(field)
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
@@ -261,44 +365,3 @@ def _rebuild(like: Any, arrays: dict[str, np.ndarray], prefix: str) -> Any:
             for name, field in like._asdict().items()
         )
     )
-
-
-def _trimmed(memory: Any) -> Any:
-    """Votes without the room kept for later; other memories as they are."""
-    if isinstance(memory, Votes):
-        ticks, entries = memory.counts
-        return memory._replace(
-            survived=memory.survived[:ticks],
-            drops=memory.drops[:ticks],
-            ends=memory.ends[: ticks + 1],
-            coordinates=memory.coordinates[:entries],
-            lines=memory.lines[:entries],
-        )
-    if hasattr(memory, "kept"):
-        return memory._replace(kept=_trimmed(memory.kept))
-    return memory
-
-
-def _with_room(memory: Any, ticks: int, entries: Any) -> Any:
-    """Votes with space for so many more ticks and entries (grown by doubling)."""
-    if hasattr(memory, "kept"):
-        return memory._replace(kept=_with_room(memory.kept, ticks, entries))
-    if not isinstance(memory, Votes):
-        return memory
-    need_ticks = int(memory.counts[0]) + ticks
-    need_entries = int(memory.counts[1]) + entries()
-    return memory._replace(
-        survived=_grown(memory.survived, need_ticks),
-        drops=_grown(memory.drops, need_ticks),
-        ends=_grown(memory.ends, need_ticks + 1),
-        coordinates=_grown(memory.coordinates, need_entries),
-        lines=_grown(memory.lines, need_entries),
-    )
-
-
-def _grown(array: np.ndarray, need: int) -> np.ndarray:
-    if len(array) >= need:
-        return array
-    bigger = np.zeros((max(need, 2 * len(array)), *array.shape[1:]), array.dtype)
-    bigger[: len(array)] = array
-    return bigger

@@ -98,6 +98,10 @@ class Passes:
                 for start in range(skip * self._rows, self.n, self._rows):
                     yield rows, order[start : start + self._rows]
 
+    def whole(self) -> Whole:
+        """The same data for batch learners, which take it all at once and weights as they are."""
+        return Whole(self.dataset.rows)
+
     def means(self, measure: Callable[[SparseRows], np.ndarray]) -> np.ndarray:
         """Means over the examples, by weight, of the columns ``measure`` gives for each row.
 
@@ -124,6 +128,23 @@ class Passes:
         if not self.shuffle:
             return visits
         return np.random.default_rng([self.seed, epoch, block]).permutation(visits)
+
+
+class Whole:
+    """All examples at once, again and again: what a batch learner takes for a pass."""
+
+    n_pieces = 1
+
+    def __init__(self, rows: Any) -> None:
+        self.rows, self.n = rows, int(np.count_nonzero(rows.weights))
+
+    def whole(self) -> Whole:
+        return self
+
+    def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
+        """(rows, order) of the one piece, unless it is to be skipped."""
+        if not skip:
+            yield self.rows, np.arange(self.rows.weights.size)
 
 
 def share_out(rows: SparseRows, unit: float = 1.0) -> tuple[SparseRows, np.ndarray | None]:

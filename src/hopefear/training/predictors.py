@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import DROP, Row
+from hopefear.core.component import kernel
+from hopefear.core.interfaces import DROP
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
-from hopefear.training.kernels import score_all
+from hopefear.training.votes import ClassBallot, Replay
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,24 @@ class LinearPredictor:
     """A single weight vector."""
 
     weights: np.ndarray
+
+    linear: ClassVar[bool] = True
+
+    def fits(self, n: int) -> bool:
+        """Whether its weights are those of ``n`` coordinates."""
+        return self.weights.size == n
+
+    def keeps_scale(self) -> bool:
+        """Whether scores keep their size, so that fixed numbers may be added to them."""
+        return True
+
+    def touched(self) -> np.ndarray:
+        """Coordinates that have a weight."""
+        return np.flatnonzero(self.weights)
+
+    def only(self, kept: np.ndarray) -> LinearPredictor:
+        """The predictor of these coordinates, numbered anew."""
+        return LinearPredictor(self.weights[kept])
 
     def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """(best outputs, scores of parts) of every row."""
@@ -60,6 +78,24 @@ class VotedPredictor:
     drops: np.ndarray  # float64[predictors]
     survived: np.ndarray  # float64[predictors + 1]: running sum of c_k
 
+    linear: ClassVar[bool] = False
+
+    def fits(self, n: int) -> bool:
+        """Whether its coordinates are among ``n``."""
+        return int(self.coordinates.max(initial=-1)) < n
+
+    def keeps_scale(self) -> bool:
+        """Whether scores keep their size; votes know weights only up to a factor."""
+        return False
+
+    def touched(self) -> np.ndarray:
+        """Coordinates that any predictor ever used."""
+        return self.coordinates
+
+    def only(self, kept: np.ndarray) -> VotedPredictor:
+        """The predictor of these coordinates, all there are, numbered anew."""
+        return replace(self, coordinates=np.arange(len(kept)))
+
     @classmethod
     def from_votes(cls, votes: Any, clock: np.ndarray) -> VotedPredictor:
         """Order the updates by coordinate, find where lines end, and add the present predictor."""
@@ -95,12 +131,11 @@ class VotedPredictor:
         n, parts = data.indptr.size - 1, structure.n_parts()
         votes = np.zeros((n, structure.n_labels()))
         longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
-        width = structure.entries(data, longest)
-        found = Found(np.zeros(width, np.int64), np.zeros(width), np.zeros(1, np.int64))
-        changes = np.zeros((self.drops.size + 1, parts, 3))
-        lines = Lines(self.coordinates, self.starts, self.begin, self.end, self.level, self.fall)
-        count_votes(structure, data, lines, self.drops, self.survived, found, changes, votes)
-        votes /= max(1.0, float(self.survived[-1]))
+        replay = Replay(self, structure.entries(data, longest))
+        space = (np.zeros(parts), np.zeros(parts), np.zeros(1, np.int64))
+        for i in range(n):
+            replay.count(ClassBallot(structure, data, i, *space), parts, votes[i])
+        votes /= replay.cast
         labels = votes.argmax(axis=1)
         scores = votes[:, 1:] - votes[:, :1] if parts == 1 else votes
         return labels, scores
@@ -194,80 +229,12 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
     return votes
 
 
-class Found(NamedTuple):
-    ids: np.ndarray
-    amounts: np.ndarray
-    used: np.ndarray
-
-
-class Lines(NamedTuple):
-    """The arrays of a VotedPredictor, as its kernel sees them."""
-
-    coordinates: np.ndarray
-    starts: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-    level: np.ndarray
-    fall: np.ndarray
-
-
-@component(Row)
-class Collector(NamedTuple):
-    """A row that writes down what it is given."""
-
-    found: Found
-
-    def put(self, j, g):
-        n = self.found.used[0]
-        self.found.ids[n] = j
-        self.found.amounts[n] = g
-        self.found.used[0] = n + 1
-
-
 @kernel
-def count_votes(structure, data, lines, drops, survived, found, changes, votes):
-    """Add up, for every row, how often each output would have been predicted."""
-    parts = changes.shape[1]
-    theta, y, mu = np.zeros(parts), np.zeros(1, np.int64), np.zeros(parts)
-    for i in range(votes.shape[0]):
+def score_all(structure, weights, data, scores, labels):
+    """Scores of all parts and the best output of every row."""
+    y = np.zeros(1, np.int64)
+    for i in range(scores.shape[0]):
         x = Example(data, i)
-        for c in range(parts):
-            mu[:] = 0.0
-            mu[c] = 1.0
-            found.used[0] = 0
-            structure.scatter(x, mu, Collector(found))
-            enter_changes(lines, found, c, changes)
-        now = np.zeros((parts, 3))
-        for k in range(drops.size):
-            opinion = False
-            for c in range(parts):
-                for q in range(3):
-                    now[c, q] += changes[k, c, q]
-                    changes[k, c, q] = 0.0  # ready for the next row
-                if now[c, 2] == 0.0:  # no line is alive: what is left is rounding
-                    now[c, 0] = 0.0
-                    now[c, 1] = 0.0
-                theta[c] = now[c, 0] - now[c, 1] * drops[k]
-                opinion = opinion or theta[c] != 0.0
-            if opinion:
-                structure.argmax(x, theta, y)
-                votes[i, y[0]] += survived[k + 1] - survived[k]
-        changes[drops.size] = 0.0
-
-
-@kernel
-def enter_changes(lines, found, c, changes):
-    """Write down, by predictor, how part ``c`` changes: its level, its fall, its living lines."""
-    for n in range(found.used[0]):
-        place = np.searchsorted(lines.coordinates, found.ids[n])
-        if place == lines.coordinates.size or lines.coordinates[place] != found.ids[n]:
-            continue
-        for e in range(lines.starts[place], lines.starts[place + 1]):
-            begin, end = np.uint64(lines.begin[e]), np.uint64(lines.end[e])
-            level, fall = found.amounts[n] * lines.level[e], found.amounts[n] * lines.fall[e]
-            changes[begin, c, 0] += level
-            changes[begin, c, 1] += fall
-            changes[begin, c, 2] += 1.0
-            changes[end, c, 0] -= level
-            changes[end, c, 1] -= fall
-            changes[end, c, 2] -= 1.0
+        structure.score(x, weights, scores[i])
+        structure.argmax(x, scores[i], y)
+        labels[i] = y[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 from hopefear.errors import HopefearError
 
@@ -21,8 +22,8 @@ class Stopping:
     metric : str
         Name of the score, as evaluation reports it. Losses count as better when lower.
     patience : int
-        Passes without improvement before training stops. 0 never stops early, but still keeps the
-        best.
+        Passes without improvement before training stops, unless said as many as suit the learner.
+        0 never stops early, but still keeps the best.
 
     Examples
     --------
@@ -34,19 +35,25 @@ class Stopping:
     """
 
     metric: str = "accuracy"
-    patience: int = 3
+    patience: int | None = None
     best: float | None = None
     best_epoch: int = -1
 
+    def suit(self, learner: Any) -> None:
+        """Take the learner's own patience, where none is given."""
+        if self.patience is None:
+            self.patience = learner.patience
+
     def check(self, names: Iterable[str]) -> None:
         """Refuse what makes no sense before a pass is spent on it."""
-        if not isinstance(self.patience, Integral) or self.patience < 0:
+        known = self.patience is None or isinstance(self.patience, Integral)
+        if not known or (self.patience or 0) < 0:
             raise HopefearError(
                 f"patience must be a whole number, 0 or more, not {self.patience!r}"
             )
-        if self.metric not in (known := sorted(names)):
+        if self.metric not in (scores := sorted(names)):
             raise HopefearError(
-                f"no score {self.metric!r} to stop on; there are {', '.join(known)}"
+                f"no score {self.metric!r} to stop on; there are {', '.join(scores)}"
             )
 
     def see(self, epoch: int, scores: dict[str, float]) -> bool:
@@ -61,4 +68,4 @@ class Stopping:
 
     def is_over(self, epoch: int) -> bool:
         """Whether training should end after this pass."""
-        return self.patience > 0 and epoch - self.best_epoch >= self.patience
+        return 0 < (self.patience or 0) <= epoch - self.best_epoch

@@ -13,7 +13,8 @@ from hopefear.cli.console import Console, print_json
 from hopefear.cli.reading import tell_skipped
 from hopefear.data.files import ReadReport
 from hopefear.metrics import Accuracy, Classification, Probabilities, confidence_interval
-from hopefear.tasks.classify.model import Model, probabilities
+from hopefear.tasks.classify.model import Model
+from hopefear.training.answers import probabilities
 
 _SHOWN = 40  # classes in the table
 _CELLS = 1 << 28  # bytes of statistics that an interval may take

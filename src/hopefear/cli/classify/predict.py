@@ -12,7 +12,7 @@ from hopefear.cli.guard import write_out
 from hopefear.cli.reading import tell_skipped
 from hopefear.data.files import ReadReport
 from hopefear.storage import write_atomically
-from hopefear.tasks.classify.model import probabilities
+from hopefear.training.answers import probabilities
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,8 +13,8 @@ from hopefear.cli.console import Console
 from hopefear.data.sparse import SparseDataset
 from hopefear.metrics import Accuracy, approximate_randomisation, classification_scores
 from hopefear.report import Page, Plot
-from hopefear.tasks.classify.model import probabilities
 from hopefear.tasks.classify.task import train
+from hopefear.training.answers import probabilities
 
 COLUMNS = ("learner", "error", "F1", "non-zeros kept", "non-zeros last", "s/pass", "p")
 

@@ -14,8 +14,8 @@ from hopefear.cli.rerank.words import shown_score
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.metrics.lists import ListMetric, compare_lists
 from hopefear.report import Page
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.tasks.rerank.task import metric_of, scores, train
-from hopefear.training.judging import counts_of
 from hopefear.training.stopping import Stopping
 
 _SAMPLES = 2000

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> Non
     data = text.encode(model.features, model.labels, schemes.read(text, gold))
     strange = warn_of_strangers(data, len(model.labels))
     decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))
-    tags = decoder.tags(data.rows)
+    tags = decoder.best(data.rows)
     output = spelled(Column(model.labels, tags), text.starts, schemes.model, schemes.file)
     chunks = chunk_scores(gold, output, text.starts, reading=reading_of(schemes.file))
     facts = {
@@ -136,7 +136,7 @@ def _unknown(model: SequenceModel, text: Text, gold: Column, output: Column) -> 
 
 
 def _token_calibration(decoder: Any, data: SequenceDataset, tags: np.ndarray) -> dict[str, Any]:
-    sure = decoder.marginals(data.rows)[np.arange(len(tags)), tags]
+    sure = decoder.probabilities(data.rows)[np.arange(len(tags)), tags]
     return _reliability(sure, tags == data.rows.labels)
 
 

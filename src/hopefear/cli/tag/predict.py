@@ -50,14 +50,14 @@ def _best(
     args: Any,
     target: str | None,
 ) -> Table:
-    tags = decoder.tags(data.rows)
+    tags = decoder.best(data.rows)
     table = Table(data.rows.starts, _column(model, tags, data.rows.starts, target))
     if not args.proba:
         return table
     tags.flags.writeable = False  # as all rows are; kernels would compile again for others
     logs = judge.log_likelihoods(data.rows._replace(labels=tags))
     return table._replace(
-        probabilities=_taken(judge.marginals(data.rows), tags),
+        probabilities=_taken(judge.probabilities(data.rows), tags),
         spans=_span_column(model, data, tags, args),
         comments=[[f"probability = {p:.6g}"] for p in np.exp(logs)],
     )
@@ -88,7 +88,7 @@ def _ranked(
     )
     if not args.proba:
         return table
-    each = judge.marginals(data.rows)
+    each = judge.probabilities(data.rows)
     tokens = np.concatenate(
         [
             np.tile(np.arange(start, end), count)

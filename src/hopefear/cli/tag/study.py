@@ -84,7 +84,7 @@ def study(
             **settings,
         )
         decoder = trained.model.decoder(n_jobs=settings.get("n_jobs", 1))
-        tags = decoder.tags(test.rows)
+        tags = decoder.best(test.rows)
         found = scores(test, tags, scheme)
         results.append(Result(label, trained, events, found, metric=metric, tags=tags))
         shown = "accuracy" if scheme is None else "F1"

@@ -146,5 +146,5 @@ def _counts(
     metric: Tagging, structure: Chain, weights: np.ndarray, test: SequenceDataset
 ) -> np.ndarray:
     rows = test.rows
-    tags = Decoder(structure, weights).tags(rows)
+    tags = Decoder(structure, weights).best(rows)
     return metric.rows(rows.labels, tags, rows.starts, test.labels)

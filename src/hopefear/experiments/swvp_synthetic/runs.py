@@ -63,7 +63,7 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
 def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
     """Which tokens of the items that are not trained on are right: bool[items, length]."""
     rows = problem.rest.rows
-    found = Decoder(problem.structure, weights).tags(rows) == rows.labels
+    found = Decoder(problem.structure, weights).best(rows) == rows.labels
     return found.reshape(len(problem.rest), -1)
 
 

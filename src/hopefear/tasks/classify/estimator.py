@@ -23,8 +23,8 @@ from hopefear.tasks.classify.model import Model
 from hopefear.tasks.classify.task import DEFAULT_LEARNER, composed, model_of, train, weighted
 from hopefear.tasks.estimator import ArgumentError
 from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.training.fit import Event, counts
 from hopefear.training.holdout import split_classes
+from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import VotedPredictor

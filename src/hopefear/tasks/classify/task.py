@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from hopefear.core.component import kernel
-from hopefear.core.learner import Learner
+from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
@@ -20,10 +19,12 @@ from hopefear.metrics import classification_scores, score_names
 from hopefear.recipes import Scale
 from hopefear.structures.binary import Binary
 from hopefear.structures.multiclass import Multiclass
-from hopefear.tasks import TASKS, recipe
-from hopefear.tasks.classify.model import Model, probabilities
+from hopefear.tasks import TASKS, base, recipe
+from hopefear.tasks.base import Task, Trained
+from hopefear.tasks.classify.model import Model
+from hopefear.training.answers import probabilities
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.fit import Event, Fit, counts, fit
+from hopefear.training.loop import Event, Fit, counts
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
@@ -36,20 +37,79 @@ DEFAULT_LEARNER = TASKS["classify"].learner
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model and how it came about."""
+class Classification(Task):
+    """The options of :func:`train` that only classifiers have."""
 
-    model: Model
-    learner: Learner
-    fit: Fit
+    name: ClassVar[str] = "classify"
+    intercept: float | str = "auto"
+    values: str = "counts"
+    norm: str = "none"
+    class_weight: str | Mapping[str, float] | None = None
+    transformed: bool = False
+    bounds: bool = False
+    comparator: np.ndarray | None = None
+
+    def check(self, data: SparseDataset, dev: SparseDataset | None) -> None:
+        check_labels(data)
+        if dev is not None:
+            alike(dev, data)
+
+    def prepared(self, data: SparseDataset) -> SparseDataset:
+        data = weighted(data, self.class_weight)
+        return data if self.transformed else data.transformed(values=self.values, norm=self.norm)
+
+    def composed(
+        self, passes: Passes, build: Callable[[Scale], Learner], params: Mapping[str, Any]
+    ) -> tuple[Any, Learner]:
+        return measured(passes, build, params, self.intercept)
+
+    def score_names(self, data: SparseDataset) -> tuple[str, ...]:
+        return score_names(len(data.classes))
+
+    def evaluator(
+        self, structure: Any, data: SparseDataset, dev: SparseDataset, n_jobs: int
+    ) -> Callable[[Predictor], dict[str, float]]:
+        held_out = dev.transformed(values=self.values, norm=self.norm)
+        return lambda predictor: evaluate_predictor(predictor, structure, held_out)
+
+    def identity(self, data: SparseDataset, structure: Any) -> dict[str, Any]:
+        return {
+            "intercept": structure.bias,
+            "values": self.values,
+            "norm": self.norm,
+            "mapped": data.mapping is not None,
+            "bounds": self.bounds,
+            "class_weight": self.class_weight and str(self.class_weight),
+        }
+
+    def trainer(self, structure: Any, learner: Learner, passes: Passes) -> Watched | None:
+        return watched(passes, structure, learner, self.comparator) if self.bounds else None
+
+    def facts(self, data: SparseDataset) -> dict[str, Any]:
+        return {"examples": len(data), "features": data.n_features}
+
+    def summary(self, result: Fit) -> dict[str, Any]:
+        trainer = result.trainer
+        return {
+            "examples": trainer.examples,
+            "updates": trainer.updates,
+            "mistakes": trainer.mistakes,
+            "loss": trainer.loss,
+            "last_nnz": trainer.support()[0],
+            **super().summary(result),
+        }
+
+    def model(self, data, structure, predictor, temperature, signature, about) -> Model:
+        transform = {"values": self.values, "norm": self.norm}
+        return Model(structure, predictor, data.classes, data.features, transform, signature, about)
 
 
 def train(
     dataset: SparseDataset,
-    learner: str = DEFAULT_LEARNER,
+    learner: str | Learner = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
-    epochs: int = 5,
+    epochs: int | None = None,
     seed: int = 1,
     shuffle: bool = True,
     intercept: float | str = "auto",
@@ -75,9 +135,9 @@ def train(
     dataset : SparseDataset
         Rows with labels of at least two classes.
     learner, params
-        Name of a recipe and the parameters to replace.
+        Name of a recipe and the parameters to replace, or a learner.
     epochs, seed, shuffle
-        Passes over the data, and their order.
+        Passes over the data, 5 unless said, and their order.
     intercept : float or "auto"
         Value of a constant feature; 0 for none. ``"auto"`` takes the typical (root mean square)
         value of a feature, so that the intercept learns neither faster nor slower than the
@@ -90,7 +150,7 @@ def train(
     class_weight : "balanced" or dict, optional
         Weight of the examples of each class.
     on_event, trace, checkpoints, resume
-        As in :func:`hopefear.training.fit.fit`.
+        As in :func:`hopefear.training.loop.fit`.
     pieces : int
         Fewest pieces of a pass, hence events with ``trace``; the model does not depend on it.
     prepared : bool
@@ -110,55 +170,24 @@ def train(
     >>> trained.model.classes, len(trained.model.predict(data))
     (('-1', '1'), 500)
     """
-    check_labels(dataset)
-    data = weighted(dataset, class_weight)
-    if not prepared:
-        data = data.transformed(values=values, norm=norm)
-    passes = Passes(data, seed, shuffle, pieces, by_content)
-    structure, made = composed(passes, learner, params, intercept)
-    held_out = None if dev is None else alike(dev, dataset).transformed(values=values, norm=norm)
-    if stopping is not None:
-        stopping.check(score_names(len(dataset.classes)))
-    signature = made.signature(epochs=epochs, seed=seed)
-    trainer = watched(passes, structure, made, comparator) if bounds else None
-    result = fit(
-        structure,
-        made,
-        passes,
+    task = Classification(intercept, values, norm, class_weight, prepared, bounds, comparator)
+    return base.train(
+        task,
+        dataset,
+        learner,
+        params,
         epochs=epochs,
-        trainer=trainer,
-        evaluate=None if held_out is None else evaluator(structure, held_out),
+        seed=seed,
+        shuffle=shuffle,
+        dev=dev,
         stopping=stopping,
-        on_event=on_event if trainer is None else (trainer.annotate, *on_event),
+        on_event=on_event,
         trace=trace,
         checkpoints=checkpoints,
         resume=resume,
-        identity={
-            "signature": signature,
-            "data": dataset.digest,
-            "intercept": structure.bias,
-            "values": values,
-            "norm": norm,
-            "shuffle": shuffle,
-            "pieces": passes.n_pieces,
-            "mapped": dataset.mapping is not None,
-            "bounds": bounds,
-            "by_content": by_content,
-            "dev": None if dev is None else dev.digest,
-            "stopping": None if stopping is None else [stopping.metric, stopping.patience],
-            "class_weight": class_weight and str(class_weight),
-        },
+        pieces=pieces,
+        by_content=by_content,
     )
-    model = Model(
-        structure,
-        result.predictor,
-        data.classes,
-        data.features,
-        {"values": values, "norm": norm},
-        signature,
-        about(dataset, learner, made, result, epochs, seed),
-    )
-    return Trained(model, made, result)
 
 
 def watched(
@@ -186,15 +215,25 @@ def composed(
     passes: Passes, learner: str, params: Mapping[str, Any] | None, intercept: float | str
 ) -> tuple[Any, Learner]:
     """Structure and learner for this data: what is ``"auto"`` is measured on it."""
-    params = params or {}
-    measured = intercept == "auto" or params.get("rate", "auto") == "auto"
-    square, count = (float(m) for m in passes.means(sizes)) if measured else (1.0, 1.0)
+    given = params or {}
+    return measured(passes, lambda scale: recipe(learner).build(scale, **given), given, intercept)
+
+
+def measured(
+    passes: Passes,
+    build: Callable[[Scale], Learner],
+    params: Mapping[str, Any],
+    intercept: float | str,
+) -> tuple[Any, Learner]:
+    """As :func:`composed`, however the learner is built."""
+    auto = intercept == "auto" or params.get("rate", "auto") == "auto"
+    square, count = (float(m) for m in passes.means(sizes)) if auto else (1.0, 1.0)
     bias = typical_value(square, count) if intercept == "auto" else intercept
     if not (isinstance(bias, Real) and math.isfinite(bias)):
         raise HopefearError(f"intercept must be 'auto' or a finite number, not {intercept!r}")
     bias = float(bias)
     scale = Scale(square + bias**2 or 1.0, passes.n)
-    return structure_for(passes.dataset, bias), recipe(learner).build(scale, **params)
+    return structure_for(passes.dataset, bias), build(scale)
 
 
 def typical_value(square: float, count: float) -> float:
@@ -204,15 +243,6 @@ def typical_value(square: float, count: float) -> float:
     2.0
     """
     return float(np.float32(np.sqrt(square / count))) if square > 0.0 else 1.0
-
-
-def evaluator(structure: Any, data: SparseDataset) -> Callable[[Predictor], dict[str, float]]:
-    """Scores of a predictor on this data."""
-
-    def evaluate(predictor: Predictor) -> dict[str, float]:
-        return evaluate_predictor(predictor, structure, data)
-
-    return evaluate
 
 
 def evaluate_predictor(predictor: Predictor, structure: Any, data: SparseDataset) -> dict[str, Any]:
@@ -289,49 +319,6 @@ def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None
     return changed
 
 
-def about(
-    dataset: SparseDataset, name: str, learner: Learner, result: Fit, epochs: int, seed: int
-) -> dict[str, Any]:
-    """What goes into the model file about its making; nothing that changes from run to run."""
-    trainer: OnlineTrainer = result.trainer
-    return {
-        **origin(name, learner),
-        "epochs": epochs,
-        "seed": seed,
-        "data": {
-            "source": os.path.basename(dataset.source),
-            "digest": dataset.digest,
-            "examples": len(dataset),
-            "features": dataset.n_features,
-        },
-        "training": {
-            "examples": trainer.examples,
-            "updates": trainer.updates,
-            "mistakes": trainer.mistakes,
-            "loss": trainer.loss,
-            "best_epoch": result.best_epoch,
-            "last_nnz": trainer.support()[0],
-            "history": result.history,
-        },
-    }
-
-
-def origin(name: str, learner: Learner) -> dict[str, Any]:
-    """The learner's name and all its parameters."""
-    parts = ("loss", "rule", "readout")
-    return {
-        "learner": name,
-        "on": learner.on,
-        "parameters": {
-            part: {
-                key: value if math.isfinite(value) else str(value)  # no JSON
-                for key, value in getattr(learner, part)._asdict().items()
-            }
-            for part in parts
-        },
-    }
-
-
 def model_of(
     trainer: OnlineTrainer, name: str, classes: tuple[str, ...], transform: Mapping[str, str]
 ) -> Model:
@@ -346,7 +333,13 @@ def model_of(
         features,
         transform,
         learner.signature(),
-        {**origin(name, learner), "data": data, "training": counts(trainer)},
+        {
+            "learner": name,
+            "on": learner.on,
+            "parameters": parameters_by_part(learner),
+            "data": data,
+            "training": counts(trainer),
+        },
     )
 
 

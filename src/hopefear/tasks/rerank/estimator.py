@@ -14,6 +14,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import ListMetric
 from hopefear.tasks.estimator import LearnerParameters, as_value_errors, held_out
+from hopefear.tasks.rerank.judging import fitted_temperature
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.predicting import ListPredictor
 from hopefear.tasks.rerank.preparing import (
@@ -33,8 +34,7 @@ from hopefear.tasks.rerank.task import (
     teaching,
     train,
 )
-from hopefear.training.fit import Event, counts
-from hopefear.training.judging import fitted_temperature
+from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.ranking import Ranker

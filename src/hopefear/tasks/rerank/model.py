@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,21 +15,17 @@ from hopefear.data.lists.dataset import BASELINES, ListDataset, encoded
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
-from hopefear.storage.model_file import ModelFile
 from hopefear.structures.nbest import NBest
-from hopefear.training.predictors import LinearPredictor, Predictor, predictor_from_arrays
+from hopefear.tasks.base import Model
+from hopefear.training.predictors import Predictor, predictor_from_arrays
 from hopefear.training.ranking import Ranker
 
 _MOST = 1000  # of any number that a metric depends on
 Lists = CandidateLists | Iterable[CandidateLists] | ListDataset
-_SENSELESS = (
-    *(LookupError, TypeError, ValueError, AttributeError),
-    *(OverflowError, RecursionError, MemoryError),
-)
 
 
 @dataclass(frozen=True)
-class RerankModel(ModelFile):
+class RerankModel(Model):
     """A reranker that can be trusted, inspected and sent to others.
 
     Lists may be given as they were read (one block or several of
@@ -62,6 +58,7 @@ class RerankModel(ModelFile):
     ((40,), 8)
     """
 
+    task: ClassVar[str] = "rerank"
     predictor: Predictor
     features: Any
     baseline: str = "feature"
@@ -69,21 +66,6 @@ class RerankModel(ModelFile):
     metric: ListMetric = field(default_factory=GivenCost)
     signature: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def nnz(self) -> int:
-        """Number of non-zero weights."""
-        return self.predictor.nnz
-
-    @property
-    def weights(self) -> np.ndarray:
-        """The weight of every feature."""
-        if isinstance(self.predictor, LinearPredictor):
-            return self.predictor.weights
-        raise HopefearError(
-            "a voted model has no single weight for a feature; "
-            "train with readout=averaged to inspect weights"
-        )
 
     def ranker(self) -> Ranker:
         """What answers questions about lists."""
@@ -151,80 +133,38 @@ class RerankModel(ModelFile):
     @functools.cached_property
     def compact(self) -> RerankModel:
         """The same model with only those features that have a weight; it chooses the same."""
-        predictor = self.predictor
-        if isinstance(predictor, LinearPredictor):
-            kept = np.flatnonzero(predictor.weights)
-            if len(kept) == self.features.size:
-                return self
-            small: Predictor = LinearPredictor(predictor.weights[kept])
-        else:
-            kept = predictor.coordinates
-            if len(kept) == self.features.size:
-                return self
-            small = replace(predictor, coordinates=np.arange(len(kept)))
-        return replace(self, predictor=small, features=self.features.kept(kept))
+        kept = self.predictor.touched()
+        if len(kept) == self.features.size:
+            return self
+        return replace(self, predictor=self.predictor.only(kept), features=self.features.kept(kept))
 
-    def _header(self) -> dict[str, Any]:
+    def own_header(self) -> dict[str, Any]:
         return {
-            "task": "rerank",
             "baseline": self.baseline,
             "temperature": self.temperature,
             "metric": {"name": self.metric.name, "parameters": self.metric.parameters()},
-            "features": self.compact.features.to_header(),
-            "signature": self.signature,
-            "about": dict(self.about),
-        }
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        model = self.compact
-        return {
-            **model.predictor.arrays(),
-            **{f"features.{k}": v for k, v in model.features.arrays().items()},
         }
 
     @classmethod
-    def from_file_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> RerankModel:
-        """A model from what its file holds; nothing in it is trusted."""
-        if header.get("task") != "rerank":
-            raise ModelError(
-                f"expected a model for the task 'rerank', found {header.get('task')!r:.60}"
-            )
-        try:
-            parts = {
-                k.removeprefix("features."): v
-                for k, v in arrays.items()
-                if k.startswith("features.")
-            }
-            features = list_features_from_parts(header["features"], parts)
-            model = cls(
-                predictor_from_arrays(arrays, features.size),
-                features,
-                str(header["baseline"]),
-                float(header["temperature"]),
-                _metric(header["metric"]),
-                str(header["signature"]),
-                dict(header["about"]),
-            )
-            model._check()
-        except (*_SENSELESS, HopefearError) as error:
-            if isinstance(error, ModelError):
-                raise
-            raise ModelError(f"the model's header makes no sense: {error}") from error
-        return model
+    def from_header(cls, header, features, arrays, **common: Any) -> RerankModel:
+        mapping = list_features_from_parts(header["features"], features)
+        return cls(
+            predictor_from_arrays(arrays, mapping.size),
+            mapping,
+            str(header["baseline"]),
+            float(header["temperature"]),
+            _metric(header["metric"]),
+            **common,
+        )
 
-    def _check(self) -> None:
+    def check(self) -> None:
         if self.baseline not in BASELINES or not 0.0 < self.temperature < np.inf:
             raise ModelError(
                 f"the baseline must be one of {', '.join(BASELINES)} and the temperature above zero"
             )
-        size = self.features.size
-        if isinstance(self.predictor, LinearPredictor):
-            fits = self.predictor.weights.size == size
-        else:
-            fits = int(self.predictor.coordinates.max(initial=-1)) < size
-            fits = fits and self.baseline != "offset"
-        if not fits or self.features.extraction.score != (self.baseline == "feature"):
-            raise ModelError(f"the model's parts do not fit together: {size} features expected")
+        fits = self.features.extraction.score == (self.baseline == "feature")
+        fits = fits and (self.predictor.linear or self.baseline != "offset")
+        self.check_size(self.features.size, fits)
 
 
 def _metric(header: Mapping[str, Any]) -> ListMetric:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.core.learner import Learner, parameters_by_part
+from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each, encoded
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
+from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
-from hopefear.tasks import TASKS, recipe
-from hopefear.tasks.rerank.model import RerankModel, check_features
-from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.fit import Event, Fit, fit
-from hopefear.training.judging import (
+from hopefear.tasks import TASKS, base
+from hopefear.tasks.base import Task, Trained, needs_temperature
+from hopefear.tasks.rerank.judging import (
     counts_of,
     evaluator,
     fitted_temperature,
@@ -31,8 +29,11 @@ from hopefear.training.judging import (
     score_names,
     scores,
 )
+from hopefear.tasks.rerank.model import RerankModel, check_features
+from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.loop import Event
 from hopefear.training.passes import Passes
-from hopefear.training.predictors import LinearPredictor, Predictor
+from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, check_offsets, in_lists
 from hopefear.training.stopping import Stopping
 
@@ -45,6 +46,7 @@ __all__ = [
     "evaluate",
     "idle_lists",
     "metric_of",
+    "needs_temperature",
     "scores",
     "train",
 ]
@@ -54,17 +56,65 @@ EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
 TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
 OTHER_FEATURES, OTHER_COUNT = "named,score", 1
-# Losses whose scores are log probabilities up to a constant: temperature 1.
-_PROBABILISTIC = ("Log", "WeightedLog")
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model and how it came about."""
+class Reranking(Task):
+    """The options of :func:`train` that only rerankers have."""
 
-    model: RerankModel
-    learner: Any
-    fit: Any
+    name: ClassVar[str] = "rerank"
+    epochs: ClassVar[int] = EPOCHS
+    tied: bool = False
+    metric: str | ListMetric | None = None
+
+    def check(self, data: ListDataset, dev: ListDataset | None) -> None:
+        check(data)
+        metric_of(self.metric, data)
+        if dev is not None:
+            check_features(dev, data.features)
+
+    def structure(self, data: ListDataset) -> NBest:
+        return NBest(data.features.size, self.tied)
+
+    def scale(self, passes: Passes) -> Scale:
+        return scale_of(passes.dataset)
+
+    def check_together(self, structure: NBest, learner: Any, data: ListDataset) -> None:
+        if not learner.batch:
+            check_offsets(learner.readout, data.rows)
+
+    def score_names(self, data: ListDataset) -> tuple[str, ...]:
+        return score_names(metric_of(self.metric, data), data)
+
+    def evaluator(
+        self, structure: NBest, data: ListDataset, dev: ListDataset, n_jobs: int
+    ) -> Callable[[Predictor], dict[str, float]]:
+        return evaluator(structure, dev, metric_of(self.metric, data))
+
+    def words(self) -> dict[str, Any]:
+        return {"tied": "true"} if self.tied else {}
+
+    def identity(self, data: ListDataset, structure: NBest) -> dict[str, Any]:
+        return {"metric": metric_of(self.metric, data).cost_signature()}
+
+    def temperature(
+        self, structure: NBest, predictor: Any, data: ListDataset, n_jobs: int
+    ) -> float:
+        return fitted_temperature(Ranker(structure, predictor), data)
+
+    def facts(self, data: ListDataset) -> dict[str, Any]:
+        return {
+            "lists": len(data),
+            "idle": int(idle_lists(data).sum()),
+            "candidates": data.n_candidates,
+            "features": data.features.size,
+        }
+
+    def model(self, data, structure, predictor, temperature, signature, about) -> RerankModel:
+        judge = metric_of(self.metric, data)
+        return RerankModel(
+            predictor, data.features, baseline_of(data), temperature, judge, signature, about
+        )
 
 
 def dataset(
@@ -167,7 +217,7 @@ def idle_lists(data: ListDataset) -> np.ndarray:
 
 def train(
     data: ListDataset,
-    learner: str = DEFAULT_LEARNER,
+    learner: str | Learner = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
     epochs: int | None = None,
@@ -193,7 +243,7 @@ def train(
     data : ListDataset
         Lists with a cost for every candidate; see :func:`dataset`.
     learner, params
-        Name of a recipe and the parameters to replace.
+        Name of a recipe and the parameters to replace, or a learner.
     epochs, seed, shuffle
         Passes over the data, 5 unless said, and their order. For a batch learner the most
         iterations; by default it goes on until it has settled.
@@ -207,7 +257,7 @@ def train(
         Held-out data in the same features, scored after each pass, and when to stop on it (the
         best model is kept).
     on_event, trace, checkpoints, resume, pieces
-        As in :func:`hopefear.training.fit.fit`.
+        As in :func:`hopefear.training.loop.fit`.
     n_jobs : int
         Threads for batch learners; the model does not depend on it.
     dtype : numpy dtype
@@ -222,67 +272,25 @@ def train(
     >>> found < scores(data, np.zeros(200, int), model.metric)["cost"]
     True
     """
-    check(data)
-    judge = metric_of(metric, data)
-    if dev is not None:
-        check_features(dev, data.features)
-    structure = NBest(data.features.size, tied)
-    passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
-    made = recipe(learner, "rerank").build(scale_of(data), **(params or {}))
-    online = isinstance(made, Learner)
-    check_offsets(getattr(made, "readout", None), data.rows)
-    if online and start is not None:
-        raise HopefearError(
-            f"{learner} learns online, and only batch learners start from given weights"
-        )
-    if stopping is not None:
-        stopping.check(score_names(judge, data))
-    evaluate = None if dev is None else evaluator(structure, dev, judge)
-    if not online and epochs is not None:
-        made = replace(made, max_iter=epochs)
-    epochs = EPOCHS if epochs is None and online else epochs
-    length = {} if epochs is None else {"epochs": epochs}
-    signature = made.signature(**({"tied": "true"} if tied else {}), **length, seed=seed)
-    common: dict[str, Any] = {
-        "evaluate": evaluate,
-        "stopping": stopping,
-        "on_event": on_event,
-        "checkpoints": checkpoints,
-        "resume": resume,
-        "identity": {
-            "signature": signature,
-            "data": data.digest,
-            "shuffle": shuffle,
-            "pieces": passes.n_pieces,
-            "metric": judge.cost_signature(),
-            "dev": None if dev is None else dev.digest,
-            "stopping": None if stopping is None else [stopping.metric, stopping.patience],
-        },
-    }
-    result: Any
-    if online:
-        result = fit(
-            structure, made, passes, epochs=int(epochs or 0), dtype=dtype, trace=trace, **common
-        )
-    else:
-        if start is not None:
-            digest = hashlib.sha256(np.asarray(start, np.float64).tobytes()).hexdigest()
-            common["identity"]["start"] = digest
-        result = made.fit(structure, data.rows, n_jobs=n_jobs, w0=start, **common)
-    temperature = 1.0
-    if needs_temperature(made, result.predictor):
-        ranker = Ranker(structure, result.predictor)
-        temperature = fitted_temperature(ranker, data if dev is None else dev)
-    model = RerankModel(
-        result.predictor,
-        data.features,
-        baseline_of(data),
-        temperature,
-        judge,
-        signature,
-        about(data, learner, made, result, epochs, seed),
+    return base.train(
+        Reranking(tied, metric),
+        data,
+        learner,
+        params,
+        epochs=epochs,
+        seed=seed,
+        shuffle=shuffle,
+        start=start,
+        dev=dev,
+        stopping=stopping,
+        on_event=on_event,
+        trace=trace,
+        checkpoints=checkpoints,
+        resume=resume,
+        pieces=pieces,
+        n_jobs=n_jobs,
+        dtype=dtype,
     )
-    return Trained(model, made, result)
 
 
 def evaluate(
@@ -344,31 +352,3 @@ def baseline_of(data: ListDataset) -> str:
     if data.features.extraction.score:
         return "feature"
     return "offset" if data.rows.offsets.any() else "none"
-
-
-def needs_temperature(learner: Any, predictor: Predictor) -> bool:
-    """Whether scores must be scaled before they can pass for log probabilities."""
-    loss = type(learner.loss).__name__
-    return loss not in _PROBABILISTIC and isinstance(predictor, LinearPredictor)
-
-
-def about(
-    data: ListDataset, name: str, learner: Any, result: Fit, epochs: int | None, seed: int
-) -> dict[str, Any]:
-    """What goes into the model file about its making; nothing that changes from run to run."""
-    return {
-        "learner": name,
-        "on": getattr(learner, "on", "batch"),
-        "parameters": parameters_by_part(learner),
-        "epochs": epochs,
-        "seed": seed,
-        "data": {
-            "source": os.path.basename(data.source),
-            "digest": data.digest,
-            "lists": len(data),
-            "idle": int(idle_lists(data).sum()),
-            "candidates": data.n_candidates,
-            "features": data.features.size,
-        },
-        "training": {"best_epoch": result.best_epoch, "history": result.history},
-    }

@@ -37,7 +37,7 @@ from hopefear.tasks.tag.task import (
     needs_temperature,
     train,
 )
-from hopefear.training.fit import Event, counts
+from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor

@@ -44,13 +44,13 @@ def explain(
         raise HopefearError(f"there is no token {t + 1} in a sequence {i + 1}")
     one, weights = data.take([i]), decoder.weights
     chain = _with_tokens_of(decoder.structure, data, np.array([i]))
-    best = Decoder(chain, weights).tags(one.rows)
+    best = Decoder(chain, weights).best(one.rows)
     excluded = np.zeros((one.n_tokens, chain.width), np.float32)
     excluded[t, best[t]] = -np.inf
     rest = chain._replace(limits=limits_of_tokens(chain.limits, chain.width, excluded))
     runner_up = Decoder(rest, weights)
     try:
-        other = runner_up.tags(one.rows)
+        other = runner_up.best(one.rows)
     except HopefearError:
         other = best
     if runner_up.unlimited or other[t] == best[t]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,25 +12,21 @@ from hopefear.data.schemes import Constraints, legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import token_features_from_parts
-from hopefear.storage.model_file import ModelFile
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import AStar, search_named
 from hopefear.structures.chain.theta import Limits, no_limits
 from hopefear.structures.lattice import padded_width
+from hopefear.tasks.base import Model
 from hopefear.tasks.tag.explaining import Explanation, SpanConfidence, explain, span_probabilities
-from hopefear.training.decoding import Decoder, Ranked
-from hopefear.training.predictors import LinearPredictor, Predictor, predictor_from_arrays
-from hopefear.training.sequence_votes import VotedDecoder
+from hopefear.training.answers import Ranked
+from hopefear.training.decoding import Decoder, VotedDecoder, decoder_of
+from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 Allowed = Sequence[Sequence[Sequence[str] | None]]
-_SENSELESS = (
-    *(LookupError, TypeError, ValueError, AttributeError),
-    *(OverflowError, RecursionError, MemoryError),
-)
 
 
 @dataclass(frozen=True)
-class SequenceModel(ModelFile):
+class SequenceModel(Model):
     """A tagger that can be trusted, inspected and sent to others.
 
     Parameters
@@ -57,6 +53,7 @@ class SequenceModel(ModelFile):
         Whether outputs follow the scheme unless told otherwise.
     """
 
+    task: ClassVar[str] = "tag"
     predictor: Predictor
     labels: tuple[str, ...]
     features: Any
@@ -73,11 +70,6 @@ class SequenceModel(ModelFile):
     def classes(self) -> tuple[str, ...]:
         """The labels, by the name that all models have for them."""
         return self.labels
-
-    @property
-    def nnz(self) -> int:
-        """Number of non-zero weights."""
-        return self.predictor.nnz
 
     def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Chain:
         """The chain, with the limits of the scheme (or of one's own) and of single tokens."""
@@ -114,7 +106,7 @@ class SequenceModel(ModelFile):
 
     def tag(self, sentences: Sentences | SequenceDataset, **how: Any) -> Column:
         """The best labels of all tokens; see :meth:`decoder` for how."""
-        return Column(self.labels, self.decoder(**how).tags(self.encode(sentences).rows))
+        return Column(self.labels, self.decoder(**how).best(self.encode(sentences).rows))
 
     def nbest(self, sentences: Sentences | SequenceDataset, n: int, **how: Any) -> list[Ranked]:
         """The n best outputs of every sequence: labels, scores, probabilities."""
@@ -122,7 +114,7 @@ class SequenceModel(ModelFile):
 
     def marginals(self, sentences: Sentences | SequenceDataset, **how: Any) -> np.ndarray:
         """Probability of every label at every token."""
-        return self.decoder(**how).marginals(self.encode(sentences).rows)
+        return self.decoder(**how).probabilities(self.encode(sentences).rows)
 
     def span_probabilities(
         self, sentences: Sentences | SequenceDataset, tags: np.ndarray, **how: Any
@@ -140,16 +132,6 @@ class SequenceModel(ModelFile):
         """What made the label of a token beat the runner-up (both counted from 0)."""
         data, decoder = self.encode(sentences), Decoder(self.structure(**how), self.weights)
         return explain(decoder, self.features, self.labels, data, sequence, token)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """All weights, in the coordinates of the chain."""
-        if isinstance(self.predictor, LinearPredictor):
-            return self.predictor.weights
-        raise HopefearError(
-            "a voted model has no single weight for a feature; "
-            "train with readout=averaged to inspect weights"
-        )
 
     def transitions(self) -> np.ndarray:
         """Weights of label pairs: ``[label before, label]``."""
@@ -204,9 +186,8 @@ class SequenceModel(ModelFile):
             found[name] = [(self.features.name(a), float(table[a, c])) for (a,) in order]
         return found
 
-    def _header(self) -> dict[str, Any]:
+    def own_header(self) -> dict[str, Any]:
         return {
-            "task": "tag",
             "order": self.order,
             "scheme": self.scheme,
             "constrained": self.constrained,
@@ -214,66 +195,34 @@ class SequenceModel(ModelFile):
             "beam": self.beam,
             "temperature": self.temperature,
             "labels": list(self.labels),
-            "features": self.features.to_header(),
-            "signature": self.signature,
-            "about": dict(self.about),
-        }
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {
-            **self.predictor.arrays(),
-            **{f"features.{k}": v for k, v in self.features.arrays().items()},
         }
 
     @classmethod
-    def from_file_parts(
-        cls, header: dict[str, Any], arrays: dict[str, np.ndarray]
-    ) -> SequenceModel:
-        """A model from what its file holds; nothing in it is trusted."""
-        if header.get("task") != "tag":
-            raise ModelError(f"expected a model for the task 'tag', found {header.get('task')!r}")
-        try:
-            parts = {
-                k.removeprefix("features."): v
-                for k, v in arrays.items()
-                if k.startswith("features.")
-            }
-            scheme, order = header["scheme"], int(header["order"])
-            labels = tuple(str(name) for name in header["labels"])
-            features = token_features_from_parts(header["features"], parts)
-            size = chain_of(features, labels, order, AStar()).n_coordinates()
-            model = cls(
-                predictor_from_arrays(arrays, size),
-                labels,
-                features,
-                order,
-                None if scheme is None else str(scheme),
-                str(header["search"]),
-                int(header["beam"]),
-                float(header["temperature"]),
-                str(header["signature"]),
-                dict(header["about"]),
-                bool(header.get("constrained", True)),
-            )
-            model._check()
-        except (*_SENSELESS, HopefearError) as error:
-            if isinstance(error, ModelError):
-                raise
-            raise ModelError(f"the model's header makes no sense: {error}") from error
-        return model
+    def from_header(cls, header, features, arrays, **common: Any) -> SequenceModel:
+        scheme, order = header["scheme"], int(header["order"])
+        labels = tuple(str(name) for name in header["labels"])
+        mapping = token_features_from_parts(header["features"], features)
+        size = chain_of(mapping, labels, order, AStar()).n_coordinates()
+        return cls(
+            predictor_from_arrays(arrays, size),
+            labels,
+            mapping,
+            order,
+            None if scheme is None else str(scheme),
+            str(header["search"]),
+            int(header["beam"]),
+            float(header["temperature"]),
+            constrained=bool(header.get("constrained", True)),
+            **common,
+        )
 
-    def _check(self) -> None:
+    def check(self) -> None:
         if self.order not in (1, 2) or not 0.0 < self.temperature < np.inf:
             raise ModelError("the order must be 1 or 2 and the temperature above zero")
         if not self.labels or self.beam >= 2**31:
             raise ModelError("a model has labels, and a beam of 32 bits")
-        n = self.structure().n_coordinates()
-        if isinstance(self.predictor, LinearPredictor):
-            fits = self.predictor.weights.size == n
-        else:
-            fits = int(self.predictor.coordinates.max(initial=-1)) < n
-        if not fits or len(set(self.labels)) != len(self.labels):
-            raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
+        distinct = len(set(self.labels)) == len(self.labels)
+        self.check_size(self.structure().n_coordinates(), distinct)
 
 
 def _heaviest(table: np.ndarray, n: int) -> list[tuple[int, ...]]:
@@ -289,15 +238,6 @@ def _heaviest(table: np.ndarray, n: int) -> list[tuple[int, ...]]:
         places, sizes = places[kept], sizes[kept]
     best = places[np.argsort(-sizes, kind="stable")[:n]]
     return [tuple(map(int, place)) for place in np.transpose(np.unravel_index(best, table.shape))]
-
-
-def decoder_of(
-    structure: Chain, predictor: Predictor, temperature: float = 1.0, n_jobs: int = 1
-) -> Decoder | VotedDecoder:
-    """A decoder for weights, or for votes."""
-    if isinstance(predictor, LinearPredictor):
-        return Decoder(structure, predictor.weights, temperature, n_jobs)
-    return VotedDecoder(structure, predictor)
 
 
 def chain_of(

@@ -82,7 +82,7 @@ class SequencePredictor(BaseEstimator):
         """
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
-            tags = self.model_.decoder(**how).tags(data.rows)
+            tags = self.model_.decoder(**how).best(data.rows)
         return _cut(self.classes_[tags].tolist(), data.rows.starts)
 
     def predict_single(self, x: Any) -> list[Any]:
@@ -134,7 +134,7 @@ class SequencePredictor(BaseEstimator):
         """
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
-            table = self.model_.decoder(**how).marginals(data.rows)
+            table = self.model_.decoder(**how).probabilities(data.rows)
         labels = self.classes_.tolist()
         dicts = [dict(zip(labels, row, strict=True)) for row in table.tolist()]
         return _cut(dicts, data.rows.starts)
@@ -162,7 +162,7 @@ class SequencePredictor(BaseEstimator):
         """
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
-            tags = self.model_.decoder(**how).tags(data.rows)
+            tags = self.model_.decoder(**how).best(data.rows)
             del how["n_jobs"]
             found = self.model_.span_probabilities(data, tags, **how)
         starts = data.rows.starts
@@ -318,7 +318,7 @@ class SequencePredictor(BaseEstimator):
         check_is_fitted(self, "classes_")
         with as_value_errors():
             data = labelled(self._reader.read(X), y, self.features_, self._model.labels)
-            return data, self.model_.decoder(n_jobs=self._jobs()).tags(data.rows)
+            return data, self.model_.decoder(n_jobs=self._jobs()).best(data.rows)
 
 
 def _cut(items: list[Any], starts: np.ndarray) -> list[list[Any]]:

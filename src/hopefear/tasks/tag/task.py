@@ -2,58 +2,154 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.core.learner import Learner, parameters_by_part
+from hopefear.core.learner import Learner
 from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
-from hopefear.metrics import best_temperature, chunk_scores
-from hopefear.recipes import Scale
+from hopefear.metrics import chunk_scores
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits
-from hopefear.tasks import TASKS, recipe
+from hopefear.tasks import TASKS, base
+from hopefear.tasks.base import Task, Trained, best_of, needs_temperature
 from hopefear.tasks.tag.label_costs import ClassWeight, priced, resolved
 from hopefear.tasks.tag.model import (
     SequenceModel,
     chain_of,
     check_features,
-    decoder_of,
     encoded,
     scheme_limits,
 )
 from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed
-from hopefear.training.fit import Event, Fit, fit
-from hopefear.training.passes import Passes
-from hopefear.training.predictors import LinearPredictor, Predictor
+from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed, decoder_of
+from hopefear.training.loop import Event
+from hopefear.training.predictors import Predictor
 from hopefear.training.stopping import Stopping
+
+__all__ = [
+    "DEFAULT_FEATURES",
+    "DEFAULT_LEARNER",
+    "EPOCHS",
+    "Tagging",
+    "Trained",
+    "check",
+    "check_constraints",
+    "dataset",
+    "fitted_temperature",
+    "needs_temperature",
+    "reading_of",
+    "score_names",
+    "scores",
+    "train",
+]
 
 DEFAULT_LEARNER = TASKS["tag"].learner
 DEFAULT_FEATURES = "chunking"
 EPOCHS = 10
 CONSTRAINTS = ("predict", "always", "never")
-# Losses whose scores are log probabilities up to a constant, over all outputs: temperature 1.
-_PROBABILISTIC = ("Log",)
 # Sequences that a temperature is fitted on, at most.
 _FITTED_ON = 500
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model and how it came about."""
+class Tagging(Task):
+    """The options of :func:`train` that only taggers have."""
 
-    model: SequenceModel
-    learner: Any
-    fit: Any
+    name: ClassVar[str] = "tag"
+    epochs: ClassVar[int] = EPOCHS
+    order: int = 1
+    search: str = "astar"
+    beam: int = 50
+    scheme: str | None = "auto"
+    constraints: str = "predict"
+    class_weight: ClassWeight = None
+
+    def check(self, data: SequenceDataset, dev: SequenceDataset | None) -> None:
+        check(data)
+        check_constraints(data, scheme_of(data, self.scheme), self.constraints)
+        if dev is not None:
+            check_held_out(data, dev)
+
+    def parameters(
+        self, params: Mapping[str, Any], learner: str, data: SequenceDataset
+    ) -> Mapping[str, Any]:
+        return resolved(priced(params, learner, self.class_weight, data), data.labels)
+
+    def structure(self, data: SequenceDataset) -> Chain:
+        search = search_named(self.search, self.beam)
+        limits = self._limits(data, self.constraints == "always")
+        return chain_of(data.features, data.labels, self.order, search, limits)
+
+    def check_together(self, structure: Chain, learner: Any, data: SequenceDataset) -> None:
+        check_lengths(data, structure, 1 if learner.batch else learner.loss.depth())
+        if learner.batch and not structure.transitions:
+            raise HopefearError(
+                "a batch learner learns weights of label pairs, which the templates leave out (no "
+                "B line); use an online learner such as crf"
+            )
+
+    def score_names(self, data: SequenceDataset) -> tuple[str, ...]:
+        return score_names(scheme_of(data, self.scheme))
+
+    def evaluator(
+        self, structure: Chain, data: SequenceDataset, dev: SequenceDataset, n_jobs: int
+    ) -> Callable[[Predictor], dict[str, float]]:
+        scheme = scheme_of(data, self.scheme)
+        chain = structure._replace(limits=self._limits(data, self.constraints != "never"))
+
+        def evaluate(predictor: Predictor) -> dict[str, float]:
+            return scores(dev, decoder_of(chain, predictor, n_jobs=n_jobs).best(dev.rows), scheme)
+
+        return evaluate
+
+    def words(self) -> dict[str, Any]:
+        return {"order": self.order, "search": self.search}
+
+    def identity(self, data: SequenceDataset, structure: Chain) -> dict[str, Any]:
+        return {
+            "order": self.order,
+            "constraints": self.constraints,
+            "scheme": scheme_of(data, self.scheme),
+            "beam": self.beam,
+        }
+
+    def temperature(
+        self, structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int
+    ) -> float:
+        return fitted_temperature(structure, predictor, data, n_jobs)
+
+    def facts(self, data: SequenceDataset) -> dict[str, Any]:
+        return {
+            "examples": len(data),
+            "tokens": data.n_tokens,
+            "features": data.features.size,
+            "edge_features": data.features.edge_size,
+        }
+
+    def model(self, data, structure, predictor, temperature, signature, about) -> SequenceModel:
+        return SequenceModel(
+            predictor,
+            data.labels,
+            data.features,
+            self.order,
+            scheme_of(data, self.scheme),
+            self.search,
+            self.beam,
+            temperature,
+            signature,
+            about,
+            self.constraints != "never",
+        )
+
+    def _limits(self, data: SequenceDataset, limited: bool) -> Any:
+        return scheme_limits(data.labels, scheme_of(data, self.scheme) if limited else None)
 
 
 def dataset(
@@ -117,7 +213,7 @@ def scheme_of(data: SequenceDataset, scheme: str | None = "auto") -> str | None:
 
 def train(
     data: SequenceDataset,
-    learner: str = DEFAULT_LEARNER,
+    learner: str | Learner = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
     epochs: int | None = None,
@@ -147,7 +243,7 @@ def train(
     data : SequenceDataset
         Sequences with a label on every token.
     learner, params
-        Name of a recipe and the parameters to replace.
+        Name of a recipe and the parameters to replace, or a learner.
     epochs, seed, shuffle
         Passes over the data, 10 unless said, and their order. For a batch learner the most
         iterations; by default it goes on until it has settled.
@@ -166,7 +262,7 @@ def train(
     dev, stopping
         Held-out data, scored after each pass, and when to stop on it (the best model is kept).
     on_event, trace, checkpoints, resume, pieces
-        As in :func:`hopefear.training.fit.fit`.
+        As in :func:`hopefear.training.loop.fit`.
     n_jobs : int
         Threads for dev evaluation and batch learners; the model does not depend on it.
     dtype : numpy dtype
@@ -182,85 +278,25 @@ def train(
     """
     check(data)
     scheme = scheme_of(data, scheme)
-    check_constraints(data, scheme, constraints)
-    if dev is not None:
-        check_held_out(data, dev)
-    find = search_named(search, beam)
-    limits = scheme_limits(data.labels, scheme if constraints == "always" else None)
-    structure = chain_of(data.features, data.labels, order, find, limits)
-    constrained = constraints != "never"
-    tagging_limits = scheme_limits(data.labels, scheme if constrained else None)
-    tagging_structure = structure._replace(limits=tagging_limits)
-    passes = Passes(data, seed, shuffle, pieces)  # type: ignore[arg-type]
-    params = resolved(priced(params or {}, learner, class_weight, data), data.labels)
-    made = recipe(learner, "tag").build(Scale(n=passes.n), **params)
-    check_lengths(data, structure, made.loss.depth() if isinstance(made, Learner) else 1)
-    if stopping is not None:
-        stopping.check(score_names(scheme))
-    evaluate = None if dev is None else evaluator(tagging_structure, dev, scheme, n_jobs)
-    online = isinstance(made, Learner)
-    if online and start is not None:
-        raise HopefearError(
-            f"{learner} learns online, and only batch learners start from given weights; use "
-            "crf-lbfgs or crf-owlqn"
-        )
-    if not online and epochs is not None:
-        made = replace(made, max_iter=epochs)
-    epochs = EPOCHS if epochs is None and online else epochs
-    length = {} if epochs is None else {"epochs": epochs}
-    signature = made.signature(order=order, search=search, **length, seed=seed)
-    identity = {
-        "signature": signature,
-        "data": data.digest,
-        "order": order,
-        "constraints": constraints,
-        "scheme": scheme,
-        "beam": beam,
-        "shuffle": shuffle,
-        "pieces": passes.n_pieces,
-        "dev": None if dev is None else dev.digest,
-        "stopping": None if stopping is None else [stopping.metric, stopping.patience],
-    }
-    if start is not None:
-        identity["start"] = hashlib.sha256(np.asarray(start, np.float64).tobytes()).hexdigest()
-    common: dict[str, Any] = {
-        "evaluate": evaluate,
-        "stopping": stopping,
-        "on_event": on_event,
-        "checkpoints": checkpoints,
-        "resume": resume,
-        "identity": identity,
-    }
-    result: Any
-    if online:
-        result = fit(
-            structure, made, passes, epochs=int(epochs or 0), dtype=dtype, trace=trace, **common
-        )
-    else:
-        if not structure.transitions:
-            raise HopefearError(
-                f"{learner} learns weights of label pairs, which the templates leave out (no B "
-                "line); use an online learner such as crf"
-            )
-        result = made.fit(structure, data.rows, n_jobs=n_jobs, w0=start, **common)
-    temperature = 1.0
-    if needs_temperature(made, result.predictor):
-        held = data if dev is None else dev
-        temperature = fitted_temperature(tagging_structure, result.predictor, held, n_jobs)
-    model = SequenceModel(
-        result.predictor,
-        data.labels,
-        data.features,
-        order,
-        scheme,
-        search,
-        beam,
-        temperature,
-        signature,
-        about(data, learner, made, result, epochs, seed),
-        constrained,
+    return base.train(
+        Tagging(order, search, beam, scheme, constraints, class_weight),
+        data,
+        learner,
+        params,
+        epochs=epochs,
+        seed=seed,
+        shuffle=shuffle,
+        start=start,
+        dev=dev,
+        stopping=stopping,
+        on_event=on_event,
+        trace=trace,
+        checkpoints=checkpoints,
+        resume=resume,
+        pieces=pieces,
+        n_jobs=n_jobs,
+        dtype=dtype,
     )
-    return Trained(model, made, result)
 
 
 def check(data: SequenceDataset) -> None:
@@ -324,17 +360,6 @@ def score_names(scheme: str | None) -> tuple[str, ...]:
     return ("accuracy", "sentence_accuracy", *(spans if scheme is not None else ()))
 
 
-def evaluator(
-    structure: Chain, data: SequenceDataset, scheme: str | None, n_jobs: int = 1
-) -> Callable[[Predictor], dict[str, float]]:
-    """Scores of a predictor on this data."""
-
-    def evaluate(predictor: Predictor) -> dict[str, float]:
-        return scores(data, decoder_of(structure, predictor, n_jobs=n_jobs).tags(data.rows), scheme)
-
-    return evaluate
-
-
 def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[str, float]:
     """Accuracy, and precision, recall and F1 of spans where labels have a scheme, in percent."""
     rows, reading = data.rows, reading_of(scheme)
@@ -346,16 +371,6 @@ def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[
 def reading_of(scheme: str | None) -> str:
     """How spans are counted: as the official script does, or as richer schemes mean them."""
     return "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
-
-
-def needs_temperature(learner: Any, predictor: Predictor) -> bool:
-    """Whether scores must be scaled before they can pass for log probabilities."""
-    loss = getattr(learner, "loss", None)
-    return (
-        loss is not None
-        and type(loss).__name__ not in _PROBABILISTIC
-        and isinstance(predictor, LinearPredictor)
-    )
 
 
 def fitted_temperature(
@@ -374,29 +389,4 @@ def fitted_temperature(
         logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
         return float(logs[np.isfinite(logs)].sum())
 
-    if log_likelihood(1.0) == 0.0:  # no sequence has labels that the model knows
-        return 1.0
-    found = best_temperature(log_likelihood)
-    return 1.0 if found.at_bound else float(found.value)
-
-
-def about(
-    data: SequenceDataset, name: str, learner: Any, result: Fit, epochs: int | None, seed: int
-) -> dict[str, Any]:
-    """What goes into the model file about its making; nothing that changes from run to run."""
-    return {
-        "learner": name,
-        "on": getattr(learner, "on", "batch"),
-        "parameters": parameters_by_part(learner),
-        "epochs": epochs,
-        "seed": seed,
-        "data": {
-            "source": os.path.basename(data.source),
-            "digest": data.digest,
-            "examples": len(data),
-            "tokens": data.n_tokens,
-            "features": data.features.size,
-            "edge_features": data.features.edge_size,
-        },
-        "training": {"best_epoch": result.best_epoch, "history": result.history},
-    }
+    return best_of(log_likelihood)

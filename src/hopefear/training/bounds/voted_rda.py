@@ -32,7 +32,7 @@ from hopefear.training.bounds.formulas import (
     mistake_bound,
     regime,
 )
-from hopefear.training.kernels import MISTAKEN, read_sum
+from hopefear.training.online import MISTAKEN, read_sum
 
 # Sums of float32 products may miss an equality by this share; a defect misses it by far more.
 _ROUNDING = 1e-6

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.learner import Learner
-from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.observed import Observed
 from hopefear.training.bounds.voted_rda import best_scaled, bound_report, mistaken, observe, radius
 from hopefear.training.online import OnlineTrainer
@@ -74,8 +73,8 @@ class Watched(OnlineTrainer):
             return None
         if self.comparator is not None:
             return bound_report(self, self.rows, self.mistaken, self.comparator, self.R).to_dict()
-        kept = isinstance(self.learner.readout.readout, Averaged)
-        u = self.average() if kept else observe(self).average
+        u = self.learner.readout.average(self.memory, self)
+        u = observe(self).average if u is None else u
         if not np.any(u):
             return bound_report(self, self.rows, self.mistaken, u, self.R).to_dict()
         return best_scaled(self, self.rows, self.mistaken, u, self.R)[1].to_dict()

@@ -16,7 +16,7 @@ from hopefear.costs.regret import Regret
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest, size
-from hopefear.training.batch_lists import LossObjective
+from hopefear.training.batch import LossObjective
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker

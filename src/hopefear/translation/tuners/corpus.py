@@ -14,7 +14,7 @@ from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, ListMetric
 from hopefear.metrics.lists.bleu import ORDERS
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 
 if TYPE_CHECKING:
     from hopefear.translation.tuners.problem import TuningProblem

@@ -18,7 +18,7 @@ from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.corpus import Worth, quick_worth

@@ -11,7 +11,7 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.structures.nbest import NBest
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker

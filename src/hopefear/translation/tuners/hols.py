@@ -14,7 +14,7 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.losses.risk import Risk
 from hopefear.structures.nbest import NBest
-from hopefear.training.batch_lists import LossObjective
+from hopefear.training.batch import LossObjective
 from hopefear.training.lbfgs import Minimiser
 from hopefear.translation.tuners.annealed_risk import priced
 from hopefear.translation.tuners.envelope import WeightSearch

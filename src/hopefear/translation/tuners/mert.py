@@ -11,7 +11,7 @@ import numpy as np
 from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import NARROW, SMOOTHINGS, LineSearch, Step, first_best
 from hopefear.translation.tuners.problem import (

@@ -15,7 +15,7 @@ from hopefear.data.lists.dataset import fixed_scores
 from hopefear.errors import CombinationError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.nbest import NBest
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor

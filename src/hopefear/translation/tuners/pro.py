@@ -18,8 +18,8 @@ from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.readouts.voted import Voted
 from hopefear.structures.binary import Binary
-from hopefear.training.fit import fit
 from hopefear.training.lbfgs import minimise, norm
+from hopefear.training.loop import fit
 from hopefear.training.passes import Passes, mixed
 from hopefear.translation.tuners.corpus import corpus_costs
 from hopefear.translation.tuners.envelope import WeightSearch

@@ -15,7 +15,7 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import CombinationError
 from hopefear.metrics.lists import ListMetric
 from hopefear.structures.nbest import NBest
-from hopefear.training.judging import counts_of
+from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping

@@ -8,11 +8,11 @@ import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
-from hopefear.metrics import best_temperature
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.base import best_of
 from hopefear.training.predictors import Predictor
-from hopefear.training.ranking import Ranker, in_lists, softmax
+from hopefear.training.ranking import Ranker
 
 
 def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
@@ -69,13 +69,9 @@ def fitted_temperature(ranker: Ranker, data: ListDataset) -> float:
     It stays at 1 where the data has no best one, as when all choices are right at any temperature.
     """
     rows, points = data.rows, ranker.scores(data.rows)
-    least = np.repeat(in_lists(np.minimum, rows.costs, rows.starts), np.diff(rows.starts))
-    cheap = rows.costs == least
 
     def log_likelihood(temperature: float) -> float:
-        shares = np.where(cheap, softmax(points / temperature, rows.starts), 0.0)
-        sums = in_lists(np.add, shares, rows.starts)
-        return float(np.log(np.maximum(sums, np.finfo(float).tiny)).sum())
+        warm = Ranker(ranker.structure, ranker.predictor, temperature)
+        return float(warm.log_likelihoods(rows, points).sum())
 
-    found = best_temperature(log_likelihood)
-    return 1.0 if found.at_bound else float(found.value)
+    return best_of(log_likelihood)

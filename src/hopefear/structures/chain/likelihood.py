@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.sequences import TokenRows
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.layout import chain_shape, pair_base, table_size
-from hopefear.structures.chain.searches import AStar
-from hopefear.structures.lattice import new_forward, new_scores
-from hopefear.training.batch_kernels import (
+from hopefear.structures.chain.likelihood_kernels import (
     Columns,
     Scratch,
     Sums,
@@ -27,6 +24,8 @@ from hopefear.training.batch_kernels import (
     spread,
     turn,
 )
+from hopefear.structures.chain.searches import AStar
+from hopefear.structures.lattice import new_forward, new_scores
 
 # Work is cut into this many parts whatever the number of threads: sums must not depend on it.
 _PARTS = 16
@@ -67,7 +66,7 @@ class CRFObjective:
     def __init__(
         self,
         structure: Any,
-        rows: TokenRows,
+        rows: Any,
         l2: float = 1.0,
         observed: bool = True,
         n_jobs: int = 1,
@@ -169,7 +168,7 @@ class CRFObjective:
         add_attributes(self._turned, self._mu, self.structure.width, first, last, self.columns, g)
 
 
-def _columns(structure: Any, rows: TokenRows, observed: bool) -> Columns:
+def _columns(structure: Any, rows: Any, observed: bool) -> Columns:
     """Rows and lanes of the weights that are trained."""
     width, labels = structure.width, structure.labels
     n_rows = structure.n_coordinates() // width
@@ -190,20 +189,20 @@ def _columns(structure: Any, rows: TokenRows, observed: bool) -> Columns:
     return Columns(ptr, lanes)
 
 
-def _turned(structure: Any, rows: TokenRows) -> Turned:
+def _turned(structure: Any, rows: Any) -> Turned:
     ptr = np.zeros(structure.attributes + 1, np.int64)
     turned = Turned(ptr, np.empty(rows.indices.size, np.int32), np.empty_like(rows.values))
     turn(rows.indptr, rows.indices, rows.values, turned.ptr, turned.tokens, turned.values)
     return turned
 
 
-def _scratch(structure: Any, rows: TokenRows) -> Scratch:
+def _scratch(structure: Any, rows: Any) -> Scratch:
     shape, longest = chain_shape(structure), int(np.diff(rows.starts).max(initial=1))
     scores = new_scores(shape, longest)
     return Scratch(scores, np.zeros_like(scores.edges), new_forward(shape, longest))
 
 
-def _waves(structure: Any, rows: TokenRows) -> list[tuple[int, int, list[tuple[int, int]]]]:
+def _waves(structure: Any, rows: Any) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """(first token, end, blocks of sentences) of what is expected before edges are added up."""
     starts = rows.starts
     if starts.size < 2:

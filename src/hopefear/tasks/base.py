@@ -1,0 +1,363 @@
+"""What all tasks share: how a model is trained, what its file holds, how it is read back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hopefear.core.learner import parameters_by_part
+from hopefear.errors import HopefearError, ModelError
+from hopefear.metrics import best_temperature
+from hopefear.recipes import Scale
+from hopefear.storage.model_file import ModelFile
+from hopefear.tasks import TASKS, recipe, recipes_of
+from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.loop import Event, Fit, fit
+from hopefear.training.passes import Passes
+from hopefear.training.predictors import Predictor
+from hopefear.training.stopping import Stopping
+from hopefear.training.trainer import Trainer
+
+# What reading a header that nobody checked may run into.
+_SENSELESS = (
+    *(LookupError, TypeError, ValueError, AttributeError),
+    *(OverflowError, RecursionError, MemoryError, HopefearError),
+)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and how it came about."""
+
+    model: Any
+    learner: Any
+    fit: Fit
+
+
+class Task:
+    """What differs between tasks, and nothing else; fields of a subclass are its options.
+
+    :func:`train` asks in this order. Methods with a body may be left as they are.
+    """
+
+    name: ClassVar[str]
+    epochs: ClassVar[int] = 5  # passes of online learners, unless said
+
+    def check(self, data: Any, dev: Any) -> None:
+        """Refuse data that cannot be learned from, or held-out data that means something else."""
+
+    def prepared(self, data: Any) -> Any:
+        """The data as it is learned from."""
+        return data
+
+    def parameters(self, params: Mapping[str, Any], learner: str, data: Any) -> Mapping[str, Any]:
+        """Parameters of a learner, where some can only be made of the data."""
+        return params
+
+    def composed(
+        self, passes: Passes, build: Callable[[Scale], Any], params: Mapping[str, Any]
+    ) -> tuple[Any, Any]:
+        """Structure and learner for this data; what is ``"auto"`` is measured on it."""
+        return self.structure(passes.dataset), build(self.scale(passes))
+
+    def structure(self, data: Any) -> Any:
+        """What outputs look like."""
+        raise NotImplementedError
+
+    def scale(self, passes: Passes) -> Scale:
+        """What ``"auto"`` parameters depend on."""
+        return Scale(n=passes.n)
+
+    def check_together(self, structure: Any, learner: Any, data: Any) -> None:
+        """Refuse a learner that cannot learn this structure from this data."""
+
+    def score_names(self, data: Any) -> Sequence[str]:
+        """Names of the scores that the evaluator gives."""
+        raise NotImplementedError
+
+    def evaluator(
+        self, structure: Any, data: Any, dev: Any, n_jobs: int
+    ) -> Callable[[Predictor], dict[str, float]]:
+        """Scores of a predictor on held-out data."""
+        raise NotImplementedError
+
+    def words(self) -> dict[str, Any]:
+        """What the signature says beside the learner, passes and seed."""
+        return {}
+
+    def identity(self, data: Any, structure: Any) -> dict[str, Any]:
+        """What else makes a run this run: a checkpoint of another one is refused."""
+        return {}
+
+    def trainer(self, structure: Any, learner: Any, passes: Passes) -> Trainer | None:
+        """A trainer that does more than others; None for the usual one."""
+        return None
+
+    def temperature(self, structure: Any, predictor: Any, data: Any, n_jobs: int) -> float:
+        """What scores are divided by before they become probabilities, fitted on some data.
+
+        On training data, for lack of held-out data, probabilities come out too sure.
+        """
+        return 1.0
+
+    def facts(self, data: Any) -> dict[str, Any]:
+        """What a model file says of its data, beside source and digest."""
+        raise NotImplementedError
+
+    def summary(self, result: Fit) -> dict[str, Any]:
+        """What a model file says of its training."""
+        return {"best_epoch": result.best_epoch, "history": result.history}
+
+    def model(
+        self,
+        data: Any,
+        structure: Any,
+        predictor: Predictor,
+        temperature: float,
+        signature: str,
+        about: dict[str, Any],
+    ) -> Any:
+        """What is left when training is over."""
+        raise NotImplementedError
+
+
+def train(
+    task: Task,
+    data: Any,
+    learner: str | Any | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    epochs: int | None = None,
+    seed: int = 1,
+    shuffle: bool = True,
+    start: np.ndarray | None = None,
+    dev: Any = None,
+    stopping: Stopping | None = None,
+    on_event: Sequence[Callable[[Event], None]] = (),
+    trace: bool = False,
+    checkpoints: Checkpoints | None = None,
+    resume: bool = False,
+    pieces: int = 1,
+    by_content: bool = False,
+    n_jobs: int = 1,
+    dtype: Any = np.float32,
+) -> Trained:
+    """Train a model, whatever the task, online or in batch.
+
+    Parameters
+    ----------
+    task : Task
+        What is learned, with its options.
+    data : dataset
+        What it is learned from.
+    learner : str or Learner, optional
+        Name of a recipe of the task, or a learner that has been built.
+    params : mapping, optional
+        Parameters of the recipe to replace.
+    epochs : int, optional
+        Passes over the data, as many as the task says unless said. For a batch learner the most
+        iterations; by default it goes on until it has settled.
+    seed, shuffle, pieces, by_content
+        The order of the data; see :class:`hopefear.training.passes.Passes`.
+    dev : dataset, optional
+        Held-out data, scored after each pass.
+    stopping : Stopping, optional
+        When to stop on those scores; the best model is kept.
+    on_event, trace, checkpoints, resume, start, n_jobs, dtype
+        As in :func:`hopefear.training.loop.fit`.
+    """
+    task.check(data, dev)
+    name = learner if isinstance(learner, str) else TASKS[task.name].learner
+    passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content)
+    if learner is None or isinstance(learner, str):
+        given = task.parameters(params or {}, name, data)
+        structure, built = task.composed(
+            passes, lambda scale: recipe(name, task.name).build(scale, **given), given
+        )
+    else:
+        structure, built = task.composed(passes, lambda scale: learner, {})
+        name = type(built.loss).__name__
+    task.check_together(structure, built, data)
+    if start is not None and not built.batch:
+        raise HopefearError(
+            f"{name} learns online, and only batch learners start from given weights; "
+            f"{batch_learners(task.name)}"
+        )
+    if stopping is not None:
+        stopping.suit(built)
+        stopping.check(task.score_names(data))
+    if built.batch and epochs is not None:
+        built = replace(built, max_iter=epochs)
+    epochs = task.epochs if epochs is None and not built.batch else epochs
+    length = {} if epochs is None else {"epochs": epochs}
+    signature = built.signature(**task.words(), **length, seed=seed)
+    identity = {
+        "signature": signature,
+        "data": data.digest,
+        **task.identity(data, structure),
+        "shuffle": shuffle,
+        "pieces": passes.n_pieces,
+        "by_content": by_content,
+        "dev": None if dev is None else dev.digest,
+        "stopping": None if stopping is None else [stopping.metric, stopping.patience],
+    }
+    if start is not None:
+        identity["start"] = hashlib.sha256(np.asarray(start, np.float64).tobytes()).hexdigest()
+    result = fit(
+        structure,
+        built,
+        passes,
+        epochs=epochs,
+        dtype=dtype,
+        evaluate=None if dev is None else task.evaluator(structure, data, dev, n_jobs),
+        stopping=stopping,
+        on_event=on_event,
+        trace=trace,
+        checkpoints=checkpoints,
+        resume=resume,
+        identity=identity,
+        start=start,
+        n_jobs=n_jobs,
+        trainer=task.trainer(structure, built, passes),
+    )
+    temperature = 1.0
+    if needs_temperature(built, result.predictor):
+        held = data if dev is None else dev
+        temperature = task.temperature(structure, result.predictor, held, n_jobs)
+    about = {
+        "learner": name,
+        "on": built.on,
+        "parameters": parameters_by_part(built),
+        "epochs": epochs,
+        "seed": seed,
+        "data": {
+            "source": os.path.basename(data.source),
+            "digest": data.digest,
+            **task.facts(data),
+        },
+        "training": task.summary(result),
+    }
+    model = task.model(data, structure, result.predictor, temperature, signature, about)
+    return Trained(model, built, result)
+
+
+def batch_learners(task: str) -> str:
+    """Which learners of a task work in batch, as a remedy."""
+    names = [name for name, one in recipes_of(task).items() if one.build().batch]
+    return f"use {' or '.join(names)}" if names else f"the task {task} has none"
+
+
+def best_of(log_likelihood: Callable[[float], float]) -> float:
+    """The temperature of highest likelihood.
+
+    It is 1 where the data has no best one, as when everything is right at any temperature.
+    """
+    if log_likelihood(1.0) == 0.0:  # everything is certain, or nothing is known
+        return 1.0
+    best = best_temperature(log_likelihood)
+    return 1.0 if best.at_bound else float(best.value)
+
+
+def needs_temperature(learner: Any, predictor: Predictor) -> bool:
+    """Whether scores must be scaled before they can pass for log probabilities."""
+    return predictor.linear and not learner.loss.probabilistic()
+
+
+class Model(ModelFile):
+    """A model of a task: predictor, feature map, signature and what its file says of its making.
+
+    Subclasses are dataclasses with at least these fields. They write what their header has beside
+    the common part, and how to get a model from it.
+    """
+
+    task: ClassVar[str]
+    predictor: Any
+    features: Any
+    signature: Any
+    about: Any
+
+    @property
+    def nnz(self) -> int:
+        """Number of non-zero weights."""
+        return self.predictor.nnz
+
+    @property
+    def weights(self) -> np.ndarray:
+        """All weights, in the coordinates of the structure."""
+        if not self.predictor.linear:
+            raise HopefearError(
+                "a voted model has no single weight for a feature; "
+                "train with readout=averaged to inspect weights"
+            )
+        return self.predictor.weights
+
+    @property
+    def compact(self) -> Any:
+        """The same model without what its file need not hold."""
+        return self
+
+    def own_header(self) -> dict[str, Any]:
+        """What only this task's header has."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_header(
+        cls,
+        header: Mapping[str, Any],
+        features: Mapping[str, np.ndarray],
+        arrays: Mapping[str, np.ndarray],
+        **common: Any,
+    ) -> Any:
+        """A model from what is not trusted; ``common`` has the signature and ``about``."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse parts that do not fit together."""
+        raise NotImplementedError
+
+    def check_size(self, n: int, fits: bool = True) -> None:
+        """The predictor must be one of ``n`` coordinates."""
+        if not fits or not self.predictor.fits(n):
+            raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "task": self.task,
+            **self.own_header(),
+            "features": self.compact.features.to_header(),
+            "signature": self.signature,
+            "about": dict(self.about),
+        }
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        model = self.compact
+        named = {f"features.{name}": array for name, array in model.features.arrays().items()}
+        return {**model.predictor.arrays(), **named}
+
+    @classmethod
+    def from_file_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+        """A model from what its file holds; nothing in it is trusted."""
+        if header.get("task") != cls.task:
+            raise ModelError(
+                f"expected a model for the task {cls.task!r}, found {header.get('task')!r:.60}"
+            )
+        features = {
+            name.removeprefix("features."): array
+            for name, array in arrays.items()
+            if name.startswith("features.")
+        }
+        try:
+            common = {"signature": str(header["signature"]), "about": dict(header["about"])}
+            model = cls.from_header(header, features, arrays, **common)
+            model.check()
+        except _SENSELESS as error:
+            if isinstance(error, ModelError):
+                raise
+            reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise ModelError(f"the model's header makes no sense: {reason}") from error
+        return model
