@@ -149,7 +149,7 @@ from hopefear.losses.hinge import Hinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.rules.rda import RDA
 from hopefear.structures.binary import Binary
-from hopefear.training import kernels
+from hopefear.training import online as kernels
 from hopefear.training.online import OnlineTrainer
 
 trainer = OnlineTrainer(Binary(12), Learner(Hinge(), RDA(rate={rate}, l1=1e-3), Averaged()))
