@@ -165,10 +165,14 @@ def train(
     seed, shuffle, pieces, by_content
         The order of the data; see :class:`hopefear.training.passes.Passes`.
     dev : dataset, optional
-        Held-out data, scored after each pass.
+        Held-out data in the same features, scored after each pass.
     stopping : Stopping, optional
         When to stop on those scores; the best model is kept.
-    on_event, trace, checkpoints, resume, start, n_jobs, dtype
+    start : float array, optional
+        Weights of all coordinates that a batch learner starts from.
+    n_jobs : int
+        Threads for evaluation and batch learners; the model does not depend on it.
+    on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
     """
     task.check(data, dev)
