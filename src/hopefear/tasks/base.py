@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -76,7 +76,7 @@ class Task:
     def check_together(self, structure: Any, learner: Any, data: Any) -> None:
         """Refuse a learner that cannot learn this structure from this data."""
 
-    def score_names(self, data: Any) -> Sequence[str]:
+    def score_names(self, data: Any) -> Iterable[str]:
         """Names of the scores that the evaluator gives."""
         raise NotImplementedError
 

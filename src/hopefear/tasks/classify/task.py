@@ -61,7 +61,7 @@ class Classification(Task):
     ) -> tuple[Any, Learner]:
         return measured(passes, build, params, self.intercept)
 
-    def score_names(self, data: SparseDataset) -> tuple[str, ...]:
+    def score_names(self, data: SparseDataset) -> set[str]:
         return score_names(len(data.classes))
 
     def evaluator(
