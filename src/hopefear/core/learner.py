@@ -102,7 +102,8 @@ def check_part(part: Any) -> None:
     Traceback (most recent call last):
     hopefear.errors.CombinationError: RDA: l1 must not be negative or NaN, but is -1.0
     """
-    name, endless = type(part).__name__, getattr(part, "may_be_infinite", tuple)()
+    name = type(part).__name__
+    endless: tuple[str, ...] = getattr(part, "may_be_infinite", tuple)()
     for key, value in part._asdict().items():
         if hasattr(value, "fault"):
             check_part(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -76,7 +76,7 @@ class Task:
     def check_together(self, structure: Any, learner: Any, data: Any) -> None:
         """Refuse a learner that cannot learn this structure from this data."""
 
-    def score_names(self, data: Any) -> Sequence[str]:
+    def score_names(self, data: Any) -> Iterable[str]:
         """Names of the scores that the evaluator gives."""
         raise NotImplementedError
 
@@ -165,10 +165,14 @@ def train(
     seed, shuffle, pieces, by_content
         The order of the data; see :class:`hopefear.training.passes.Passes`.
     dev : dataset, optional
-        Held-out data, scored after each pass.
+        Held-out data in the same features, scored after each pass.
     stopping : Stopping, optional
         When to stop on those scores; the best model is kept.
-    on_event, trace, checkpoints, resume, start, n_jobs, dtype
+    start : float array, optional
+        Weights of all coordinates that a batch learner starts from.
+    n_jobs : int
+        Threads for evaluation and batch learners; the model does not depend on it.
+    on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
     """
     task.check(data, dev)

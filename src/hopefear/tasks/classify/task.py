@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,12 +23,10 @@ from hopefear.tasks import TASKS, base, recipe
 from hopefear.tasks.base import Task, Trained
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
-from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.loop import Event, Fit, counts
+from hopefear.training.loop import Fit, counts
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
-from hopefear.training.stopping import Stopping
 
 if TYPE_CHECKING:
     from hopefear.training.bounds.watched import Watched
@@ -63,7 +61,7 @@ class Classification(Task):
     ) -> tuple[Any, Learner]:
         return measured(passes, build, params, self.intercept)
 
-    def score_names(self, data: SparseDataset) -> tuple[str, ...]:
+    def score_names(self, data: SparseDataset) -> set[str]:
         return score_names(len(data.classes))
 
     def evaluator(
@@ -109,24 +107,14 @@ def train(
     learner: str | Learner = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
-    epochs: int | None = None,
-    seed: int = 1,
-    shuffle: bool = True,
     intercept: float | str = "auto",
     values: str = "counts",
     norm: str = "none",
-    dev: SparseDataset | None = None,
-    stopping: Stopping | None = None,
     class_weight: str | Mapping[str, float] | None = None,
-    on_event: Sequence[Callable[[Event], None]] = (),
-    trace: bool = False,
-    checkpoints: Checkpoints | None = None,
-    resume: bool = False,
-    pieces: int = 1,
     prepared: bool = False,
     bounds: bool = False,
     comparator: np.ndarray | None = None,
-    by_content: bool = False,
+    **common: Any,
 ) -> Trained:
     """Train a classifier.
 
@@ -136,8 +124,6 @@ def train(
         Rows with labels of at least two classes.
     learner, params
         Name of a recipe and the parameters to replace, or a learner.
-    epochs, seed, shuffle
-        Passes over the data, 5 unless said, and their order.
     intercept : float or "auto"
         Value of a constant feature; 0 for none. ``"auto"`` takes the typical (root mean square)
         value of a feature, so that the intercept learns neither faster nor slower than the
@@ -145,22 +131,16 @@ def train(
     values, norm : str
         What is done to each row, now and whenever the model is used: ``counts``, ``presence`` or
         ``log``; ``none`` or ``l2``.
-    dev, stopping
-        Held-out data, scored after each pass, and when to stop on it (the best model is kept).
     class_weight : "balanced" or dict, optional
         Weight of the examples of each class.
-    on_event, trace, checkpoints, resume
-        As in :func:`hopefear.training.loop.fit`.
-    pieces : int
-        Fewest pieces of a pass, hence events with ``trace``; the model does not depend on it.
     prepared : bool
         ``values`` and ``norm`` have been applied to the data already, as in a cache.
     bounds, comparator
         Put the mistake bounds of voted RDA into every event, for the weights ``comparator`` or for
         the average so far. The data must be in memory.
-    by_content : bool
-        Make the weights independent of the order of the rows; see
-        :class:`hopefear.training.passes.Passes`.
+    **common
+        What all tasks share: passes (5 unless said), their order, held-out data, events,
+        checkpoints; see :func:`hopefear.tasks.base.train`.
 
     Examples
     --------
@@ -171,23 +151,7 @@ def train(
     (('-1', '1'), 500)
     """
     task = Classification(intercept, values, norm, class_weight, prepared, bounds, comparator)
-    return base.train(
-        task,
-        dataset,
-        learner,
-        params,
-        epochs=epochs,
-        seed=seed,
-        shuffle=shuffle,
-        dev=dev,
-        stopping=stopping,
-        on_event=on_event,
-        trace=trace,
-        checkpoints=checkpoints,
-        resume=resume,
-        pieces=pieces,
-        by_content=by_content,
-    )
+    return base.train(task, dataset, learner, params, **common)
 
 
 def watched(

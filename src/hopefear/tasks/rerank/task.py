@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -30,12 +30,9 @@ from hopefear.tasks.rerank.judging import (
     scores,
 )
 from hopefear.tasks.rerank.model import RerankModel, check_features
-from hopefear.training.checkpoints import Checkpoints
-from hopefear.training.loop import Event
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, check_offsets, in_lists
-from hopefear.training.stopping import Stopping
 
 __all__ = [
     "DEFAULT_LEARNER",
@@ -77,7 +74,7 @@ class Reranking(Task):
         return NBest(data.features.size, self.tied)
 
     def scale(self, passes: Passes) -> Scale:
-        return scale_of(passes.dataset)
+        return scale_of(passes.dataset)  # type: ignore[arg-type]
 
     def check_together(self, structure: NBest, learner: Any, data: ListDataset) -> None:
         if not learner.batch:
@@ -220,21 +217,9 @@ def train(
     learner: str | Learner = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
-    epochs: int | None = None,
-    seed: int = 1,
-    shuffle: bool = True,
     tied: bool = False,
     metric: str | ListMetric | None = None,
-    start: np.ndarray | None = None,
-    dev: ListDataset | None = None,
-    stopping: Stopping | None = None,
-    on_event: Sequence[Callable[[Event], None]] = (),
-    trace: bool = False,
-    checkpoints: Checkpoints | None = None,
-    resume: bool = False,
-    pieces: int = 1,
-    n_jobs: int = 1,
-    dtype: Any = np.float32,
+    **common: Any,
 ) -> Trained:
     """Train a reranker.
 
@@ -244,24 +229,13 @@ def train(
         Lists with a cost for every candidate; see :func:`dataset`.
     learner, params
         Name of a recipe and the parameters to replace, or a learner.
-    epochs, seed, shuffle
-        Passes over the data, 5 unless said, and their order. For a batch learner the most
-        iterations; by default it goes on until it has settled.
     tied : bool
         Treat all candidates as cheap as the oracle as right, not the oracle alone.
     metric : str or ListMetric, optional
         Scores choices; that of the data unless said.
-    start : float array, optional
-        Weights of all features that a batch learner starts from.
-    dev, stopping
-        Held-out data in the same features, scored after each pass, and when to stop on it (the
-        best model is kept).
-    on_event, trace, checkpoints, resume, pieces
-        As in :func:`hopefear.training.loop.fit`.
-    n_jobs : int
-        Threads for batch learners; the model does not depend on it.
-    dtype : numpy dtype
-        Of the weights while they are learned.
+    **common
+        What all tasks share: passes (5 unless said), their order, held-out data, events,
+        checkpoints; see :func:`hopefear.tasks.base.train`.
 
     Examples
     --------
@@ -272,25 +246,7 @@ def train(
     >>> found < scores(data, np.zeros(200, int), model.metric)["cost"]
     True
     """
-    return base.train(
-        Reranking(tied, metric),
-        data,
-        learner,
-        params,
-        epochs=epochs,
-        seed=seed,
-        shuffle=shuffle,
-        start=start,
-        dev=dev,
-        stopping=stopping,
-        on_event=on_event,
-        trace=trace,
-        checkpoints=checkpoints,
-        resume=resume,
-        pieces=pieces,
-        n_jobs=n_jobs,
-        dtype=dtype,
-    )
+    return base.train(Reranking(tied, metric), data, learner, params, **common)
 
 
 def evaluate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,11 +27,8 @@ from hopefear.tasks.tag.model import (
     encoded,
     scheme_limits,
 )
-from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed, decoder_of
-from hopefear.training.loop import Event
 from hopefear.training.predictors import Predictor
-from hopefear.training.stopping import Stopping
 
 __all__ = [
     "DEFAULT_FEATURES",
@@ -216,25 +213,13 @@ def train(
     learner: str | Learner = DEFAULT_LEARNER,
     params: Mapping[str, Any] | None = None,
     *,
-    epochs: int | None = None,
-    seed: int = 1,
-    shuffle: bool = True,
     order: int = 1,
     search: str = "astar",
     beam: int = 50,
     scheme: str | None = "auto",
     constraints: str = "predict",
     class_weight: ClassWeight = None,
-    start: np.ndarray | None = None,
-    dev: SequenceDataset | None = None,
-    stopping: Stopping | None = None,
-    on_event: Sequence[Callable[[Event], None]] = (),
-    trace: bool = False,
-    checkpoints: Checkpoints | None = None,
-    resume: bool = False,
-    pieces: int = 1,
-    n_jobs: int = 1,
-    dtype: Any = np.float32,
+    **common: Any,
 ) -> Trained:
     """Train a tagger.
 
@@ -244,9 +229,6 @@ def train(
         Sequences with a label on every token.
     learner, params
         Name of a recipe and the parameters to replace, or a learner.
-    epochs, seed, shuffle
-        Passes over the data, 10 unless said, and their order. For a batch learner the most
-        iterations; by default it goes on until it has settled.
     order : int
         1: a label depends on the one before; 2: on the two before.
     search, beam : str, int
@@ -257,16 +239,9 @@ def train(
         When outputs must be legal in the scheme: when tagging, in training too, or never.
     class_weight : "balanced" or dict, optional
         What it costs to miss each label; see :func:`hopefear.tasks.tag.label_costs.priced`.
-    start : float array, optional
-        Weights that a batch learner starts from, at all coordinates of the chain.
-    dev, stopping
-        Held-out data, scored after each pass, and when to stop on it (the best model is kept).
-    on_event, trace, checkpoints, resume, pieces
-        As in :func:`hopefear.training.loop.fit`.
-    n_jobs : int
-        Threads for dev evaluation and batch learners; the model does not depend on it.
-    dtype : numpy dtype
-        Of the weights while they are learned.
+    **common
+        What all tasks share: passes (10 unless said), their order, held-out data, events,
+        checkpoints; see :func:`hopefear.tasks.base.train`.
 
     Examples
     --------
@@ -277,26 +252,8 @@ def train(
     ['D', 'N', 'D', 'N']
     """
     check(data)
-    scheme = scheme_of(data, scheme)
-    return base.train(
-        Tagging(order, search, beam, scheme, constraints, class_weight),
-        data,
-        learner,
-        params,
-        epochs=epochs,
-        seed=seed,
-        shuffle=shuffle,
-        start=start,
-        dev=dev,
-        stopping=stopping,
-        on_event=on_event,
-        trace=trace,
-        checkpoints=checkpoints,
-        resume=resume,
-        pieces=pieces,
-        n_jobs=n_jobs,
-        dtype=dtype,
-    )
+    task = Tagging(order, search, beam, scheme_of(data, scheme), constraints, class_weight)
+    return base.train(task, data, learner, params, **common)
 
 
 def check(data: SequenceDataset) -> None:
