@@ -14,8 +14,8 @@ from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.chain import Chain
 from hopefear.tasks import recipe
+from hopefear.tasks.tag.input import prepared
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.tasks.tag.preparing import prepared
 from hopefear.tasks.tag.task import train
 from hopefear.training.batch import BatchCRF, fit_batch
 from hopefear.training.batch_objective import CRFObjective

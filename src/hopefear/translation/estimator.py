@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric
-from hopefear.tasks.estimator import LearnerParameters, as_value_errors
+from hopefear.tasks.estimator import Estimator, as_value_errors
 from hopefear.translation.estimator_reading import judged_lists
 from hopefear.translation.predicting import TunedPredictor
 from hopefear.translation.starting import STARTS
@@ -21,7 +21,7 @@ from hopefear.translation.tuners.problem import Event, Listener
 from hopefear.translation.weights import Weights
 
 
-class Tuner(LearnerParameters, TunedPredictor):
+class Tuner(Estimator, TunedPredictor):
     """Weights under which the best of lists of translations score high, by any tuner.
 
     ``argmax_w metric(Σ_i counts of argmax_y w · f(x_i, y))``, as well as the tuner can; the same
@@ -79,6 +79,8 @@ class Tuner(LearnerParameters, TunedPredictor):
     ['so it is hope']
     """
 
+    _task = "tune"
+
     def __init__(
         self,
         learner: str = DEFAULT_LEARNER,
@@ -104,7 +106,7 @@ class Tuner(LearnerParameters, TunedPredictor):
         self.held_out = held_out
         self.callbacks = callbacks
         self.verbose = verbose
-        self.params = params
+        self._params = params
 
     def fit(self, nbest: Any, refs: Any = None, *, source: Any = None, dev: Any = None) -> Self:
         """Tune from the start.
@@ -155,7 +157,7 @@ class Tuner(LearnerParameters, TunedPredictor):
         found = tune(
             lists,
             self.learner,
-            self.params,
+            self._learner_params(),
             metric=self.metric,
             start=start,
             features=self.features,
