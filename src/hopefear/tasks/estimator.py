@@ -202,9 +202,11 @@ class ModelEstimator(Estimator, Generic[M]):
         **options
             What only this task has.
         """
-        patience = self.patience
+        stopping, patience = None, self.patience
         if patience is None:
             patience = BATCH_PATIENCE if self._is_batch() else PATIENCE
+        if dev is not None:
+            stopping = Stopping(stop_on, patience)
         if self.epochs is not None:
             options["epochs"] = self.epochs
         trained = train(
@@ -213,7 +215,7 @@ class ModelEstimator(Estimator, Generic[M]):
             self._learner_params(),
             shuffle=self.shuffle,
             dev=dev,
-            stopping=None if dev is None else Stopping(stop_on, patience),
+            stopping=stopping,
             on_event=self._listeners(),
             **options,
         )
@@ -223,7 +225,7 @@ class ModelEstimator(Estimator, Generic[M]):
         self.history_: list[Event] = result.history
         self.n_iter_ = len(self.history_)
         self.best_epoch_: int | None = result.best_epoch
-        over = self.best_epoch_ is not None and 0 < patience <= self.n_iter_ - self.best_epoch_
+        over = stopping is not None and self.n_iter_ > 0 and stopping.is_over(self.n_iter_)
         self.converged_ = bool(over or getattr(result, "converged", False))
         return trained.model
 
