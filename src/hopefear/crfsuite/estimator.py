@@ -121,7 +121,7 @@ calibration_max_trials
             Scored after each iteration, for ``history_``; :class:`hopefear.Tagger` stops on them.
         """
         with as_value_errors():
-            held = given_together(X_dev=X_dev, y_dev=y_dev)
+            pair = given_together(X_dev=X_dev, y_dev=y_dev)
             for name in ("model_filename", "trainer_cls"):
                 if getattr(self, name) is not None:
                     raise HopefearError(f"{name} belongs to CRFsuite itself; leave it out")
@@ -130,7 +130,7 @@ calibration_max_trials
                 X, y, features="attributes", scheme=None, min_count=min_count(self.min_freq)
             )
             dev = None
-            if held:
+            if pair:
                 tokens = ready.reader.read(X_dev)
                 dev = labelled(tokens, y_dev, ready.data.features, ready.data.labels)
             trained = train(

@@ -81,9 +81,9 @@ class Estimator(BaseEstimator):
     def _learner_params(self) -> dict[str, Any]:
         """What the learner is given; None stands for its own value."""
         own, params = super().get_params(deep=False), self._params or {}
-        known = recipe(self.learner, self._task).parameters()
-        for name in params.keys() - known.keys():
-            near = difflib.get_close_matches(name, [*own, *known], 1, 0.75)
+        usual = recipe(self.learner, self._task).parameters()
+        for name in params.keys() - usual.keys():
+            near = difflib.get_close_matches(name, [*own, *usual], 1, 0.75)
             if near and near[0] in own:
                 raise HopefearError(
                     f"{type(self).__name__} has no parameter {name!r}; did you mean {near[0]!r}?"

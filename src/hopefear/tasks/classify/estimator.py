@@ -139,7 +139,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             Held-out rows, scored after each pass: training ends after ``patience`` passes without
             a better score, and the best model is kept.
         """
-        X, y = self._checked(X, y, reset=True)
+        X, y = self._arrays(X, y, reset=True)
         classes = distinct(y)
         with as_value_errors():
             seed, dev = self._seed(), None
@@ -147,7 +147,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             if not data.rows.weights.any():
                 raise HopefearError("every sample weight is zero; there is nothing to learn from")
             if given_together(X_val=X_val, y_val=y_val):
-                X_val, y_val = self._checked(X_val, y_val, reset=False)
+                X_val, y_val = self._arrays(X_val, y_val, reset=False)
                 dev = _dataset(X_val, y_val, classes)
             elif self.early_stopping:
                 data, dev = split_classes(data, self.validation_fraction, seed)
@@ -187,23 +187,22 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         >>> model.partial_fit([[2.0]], [1]).predict([[3.0]]).tolist()
         [1]
         """
-        first = not hasattr(self, "_model")
-        X, y = self._checked(X, y, reset=first)
+        X, y = self._arrays(X, y, reset=not hasattr(self, "_model"))
         with as_value_errors():
-            begun = self._begun()
-            known = self._classes(classes, first)
+            goes_on = self._begun()
+            labels = self._labels(classes)
             if self.class_weight == "balanced":
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
-            how = self._model.transform if begun else {"values": self.values, "norm": self.norm}
-            data = weighted(_dataset(X, y, known, sample_weight), _by_name(self.class_weight))
+            how = self._model.transform if goes_on else {"values": self.values, "norm": self.norm}
+            data = weighted(_dataset(X, y, labels, sample_weight), _by_name(self.class_weight))
             data, trainer = data.transformed(**how), self._trainer
-            if not begun:
+            if not goes_on:
                 passes = Passes(data, shuffle=False)
                 params = self._learner_params()
                 trainer = OnlineTrainer(*composed(passes, self.learner, params, self.intercept))
             self._learn(data, trainer)
-        if not begun:
-            self.classes_, names = known, tuple(map(class_name, known))
+        if not goes_on:
+            self.classes_, names = labels, tuple(map(class_name, labels))
             self._model = self._signed(model_of(trainer, self.learner, names, how))
         return self
 
@@ -251,7 +250,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
         classifier = cls(learner, values=how["values"], norm=how["norm"])
-        classifier.classes_ = _labels(model.classes, model.about.get("label_kind"))
+        classifier.classes_ = _from_names(model.classes, model.about.get("label_kind"))
         classifier.n_features_in_ = model.features.size
         names = model.about.get("feature_names")
         if names is not None:
@@ -277,35 +276,37 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         tags.input_tags.sparse = True
         return tags
 
-    def _checked(self, *Xy: Any, reset: bool) -> Any:
+    def _arrays(self, *Xy: Any, reset: bool) -> Any:
         """``X`` or ``(X, y)`` as arrays; finite or not is left to the dataset, which says where."""
         rules = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": False}
         with np.errstate(over="ignore"):
-            checked = validate_data(self, *Xy, reset=reset, **rules)
+            arrays = validate_data(self, *Xy, reset=reset, **rules)
         if len(Xy) > 1:
-            check_classification_targets(checked[1])
-        return checked
+            check_classification_targets(arrays[1])
+        return arrays
 
     def _rows(self, X: Any) -> SparseDataset:
         with as_value_errors():
-            return _matrix(self._checked(X, reset=False))
+            return _matrix(self._arrays(X, reset=False))
 
-    def _classes(self, classes: Any, first: bool) -> np.ndarray:
+    def _labels(self, classes: Any) -> np.ndarray:
+        """All labels of a stream, from what its calls say."""
+        first = not hasattr(self, "_model")
         if classes is None:
             if first:
                 raise HopefearError(
                     "the first call of partial_fit needs classes: all the labels there will ever be"
                 )
             return self.classes_
-        known = distinct(np.asarray(classes))
-        if first and known.size < 2:
-            raise HopefearError(f"expected at least two classes, found one class only ({known})")
-        if not first and not np.array_equal(known, self.classes_):
+        labels = distinct(np.asarray(classes))
+        if first and labels.size < 2:
+            raise HopefearError(f"expected at least two classes, found one class only ({labels})")
+        if not first and not np.array_equal(labels, self.classes_):
             raise HopefearError(
-                f"classes={known.tolist()} is not the same as in the first call, "
+                f"classes={labels.tolist()} is not the same as in the first call, "
                 f"{self.classes_.tolist()}; fit a new Classifier"
             )
-        return known
+        return labels
 
     def _weights(self) -> np.ndarray:
         model = self.model_
@@ -358,7 +359,7 @@ def _by_name(class_weight: Any) -> Any:
     return class_weight
 
 
-def _labels(names: Sequence[str], kind: Any) -> np.ndarray:
+def _from_names(names: Sequence[str], kind: Any) -> np.ndarray:
     """Class names as the labels they were made from."""
     if kind == "b":
         return np.array([name == "1" for name in names])

@@ -169,8 +169,8 @@ class Reranker(ModelEstimator[RerankModel]):
         """
         with as_value_errors():
             blocks, reader = self._blocks(X, y, sample_weight)
-            held = None if X_val is None else self._blocks(X_val, y_val, reader=reader)[0]
-            self._fit(blocks, held, reader)
+            dev = None if X_val is None else self._blocks(X_val, y_val, reader=reader)[0]
+            self._fit(blocks, dev, reader)
         return self
 
     def fit_file(
@@ -195,8 +195,8 @@ class Reranker(ModelEstimator[RerankModel]):
         """
         with as_value_errors():
             metric = metric_meant(self.metric)
-            held = held_in(dev, dev_gold, metric, reading)
-            self._fit(read_lists(path, metric=metric, **reading), held, ListReader())
+            dev_blocks = held_in(dev, dev_gold, metric, reading)
+            self._fit(read_lists(path, metric=metric, **reading), dev_blocks, ListReader())
             how = {"reading": {"dedup": reading.get("dedup", "first")}}
             self._model = replace(self._model, about={**self._model.about, **how})
         return self
@@ -204,12 +204,12 @@ class Reranker(ModelEstimator[RerankModel]):
     def _fit(
         self,
         blocks: Iterable[CandidateLists],
-        held: Iterable[CandidateLists] | None,
+        dev_blocks: Iterable[CandidateLists] | None,
         reader: ListReader,
     ) -> None:
         data, dev, seed = self._dataset(blocks), None, self._seed()
-        if held is not None:
-            dev = self._encoded(held, data.features, baseline_of(data))
+        if dev_blocks is not None:
+            dev = self._encoded(dev_blocks, data.features, baseline_of(data))
         elif self.early_stopping:
             rest, part = held_out(len(data), self.validation_fraction, seed, "lists")
             data, dev = data.take(rest), data.take(part)

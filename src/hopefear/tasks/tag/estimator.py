@@ -277,8 +277,8 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         attributes = features.encode(tokens.content)
         data = encoded(tokens, attributes, self._model.labels, None, features)
         if allowed is not None:
-            known = {label: class_name(label) for label in self.classes_.tolist()}
-            allowed = read_allowed(allowed, tokens.starts, known)
+            names = {label: class_name(label) for label in self.classes_.tolist()}
+            allowed = read_allowed(allowed, tokens.starts, names)
         how = {"constrained": constrained, "allowed": allowed, "n_jobs": self._jobs()}
         return data, how
 
@@ -437,14 +437,14 @@ class Tagger(SequencePredictor):
         """
         with as_value_errors():
             seed, dev = self._seed(), None
-            held = given_together(X_val=X_val, y_val=y_val)
+            pair = given_together(X_val=X_val, y_val=y_val)
             X, y, weights = present(X, y, sample_weight)
-            if not held and self.early_stopping:
+            if not pair and self.early_stopping:
                 rest, part = held_out(len(X), self.validation_fraction, seed, "sequences")
-                (X_val, y_val), (X, y), held = picked(part, X, y), picked(rest, X, y), True
+                (X_val, y_val), (X, y) = picked(part, X, y), picked(rest, X, y)
                 weights = None if weights is None else weights[rest]
             ready = self._prepared(X, y, weights)
-            if held:
+            if X_val is not None:
                 tokens = ready.reader.read(X_val)
                 dev = labelled(tokens, y_val, ready.data.features, ready.data.labels)
             usual = "accuracy" if ready.scheme is None else "f1"

@@ -64,9 +64,9 @@ def prepared(
     if classes is not None:
         labels = distinct_labels(classes)
     scheme = scheme_of(gold, tokens.starts, scheme)
-    numbered, attributes = _features(tokens, features, scheme, min_count, hash_bits)
+    feature_map, attributes = _features(tokens, features, scheme, min_count, hash_bits)
     names = () if classes is None else tuple(map(class_name, labels))
-    data = encoded(tokens, attributes, names, gold, numbered)
+    data = encoded(tokens, attributes, names, gold, feature_map)
     data = data if weights is None else data.weighted(weights)
     return Prepared(reader, labels, scheme, data)
 
@@ -157,8 +157,8 @@ def _features(
             raise HopefearError(
                 "hash_bits is for templates, and these tokens are attributes; leave it out"
             )
-        numbered = AttributeFeatures.fit(content, min_count)
-        return numbered, numbered.encode(content)
+        feature_map = AttributeFeatures.fit(content, min_count)
+        return feature_map, feature_map.encode(content)
     if features == "auto":
         features = suitable(content.columns, scheme)
     return TemplateFeatures.fit_encode(features, content, min_count=min_count, hash_bits=hash_bits)
