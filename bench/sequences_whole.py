@@ -18,8 +18,8 @@ import sequences_passes as ours
 from hopefear import Tagger
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_files import read_sentences
+from hopefear.tasks.tag.input import prepared
 from hopefear.tasks.tag.model import encoded
-from hopefear.tasks.tag.preparing import prepared
 from hopefear.tasks.tag.task import dataset, train
 
 TARGET = 93.4  # chunk F1 on test

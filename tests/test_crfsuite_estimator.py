@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 from hopefear import crfsuite
 from hopefear.crfsuite import CRF, metrics, scorers
-from hopefear.crfsuite.mapping import choice
+from hopefear.crfsuite.estimator import choice
 from hopefear.errors import HopefearError
 
 

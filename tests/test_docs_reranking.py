@@ -33,7 +33,7 @@ from hopefear.losses.ramp import Ramp
 from hopefear.metrics.lists import LIST_METRICS
 from hopefear.recipes import LIST_RECIPES, LOSSES, Recipe
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.rerank.reading import ListReader
+from hopefear.tasks.rerank.input import ListReader
 from hopefear.tasks.rerank.task import dataset, train
 
 PAGE = text_of("docs/reranking.md")

@@ -238,7 +238,7 @@ def test_a_part_of_every_class_is_held_out(problem):
 
 def test_search_reaches_learners_and_their_parameters(problem):
     X, y = problem
-    grid = {"classifier__l1": [1e-5, 10.0], "classifier__params": [None, {"eps": 1e-3}]}
+    grid = {"classifier__l1": [1e-5, 10.0], "classifier__eps": [None, 1e-3]}
     search = GridSearchCV(make_pipeline(MaxAbsScaler(), Classifier(rate=0.5)), grid, cv=2)
     with pytest.warns(UserWarning, match="all weights are zero"):
         search.fit(X, y)
@@ -276,9 +276,9 @@ def test_class_weights_multiply_sample_weights(three):
     ("how", "message"),
     [
         ({"learner": "perceptrn"}, "did you mean 'perceptron'"),
-        ({"l1": 1.0, "learner": "perceptron", "params": {"l1": 2.0}}, "give them once"),
+        ({"epocs": 3}, "Classifier has no parameter 'epocs'; did you mean 'epochs'"),
         ({"loss": "logistic", "learner": "cw"}, "ConfidenceWeighted and Logistic"),
-        ({"params": {"C": 1.0}}, "has no parameter 'C'"),
+        ({"C": 1.0}, "has no parameter 'C'"),
         ({"epochs": 0}, "epochs must be a whole number"),
         ({"values": "tf"}, "values must be one of"),
         ({"l2": -1.0, "learner": "sgd"}, "must not be negative"),

@@ -109,8 +109,9 @@ def test_scikit_learn_is_imported_where_estimators_are():
         "crfsuite/metrics.py",
         "crfsuite/scorers.py",
         "tasks/classify/estimator.py",
-        "tasks/rerank/predicting.py",
-        "tasks/tag/predicting.py",
+        "tasks/estimator.py",
+        "tasks/rerank/estimator.py",
+        "tasks/tag/estimator.py",
         "translation/predicting.py",
     }
 

@@ -25,7 +25,7 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import load_templates
 from hopefear.tasks.tag import task as tagging
-from hopefear.tasks.tag.preparing import suitable
+from hopefear.tasks.tag.input import suitable
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -81,11 +81,8 @@ def test_parameters_of_learners_are_parameters(problem):
     assert twin is not tagger
     assert twin.get_params() == tagger.get_params()
     tagger.set_params(n=7, ratio=20.0, epochs=1)
-    assert (tagger.get_params()["n"], tagger.params, twin.params) == (
-        7,
-        {"n": 7, "ratio": 20.0},
-        {"n": 3},
-    )
+    assert repr(tagger) == "Tagger(epochs=1, n=7, ratio=20.0)"
+    assert repr(twin) == "Tagger(epochs=2, n=3)"
     assert "n=7" in tagger.fit(*problem).model_.signature
     with pytest.raises(ValueError, match="sapo has no parameter 'nn'; did you mean 'n'"):
         Tagger("sapo", nn=3).fit(*problem)

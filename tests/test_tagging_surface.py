@@ -15,8 +15,8 @@ from hopefear.errors import HopefearError
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.likelihood import CRFObjective
 from hopefear.tasks import recipe
+from hopefear.tasks.tag.input import prepared
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.tasks.tag.preparing import prepared
 from hopefear.tasks.tag.task import train
 from hopefear.training.batch import Batch
 from hopefear.training.decoding import Decoder

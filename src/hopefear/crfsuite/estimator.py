@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from hopefear.crfsuite.mapping import choice, min_count
 from hopefear.errors import HopefearError
 from hopefear.structures.lattice import padded_width
-from hopefear.tasks.estimator import as_value_errors, say
-from hopefear.tasks.tag.predicting import SequencePredictor
-from hopefear.tasks.tag.preparing import labelled, prepared
+from hopefear.tasks.estimator import as_value_errors, given_together, say
+from hopefear.tasks.tag.estimator import SequencePredictor
+from hopefear.tasks.tag.input import labelled, prepared
 from hopefear.tasks.tag.task import train
 
 
@@ -105,36 +106,9 @@ calibration_max_trials
         keep_tempfiles: bool = False,
         trainer_cls: Any = None,
     ) -> None:
-        self.algorithm = algorithm
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.c1 = c1
-        self.c2 = c2
-        self.max_iterations = max_iterations
-        self.num_memories = num_memories
-        self.epsilon = epsilon
-        self.period = period
-        self.delta = delta
-        self.linesearch = linesearch
-        self.max_linesearch = max_linesearch
-        self.calibration_eta = calibration_eta
-        self.calibration_rate = calibration_rate
-        self.calibration_samples = calibration_samples
-        self.calibration_candidates = calibration_candidates
-        self.calibration_max_trials = calibration_max_trials
-        self.pa_type = pa_type
-        self.c = c
-        self.error_sensitive = error_sensitive
-        self.averaging = averaging
-        self.variance = variance
-        self.gamma = gamma
-        self.verbose = verbose
-        self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
-        self.trainer_cls = trainer_cls
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
         """Learn from all sequences.
 
         Parameters
@@ -147,8 +121,7 @@ calibration_max_trials
             Scored after each iteration, for ``history_``; :class:`hopefear.Tagger` stops on them.
         """
         with as_value_errors():
-            if (X_dev is None) != (y_dev is None):
-                raise HopefearError("X_dev and y_dev belong together; give both")
+            pair = given_together(X_dev=X_dev, y_dev=y_dev)
             for name in ("model_filename", "trainer_cls"):
                 if getattr(self, name) is not None:
                     raise HopefearError(f"{name} belongs to CRFsuite itself; leave it out")
@@ -157,7 +130,7 @@ calibration_max_trials
                 X, y, features="attributes", scheme=None, min_count=min_count(self.min_freq)
             )
             dev = None
-            if X_dev is not None:
+            if pair:
                 tokens = ready.reader.read(X_dev)
                 dev = labelled(tokens, y_dev, ready.data.features, ready.data.labels)
             trained = train(
@@ -215,3 +188,73 @@ calibration_max_trials
         n, width = len(model.labels), padded_width(len(model.labels))
         weights = model.weights[: model.features.size * width]
         return weights.reshape(-1, width)[:, :n]
+
+
+class Choice(NamedTuple):
+    """A learner, its parameters and the passes it makes."""
+
+    learner: str
+    params: dict[str, Any]
+    epochs: int
+
+
+# Steps of a search whose end the data decide.
+_NO_LIMIT = 1_000_000
+# Passes where none are asked for. After 50 passes a rate that loses a tenth in each has come to
+# half a percent of its start, so the 1000 of the original would change nothing.
+_PASSES = {"l2sgd": 50, "ap": 100, "pa": 100, "arow": 100}
+
+
+def choice(given: Mapping[str, Any]) -> Choice:
+    """The learner for some parameters of ``CRF``; None means the default.
+
+    Examples
+    --------
+    >>> choice({"algorithm": "pa", "c": 0.5, "max_iterations": 10})
+    Choice(learner='mira', params={'C': 0.5, 'variant': 1, 'readout': 'averaged'}, epochs=10)
+    """
+
+    def value(name: str, default: Any) -> Any:
+        return default if given.get(name) is None else given[name]
+
+    algorithm = value("algorithm", "lbfgs")
+    passes = value("max_iterations", _PASSES.get(algorithm, _NO_LIMIT))
+    if algorithm == "lbfgs":
+        params = {
+            "l1": value("c1", 0.0),
+            "l2": value("c2", 1.0),
+            "memory": value("num_memories", 6),
+            "tolerance": value("delta", 1e-5),
+            "period": value("period", 10),
+            "observed": not (
+                value("all_possible_states", False) or value("all_possible_transitions", False)
+            ),
+        }
+        return Choice("crf-lbfgs", params, passes)
+    if algorithm == "l2sgd":
+        return Choice("crf", {"lam": value("c2", 1.0)}, passes)
+    if algorithm == "ap":
+        return Choice("perceptron", {}, passes)
+    if algorithm == "pa":
+        params = {
+            "C": value("c", 1.0),
+            "variant": value("pa_type", 1),
+            "readout": "averaged" if value("averaging", True) else "last",
+        }
+        return Choice("mira" if value("error_sensitive", True) else "pa", params, passes)
+    if algorithm == "arow":
+        if value("variance", 1.0) != 1.0:
+            raise HopefearError(
+                f"arow starts with the variance 1, not {given['variance']}; scale gamma instead"
+            )
+        return Choice("arow", {"r": value("gamma", 1.0)}, passes)
+    raise HopefearError(f"algorithm is one of lbfgs, {', '.join(_PASSES)}, not {algorithm!r}")
+
+
+def min_count(min_freq: float | None) -> int:
+    """Times an attribute must be seen.
+
+    >>> min_count(None), min_count(2), min_count(2.5)
+    (1, 2, 3)
+    """
+    return max(1, math.ceil(min_freq or 0))

@@ -1,46 +1,103 @@
-"""What estimators of structured outputs share: parameters, errors, progress, held-out data."""
+"""What all estimators share: parameters, training, streams, progress, errors, files."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.errors import HopefearError
+from hopefear.tasks import recipe
 from hopefear.training.checkpoints import InterruptedTrainingError
-from hopefear.training.loop import Event
+from hopefear.training.loop import Event, counts
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+from hopefear.training.stopping import Stopping
+
+M = TypeVar("M", bound=Any)
+# Passes without a better score before training ends, unless said: online, and in batch, where an
+# iteration is a smaller step.
+PATIENCE, BATCH_PATIENCE = 3, 20
 
 
 class ArgumentError(HopefearError, ValueError):
     """Data or a parameter that an estimator cannot work with."""
 
 
-class LearnerParameters:
-    """Parameters of the estimator's own, and in ``params`` those of its learner.
+class Estimator(BaseEstimator):
+    """Parameters of the estimator's own, and behind them those of its learner.
 
-    Stands before scikit-learn's BaseEstimator among the bases.
+    A subclass names its task, and its constructor does nothing but :meth:`_keep`. What its
+    ``**params`` hold, if it has them, are parameters too, for ``clone`` and searches.
+
+    Examples
+    --------
+    >>> from hopefear import Tagger
+    >>> Tagger("sapo", n=3).set_params(epochs=2, ratio=20.0)
+    Tagger(epochs=2, n=3, ratio=20.0)
     """
 
-    params: dict[str, Any]
-    n_jobs: int | None
+    _task: ClassVar[str]
+    _lines_show: ClassVar[tuple[str, ...]] = ()  # scores in the lines of verbose; none means all
+    _params: Mapping[str, Any] | None = None  # None: the constructor takes none for a learner
+    learner: str
+    random_state: Any
     callbacks: Sequence[Callable[[Event], None]] | None
     verbose: int | bool
+    n_jobs: int | None = 1
+
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Keep the constructor's ``locals()``, as scikit-learn wants it: each under its name."""
+        values = {name: value for name, value in arguments.items() if name != "self"}
+        self._params = values.pop("params", None)
+        self.__dict__.update(values)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters, those of the learner that were given among them."""
-        return {**super().get_params(deep), **self.params}  # type: ignore[misc]
+        return {**super().get_params(deep), **(self._params or {})}
 
     def set_params(self, **params: Any) -> Self:
         """Replace parameters; a name that is not the estimator's own is one of the learner's."""
-        own = super().get_params(deep=False)  # type: ignore[misc]
-        super().set_params(**{k: v for k, v in params.items() if k in own})  # type: ignore[misc]
-        self.params = {**self.params, **{k: v for k, v in params.items() if k not in own}}
+        if self._params is None:
+            return super().set_params(**params)
+        own = super().get_params(deep=False)
+        super().set_params(**{key: value for key, value in params.items() if key in own})
+        rest = {key: value for key, value in params.items() if key not in own}
+        self._params = {**self._params, **rest}
         return self
+
+    def _learner_params(self) -> dict[str, Any]:
+        """What the learner is given; None stands for its own value."""
+        own, params = super().get_params(deep=False), self._params or {}
+        usual = recipe(self.learner, self._task).parameters()
+        for name in params.keys() - usual.keys():
+            near = difflib.get_close_matches(name, [*own, *usual], 1, 0.75)
+            if near and near[0] in own:
+                raise HopefearError(
+                    f"{type(self).__name__} has no parameter {name!r}; did you mean {near[0]!r}?"
+                )
+        return {key: value for key, value in params.items() if value is not None}
+
+    def _is_batch(self) -> bool:
+        """Whether the learner looks at all data before it moves."""
+        return "max_iter" in recipe(self.learner, self._task).parameters()
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _jobs(self) -> int:
         if self.n_jobs is None:
@@ -48,7 +105,209 @@ class LearnerParameters:
         return self.n_jobs if self.n_jobs > 0 else os.cpu_count() or 1
 
     def _listeners(self) -> list[Callable[[Event], None]]:
-        return [*(self.callbacks or ()), *([say] if self.verbose else [])]
+        line = [partial(say, scores=self._lines_show)] if self.verbose else []
+        return [*(self.callbacks or ()), *line]
+
+
+class ModelEstimator(Estimator, Generic[M]):
+    """An estimator that learns a model, from all data or from a stream.
+
+    A subclass names the class of its models, reads X and y, and answers. Its ``fit`` gives all data
+    to :meth:`_train`, its ``partial_fit`` some data to :meth:`_learn`; both then keep the model as
+    ``_model``.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Passes made, or iterations of a batch learner.
+    history_ : list of dict
+        The event of every pass of ``fit``: losses, mistakes, updates, non-zero weights, and
+        ``dev``, the scores of the held-out data.
+    best_epoch_ : int or None
+        Pass whose model was kept; None when nothing was held out.
+    converged_ : bool
+        Whether training ended because it got no better.
+    """
+
+    _models: ClassVar[Any]  # the class of the models
+    _model: M
+    _trainer: Any = None  # what can go on learning
+    _recent: Any = None  # learned from since the model was made
+    epochs: int | None
+    shuffle: bool
+    patience: int | None
+
+    @property
+    def model_(self) -> M:
+        """The model as it is now; can be saved, inspected and used without scikit-learn."""
+        check_is_fitted(self)
+        if self._recent is not None:  # made when asked for: many small chunks cost nothing
+            self._model = self._renewed(self._model, self._trainer, self._recent)
+            self._recent = None
+        return self._model
+
+    @property
+    def features_(self) -> Any:
+        """What the model looks at: its feature map."""
+        check_is_fitted(self)
+        return self._model.features
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file, which :func:`hopefear.load` and :meth:`load` read."""
+        self.model_.save(path)
+
+    def to_bytes(self) -> bytes:
+        """The model file, in memory."""
+        return self.model_.to_bytes()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """An estimator that predicts as the saved one; it cannot go on learning.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from hopefear import Tagger
+        >>> tagger = Tagger("perceptron").fit([["a", "b"]], [[1, 2]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tagger.save(f"{folder}/model")
+        ...     Tagger.load(f"{folder}/model").predict([["b"]])
+        [[2]]
+        """
+        return cls.from_model(cls._models.load(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The estimator whose :meth:`to_bytes` gave these."""
+        return cls.from_model(cls._models.from_bytes(data))
+
+    @classmethod
+    def from_model(cls, model: M) -> Self:
+        """An estimator around a model, of the command line too."""
+        raise NotImplementedError
+
+    def _train(
+        self, train: Callable[..., Any], data: Any, dev: Any, stop_on: str, **options: Any
+    ) -> M:
+        """Train on all data as the parameters say, and keep how it went.
+
+        Parameters
+        ----------
+        train : callable
+            That of the task.
+        data, dev
+            What to learn from, and held-out data, if there are any.
+        stop_on : str
+            Score of the held-out data that chooses the pass.
+        **options
+            What only this task has.
+        """
+        stopping, patience = None, self.patience
+        if patience is None:
+            patience = BATCH_PATIENCE if self._is_batch() else PATIENCE
+        if dev is not None:
+            stopping = Stopping(stop_on, patience)
+        if self.epochs is not None:
+            options["epochs"] = self.epochs
+        trained = train(
+            data,
+            self.learner,
+            self._learner_params(),
+            shuffle=self.shuffle,
+            dev=dev,
+            stopping=stopping,
+            on_event=self._listeners(),
+            **options,
+        )
+        result = trained.fit
+        self._trainer = result.trainer if isinstance(trained.learner, Learner) else None
+        self._recent = None
+        self.history_: list[Event] = result.history
+        self.n_iter_ = len(self.history_)
+        self.best_epoch_: int | None = result.best_epoch
+        over = stopping is not None and self.n_iter_ > 0 and stopping.is_over(self.n_iter_)
+        self.converged_ = bool(over or getattr(result, "converged", False))
+        return trained.model
+
+    def _learn(self, data: Any, trainer: Any) -> None:
+        """Learn from some examples, in the order given, once."""
+        for rows, order in Passes(data, shuffle=False).pieces(0):
+            trainer.learn(rows, order)
+        if trainer is not self._trainer:  # a stream has begun
+            self._trainer, self.history_, self.n_iter_ = trainer, [], 1
+            self.best_epoch_, self.converged_ = None, False
+        self._recent = data
+        for listener in self._listeners():
+            listener(counts(trainer))
+
+    def _begun(self) -> bool:
+        """Whether there is something that further data can teach."""
+        if not hasattr(self, "_model"):
+            return False
+        if self._trainer is None:
+            name = type(self).__name__
+            reason = "it was loaded from a model file, which holds what predicts, not what learns"
+            if self._is_batch():
+                reason = f"{self.learner} learns from all data at once"
+            raise HopefearError(f"this {name.lower()} cannot go on: {reason}; fit a new {name}")
+        return True
+
+    def _stream_about(self, learner: Learner, **data: Any) -> dict[str, Any]:
+        """What goes into the model of a stream about its making."""
+        return {
+            "learner": self.learner,
+            "on": learner.on,
+            "parameters": parameters_by_part(learner),
+            "data": {"source": "stream", **data},
+        }
+
+    def _online(self, learner: Any) -> Learner:
+        """The learner, if it can learn from a stream."""
+        if isinstance(learner, Learner):
+            return learner
+        raise HopefearError(
+            f"{self.learner} learns from all data at once, so it has no partial_fit; use fit, or "
+            "an online learner such as 'perceptron'"
+        )
+
+    def _renewed(self, model: M, trainer: Any, recent: Any) -> M:
+        """The model after more was learned."""
+        about = {**model.about, "training": counts(trainer)}
+        return replace(model, predictor=trainer.predictor(), about=about)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_model" in state:  # as its file, so that one way of storing models is enough
+            state["_model"] = self.model_.to_bytes()
+        if state.get("_trainer") is not None:  # without the data it learned from
+            trainer = state["_trainer"]
+            state["_trainer"] = trainer.structure, trainer.learner, trainer.arrays()
+        state.pop("_recent", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_model" in state:
+            self._model = self._models.from_bytes(state["_model"])
+        if state.get("_trainer") is not None:
+            structure, learner, arrays = state["_trainer"]
+            self._trainer = OnlineTrainer(structure, learner)
+            self._trainer.restore(arrays)
+
+
+def given_together(**pair: Any) -> bool:
+    """Whether both are there and not None; one alone is refused.
+
+    >>> given_together(X_val=[[1]], y_val=[0]), given_together(X_val=None, y_val=None)
+    (True, False)
+    """
+    missing = [value is None for value in pair.values()]
+    if any(missing) and not all(missing):
+        raise HopefearError(f"{' and '.join(pair)} belong together; give both")
+    return not any(missing)
 
 
 def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray, np.ndarray]:
@@ -69,12 +328,29 @@ def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray,
     return np.sort(order[size:]), np.sort(order[:size])
 
 
-def say(event: Event) -> None:
-    """A line on the standard error stream for every pass."""
+def sample_weights(sample_weight: Any, n: int, what: str) -> np.ndarray:
+    """A finite weight from 0 on for each of n examples.
+
+    >>> sample_weights([1, 2], 2, "lists").tolist()
+    [1.0, 2.0]
+    """
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != (n,):
+        raise HopefearError(f"{n} {what} need as many weights, not an array of {weights.shape}")
+    sound = (weights >= 0.0) & np.isfinite(weights)
+    if not sound.all():
+        i = int(np.argmin(sound))
+        raise HopefearError(f"sample_weight[{i}] is {weights[i]}, not a finite number from 0 on")
+    return weights
+
+
+def say(event: Event, scores: Sequence[str] = ()) -> None:
+    """A line on the standard error stream for every pass, with all or some scores."""
     if "pass_mistakes" in event:
-        said = {key: event[key] for key in ("epoch", "loss", "pass_mistakes", "nnz")}
-        said |= {f"dev {key}": value for key, value in event.get("dev", {}).items()}
-        print(*(f"{key} {value:.6g}" for key, value in said.items()), sep=", ", file=sys.stderr)
+        values = {key: event[key] for key in ("epoch", "loss", "pass_mistakes", "nnz")}
+        dev = event.get("dev", {})
+        values |= {f"dev {key}": dev[key] for key in (scores or dev) if key in dev}
+        print(*(f"{key} {value:.6g}" for key, value in values.items()), sep=", ", file=sys.stderr)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores
-from hopefear.tasks.estimator import LearnerParameters, as_value_errors
+from hopefear.tasks.estimator import Estimator, as_value_errors
 from hopefear.translation.lists import judged_lists, plain_lists, tuning_metric
 from hopefear.translation.scoring import best, scores
 from hopefear.translation.task import DEFAULT_LEARNER, STARTS, corpus_score, evaluate, tune
@@ -141,7 +141,7 @@ class TunedPredictor(BaseEstimator):
         return judged_lists(nbest, refs, self.metric, source, self.weights_)
 
 
-class Tuner(LearnerParameters, TunedPredictor):
+class Tuner(Estimator, TunedPredictor):
     """Weights under which the best of lists of translations score high, by any tuner.
 
     ``argmax_w metric(Σ_i counts of argmax_y w · f(x_i, y))``, as well as the tuner can; the same
@@ -199,6 +199,8 @@ class Tuner(LearnerParameters, TunedPredictor):
     ['so it is hope']
     """
 
+    _task = "tune"
+
     def __init__(
         self,
         learner: str = DEFAULT_LEARNER,
@@ -224,7 +226,7 @@ class Tuner(LearnerParameters, TunedPredictor):
         self.held_out = held_out
         self.callbacks = callbacks
         self.verbose = verbose
-        self.params = params
+        self._params = params
 
     def fit(self, nbest: Any, refs: Any = None, *, source: Any = None, dev: Any = None) -> Self:
         """Tune from the start.
@@ -275,7 +277,7 @@ class Tuner(LearnerParameters, TunedPredictor):
         found = tune(
             lists,
             self.learner,
-            self.params,
+            self._learner_params(),
             metric=self.metric,
             start=start,
             features=self.features,

@@ -1,41 +1,34 @@
-"""The scikit-learn face of the library."""
+"""The estimator ``Classifier``."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from hopefear.data.labels import class_name, distinct
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import HopefearError, InputError
 from hopefear.tasks.classify.model import Model
 from hopefear.tasks.classify.task import DEFAULT_LEARNER, composed, model_of, train, weighted
-from hopefear.tasks.estimator import ArgumentError
-from hopefear.training.checkpoints import InterruptedTrainingError
+from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together
 from hopefear.training.holdout import split_classes
-from hopefear.training.loop import Event, counts
+from hopefear.training.loop import Event
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import VotedPredictor
-from hopefear.training.stopping import Stopping
 
 
 class NoWeightsError(HopefearError, AttributeError):
     """Weights were asked for where there is no single weight of a feature."""
 
 
-class Classifier(ClassifierMixin, BaseEstimator):
+class Classifier(ClassifierMixin, ModelEstimator[Model]):
     """Linear classifier by any learner: two classes or more, sparse or dense rows.
 
     ``argmax_c w_c . x``; silent, the same for the same data and ``random_state``
@@ -44,17 +37,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     ----------
     learner : str
         Name of a recipe; ``hopefear learners`` lists them.
-    loss, readout, on : str, optional
-        Parts to put in the place of the learner's own: ``"logistic"``, ``"voted"``,
-        ``"mistakes"``, and so on.
-    rate : float or "auto", optional
-        Length of the steps. Larger learns faster and less evenly.
-    l1, l2 : float, optional
-        Strength of the penalties. More l1 gives fewer non-zero weights, more l2 smaller ones.
-    params : dict, optional
-        Any other parameter of the learner, by name.
-    epochs : int
-        Passes over the data, at most. More fit the data better, and at last too well.
+    epochs : int, optional
+        Passes over the data, at most. More fit the data better, and at last too well. None is 5.
     shuffle : bool
         A new random order for every pass; then the order of the rows given makes no difference.
         False keeps their order.
@@ -62,8 +46,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Value of a constant feature; 0 for none, ``"auto"`` for the typical value of a feature.
     values : {"counts", "presence", "log"}
         What each value becomes: itself, 1, or ``sign(v) log(1 + |v|)``.
-    norm : {"none", "l2"}
-        ``"l2"`` makes every row of length one afterwards.
+    norm : {"l2", "none"}
+        ``"l2"`` makes every row of length one afterwards, so that one set of rates suits all data.
     class_weight : dict or "balanced", optional
         Factor of the weights of the examples of each class.
     early_stopping : bool
@@ -72,15 +56,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
         The part of each class that is held out. Larger chooses better and learns from less.
     metric : str
         Score of the held-out data that decides: ``"accuracy"``, ``"f1"``, ``"log_loss"``, ….
-    patience : int
-        Passes without a better score before training ends; 0 runs all of them. The best model is
-        kept in any case.
+    patience : int, optional
+        Passes without a better score before training ends; None is 3, and 0 runs all of them. The
+        best model is kept in any case.
     callbacks : sequence of callables, optional
         Each gets every event (a dict) as it happens.
     verbose : int
         Above 0, a line on the standard error stream after each pass.
     random_state : int, RandomState or None
         Fixes the orders. None takes another one each time.
+    **params
+        Parts and parameters of the learner, by name, such as ``loss="logistic"``,
+        ``readout="voted"`` or ``l1=1e-5``; None is its own value. Checked by :meth:`fit`.
 
     Attributes
     ----------
@@ -88,15 +75,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         The labels, sorted.
     coef_, intercept_ : array
         Weights of the (transformed) features, a row a class; one row for two classes.
-    n_iter_ : int
-        Passes made.
-    history_ : list of dict
-        The event of every pass of :meth:`fit`: losses, mistakes, updates, non-zero weights, and
-        ``dev``, the scores of the held-out data.
-    best_epoch_ : int or None
-        Pass whose model was kept; None when nothing was held out.
-    converged_ : bool
-        Whether training ended because the score got no better.
+    n_iter_, history_, best_epoch_, converged_
+        Passes made, their events, the pass whose model was kept, and whether training ended because
+        the score got no better; see :class:`hopefear.tasks.estimator.ModelEstimator`.
     model_ : Model
         What predicts; can be saved, inspected and used without scikit-learn.
 
@@ -117,56 +98,33 @@ class Classifier(ClassifierMixin, BaseEstimator):
     (['hope'], 1.0)
     """
 
+    _task, _models, _lines_show = "classify", Model, ("accuracy",)
+    classes_: np.ndarray
+
     def __init__(
         self,
         learner: str = DEFAULT_LEARNER,
         *,
-        loss: str | None = None,
-        readout: str | None = None,
-        on: str | None = None,
-        rate: float | str | None = None,
-        l1: float | None = None,
-        l2: float | None = None,
-        params: Mapping[str, Any] | None = None,
-        epochs: int = 5,
+        epochs: int | None = None,
         shuffle: bool = True,
         intercept: float | str = "auto",
         values: str = "counts",
-        norm: str = "none",
+        norm: str = "l2",
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         metric: str = "accuracy",
-        patience: int = 3,
+        patience: int | None = None,
         callbacks: Sequence[Callable[[Event], None]] | None = None,
         verbose: int = 0,
         random_state: Any = 1,
+        **params: Any,
     ) -> None:
-        self.learner = learner
-        self.loss = loss
-        self.readout = readout
-        self.on = on
-        self.rate = rate
-        self.l1 = l1
-        self.l2 = l2
-        self.params = params
-        self.epochs = epochs
-        self.shuffle = shuffle
-        self.intercept = intercept
-        self.values = values
-        self.norm = norm
-        self.class_weight = class_weight
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.metric = metric
-        self.patience = patience
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+        self._keep(locals())
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
-    ) -> Classifier:
+    ) -> Self:
         """Learn from all rows, from the beginning.
 
         Parameters
@@ -181,49 +139,35 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Held-out rows, scored after each pass: training ends after ``patience`` passes without
             a better score, and the best model is kept.
         """
-        X, y = self._checked(X, y, reset=True)
+        X, y = self._arrays(X, y, reset=True)
         classes = distinct(y)
-        with _as_value_errors():
-            seed = self._seed()
+        with as_value_errors():
+            seed, dev = self._seed(), None
             data = _dataset(X, y, classes, sample_weight)
             if not data.rows.weights.any():
                 raise HopefearError("every sample weight is zero; there is nothing to learn from")
-            dev = self._validation(X_val, y_val, classes)
-            if dev is None and self.early_stopping:
+            if given_together(X_val=X_val, y_val=y_val):
+                X_val, y_val = self._arrays(X_val, y_val, reset=False)
+                dev = _dataset(X_val, y_val, classes)
+            elif self.early_stopping:
                 data, dev = split_classes(data, self.validation_fraction, seed)
-            trained = train(
+            model = self._train(
+                train,
                 data,
-                self.learner,
-                self._params(),
-                epochs=self.epochs,
+                dev,
+                self.metric,
                 seed=seed,
-                shuffle=self.shuffle,
                 intercept=self.intercept,
                 values=self.values,
                 norm=self.norm,
                 class_weight=_by_name(self.class_weight),
-                dev=dev,
-                stopping=None if dev is None else Stopping(self.metric, self.patience),
-                on_event=self._listeners(),
                 by_content=True,
             )
         self.classes_ = classes
-        self._trainer: Any = trained.fit.trainer
-        self._model: Model | None = self._signed(trained.model)
-        self._transform = dict(trained.model.transform)
-        self.history_ = trained.fit.history
-        self.n_iter_ = len(self.history_)
-        self.best_epoch_ = trained.fit.best_epoch
-        self.converged_ = (
-            dev is not None
-            and self.patience > 0
-            and self.n_iter_ - (self.best_epoch_ or 0) >= self.patience
-        )
+        self._model = self._signed(model)
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Classifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, in the order given, once.
 
         The chunks of one pass give the same weights as ``fit`` with ``epochs=1, shuffle=False``,
@@ -243,30 +187,23 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> model.partial_fit([[2.0]], [1]).predict([[3.0]]).tolist()
         [1]
         """
-        first = not hasattr(self, "classes_")
-        X, y = self._checked(X, y, reset=first)
-        with _as_value_errors():
-            if not first and self._trainer is None:
-                raise HopefearError(
-                    "a model file holds what predicts, not what learns; fit a new Classifier"
-                )
-            known = self._classes(classes, first)
+        X, y = self._arrays(X, y, reset=not hasattr(self, "_model"))
+        with as_value_errors():
+            goes_on = self._begun()
+            labels = self._labels(classes)
             if self.class_weight == "balanced":
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
-            transform = {"values": self.values, "norm": self.norm} if first else self._transform
-            data = _dataset(X, y, known, sample_weight)
-            data = weighted(data, _by_name(self.class_weight)).transformed(**transform)
-            passes = Passes(data, shuffle=False)
-            if first:
-                made = composed(passes, self.learner, self._params(), self.intercept)
-                self._trainer, self._transform = OnlineTrainer(*made), transform
-                self.classes_, self.history_, self.n_iter_ = known, [], 1
-                self.best_epoch_, self.converged_ = None, False
-            self._model = None
-            for rows, order in passes.pieces(0):
-                self._trainer.learn(rows, order)
-        for listener in self._listeners():
-            listener(counts(self._trainer))
+            how = self._model.transform if goes_on else {"values": self.values, "norm": self.norm}
+            data = weighted(_dataset(X, y, labels, sample_weight), _by_name(self.class_weight))
+            data, trainer = data.transformed(**how), self._trainer
+            if not goes_on:
+                passes = Passes(data, shuffle=False)
+                params = self._learner_params()
+                trainer = OnlineTrainer(*composed(passes, self.learner, params, self.intercept))
+            self._learn(data, trainer)
+        if not goes_on:
+            self.classes_, names = labels, tuple(map(class_name, labels))
+            self._model = self._signed(model_of(trainer, self.learner, names, how))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -299,54 +236,27 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> [name for name, gain in model.explain([[1.0, 3.0]])]
         ['1', '0']
         """
-        with _as_value_errors():
-            found = self.model_.contributions(self._rows(X), row)
+        with as_value_errors():
+            gains = self.model_.contributions(self._rows(X), row)
         if not hasattr(self, "feature_names_in_"):
-            return found
+            return gains
         # The model knows columns by number; a name that is no number is the intercept.
         return [
             (str(self.feature_names_in_[int(name)]) if name.isdigit() else name, gain)
-            for name, gain in found
+            for name, gain in gains
         ]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file, which :func:`hopefear.load` and :meth:`load` read."""
-        self.model_.save(path)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Classifier:
-        """A classifier that predicts as the saved one; it cannot go on learning.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> model = Classifier("perceptron").fit([[1.0], [-1.0]], [7, 3])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "model")
-        ...     model.save(path)
-        ...     Classifier.load(path).predict([[2.0], [-2.0]]).tolist()
-        [7, 3]
-        """
-        model = Model.load(path)
+    def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
-        made = cls(learner, values=how["values"], norm=how["norm"])
-        made.classes_ = _labels(model.classes, model.about.get("label_kind"))
-        made.n_features_in_ = model.features.size
+        classifier = cls(learner, values=how["values"], norm=how["norm"])
+        classifier.classes_ = _from_names(model.classes, model.about.get("label_kind"))
+        classifier.n_features_in_ = model.features.size
         names = model.about.get("feature_names")
         if names is not None:
-            made.feature_names_in_ = np.array(names, dtype=object)
-        made._model, made._trainer, made._transform = model, None, dict(model.transform)
-        return made
-
-    @property
-    def model_(self) -> Model:
-        """The model as it is now."""
-        check_is_fitted(self, "classes_")
-        if self._model is None:  # made when asked for, so that many small chunks cost nothing
-            names = tuple(class_name(label) for label in self.classes_)
-            made = model_of(self._trainer, self.learner, names, self._transform)
-            self._model = self._signed(made)
-        return self._model
+            classifier.feature_names_in_ = np.array(names, dtype=object)
+        classifier._model = model
+        return classifier
 
     @property
     def coef_(self) -> np.ndarray:
@@ -366,60 +276,37 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _checked(self, *Xy: Any, reset: bool) -> Any:
+    def _arrays(self, *Xy: Any, reset: bool) -> Any:
         """``X`` or ``(X, y)`` as arrays; finite or not is left to the dataset, which says where."""
         rules = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": False}
         with np.errstate(over="ignore"):
-            checked = validate_data(self, *Xy, reset=reset, **rules)
+            arrays = validate_data(self, *Xy, reset=reset, **rules)
         if len(Xy) > 1:
-            check_classification_targets(checked[1])
-        return checked
+            check_classification_targets(arrays[1])
+        return arrays
 
     def _rows(self, X: Any) -> SparseDataset:
-        with _as_value_errors():
-            return SparseDataset.from_csr(self._checked(X, reset=False))
+        with as_value_errors():
+            return _matrix(self._arrays(X, reset=False))
 
-    def _validation(self, X_val: Any, y_val: Any, classes: np.ndarray) -> SparseDataset | None:
-        if (X_val is None) != (y_val is None):
-            raise HopefearError("X_val and y_val belong together; give both")
-        if X_val is None:
-            return None
-        X_val, y_val = self._checked(X_val, y_val, reset=False)
-        return _dataset(X_val, y_val, classes)
-
-    def _classes(self, classes: Any, first: bool) -> np.ndarray:
+    def _labels(self, classes: Any) -> np.ndarray:
+        """All labels of a stream, from what its calls say."""
+        first = not hasattr(self, "_model")
         if classes is None:
             if first:
                 raise HopefearError(
                     "the first call of partial_fit needs classes: all the labels there will ever be"
                 )
             return self.classes_
-        known = distinct(np.asarray(classes))
-        if first and known.size < 2:
-            raise HopefearError(f"expected at least two classes, found one class only ({known})")
-        if not first and not np.array_equal(known, self.classes_):
+        labels = distinct(np.asarray(classes))
+        if first and labels.size < 2:
+            raise HopefearError(f"expected at least two classes, found one class only ({labels})")
+        if not first and not np.array_equal(labels, self.classes_):
             raise HopefearError(
-                f"classes={known.tolist()} is not the same as in the first call, "
+                f"classes={labels.tolist()} is not the same as in the first call, "
                 f"{self.classes_.tolist()}; fit a new Classifier"
             )
-        return known
-
-    def _params(self) -> dict[str, Any]:
-        own = {key: getattr(self, key) for key in ("loss", "readout", "on", "rate", "l1", "l2")}
-        own = {key: value for key, value in own.items() if value is not None}
-        more = dict(self.params or {})
-        both = own.keys() & more.keys()
-        if both:
-            raise HopefearError(f"{sorted(both)} stand in params and as arguments; give them once")
-        return own | more
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _listeners(self) -> list[Callable[[Event], None]]:
-        return [*(self.callbacks or ()), *([_say] if self.verbose else [])]
+        return labels
 
     def _weights(self) -> np.ndarray:
         model = self.model_
@@ -431,10 +318,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _signed(self, model: Model) -> Model:
         """With what :meth:`load` needs to give back the same labels and names."""
-        more: dict[str, Any] = {"label_kind": self.classes_.dtype.kind}
+        about: dict[str, Any] = {"label_kind": self.classes_.dtype.kind}
         if hasattr(self, "feature_names_in_"):
-            more["feature_names"] = [str(name) for name in self.feature_names_in_]
-        return replace(model, about={**model.about, **more})
+            about["feature_names"] = [str(name) for name in self.feature_names_in_]
+        return replace(model, about={**model.about, **about})
+
+    def _renewed(self, model: Model, trainer: Any, recent: Any) -> Model:
+        return self._signed(model_of(trainer, self.learner, model.classes, model.transform))
 
 
 def _dataset(
@@ -446,7 +336,7 @@ def _dataset(
         raise HopefearError(f"two of the classes {names} read the same; rename one")
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight, np.float64)
-    data = SparseDataset.from_csr(X, y, sample_weight, names)
+    data = _matrix(X, y, sample_weight, names)
     if data.rows.labels.min(initial=0) < 0:
         label = class_name(y[int(np.argmin(data.rows.labels))])
         raise HopefearError(
@@ -456,38 +346,22 @@ def _dataset(
     return data
 
 
+def _matrix(*rows: Any) -> SparseDataset:
+    try:
+        return SparseDataset.from_csr(*rows)
+    except InputError as error:
+        raise HopefearError(f"{error}; NaN and infinity are refused") from None
+
+
 def _by_name(class_weight: Any) -> Any:
     if isinstance(class_weight, Mapping):
         return {class_name(label): weight for label, weight in class_weight.items()}
     return class_weight
 
 
-def _labels(names: Sequence[str], kind: Any) -> np.ndarray:
+def _from_names(names: Sequence[str], kind: Any) -> np.ndarray:
     """Class names as the labels they were made from."""
     if kind == "b":
         return np.array([name == "1" for name in names])
     numbers = {"i": int, "u": int, "f": float}
     return np.array([numbers[kind](name) if kind in numbers else name for name in names])
-
-
-def _say(event: Event) -> None:
-    if "pass_mistakes" in event:
-        said = {key: event[key] for key in ("epoch", "loss", "pass_mistakes", "nnz")}
-        said |= {f"dev {key}": event["dev"][key] for key in ("accuracy",) if "dev" in event}
-        print(*(f"{key} {value:.6g}" for key, value in said.items()), sep=", ", file=sys.stderr)
-
-
-@contextmanager
-def _as_value_errors() -> Iterator[None]:
-    """Errors as scikit-learn's users expect them; a stop by signal goes on as that signal."""
-    try:
-        yield
-    except InterruptedTrainingError as error:
-        signal.raise_signal(error.signum)
-        raise
-    except InputError as error:
-        raise ArgumentError(f"{error}; NaN and infinity are refused") from None
-    except HopefearError as error:
-        if type(error) is HopefearError:
-            raise ArgumentError(str(error)) from None
-        raise

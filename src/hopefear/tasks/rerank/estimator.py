@@ -7,45 +7,43 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from hopefear.core.learner import Learner
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset, encoded
-from hopefear.errors import HopefearError
+from hopefear.data.lists.files import read_lists
 from hopefear.features.parts import list_features_from_parts
-from hopefear.metrics.lists import ListMetric
-from hopefear.tasks.estimator import LearnerParameters, as_value_errors, held_out
+from hopefear.metrics.lists import ListMetric, ListScores
+from hopefear.recipes.scales import scale_of
+from hopefear.structures.nbest import NBest
+from hopefear.tasks import recipe
+from hopefear.tasks.estimator import ModelEstimator, as_value_errors, held_out
+from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
 from hopefear.tasks.rerank.judging import fitted_temperature
-from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.predicting import ListPredictor
-from hopefear.tasks.rerank.preparing import (
-    begun,
-    blocks_in,
-    blocks_of,
-    held_in,
-    metric_meant,
-)
-from hopefear.tasks.rerank.reading import ListReader
+from hopefear.tasks.rerank.model import RerankModel, cut
 from hopefear.tasks.rerank.task import (
     DEFAULT_LEARNER,
     baseline_of,
+    check,
     dataset,
+    evaluate,
     metric_of,
     needs_temperature,
+    scores,
     teaching,
     train,
 )
-from hopefear.training.loop import Event, counts
+from hopefear.training.loop import Event
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Passes
-from hopefear.training.ranking import Ranker
-from hopefear.training.stopping import Stopping
+from hopefear.training.ranking import Ranker, check_offsets
 
 
-class Reranker(LearnerParameters, ListPredictor):
+class Reranker(ModelEstimator[RerankModel]):
     """The best of a list of candidates, by any learner of lists.
 
     ``argmax_y w . f(x, y) + b(x, y)`` over the candidates y of x; the same for the same data and
-    ``seed``
+    ``random_state``
 
     Parameters
     ----------
@@ -58,8 +56,6 @@ class Reranker(LearnerParameters, ListPredictor):
     epochs : int, optional
         Passes over the data, at most. More fit the data better, and at last too well. None is 5;
         for batch learners, their own number of iterations.
-    seed : int
-        Fixes the order of the lists in every pass.
     shuffle : bool
         A new random order for every pass; False keeps the order given.
     metric : str or ListMetric
@@ -78,29 +74,28 @@ class Reranker(LearnerParameters, ListPredictor):
         Hold out a part of the lists, as ``X_val`` of :meth:`fit` would.
     validation_fraction : float
         The part that is held out. Larger chooses better and learns from less.
-    patience : int
-        Passes without a better score before training ends; 0 runs all of them. The best model is
-        kept in any case.
+    patience : int, optional
+        Passes without a better score before training ends; None is 3, of batch learners 20, and 0
+        runs all of them. The best model is kept in any case.
     n_jobs : int
         Threads for batch learners; -1 for one a processor. Results do not depend on it.
     callbacks : sequence of callables, optional
         Each gets every event (a dict) as it happens.
     verbose : int
         Above 0, a line on the standard error stream after each pass.
+    random_state : int, RandomState or None
+        Fixes the order of the lists in every pass, and those held out. None takes another one each
+        time.
     **params
-        Parameters of the learner, by name, such as ``l1=1e-4``; checked by :meth:`fit`.
+        Parts and parameters of the learner, by name, such as ``l1=1e-4``; None is its own value.
+        Checked by :meth:`fit`.
 
     Attributes
     ----------
-    n_iter_ : int
-        Passes made, or iterations of a batch learner.
-    history_ : list of dict
-        The event of every pass of :meth:`fit`: losses, mistakes, updates, non-zero weights, and
-        ``dev``, the scores of the held-out data.
-    best_epoch_ : int or None
-        Pass whose model was kept; None when nothing was held out.
-    converged_ : bool
-        Whether training ended because it got no better.
+    n_iter_, history_, best_epoch_, converged_
+        Passes made (of a batch learner, iterations), their events, the pass whose model was kept,
+        and whether training ended because it got no better; see
+        :class:`hopefear.tasks.estimator.ModelEstimator`.
     model_ : RerankModel
         What predicts; can be saved, inspected and used without scikit-learn.
 
@@ -118,9 +113,9 @@ class Reranker(LearnerParameters, ListPredictor):
     array([1, 1])
     """
 
-    _trainer: Any = None  # what can go on learning
-    _map: Any = None  # the features that its weights belong to
-    _recent: ListDataset | None = None  # learned from since the model was made
+    _task, _models = "rerank", RerankModel
+    _reader: ListReader
+    _map: Any = None  # the features that the trainer's weights belong to
 
     def __init__(
         self,
@@ -128,7 +123,6 @@ class Reranker(LearnerParameters, ListPredictor):
         *,
         features: str = "auto",
         epochs: int | None = None,
-        seed: int = 1,
         shuffle: bool = True,
         metric: str | ListMetric = "auto",
         baseline: str = "feature",
@@ -137,29 +131,14 @@ class Reranker(LearnerParameters, ListPredictor):
         min_count: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        patience: int = 3,
+        patience: int | None = None,
         n_jobs: int | None = 1,
         callbacks: Sequence[Callable[[Event], None]] | None = None,
         verbose: int = 0,
+        random_state: Any = 1,
         **params: Any,
     ) -> None:
-        self.learner = learner
-        self.features = features
-        self.epochs = epochs
-        self.seed = seed
-        self.shuffle = shuffle
-        self.metric = metric
-        self.baseline = baseline
-        self.oracle = oracle
-        self.tied = tied
-        self.min_count = min_count
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.params = params
+        self._keep(locals())
 
     def fit(
         self,
@@ -168,7 +147,7 @@ class Reranker(LearnerParameters, ListPredictor):
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
-    ) -> Reranker:
+    ) -> Self:
         """Learn from all lists, from the beginning.
 
         Parameters
@@ -188,11 +167,9 @@ class Reranker(LearnerParameters, ListPredictor):
             a better score, and the best model is kept.
         """
         with as_value_errors():
-            metric = self._metric_name()
-            blocks, reader = blocks_of(X, y, sample_weight, metric=metric)
-            told = X_val is not None
-            held = blocks_of(X_val, y_val, None, reader, metric=metric)[0] if told else None
-            self._fit(blocks, held, reader)
+            blocks, reader = self._blocks(X, y, sample_weight)
+            dev = None if X_val is None else self._blocks(X_val, y_val, reader=reader)[0]
+            self._fit(blocks, dev, reader)
         return self
 
     def fit_file(
@@ -202,7 +179,7 @@ class Reranker(LearnerParameters, ListPredictor):
         *,
         dev_gold: str | os.PathLike[str] | None = None,
         **reading: Any,
-    ) -> Reranker:
+    ) -> Self:
         """Learn from a file of lists, block by block.
 
         Parameters
@@ -217,8 +194,8 @@ class Reranker(LearnerParameters, ListPredictor):
         """
         with as_value_errors():
             metric = metric_meant(self.metric)
-            held = held_in(dev, dev_gold, metric, reading)
-            self._fit(blocks_in(path, metric, **reading), held, ListReader())
+            dev_blocks = held_in(dev, dev_gold, metric, reading)
+            self._fit(read_lists(path, metric=metric, **reading), dev_blocks, ListReader())
             how = {"reading": {"dedup": reading.get("dedup", "first")}}
             self._model = replace(self._model, about={**self._model.about, **how})
         return self
@@ -226,45 +203,29 @@ class Reranker(LearnerParameters, ListPredictor):
     def _fit(
         self,
         blocks: Iterable[CandidateLists],
-        held: Iterable[CandidateLists] | None,
+        dev_blocks: Iterable[CandidateLists] | None,
         reader: ListReader,
     ) -> None:
-        data, dev, stopping = self._dataset(blocks), None, None
-        if held is not None:
-            dev = self._encoded(held, data.features, baseline_of(data))
+        data, dev, seed = self._dataset(blocks), None, self._seed()
+        if dev_blocks is not None:
+            dev = self._encoded(dev_blocks, data.features, baseline_of(data))
         elif self.early_stopping:
-            rest, kept = held_out(len(data), self.validation_fraction, self.seed, "lists")
-            data, dev = data.take(rest), data.take(kept)
-        if dev is not None:
-            judge = metric_of(metric_meant(self.metric), data)
-            stopping = Stopping(judge.main, self.patience)
-        trained = train(
+            rest, part = held_out(len(data), self.validation_fraction, seed, "lists")
+            data, dev = data.take(rest), data.take(part)
+        metric = metric_meant(self.metric)
+        model = self._train(
+            train,
             data,
-            self.learner,
-            self.params,
-            epochs=self.epochs,
-            seed=self.seed,
-            shuffle=self.shuffle,
+            dev,
+            metric_of(metric, data).main,
+            seed=seed,
             tied=self.tied,
-            metric=metric_meant(self.metric),
-            dev=dev,
-            stopping=stopping,
-            on_event=self._listeners(),
+            metric=metric,
             n_jobs=self._jobs(),
         )
-        self._settle(reader, trained.model)
-        result = trained.fit
-        self._trainer = result.trainer if isinstance(trained.learner, Learner) else None
-        self._map, self._recent = data.features, None
-        self.history_ = result.history
-        self.n_iter_ = len(self.history_)
-        self.best_epoch_ = result.best_epoch
-        over = result.best_epoch is not None and 0 < self.patience <= (
-            self.n_iter_ - result.best_epoch
-        )
-        self.converged_ = bool(over or getattr(result, "converged", False))
+        self._settle(reader, model, data.features)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Reranker:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more lists, in the order given, once.
 
         The first call fixes the features; those that come up later are left out. Rates that depend
@@ -283,68 +244,134 @@ class Reranker(LearnerParameters, ListPredictor):
         array([1])
         """
         with as_value_errors():
-            first = not hasattr(self, "_model")
-            if first:
-                blocks, reader = blocks_of(X, y, sample_weight, metric=self._metric_name())
-                data = self._dataset(blocks)
-                judge = metric_of(metric_meant(self.metric), data)
-                model, trainer = begun(data, self.learner, self.params, self.tied, judge)
-            else:
-                data, trainer = self._more(X, y, sample_weight), self._trainer
-            for rows, order in Passes(data, shuffle=False).pieces(0):  # type: ignore[arg-type]
-                trainer.learn(rows, order)
-        if first:
-            self._settle(reader, model)
-            self._trainer, self._map, self.history_ = trainer, data.features, []
-            self.n_iter_, self.best_epoch_, self.converged_ = 1, None, False
-        self._recent = data
-        for listener in self._listeners():
-            listener(counts(trainer))
+            if self._begun():
+                blocks = self._blocks(X, y, sample_weight, reader=self._reader)[0]
+                data = teaching(self._encoded(blocks, self._map, self._model.baseline))
+                self._learn(data, self._trainer)
+                return self
+            blocks, reader = self._blocks(X, y, sample_weight)
+            data = self._dataset(blocks)
+            model, trainer = self._start_stream(data)
+            self._learn(data, trainer)
+        self._settle(reader, model, data.features)
         return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Position of the best candidate of each list; of equal ones the first.
+
+        Parameters
+        ----------
+        X : list of lists of candidates
+            As for :meth:`fit`; costs are not looked at.
+
+        Examples
+        --------
+        >>> X, y = [[{"fear": 1}, {"hope": 1}]] * 2, [[1, 0]] * 2
+        >>> Reranker("perceptron").fit(X, y).predict([[{"hope": 2}, {"fear": 2}, {}]])
+        array([0])
+        """
+        data = self._question(X)
+        return self.model_.ranker().best(data.rows)
+
+    def rank(self, X: Any) -> list[np.ndarray]:
+        """Positions of the candidates of each list, best first."""
+        data = self._question(X)
+        return cut(self.model_.ranker().ranked(data.rows), data.rows.starts)
+
+    def decision_function(self, X: Any) -> list[np.ndarray]:
+        """Scores of the candidates of each list; for a voted model, their shares of the votes."""
+        data = self._question(X)
+        return cut(self.model_.ranker().scores(data.rows), data.rows.starts)
+
+    def predict_proba(self, X: Any) -> list[np.ndarray]:
+        """Probabilities of the candidates of each list; they add up to 1."""
+        data = self._question(X)
+        return cut(self.model_.ranker().probabilities(data.rows), data.rows.starts)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The metric's main score of the chosen candidates; more is better.
+
+        Scores of which less is better, as the mean cost, are given a minus sign.
+
+        Examples
+        --------
+        >>> X, y = [[{"fear": 1}, {"hope": 1}]] * 2, [[1, 0]] * 2
+        >>> Reranker("perceptron").fit(X, y).score(X, [[5, 0.5], [0.5, 0.5]])
+        -0.5
+        """
+        value, metric = self.metrics(X, y)[self.model_.metric.main], self.model_.metric
+        return value if metric.higher else -value
+
+    def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
+        """Scores of the chosen candidates by name, and how often they are the cheapest."""
+        with as_value_errors():
+            data = self.model_.encode(self._judged(X, y), judged=True)
+            return scores(data, self.model_.ranker().best(data.rows), self.model_.metric)
+
+    def evaluate(self, X: Any, y: Any = None, *, samples: int = 1000, seed: int = 1) -> ListScores:
+        """The model beside the generator's 1-best, the oracle and the worst, with bounds."""
+        with as_value_errors():
+            return evaluate(self.model_, self._judged(X, y), samples=samples, seed=seed)
+
+    @staticmethod
+    def read(path: str | os.PathLike[str], **reading: Any) -> list[CandidateLists]:
+        """Lists of a file, as X; see :func:`hopefear.data.lists.files.read_lists` for options."""
+        with as_value_errors():
+            return list(read_lists(path, **reading))
 
     @classmethod
     def from_model(cls, model: RerankModel) -> Self:
-        made = super().from_model(model)
-        made.learner = str(model.about.get("learner", DEFAULT_LEARNER))
-        made.baseline, made.metric = model.baseline, model.metric
-        return made
-
-    @property
-    def model_(self) -> RerankModel:
-        """The model as it is now."""
-        model = super().model_
-        if self._recent is None:
-            return model
-        # Made when asked for, so that many small chunks cost nothing.
-        trainer, data = self._trainer, self._recent
-        predictor, temperature = trainer.predictor(), 1.0
-        if needs_temperature(trainer.learner, predictor):
-            temperature = fitted_temperature(Ranker(trainer.structure, predictor), data)
-        about = {**model.about, "training": counts(trainer)}
-        self._model = replace(
-            model, predictor=predictor, features=self._map, temperature=temperature, about=about
-        )
-        self._recent = None
-        return self._model
+        reranker = cls(str(model.about.get("learner", DEFAULT_LEARNER)))
+        reranker.baseline, reranker.metric = model.baseline, model.metric
+        records = model.about.get("estimator", {}).get("records")
+        reranker._settle(ListReader(None if records is None else bool(records)), model)
+        return reranker
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        trainer = state.get("_trainer")
-        if trainer is not None:  # without the data it learned from
-            state["_trainer"] = trainer.structure, trainer.learner, trainer.arrays()
+        if state.pop("_map", None) is not None and self._trainer is not None:
             state["_map"] = self._map.to_header(), self._map.arrays()
-        else:
-            state.pop("_map", None)
-        state.pop("_recent", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if state.get("_trainer") is not None:
-            structure, learner, arrays = state["_trainer"]
-            self._trainer = OnlineTrainer(structure, learner)
-            self._trainer.restore(arrays)
+        if "_map" in state:
             self._map = list_features_from_parts(*state["_map"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.input_tags.two_d_array = False
+        tags.input_tags.dict = True
+        return tags
+
+    def _settle(self, reader: ListReader, model: RerankModel, features: Any = None) -> None:
+        """Take over a model, with what :meth:`load` needs to read as it does."""
+        about = {**model.about, "estimator": {"records": reader.records}}
+        self._reader, self._map, self._model = reader, features, replace(model, about=about)
+
+    def _start_stream(self, data: ListDataset) -> tuple[RerankModel, OnlineTrainer]:
+        """A model that knows nothing yet, and what will teach it."""
+        check(data)
+        params = self._learner_params()
+        learner = self._online(recipe(self.learner, "rerank").build(scale_of(data), **params))
+        check_offsets(learner.readout, data.rows)
+        trainer = OnlineTrainer(NBest(data.features.size, self.tied), learner)
+        model = RerankModel(
+            trainer.predictor(),
+            data.features,
+            baseline_of(data),
+            metric=metric_of(metric_meant(self.metric), data),
+            signature=learner.signature(),
+            about=self._stream_about(learner, features=data.features.size),
+        )
+        return model, trainer
+
+    def _renewed(self, model: RerankModel, trainer: Any, recent: Any) -> RerankModel:
+        model, temperature = super()._renewed(model, trainer, recent), 1.0
+        if needs_temperature(trainer.learner, model.predictor):
+            temperature = fitted_temperature(Ranker(trainer.structure, model.predictor), recent)
+        return replace(model, features=self._map, temperature=temperature)
 
     def _dataset(self, blocks: Iterable[CandidateLists]) -> ListDataset:
         return dataset(
@@ -362,16 +389,20 @@ class Reranker(LearnerParameters, ListPredictor):
         metric = metric_meant(self.metric)
         return encoded(blocks, features, baseline, oracle=self.oracle, metric=metric)
 
-    def _more(self, X: Any, y: Any, weights: Any) -> ListDataset:
-        """Further data for a trainer that has begun."""
-        if self._trainer is None:
-            raise HopefearError(
-                f"this reranker cannot go on: {self.learner} learns from all data at once, or the "
-                "reranker was loaded from a model file, which holds what predicts, not what "
-                "learns; fit a new Reranker"
-            )
-        blocks = blocks_of(X, y, weights, self._reader, metric=self._metric_name())[0]
-        return teaching(self._encoded(blocks, self._map, self._model.baseline))
+    def _blocks(
+        self, X: Any, y: Any = None, weights: Any = None, **how: Any
+    ) -> tuple[list[CandidateLists], ListReader]:
+        """Lists as training reads them, and how their candidates are written."""
+        name = getattr(metric_meant(self.metric), "name", None)
+        return blocks_of(X, y, weights, metric=name, **how)
 
-    def _metric_name(self) -> str | None:
-        return getattr(metric_meant(self.metric), "name", None)
+    def _judged(self, X: Any, y: Any, judged: bool = True) -> list[CandidateLists]:
+        """Lists as the model reads them, with costs or references or, if not judged, without."""
+        check_is_fitted(self)
+        name = self._model.metric.name
+        return blocks_of(X, y, reader=self._reader, metric=name, judged=judged)[0]
+
+    def _question(self, X: Any) -> ListDataset:
+        """Lists, whatever they cost."""
+        with as_value_errors():
+            return self.model_.encode(self._judged(X, None, judged=False))

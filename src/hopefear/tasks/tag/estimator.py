@@ -1,53 +1,300 @@
-"""The estimator ``Tagger``."""
+"""The estimator ``Tagger``, and what every tagger can be asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.labels import class_name
+from hopefear.data.schemes import Constraints
 from hopefear.data.sequences import SequenceDataset
+from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
 from hopefear.recipes import Scale
 from hopefear.structures.chain.searches import search_named
 from hopefear.tasks import recipe
-from hopefear.tasks.estimator import LearnerParameters, as_value_errors, held_out
-from hopefear.tasks.tag.label_costs import resolved
-from hopefear.tasks.tag.model import SequenceModel, chain_of, scheme_limits
-from hopefear.tasks.tag.predicting import SequencePredictor
-from hopefear.tasks.tag.preparing import (
+from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
+from hopefear.tasks.tag.input import (
     Prepared,
     check_filled,
     check_known,
     distinct_labels,
     labelled,
+    picked,
     prepared,
     present,
     same_features,
 )
+from hopefear.tasks.tag.label_costs import resolved
+from hopefear.tasks.tag.model import SequenceModel, chain_of, encoded, scheme_limits
 from hopefear.tasks.tag.task import (
     DEFAULT_LEARNER,
     check_constraints,
     fitted_temperature,
     needs_temperature,
+    scores,
     train,
 )
-from hopefear.training.loop import Event, counts
+from hopefear.training.loop import Event
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor
-from hopefear.training.stopping import Stopping
 
 
-class Tagger(LearnerParameters, SequencePredictor):
+class Output(NamedTuple):
+    """One of the n best label sequences."""
+
+    labels: list[Any]
+    probability: float  # under the whole model
+    share: float  # of the probability of the n
+    score: float
+
+
+class Span(NamedTuple):
+    """Tokens ``first .. after - 1`` of a sequence, and the probability that this span is there."""
+
+    first: int
+    after: int
+    kind: str
+    probability: float
+
+
+class SequencePredictor(ModelEstimator[SequenceModel]):
+    """A fitted tagger; estimators that learn one inherit from it.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels in order of first appearance.
+    scheme_ : str or None
+        Tag scheme of the labels.
+    model_ : SequenceModel
+        What predicts; can be saved, inspected and used without scikit-learn.
+    """
+
+    _models = SequenceModel
+    _reader: TokenInput
+    classes_: np.ndarray
+    scheme_: str | None
+
+    def predict(
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
+    ) -> list[list[Any]]:
+        """The best labels of every sequence.
+
+        Parameters
+        ----------
+        X : list of lists of tokens
+            Sequences as for :meth:`fit`.
+        constrained : bool or Constraints
+            Follow the tag scheme, if the labels have one; False permits any labels, and
+            :class:`~hopefear.data.scheme_tables.Constraints` those of your own.
+        allowed : list of lists, optional
+            For every sequence, for every token: the labels it may have, or None for any.
+
+        Examples
+        --------
+        >>> from hopefear import Tagger
+        >>> tagger = Tagger("perceptron").fit([["a", "b"]], [["A", "B"]])
+        >>> tagger.predict([["a", "a"]], allowed=[[None, ["B"]]])
+        [['A', 'B']]
+        """
+        with as_value_errors():
+            data, how = self._question(X, constrained, allowed)
+            tags = self.model_.decoder(**how).best(data.rows)
+        return _cut(self.classes_[tags].tolist(), data.rows.starts)
+
+    def predict_single(self, x: Any) -> list[Any]:
+        """The best labels of one sequence."""
+        return self.predict([x])[0]
+
+    def predict_nbest(
+        self, X: Any, n: int = 5, constrained: bool | Constraints = True, allowed: Any = None
+    ) -> list[list[Output]]:
+        """The n best label sequences of every sequence, best first; fewer where there are fewer.
+
+        Parameters
+        ----------
+        X, constrained, allowed
+            As for :meth:`predict`.
+        n : int
+            How many.
+
+        Examples
+        --------
+        >>> from hopefear import Tagger
+        >>> tagger = Tagger("crf").fit([["a", "b"]], [["A", "B"]])
+        >>> [output.labels for output in tagger.predict_nbest([["a"]], n=2)[0]]
+        [['A'], ['B']]
+        """
+        with as_value_errors():
+            data, how = self._question(X, constrained, allowed)
+            lists = self.model_.decoder(**how).nbest(data.rows, n)
+        return [
+            [
+                Output(*one)
+                for one in zip(
+                    self.classes_[ranked.labels].tolist(),
+                    ranked.probabilities.tolist(),
+                    ranked.shares.tolist(),
+                    ranked.scores.tolist(),
+                    strict=True,
+                )
+            ]
+            for ranked in lists
+        ]
+
+    def predict_marginals(
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
+    ) -> list[list[dict[Any, float]]]:
+        """For every token the probability of each label, summed over all label sequences.
+
+        The most probable label of each token need not be the one of the best sequence.
+        """
+        with as_value_errors():
+            data, how = self._question(X, constrained, allowed)
+            table = self.model_.decoder(**how).probabilities(data.rows)
+        labels = self.classes_.tolist()
+        dicts = [dict(zip(labels, row, strict=True)) for row in table.tolist()]
+        return _cut(dicts, data.rows.starts)
+
+    def predict_marginals_single(self, x: Any) -> list[dict[Any, float]]:
+        """Label probabilities of one sequence."""
+        return self.predict_marginals([x])[0]
+
+    def predict_spans(
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
+    ) -> list[list[Span]]:
+        """The spans that the best labels of every sequence spell, with their probabilities.
+
+        Parameters
+        ----------
+        X, constrained, allowed
+            As for :meth:`predict`; the labels must have a tag scheme.
+
+        Examples
+        --------
+        >>> from hopefear import Tagger
+        >>> X, y = [["Ann", "Lee", "sings"]] * 2, [["B-P", "I-P", "O"]] * 2
+        >>> [span[:3] for span in Tagger("crf").fit(X, y).predict_spans(X[:1])[0]]
+        [(0, 2, 'P')]
+        """
+        with as_value_errors():
+            data, how = self._question(X, constrained, allowed)
+            tags = self.model_.decoder(**how).best(data.rows)
+            del how["n_jobs"]
+            confidences = self.model_.span_probabilities(data, tags, **how)
+        starts = data.rows.starts
+        spans: list[list[Span]] = [[] for _ in range(len(data))]
+        for first, after, kind, probability in confidences:
+            i = int(np.searchsorted(starts, first, "right")) - 1
+            before = int(starts[i])
+            spans[i].append(Span(int(first) - before, int(after) - before, kind, probability))
+        return spans
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the tokens that get the right label; weights are those of sequences.
+
+        For spans, see :meth:`metrics`.
+        """
+        data, tags = self._judged(X, y)
+        lengths = np.diff(data.rows.starts)
+        right = np.diff(
+            np.concatenate([[0], np.cumsum(tags == data.rows.labels)])[data.rows.starts]
+        )
+        weights = np.ones(len(data)) if sample_weight is None else sample_weight
+        with as_value_errors():
+            weights = data.weighted(weights).rows.weights.astype(np.float64)
+            if weights @ lengths == 0.0:
+                raise HopefearError("there are no tokens to score; give some, of weight above 0")
+        return float(weights @ right / (weights @ lengths))
+
+    def metrics(self, X: Any, y: Any) -> dict[str, float]:
+        """Scores in percent: accuracy of tokens and sequences, and of spans where there are any.
+
+        Examples
+        --------
+        >>> from hopefear import Tagger
+        >>> X, y = [["Ann", "sings"], ["Bo", "sings"]], [["B-P", "O"], ["B-P", "O"]]
+        >>> sorted(Tagger("perceptron").fit(X, y).metrics(X, y))
+        ['accuracy', 'f1', 'precision', 'recall', 'sentence_accuracy']
+        """
+        data, tags = self._judged(X, y)
+        return scores(data, tags, self.scheme_)
+
+    def explain(self, X: Any, sequence: int = 0, token: int = 0, **how: Any) -> Any:
+        """What made the label of a token beat the runner-up; see ``SequenceModel.explain``."""
+        with as_value_errors():
+            data, _ = self._question(X)
+            return self.model_.explain(data, sequence, token, **how)
+
+    @classmethod
+    def from_model(cls, model: SequenceModel) -> Self:
+        about = model.about.get("estimator", {})
+        columns = about.get("columns", getattr(model.features, "needs", ()))
+        labels: list[Any] = list(model.labels)
+        if about.get("labels") == "whole numbers":
+            labels = list(map(int, labels))
+        tagger = cls()
+        reader = TokenInput(tuple(columns))  # tokens are what its features need
+        tagger._settle(reader, labels, about.get("scheme", model.scheme), model)
+        return tagger
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.input_tags.dict = True
+        return tags
+
+    def _settle(
+        self, reader: TokenInput, labels: list[Any], scheme: str | None, model: SequenceModel
+    ) -> None:
+        """Take over a model, with what :meth:`load` needs to read and label as it does."""
+        whole = not isinstance(labels[0], str)
+        about = {
+            "columns": list(reader.columns),
+            "labels": "whole numbers" if whole else "strings",
+            "scheme": scheme,
+        }
+        self._reader, self.scheme_ = reader, scheme
+        self.classes_ = np.empty(len(labels), object)
+        self.classes_[:] = labels
+        self._model = replace(model, about={**model.about, "estimator": about})
+
+    def _question(
+        self, X: Any, constrained: bool | Constraints = True, allowed: Any = None
+    ) -> tuple[SequenceDataset, dict[str, Any]]:
+        """Sequences without labels, and how they are searched."""
+        check_is_fitted(self)
+        tokens, features = self._reader.read(X), self.features_
+        attributes = features.encode(tokens.content)
+        data = encoded(tokens, attributes, self._model.labels, None, features)
+        if allowed is not None:
+            names = {label: class_name(label) for label in self.classes_.tolist()}
+            allowed = read_allowed(allowed, tokens.starts, names)
+        how = {"constrained": constrained, "allowed": allowed, "n_jobs": self._jobs()}
+        return data, how
+
+    def _judged(self, X: Any, y: Any) -> tuple[SequenceDataset, np.ndarray]:
+        """Sequences with their labels, and the labels they get."""
+        check_is_fitted(self)
+        with as_value_errors():
+            data = labelled(self._reader.read(X), y, self.features_, self._model.labels)
+            return data, self.model_.decoder(n_jobs=self._jobs()).best(data.rows)
+
+
+class Tagger(SequencePredictor):
     """Labels for the tokens of sequences, by any learner of label chains.
 
-    ``argmax_y w . f(x, y)`` over label sequences; the same for the same data and ``seed``
+    ``argmax_y w . f(x, y)`` over label sequences; the same for the same data and
+    ``random_state``
 
     Parameters
     ----------
@@ -64,8 +311,6 @@ class Tagger(LearnerParameters, SequencePredictor):
     epochs : int, optional
         Passes over the data, at most. More fit the data better, and at last too well. None is 10;
         for batch learners, their own number of iterations.
-    seed : int
-        Fixes the order of the sequences in every pass.
     shuffle : bool
         A new random order for every pass; False keeps the order given.
     order : int
@@ -97,9 +342,9 @@ class Tagger(LearnerParameters, SequencePredictor):
     metric : str
         Score of the held-out data that decides; ``"auto"`` is ``"f1"`` where labels have a scheme
         and ``"accuracy"`` elsewhere.
-    patience : int
-        Passes without a better score before training ends; 0 runs all of them. The best model is
-        kept in any case.
+    patience : int, optional
+        Passes without a better score before training ends; None is 3, of batch learners 20, and 0
+        runs all of them. The best model is kept in any case.
     n_jobs : int
         Threads for tagging, evaluation and batch learners; -1 for one a processor. Results do not
         depend on it.
@@ -107,8 +352,12 @@ class Tagger(LearnerParameters, SequencePredictor):
         Each gets every event (a dict) as it happens.
     verbose : int
         Above 0, a line on the standard error stream after each pass.
+    random_state : int, RandomState or None
+        Fixes the order of the sequences in every pass, and those held out. None takes another one
+        each time.
     **params
-        Parameters of the learner, by name, such as ``n=5``; checked by :meth:`fit`.
+        Parts and parameters of the learner, by name, such as ``n=5``; None is its own value.
+        Checked by :meth:`fit`.
 
     Attributes
     ----------
@@ -116,15 +365,10 @@ class Tagger(LearnerParameters, SequencePredictor):
         The labels in order of first appearance.
     scheme_ : str or None
         Tag scheme of the labels.
-    n_iter_ : int
-        Passes made, or iterations of a batch learner.
-    history_ : list of dict
-        The event of every pass of :meth:`fit`: losses, mistakes, updates, non-zero weights, and
-        ``dev``, the scores of the held-out data.
-    best_epoch_ : int or None
-        Pass whose model was kept; None when nothing was held out.
-    converged_ : bool
-        Whether training ended because it got no better.
+    n_iter_, history_, best_epoch_, converged_
+        Passes made (of a batch learner, iterations), their events, the pass whose model was kept,
+        and whether training ended because it got no better; see
+        :class:`hopefear.tasks.estimator.ModelEstimator`.
     model_ : SequenceModel
         What predicts; can be saved, inspected and used without scikit-learn.
 
@@ -143,8 +387,7 @@ class Tagger(LearnerParameters, SequencePredictor):
     [['D', 'N']]
     """
 
-    _trainer: Any = None  # what can go on learning
-    _recent: SequenceDataset | None = None  # learned from since the model was made
+    _task = "tag"
 
     def __init__(
         self,
@@ -153,7 +396,6 @@ class Tagger(LearnerParameters, SequencePredictor):
         features: Any = "auto",
         columns: str | Sequence[str] | None = None,
         epochs: int | None = None,
-        seed: int = 1,
         shuffle: bool = True,
         order: int = 1,
         search: str = "astar",
@@ -167,39 +409,18 @@ class Tagger(LearnerParameters, SequencePredictor):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         metric: str = "auto",
-        patience: int = 3,
+        patience: int | None = None,
         n_jobs: int | None = 1,
         callbacks: Sequence[Callable[[Event], None]] | None = None,
         verbose: int = 0,
+        random_state: Any = 1,
         **params: Any,
     ) -> None:
-        self.learner = learner
-        self.features = features
-        self.columns = columns
-        self.epochs = epochs
-        self.seed = seed
-        self.shuffle = shuffle
-        self.order = order
-        self.search = search
-        self.beam = beam
-        self.scheme = scheme
-        self.constraints = constraints
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.metric = metric
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.params = params
+        self._keep(locals())
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
-    ) -> Tagger:
+    ) -> Self:
         """Learn from all sequences, from the beginning.
 
         Parameters
@@ -215,28 +436,24 @@ class Tagger(LearnerParameters, SequencePredictor):
             without a better score, and the best model is kept.
         """
         with as_value_errors():
-            if (X_val is None) != (y_val is None):
-                raise HopefearError("X_val and y_val belong together; give both")
+            seed, dev = self._seed(), None
+            pair = given_together(X_val=X_val, y_val=y_val)
             X, y, weights = present(X, y, sample_weight)
-            if X_val is None and self.early_stopping:
-                parts = held_out(len(X), self.validation_fraction, self.seed, "sequences")
-                rest, held = (part.tolist() for part in parts)
-                X_val, y_val = [X[i] for i in held], [y[i] for i in held]
-                X, y = [X[i] for i in rest], [y[i] for i in rest]
+            if not pair and self.early_stopping:
+                rest, part = held_out(len(X), self.validation_fraction, seed, "sequences")
+                (X_val, y_val), (X, y) = picked(part, X, y), picked(rest, X, y)
                 weights = None if weights is None else weights[rest]
             ready = self._prepared(X, y, weights)
-            dev, stopping = None, None
             if X_val is not None:
                 tokens = ready.reader.read(X_val)
                 dev = labelled(tokens, y_val, ready.data.features, ready.data.labels)
-                stopping = Stopping(self._metric(ready.scheme), self.patience)
-            trained = train(
+            usual = "accuracy" if ready.scheme is None else "f1"
+            model = self._train(
+                train,
                 ready.data,
-                self.learner,
-                self.params,
-                epochs=self._epochs(),
-                seed=self.seed,
-                shuffle=self.shuffle,
+                dev,
+                usual if self.metric == "auto" else self.metric,
+                seed=seed,
                 order=self.order,
                 search=self.search,
                 beam=self.beam,
@@ -244,23 +461,12 @@ class Tagger(LearnerParameters, SequencePredictor):
                 constraints=self.constraints,
                 class_weight=self.class_weight,
                 start=self._start(ready) if self.warm_start else None,
-                dev=dev,
-                stopping=stopping,
-                on_event=self._listeners(),
                 n_jobs=self._jobs(),
             )
-        self._settle(ready.reader, ready.labels, ready.scheme, trained.model)
-        result = trained.fit
-        self._trainer = result.trainer if isinstance(trained.learner, Learner) else None
-        self._recent = None
-        self.history_ = result.history
-        self.n_iter_ = len(self.history_)
-        self.best_epoch_ = result.best_epoch
-        over = stopping is not None and self.n_iter_ > 0 and stopping.is_over(self.n_iter_)
-        self.converged_ = bool(over or getattr(result, "converged", False))
+        self._settle(ready.reader, ready.labels, ready.scheme, model)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Tagger:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more sequences, in the order given, once.
 
         The first call fixes the labels, the scheme and the features. Attributes that come up later
@@ -288,65 +494,31 @@ class Tagger(LearnerParameters, SequencePredictor):
                     "themselves: cost={('B-X', '*'): 2.0}"
                 )
             X, y, weights = present(X, y, sample_weight)
-            first = None
-            if not hasattr(self, "classes_"):
-                first = self._prepared(X, y, weights, classes)
-                data, model, trainer = first.data, *self._begun(first)
-            else:
-                data, model, trainer = (
-                    self._more(X, y, weights, classes),
-                    self._model,
-                    self._trainer,
-                )
-            check_known(data, len(model.labels))
-            for rows, order in Passes(data, shuffle=False).pieces(0):  # type: ignore[arg-type]
-                trainer.learn(rows, order)
-        if first is not None:
-            self._settle(first.reader, first.labels, first.scheme, model)
-            self._trainer, self.history_, self.n_iter_ = trainer, [], 1
-            self.best_epoch_, self.converged_ = None, False
-        self._recent = data
-        for listener in self._listeners():
-            listener(counts(trainer))
+            if self._begun():
+                data = self._more(X, y, weights, classes)
+                check_known(data, len(self._model.labels))
+                self._learn(data, self._trainer)
+                return self
+            first = self._prepared(X, y, weights, classes)
+            check_known(first.data, len(first.labels))
+            model, trainer = self._start_stream(first)
+            self._learn(first.data, trainer)
+        self._settle(first.reader, first.labels, first.scheme, model)
         return self
 
     @classmethod
     def from_model(cls, model: SequenceModel) -> Self:
-        made = super().from_model(model)
-        made.learner = str(model.about.get("learner", DEFAULT_LEARNER))
-        made.order, made.search, made.beam = model.order, model.search, model.beam
-        return made
+        tagger = super().from_model(model)
+        tagger.learner = str(model.about.get("learner", DEFAULT_LEARNER))
+        tagger.order, tagger.search, tagger.beam = model.order, model.search, model.beam
+        return tagger
 
-    @property
-    def model_(self) -> SequenceModel:
-        """The model as it is now."""
-        model = super().model_
-        if self._recent is None:
-            return model
-        # Made when asked for, so that many small chunks cost nothing.
-        trainer, learner = self._trainer, self._trainer.learner
-        predictor, temperature = trainer.predictor(), 1.0
-        if needs_temperature(learner, predictor):
-            data = self._recent
-            temperature = fitted_temperature(model.structure(), predictor, data, self._jobs())
-        about = {**model.about, "training": counts(trainer)}
-        model = replace(model, predictor=predictor, temperature=temperature, about=about)
-        self._model, self._recent = model, None
-        return model
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        trainer = state.get("_trainer")
-        if trainer is not None:  # without the data it learned from
-            state["_trainer"] = trainer.structure, trainer.learner, trainer.arrays()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if state.get("_trainer") is not None:
-            structure, learner, arrays = state["_trainer"]
-            self._trainer = OnlineTrainer(structure, learner)
-            self._trainer.restore(arrays)
+    def _renewed(self, model: SequenceModel, trainer: Any, recent: Any) -> SequenceModel:
+        model, temperature = super()._renewed(model, trainer, recent), 1.0
+        if needs_temperature(trainer.learner, model.predictor):
+            structure = model.structure()
+            temperature = fitted_temperature(structure, model.predictor, recent, self._jobs())
+        return replace(model, temperature=temperature)
 
     def _prepared(self, X: Any, y: Any, weights: Any, classes: Any = None) -> Prepared:
         return prepared(
@@ -361,29 +533,16 @@ class Tagger(LearnerParameters, SequencePredictor):
             hash_bits=self.hash_bits,
         )
 
-    def _begun(self, ready: Prepared) -> tuple[SequenceModel, OnlineTrainer]:
+    def _start_stream(self, ready: Prepared) -> tuple[SequenceModel, OnlineTrainer]:
         """A model that knows nothing yet, and what will teach it."""
         data, names = ready.data, tuple(map(class_name, ready.labels))
-        made = recipe(self.learner, "tag").build(Scale(n=len(data)), **resolved(self.params, names))
-        if not isinstance(made, Learner):
-            raise HopefearError(
-                f"{self.learner} learns from all data at once, so it has no partial_fit; use fit, "
-                "or an online learner such as 'crf' or 'sapo'"
-            )
+        params = resolved(self._learner_params(), names)
+        learner = self._online(recipe(self.learner, "tag").build(Scale(n=len(data)), **params))
         self._check_legal(data, ready.scheme)
         search = search_named(self.search, self.beam)
         limits = scheme_limits(names, ready.scheme if self.constraints == "always" else None)
-        trainer = OnlineTrainer(chain_of(data.features, names, self.order, search, limits), made)
-        about = {
-            "learner": self.learner,
-            "on": made.on,
-            "parameters": parameters_by_part(made),
-            "data": {
-                "source": "stream",
-                "features": data.features.size,
-                "edge_features": data.features.edge_size,
-            },
-        }
+        trainer = OnlineTrainer(chain_of(data.features, names, self.order, search, limits), learner)
+        sizes = {"features": data.features.size, "edge_features": data.features.edge_size}
         model = SequenceModel(
             trainer.predictor(),
             names,
@@ -393,20 +552,14 @@ class Tagger(LearnerParameters, SequencePredictor):
             self.search,
             self.beam,
             1.0,
-            made.signature(order=self.order, search=self.search),
-            about,
+            learner.signature(order=self.order, search=self.search),
+            self._stream_about(learner, **sizes),
             constrained=self.constraints != "never",
         )
         return model, trainer
 
     def _more(self, X: Any, y: Any, weights: Any, classes: Any) -> SequenceDataset:
         """Further data for a trainer that has begun."""
-        if self._trainer is None:
-            raise HopefearError(
-                f"this tagger cannot go on: {self.learner} learns from all data at once, or the "
-                "tagger was loaded from a model file, which holds what predicts, not what "
-                "learns; fit a new Tagger"
-            )
         if classes is not None and set(distinct_labels(classes)) != set(self.classes_.tolist()):
             raise HopefearError(
                 f"classes={list(classes)} are not those of the first call, "
@@ -423,24 +576,18 @@ class Tagger(LearnerParameters, SequencePredictor):
 
     def _start(self, ready: Prepared) -> np.ndarray | None:
         """The weights of the last fit, where they mean the same."""
-        if "max_iter" not in recipe(self.learner, "tag").parameters():
+        if not self._is_batch():
             raise HopefearError(
                 f"warm_start is for batch learners such as crf-lbfgs, and {self.learner} learns "
                 "online: partial_fit goes on from where fit ended"
             )
-        if not hasattr(self, "classes_"):
+        if not hasattr(self, "_model"):
             return None
         model, features = self.model_, ready.data.features
         same = model.order == self.order and model.labels == ready.data.labels
         same = same and isinstance(model.predictor, LinearPredictor)
         return model.weights if same and same_features(model.features, features) else None
 
-    def _epochs(self) -> int:
-        if self.epochs is not None:
-            return self.epochs
-        return {**recipe(self.learner, "tag").parameters(), **self.params}.get("max_iter", 10)
 
-    def _metric(self, scheme: str | None) -> str:
-        if self.metric != "auto":
-            return self.metric
-        return "accuracy" if scheme is None else "f1"
+def _cut(items: list[Any], starts: np.ndarray) -> list[list[Any]]:
+    return [items[a:b] for a, b in pairwise(starts.tolist())]

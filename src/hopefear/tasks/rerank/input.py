@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -13,10 +14,14 @@ from scipy import sparse
 
 from hopefear.core.arrays import frozen
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
+from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import Names, finite, number_wanted
+from hopefear.data.lists.trees import TreeTextError, gold_text, parse_trees
 from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError
-from hopefear.tasks.rerank.gold import judged_by, parsed, weighted
+from hopefear.features.brackets import Trees, bracket_costs, bracket_counts
+from hopefear.metrics.lists import ListMetric, metric_named
+from hopefear.tasks.estimator import sample_weights
 
 # What a candidate may hold where it is more than its features.
 RECORD = ("features", "score", "logprob", "cost", "text", "tree", "derivation")
@@ -46,14 +51,9 @@ class ListReader:
     @classmethod
     def of(cls, X: Any) -> ListReader:
         """The reader for lists such as these."""
-        found = False
-        for items in _outer(X):
-            for item in _plain_items(items):
-                if isinstance(item, Mapping) and item:
-                    if not set(item) <= set(RECORD):
-                        return cls(False)
-                    found = True
-        return cls(found)
+        items = (item for items in _outer(X) for item in _plain_items(items))
+        dicts = [set(item) for item in items if isinstance(item, Mapping) and item]
+        return cls(bool(dicts) and all(keys <= set(RECORD) for keys in dicts))
 
     def read(
         self,
@@ -69,10 +69,10 @@ class ListReader:
         ``metric`` names what makes the costs; without ``judged`` they are not looked at.
         """
         records = (ListReader.of(X) if self.records is None else self).records
-        made = _Made(bool(records), judged)
+        lists = _Lists(bool(records), judged)
         for i, items in enumerate(_outer(X)):
-            made.add(i, items)
-        block = made.block()
+            lists.add(i, items)
+        block = lists.block()
         return weighted(judged_by(block, y, metric) if judged else block, weights)
 
 
@@ -89,7 +89,7 @@ def _plain_items(items: Any) -> Sequence[Any]:
     return items if isinstance(items, list | tuple) else ()
 
 
-class _Made:
+class _Lists:
     """Arrays of lists in the making."""
 
     def __init__(self, records: bool, judged: bool) -> None:
@@ -112,9 +112,9 @@ class _Made:
         self.labels.append(str(i))
         if isinstance(items, Mapping):
             self.labels[-1] = str(items.get("id", i))
-            told = items.get("references", items.get("reference", items.get("gold")))
-            if told is not None and self.judged:
-                self.references.append([told] if isinstance(told, str) else list(told))
+            texts = items.get("references", items.get("reference", items.get("gold")))
+            if texts is not None and self.judged:
+                self.references.append([texts] if isinstance(texts, str) else list(texts))
             items = items.get("candidates")
         before = len(self.scores)
         if sparse.issparse(items) or (isinstance(items, np.ndarray) and items.ndim == 2):
@@ -158,7 +158,7 @@ class _Made:
             frozen(np.array(self.costs, np.float64)) if self.costs else None,
             references=self.references or None,
             named=named,
-            trees=parsed(self.texts, self._place) if self.trees else None,
+            trees=_parsed(self.texts, self._place) if self.trees else None,
             derivations=self.derivations if any(self.derivations) else None,
         )
 
@@ -232,3 +232,146 @@ def _number(where: str, what: str, value: Any) -> float:
     if isinstance(value, Real | np.bool_) and finite([value]):
         return float(value)
     raise HopefearError(f"{where}: {what} must be {number_wanted(value)}, not {value!r:.60}")
+
+
+def weighted(block: CandidateLists, weights: Any) -> CandidateLists:
+    """The lists with these weights, one each."""
+    if weights is None:
+        return block
+    return replace(block, weights=frozen(sample_weights(weights, len(block), "lists")))
+
+
+def judged_by(block: CandidateLists, y: Any, metric: str | None = None) -> CandidateLists:
+    """The lists with costs, or references, from ``y``.
+
+    Brackets of trees are counted where there are gold trees, unless ``metric`` is ``cost`` and the
+    candidates have costs.
+    """
+    if y is None:
+        return block if metric == "cost" and block.costs is not None else _counted(block)
+    y = list(y)
+    if len(y) != len(block):
+        raise HopefearError(f"X has {len(block)} lists, y has {len(y)} entries; give one for each")
+    texts = [isinstance(one, str) or _are_texts(one) for one in y]
+    if any(texts):
+        if not all(texts):
+            i = texts.index(False)
+            raise HopefearError(f"y[{i}] is no text, but others are; give texts or costs for all")
+        references = [[one] if isinstance(one, str) else list(one) for one in y]
+        return _counted(replace(block, references=references, costs=None, counts=None))
+    lengths = np.diff(block.starts)
+    costs = []
+    for i, one in enumerate(y):
+        try:
+            row = np.asarray(one, np.float64)
+        except (TypeError, ValueError) as error:
+            raise HopefearError(
+                f"y[{i}]: expected the costs of {lengths[i]} candidates, or a text, found "
+                f"{one!r:.60}"
+            ) from error
+        if row.shape != (lengths[i],):
+            raise HopefearError(
+                f"y[{i}]: list {i} has {lengths[i]} candidates, but these are costs of shape "
+                f"{row.shape}; give one for each"
+            )
+        if not np.isfinite(row).all():
+            c = int(np.argmin(np.isfinite(row)))
+            raise HopefearError(f"y[{i}][{c}] is {row[c]}, not a finite cost")
+        costs.append(row)
+    whole = np.concatenate([np.empty(0), *costs])
+    return replace(block, costs=frozen(whole), counts=None, metric="cost")
+
+
+def _are_texts(one: Any) -> bool:
+    return isinstance(one, list | tuple) and bool(one) and all(isinstance(t, str) for t in one)
+
+
+def _counted(block: CandidateLists) -> CandidateLists:
+    """Trees against gold trees, where both are there."""
+    if block.trees is None or block.references is None:
+        return block
+    firsts = [block.texts[c] for c in block.starts[:-1].tolist()]
+    texts = [gold_text(gold[0], one) for gold, one in zip(block.references, firsts, strict=True)]
+    golds = _parsed(texts, lambda t: f"the gold tree of list {t}")
+    of = np.repeat(np.arange(len(block)), np.diff(block.starts))
+    counts = bracket_counts(golds, block.trees, of)
+    return replace(block, counts=counts, costs=bracket_costs(counts), metric="parseval")
+
+
+def _parsed(texts: Sequence[str], where: Callable[[int], str]) -> Trees:
+    """Trees of bracketed texts; ``where`` says where each of them stands."""
+    try:
+        return parse_trees(texts)
+    except TreeTextError as error:
+        raise HopefearError(
+            f"{where(error.tree)}: expected {error.expected} (character {error.character}: "
+            f"{error.found[:30]!r})"
+        ) from None
+
+
+def blocks_of(
+    X: Any,
+    y: Any = None,
+    weights: Any = None,
+    reader: ListReader | None = None,
+    *,
+    metric: str | None = None,
+    judged: bool = True,
+) -> tuple[list[CandidateLists], ListReader]:
+    """Lists as readers give them, and how their candidates are written.
+
+    Parameters
+    ----------
+    X : list of lists of candidates, CandidateLists or several of them
+        The lists.
+    y, weights
+        Costs or references, and a weight, of each list; not for several blocks, which hold theirs.
+    reader : ListReader, optional
+        How candidates are written, if known.
+    metric : str, optional
+        Name of what makes the costs.
+    judged : bool
+        Whether costs and references are looked at.
+
+    Examples
+    --------
+    >>> blocks, reader = blocks_of([[{"a": 1}, {"b": 1}]])
+    >>> blocks[0].n_candidates
+    2
+    """
+    if isinstance(X, CandidateLists):
+        block = judged_by(X, y, metric) if judged else X
+        return [weighted(block, weights)], reader or ListReader()
+    if isinstance(X, list | tuple) and X and all(isinstance(one, CandidateLists) for one in X):
+        if y is not None or weights is not None:
+            raise HopefearError(
+                "X holds blocks as files give them, with their own costs and weights; leave out y "
+                "and sample_weight"
+            )
+        return list(X), reader or ListReader()
+    if not isinstance(X, list | tuple | np.ndarray):
+        X = list(X) if hasattr(X, "__iter__") and not isinstance(X, str | bytes | dict) else X
+    reader = reader or ListReader.of(X)
+    return [reader.read(X, y, weights, metric=metric, judged=judged)], reader
+
+
+def held_in(
+    path: str | os.PathLike[str] | None,
+    gold: str | os.PathLike[str] | None,
+    metric: ListMetric | None,
+    reading: dict[str, Any],
+) -> Iterator[CandidateLists] | None:
+    """Held-out lists of a file, with gold trees and perhaps a format of their own."""
+    if path is None:
+        if gold is not None:
+            raise HopefearError("dev_gold belongs to held-out lists: give dev too")
+        return None
+    own = {"format": "auto", "prefer": reading.get("format", "auto"), "gold": gold}
+    return read_lists(path, metric=metric, **{**reading, **own})
+
+
+def metric_meant(metric: str | ListMetric | None) -> ListMetric | None:
+    """The metric by its name; None where the lists are judged already."""
+    if metric is None or metric == "auto":
+        return None
+    return metric_named(metric) if isinstance(metric, str) else metric

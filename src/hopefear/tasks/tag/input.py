@@ -14,6 +14,7 @@ from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeFeatures, AttributeRows, place
 from hopefear.features.templates import TemplateFeatures
+from hopefear.tasks.estimator import sample_weights
 from hopefear.tasks.tag.model import encoded
 
 
@@ -45,7 +46,7 @@ def prepared(
     X, y, weights
         Sequences of tokens and of labels; a weight for each.
     features, columns, scheme, min_count, hash_bits
-        As in :class:`hopefear.tasks.tag.Tagger`.
+        As in :class:`hopefear.Tagger`.
     classes : sequence of labels, optional
         Labels that come first, in this order, whether y has them or not.
 
@@ -61,9 +62,9 @@ def prepared(
     if classes is not None:
         labels = distinct_labels(classes)
     scheme = scheme_of(gold, tokens.starts, scheme)
-    made, attributes = _features(tokens, features, scheme, min_count, hash_bits)
+    feature_map, attributes = _features(tokens, features, scheme, min_count, hash_bits)
     names = () if classes is None else tuple(map(class_name, labels))
-    data = encoded(tokens, attributes, names, gold, made)
+    data = encoded(tokens, attributes, names, gold, feature_map)
     data = data if weights is None else data.weighted(weights)
     return Prepared(reader, labels, scheme, data)
 
@@ -82,21 +83,20 @@ def present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray | 
     """
     if sample_weight is None:
         return X, y, None
-    weights = np.asarray(sample_weight, np.float64)
-    if weights.shape != (len(X),) or len(y) != len(X):
-        raise HopefearError(
-            f"{len(X)} sequences of tokens and {len(y)} of labels need as many weights, not an "
-            f"array of {weights.shape}"
-        )
-    if not np.all((weights >= 0.0) & np.isfinite(weights)):
-        i = int(np.argmin((weights >= 0.0) & np.isfinite(weights)))
-        raise HopefearError(f"sample_weight[{i}] is {weights[i]}, not a finite number from 0 on")
+    if len(y) != len(X):
+        raise HopefearError(f"{len(X)} sequences of tokens, but {len(y)} of labels")
+    weights = sample_weights(sample_weight, len(X), "sequences")
     if not weights.any():
         raise HopefearError("every sample weight is zero; there is nothing to learn from")
     if weights.all():
         return X, y, weights
-    kept = np.flatnonzero(weights).tolist()
-    return [X[i] for i in kept], [y[i] for i in kept], weights[kept]
+    some = np.flatnonzero(weights)
+    return *picked(some, X, y), weights[some]
+
+
+def picked(numbers: np.ndarray, *columns: Any) -> Any:
+    """These items of each of some sequences."""
+    return [[column[i] for i in numbers.tolist()] for column in columns]
 
 
 def scheme_of(gold: Column, starts: np.ndarray, scheme: str | None) -> str | None:
@@ -155,8 +155,8 @@ def _features(
             raise HopefearError(
                 "hash_bits is for templates, and these tokens are attributes; leave it out"
             )
-        made = AttributeFeatures.fit(content, min_count)
-        return made, made.encode(content)
+        feature_map = AttributeFeatures.fit(content, min_count)
+        return feature_map, feature_map.encode(content)
     if features == "auto":
         features = suitable(content.columns, scheme)
     return TemplateFeatures.fit_encode(features, content, min_count=min_count, hash_bits=hash_bits)
