@@ -95,7 +95,7 @@ def fit(
     --------
     >>> from hopefear.data.generators import sparse_linear
     >>> from hopefear.recipes import RECIPES
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> data = sparse_linear(300, 40, per_row=(5, 10), true_weights=10, seed=1).dataset()
     >>> learner = RECIPES["perceptron"].build()
     >>> result = fit(Binary(40), learner, Passes(data), epochs=2)

@@ -57,7 +57,7 @@ class OnlineTrainer:
     >>> from hopefear.losses.hinge import Hinge
     >>> from hopefear.readouts.averaged import Averaged
     >>> from hopefear.rules.rda import RDA
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
     >>> learner = Learner(Hinge(), RDA(l1=1e-3), Averaged(), on="mistakes")
     >>> trainer = OnlineTrainer(Binary(50), learner)
@@ -78,9 +78,10 @@ class OnlineTrainer:
         self._work: Workspace | None = None
         self._prepared_for: Any = None
         if missing := sorted(set(learner.loss.needs()) - set(structure.offers())):
+            reason = structure.lacks(missing[0])
             raise CombinationError(
                 f"the loss {describe(learner.loss)} needs {', '.join(missing)}, which "
-                f"{type(structure).__name__} does not offer"
+                f"{type(structure).__name__} does not offer{reason and f': {reason}'}"
             )
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:

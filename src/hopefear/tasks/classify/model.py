@@ -12,8 +12,7 @@ from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, from_parts
 from hopefear.storage.model_file import ModelFile
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training.predictors import (
     LinearPredictor,
     Predictor,

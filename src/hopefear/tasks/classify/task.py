@@ -18,8 +18,7 @@ from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import classification_scores, score_names
 from hopefear.recipes import Scale
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import TASKS, recipe
 from hopefear.tasks.classify.model import Model, probabilities
 from hopefear.training.checkpoints import Checkpoints

@@ -14,7 +14,7 @@ from hopefear import __version__
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.readouts.voted import Voted
-from hopefear.structures.binary import Binary
+from hopefear.structures.classes import Binary
 from hopefear.training.fit import fit
 from hopefear.training.lbfgs import minimise, norm
 from hopefear.training.passes import Passes
