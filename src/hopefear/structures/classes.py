@@ -23,7 +23,7 @@ class Classes:
     """
 
     @required
-    def classes(self):
+    def how_many(self):
         """Number of classes."""
 
     @required
@@ -64,7 +64,7 @@ class Classes:
         fetch_row(x)
 
     def seek(self, x, theta, cost, sign, y):
-        n, gold = self.classes(), x.data.labels[x.i]
+        n, gold = self.how_many(), x.data.labels[x.i]
         charged = theta[theta.size - 2 * n : theta.size - n]
         for c in range(n):
             price = cost.price(gold, c)
@@ -76,7 +76,7 @@ class Classes:
         return cost.price(x.data.labels[x.i], np.int64(y[0]))
 
     def candidates(self, x, theta, cost, n, ratio):
-        classes, gold = self.classes(), x.data.labels[x.i]
+        classes, gold = self.how_many(), x.data.labels[x.i]
         charged = theta[theta.size - 2 * classes : theta.size - classes]
         for c in range(classes):
             charged[c] = self.point(theta, c)
@@ -94,7 +94,7 @@ class Classes:
         return found
 
     def candidate(self, x, theta, k):
-        first = theta.size - self.classes() + k
+        first = theta.size - self.how_many() + k
         return theta[first : first + 1]
 
     def right(self, x, y):
@@ -124,7 +124,7 @@ class Classes:
                 products[k, m] = square * product
 
     def expect(self, x, theta, coef, mu):
-        n, gold = self.classes(), x.data.labels[x.i]
+        n, gold = self.how_many(), x.data.labels[x.i]
         shares = theta[theta.size - 2 * n : theta.size - n]
         top, others = share_out(self, theta, 1.0, shares), 0.0
         for c in range(n):
@@ -144,7 +144,7 @@ class Classes:
         return False  # to look costs little
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
-        n, gold, risk = self.classes(), x.data.labels[x.i], 0.0
+        n, gold, risk = self.how_many(), x.data.labels[x.i], 0.0
         shares = theta[theta.size - 2 * n : theta.size - n]
         share_out(self, theta, sharp, shares)
         total = shares.sum()
@@ -156,7 +156,7 @@ class Classes:
         return risk
 
     def expect_good(self, x, theta, cost, sharp, coef, mu):
-        n, gold, goods, value = self.classes(), x.data.labels[x.i], 0.0, 0.0
+        n, gold, goods, value = self.how_many(), x.data.labels[x.i], 0.0, 0.0
         shares = theta[theta.size - 2 * n : theta.size - n]
         top = share_out(self, theta, 1.0, shares)
         total, best = shares.sum(), self.point(theta, top)
@@ -230,7 +230,7 @@ class Binary(NamedTuple):
         sizes = data.indptr[order + 1] - data.indptr[order] + 1
         return int(sizes.sum())
 
-    def classes(self):
+    def how_many(self):
         return 2
 
     def point(self, theta, c):
@@ -319,7 +319,7 @@ class Multiclass(NamedTuple):
         sizes = data.indptr[order + 1] - data.indptr[order] + 1
         return 2 * int(sizes.sum())
 
-    def classes(self):
+    def how_many(self):
         return self.n_classes
 
     def point(self, theta, c):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefear.core.component import kernel
-from hopefear.core.learner import Learner
+from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
@@ -317,18 +317,7 @@ def about(
 
 def origin(name: str, learner: Learner) -> dict[str, Any]:
     """The learner's name and all its parameters."""
-    parts = ("loss", "rule", "readout")
-    return {
-        "learner": name,
-        "on": learner.on,
-        "parameters": {
-            part: {
-                key: value if math.isfinite(value) else str(value)  # no JSON
-                for key, value in getattr(learner, part)._asdict().items()
-            }
-            for part in parts
-        },
-    }
+    return {"learner": name, "on": learner.on, "parameters": parameters_by_part(learner)}
 
 
 def model_of(
