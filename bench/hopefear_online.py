@@ -13,7 +13,7 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset
 from hopefear.recipes import RECIPES, Scale
-from hopefear.structures.binary import Binary
+from hopefear.structures.classes import Binary
 from hopefear.training.loop import Fit, fit
 from hopefear.training.passes import Passes
 

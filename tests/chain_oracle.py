@@ -21,6 +21,8 @@ from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.theta import Limits
 
+# Margin of a list without rivals: any loss that margins can end has ended there.
+ALONE = 1e30
 MARGIN_LOSSES = ("Perceptron", "Hinge", "SquaredHinge", "Logistic", "Exponential", "Linear")
 
 
@@ -143,6 +145,7 @@ class World:
         self.scores = self.F @ w
         self.gold = self.ys.index(tuple(rows.labels[first:last].tolist()))
         self.importance = float(rows.weights[i])
+        self.rivals = np.arange(len(self.ys)) != self.gold
 
     def ranked(self, by=None) -> list[int]:
         """Numbers of the outputs, best first; equals in lexicographic order."""
@@ -167,6 +170,9 @@ class World:
 
     def lead(self, k: int) -> float:
         return float(self.scores[self.gold] - self.scores[k])
+
+    def best_rival(self) -> int | None:
+        return next((k for k in self.ranked() if self.rivals[k]), None)
 
 
 class Force(NamedTuple):
@@ -198,16 +204,16 @@ def box_programme(G: np.ndarray, short: np.ndarray, C: float) -> np.ndarray:
     return found
 
 
-def programme(loss: Any, world: World) -> tuple[list[int], np.ndarray, np.ndarray]:
+def programme(loss: Any, world: Any) -> tuple[list[int], np.ndarray, np.ndarray]:
     """(candidates, their directions, by how much margins fall short) of n-best MIRA."""
-    top = world.top(loss.n)
-    costs = world.costs(loss.cost)[top]
+    costs = world.costs(loss.cost)
+    top = world.ranked(world.scores + costs)[: loss.n] if loss.augmented else world.top(loss.n)
     D = np.array([world.delta(k) for k in top])
     asked = np.sqrt(costs) if loss.root else costs
-    return top, D, asked - np.array([world.lead(k) for k in top])
+    return top, D, asked[top] - np.array([world.lead(k) for k in top])
 
 
-def nbest_mira(loss: Any, world: World) -> tuple[float, np.ndarray]:
+def nbest_mira(loss: Any, world: Any) -> tuple[float, np.ndarray]:
     _, D, short = programme(loss, world)
     value = max(0.0, short.max()) * world.importance
     if not loss.sequential:
@@ -219,37 +225,46 @@ def nbest_mira(loss: Any, world: World) -> tuple[float, np.ndarray]:
     return value, moved
 
 
-def force(loss: Any, world: World) -> Force:
-    """Loss and direction of an example, by the formula of its paper."""
+def hope_and_fear(loss: Any, world: Any) -> tuple[int, int]:
+    """Positions of what ``HopeFear`` pulls up and pushes down."""
+    costs, scores = world.costs(loss.cost), world.scores
+    hope = {0: world.ranked(scores - costs)[0], 1: world.gold}[loss.toward]
+    if loss.away == 1:
+        return hope, int(np.argmax(scores))
+    return hope, world.ranked(scores + costs if loss.away == 0 else costs)[0]
+
+
+def force(loss: Any, world: Any) -> Force:
+    """Loss and direction of a list, by the formula of its paper."""
     name, gold, importance = type(loss).__name__, world.gold, world.importance
-    best = world.ranked()[0]
-    mistaken = best != gold and importance > 0
-    zero, scores = np.zeros(world.F.shape[1]), world.scores
+    best, scores, F = world.ranked()[0], world.scores, world.F
+    mistaken = bool(world.rivals[best]) and importance > 0
+    zero = np.zeros(F.shape[1])
     if name in MARGIN_LOSSES:
-        rival = best if name == "Perceptron" else next(k for k in world.ranked() if k != gold)
+        rival = best if name == "Perceptron" else world.best_rival()
+        if rival is None or (name == "Perceptron" and not world.rivals[best]):
+            return Force(0.0, False, False, ALONE, zero)
         z = world.lead(rival)
-        if name == "Perceptron" and best == gold:
-            return Force(0.0, False, False, 1.0, zero)
         value, slope = dense_loss(loss)(z)
         forced = importance * slope != 0
         g = importance * slope * world.delta(rival) if forced else zero
         return Force(importance * value, bool(z <= 0 and importance > 0), forced, z, g)
     if name == "Log":
-        P = softmax(scores)
-        value = np.log(np.exp(scores - scores.max()).sum()) + scores.max() - scores[gold]
-        scale = loss.force * importance
-        return Force(scale * value, mistaken, scale > 0, 0.0, scale * (world.F[gold] - P @ world.F))
+        scale, P, good = loss.force * importance, softmax(scores), ~world.rivals
+        Q = np.where(good, softmax(np.where(good, scores, -np.inf)), 0.0)
+        value = np.logaddexp.reduce(scores) - np.logaddexp.reduce(scores[good])
+        return Force(scale * value, mistaken, scale > 0, 0.0, scale * (Q - P) @ F)
     if name == "SAPO":
         top = world.top(loss.n, loss.ratio)
         P = softmax(scores[top])
         value = np.log(np.exp(scores[top] - scores[gold]).sum())
-        g = importance * (world.F[gold] - P @ world.F[top])
-        return Force(importance * value, mistaken, importance > 0 and top != [gold], 0.0, g)
-    costs = None if name == "SWVP" else world.costs(loss.cost)
+        forced = importance > 0 and not (len(top) == 1 and not world.rivals[best])
+        return Force(importance * value, mistaken, forced, 0.0, importance * (F[gold] - P @ F[top]))
+    costs = world.costs(loss.cost)
     if name == "StructuredHinge":
         fear = world.ranked(scores + costs)[0]
         value = importance * max(0.0, costs[fear] - world.lead(fear))
-        forced = fear != gold and importance > 0
+        forced = bool(world.rivals[fear]) and importance > 0 and not (value <= 0 < costs[fear])
         mistaken = mistaken or (forced and world.lead(fear) <= 0)  # a tie with what is feared
         return Force(value, mistaken, forced, 0.0, importance * forced * world.delta(fear))
     if name == "PredictionHinge":
@@ -260,10 +275,27 @@ def force(loss: Any, world: World) -> Force:
         return Force(value, True, True, world.lead(best), importance * world.delta(best))
     if name == "Ramp":
         fear, hope = world.ranked(scores + costs)[0], world.ranked(scores - costs)[0]
-        value = importance * (scores[fear] + costs[fear] - scores[hope] + costs[hope])
-        forced = value > 0
+        value = importance * (scores[fear] + costs[fear] - (scores[hope] - costs[hope]))
+        forced = value > 1e-12
+        return Force(value, mistaken, forced, 0.0, importance * forced * (F[hope] - F[fear]))
+    if name == "HopeFear":
+        hope, fear = hope_and_fear(loss, world)
+        asked, got = costs[fear] - costs[hope], scores[hope] - scores[fear]
+        forced = importance * (asked - got) > 1e-12
+        value = importance * forced * (asked - got)
+        return Force(value, mistaken, forced, 0.0, importance * forced * (F[hope] - F[fear]))
+    if name == "Risk":
+        P = softmax(loss.sharp * scores)
+        mean = P @ F
+        slope = loss.sharp * sum(
+            p * c * (f - mean) for p, c, f in zip(P, costs, F, strict=True)
+        )  # d P_j = sharp P_j (phi_j - mean)
+        return Force(importance * (P @ costs), mistaken, importance > 0, 0.0, -importance * slope)
+    if name == "WeightedLog":
+        P, Q = softmax(scores), softmax(-loss.sharp * costs)
+        value = np.sum(Q * (np.log(np.maximum(Q, 1e-300)) - np.log(P)))
         return Force(
-            value, mistaken, forced, 0.0, importance * forced * (world.F[hope] - world.F[fear])
+            importance * value, mistaken, importance > 0, 0.0, importance * (Q @ F - P @ F)
         )
     value, g = nbest_mira(loss, world)
     forced = bool(importance > 0 and np.abs(g).max() > 1e-12)
@@ -284,13 +316,15 @@ def replayed(
 ) -> Trace:
     """Train a dense rule by the force of each example under the weights there are."""
     rule = dense_rule(learner.rule, size)
-    snapshots, ended, mistakes, updates, total = [], [], 0, 0, 0.0
+    snapshots, ended, longest, mistakes, updates, total = [], [], 0.0, 0, 0, 0.0
     for i in order:
         found = force_at(i, rule.w)
         mistakes, total = mistakes + found.mistaken, total + found.value
         if learner.on == "every" or (found.mistaken and found.forced):
             ended.append(rule.w.copy())
-            rule.tick(found.g if found.forced else 0 * found.g, found.value, found.margin)
+            g = found.g if found.forced else 0 * found.g
+            rule.tick(g, found.value, found.margin)
+            longest = max(longest, float(np.linalg.norm(g)))
             updates += found.forced
         snapshots.append(rule.w.copy())
-    return Trace(np.array(snapshots), np.array(ended), 0.0, mistakes, updates, rule.t, total)
+    return Trace(np.array(snapshots), np.array(ended), longest, mistakes, updates, rule.t, total)

@@ -9,16 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from chain_oracle import MARGIN_LOSSES, Force, Sums, box_programme, replayed, softmax
-from reference import Trace, dense_loss
+from chain_oracle import Force, Sums, force, replayed
+from reference import Trace
 
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.structures.nbest import NBest
-
-# Margin of a list without rivals: any loss that margins can end has ended there.
-ALONE = 1e30
 
 
 def rows_of(matrices, costs, offsets=None, oracles=None, weights=None) -> ListRows:
@@ -138,103 +135,6 @@ class Asked:
 
     def world(self, i, w):
         return ListWorld(self.structure, self.rows, i, w)
-
-
-def programme(loss: Any, world: ListWorld) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """(candidates, their directions, by how much margins fall short) of n-best MIRA."""
-    costs = world.costs(loss.cost)
-    top = world.ranked(world.scores + costs)[: loss.n] if loss.augmented else world.top(loss.n)
-    D = np.array([world.delta(k) for k in top])
-    asked = np.sqrt(costs) if loss.root else costs
-    return top, D, asked[top] - np.array([world.lead(k) for k in top])
-
-
-def nbest_mira(loss: Any, world: ListWorld) -> tuple[float, np.ndarray]:
-    _, D, short = programme(loss, world)
-    value = max(0.0, short.max()) * world.importance
-    if not loss.sequential:
-        return value, box_programme(D @ D.T, short, loss.C * world.importance) @ D
-    moved = np.zeros(D.shape[1])  # an explicit loop: weights move after every constraint
-    for d, gap in zip(D, short, strict=True):
-        if d @ d > 0:
-            moved = moved + (gap - d @ moved) / (d @ d) * d
-    return value, moved
-
-
-def hope_and_fear(loss: Any, world: ListWorld) -> tuple[int, int]:
-    """Positions of what ``HopeFear`` pulls up and pushes down."""
-    costs, scores = world.costs(loss.cost), world.scores
-    hope = {0: world.ranked(scores - costs)[0], 1: world.gold}[loss.toward]
-    fears = {0: scores + costs, 1: scores, 2: costs}
-    return hope, world.ranked(fears[loss.away])[0]
-
-
-def force(loss: Any, world: ListWorld) -> Force:
-    """Loss and direction of a list, by the formula of its paper."""
-    name, gold, importance = type(loss).__name__, world.gold, world.importance
-    best, scores, F = world.ranked()[0], world.scores, world.F
-    mistaken = bool(world.rivals[best]) and importance > 0
-    zero = np.zeros(F.shape[1])
-    if name in MARGIN_LOSSES:
-        rival = best if name == "Perceptron" else world.best_rival()
-        if rival is None or (name == "Perceptron" and not world.rivals[best]):
-            return Force(0.0, False, False, ALONE, zero)
-        z = world.lead(rival)
-        value, slope = dense_loss(loss)(z)
-        forced = importance * slope != 0
-        g = importance * slope * world.delta(rival) if forced else zero
-        return Force(importance * value, bool(z <= 0 and importance > 0), forced, z, g)
-    if name == "Log":
-        scale, P, good = loss.force * importance, softmax(scores), ~world.rivals
-        Q = np.where(good, softmax(np.where(good, scores, -np.inf)), 0.0)
-        value = np.logaddexp.reduce(scores) - np.logaddexp.reduce(scores[good])
-        return Force(scale * value, mistaken, scale > 0, 0.0, scale * (Q - P) @ F)
-    if name == "SAPO":
-        top = world.top(loss.n, loss.ratio)
-        P = softmax(scores[top])
-        value = np.log(np.exp(scores[top] - scores[gold]).sum())
-        forced = importance > 0 and not (len(top) == 1 and not world.rivals[best])
-        return Force(importance * value, mistaken, forced, 0.0, importance * (F[gold] - P @ F[top]))
-    costs = world.costs(loss.cost)
-    if name == "StructuredHinge":
-        fear = world.ranked(scores + costs)[0]
-        value = importance * max(0.0, costs[fear] - world.lead(fear))
-        forced = bool(world.rivals[fear]) and importance > 0 and not (value <= 0 < costs[fear])
-        mistaken = mistaken or (forced and world.lead(fear) <= 0)  # a tie with what is feared
-        return Force(value, mistaken, forced, 0.0, importance * forced * world.delta(fear))
-    if name == "PredictionHinge":
-        if not mistaken:
-            return Force(0.0, False, False, 1.0, zero)
-        price = np.sqrt(costs[best]) if loss.root else costs[best]
-        value = importance * (price - world.lead(best))
-        return Force(value, True, True, world.lead(best), importance * world.delta(best))
-    if name == "Ramp":
-        fear, hope = world.ranked(scores + costs)[0], world.ranked(scores - costs)[0]
-        value = importance * (scores[fear] + costs[fear] - (scores[hope] - costs[hope]))
-        forced = value > 1e-12
-        return Force(value, mistaken, forced, 0.0, importance * forced * (F[hope] - F[fear]))
-    if name == "HopeFear":
-        hope, fear = hope_and_fear(loss, world)
-        asked, got = costs[fear] - costs[hope], scores[hope] - scores[fear]
-        forced = importance * (asked - got) > 1e-12
-        value = importance * forced * (asked - got)
-        return Force(value, mistaken, forced, 0.0, importance * forced * (F[hope] - F[fear]))
-    if name == "Risk":
-        P = softmax(loss.sharp * scores)
-        mean = P @ F
-        slope = loss.sharp * sum(
-            p * c * (f - mean) for p, c, f in zip(P, costs, F, strict=True)
-        )  # d P_j = sharp P_j (phi_j - mean)
-        return Force(importance * (P @ costs), mistaken, importance > 0, 0.0, -importance * slope)
-    if name == "WeightedLog":
-        P, Q = softmax(scores), softmax(-loss.sharp * costs)
-        value = np.sum(Q * (np.log(np.maximum(Q, 1e-300)) - np.log(P)))
-        return Force(
-            importance * value, mistaken, importance > 0, 0.0, importance * (Q @ F - P @ F)
-        )
-    value, g = nbest_mira(loss, world)
-    forced = bool(importance > 0 and np.abs(g).max() > 1e-12)
-    return Force(value, mistaken, forced, 0.0, g)
 
 
 def replay_lists(structure: NBest, learner: Learner, rows: ListRows, order) -> Trace:

@@ -16,7 +16,7 @@ import pytest
 
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.recipes.batch import BATCH_RECIPES
+from hopefear.recipes import CHAIN_RECIPES
 from hopefear.structures.chain import likelihood
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.likelihood import CRFObjective
@@ -310,12 +310,12 @@ def test_senseless_parameters_are_refused(key, value):
 
 
 def test_recipes_build_and_refuse_as_others_do():
-    recipe = BATCH_RECIPES["crf-lbfgs"]
+    recipe = CHAIN_RECIPES["crf-lbfgs"]
     assert recipe.build(**{"max-iter": "7", "l2": 1, "observed": "false"}) == BatchCRF(
         max_iter=7, observed=False
     )
     assert recipe.parameters()["l2"] == recipe.build().l2
-    assert BATCH_RECIPES["crf-owlqn"].build().l1 > 0.0
+    assert CHAIN_RECIPES["crf-owlqn"].build().l1 > 0.0
     with pytest.raises(HopefearError, match="crf-lbfgs has no parameter 'memry'; did you mean"):
         recipe.build(memry=1)
     with pytest.raises(HopefearError, match="max_iter must be a whole number, not 'many'"):

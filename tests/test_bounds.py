@@ -23,8 +23,7 @@ from hopefear.readouts.last import Last
 from hopefear.readouts.observed import Observed
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training import online
 from hopefear.training.bounds.formulas import (
     corollary_1,

@@ -24,8 +24,8 @@ from hopefear.readouts.last import Last
 from hopefear.rules.adagrad_rda import AdaGradRDA
 from hopefear.rules.arow import AROW
 from hopefear.rules.sgd import SGD
-from hopefear.structures.binary import Binary
 from hopefear.structures.chain.chain import Chain
+from hopefear.structures.classes import Binary
 from hopefear.training.online import DivergedError, OnlineTrainer
 
 LENGTHS = [3, 1, 2, 3, 4, 2, 3, 1, 2, 5]

@@ -16,6 +16,7 @@ from hopefear.costs.hamming import Hamming
 from hopefear.costs.weighted import Weighted
 from hopefear.errors import CombinationError
 from hopefear.losses.hinge import Hinge
+from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.linear import Linear
 from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
@@ -23,8 +24,10 @@ from hopefear.losses.nbest_mira import NBestMIRA, solve
 from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.prediction_hinge import PredictionHinge
 from hopefear.losses.ramp import Ramp
+from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
+from hopefear.losses.weighted_log import WeightedLog
 from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
@@ -56,9 +59,18 @@ LOSSES = [
     NBestMIRA(n=4, C=0.1),
     NBestMIRA(PRICES, n=4, C=10.0, root=True),
     NBestMIRA(n=4, sequential=True),
+    HopeFear(Hamming()),
+    HopeFear(PRICES, toward=1, away=1),
+    Risk(Hamming()),
+    Risk(PRICES, sharp=0.6),
+    WeightedLog(Hamming(), sharp=2.0),
+    WeightedLog(PRICES, sharp=0.7),
 ]
 # Losses with a gradient almost everywhere, so that it can be differenced.
-SMOOTH = [Log(), SAPO(n=4), StructuredHinge(), Ramp(PRICES), Perceptron(), Hinge(), Logistic()]
+SMOOTH = [
+    *(Log(), SAPO(n=4), StructuredHinge(), Ramp(PRICES), Perceptron(), Hinge(), Logistic()),
+    *(Risk(PRICES, sharp=0.6), WeightedLog(Hamming(), sharp=2.0)),
+]
 
 
 class Asked:
@@ -259,7 +271,7 @@ def test_without_weights_costs_alone_are_feared():
 
 
 def test_scores_of_thousands_stay_finite():
-    for loss in (Log(), SAPO(n=4), NBestMIRA(n=3), StructuredHinge(), Ramp()):
+    for loss in (Log(), SAPO(n=4), NBestMIRA(n=3), StructuredHinge(), Ramp(), Risk(Hamming())):
         asked = Asked(SHAPES[0], loss)
         for i, w in asked.weights(scale=3000.0):
             _, value, gap, g = asked.answer(i, w)

@@ -16,6 +16,7 @@ from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import HopefearError
 from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.risk import Risk
 from hopefear.losses.sapo import SAPO
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import AStar, Beam, ListViterbi, search_named
@@ -39,13 +40,13 @@ class Case(NamedTuple):
     w: np.ndarray
 
 
-def cases(shape, whole=False, values=True, depth=5, lengths=LENGTHS, seed=1, **more):
+def cases(shape, whole=False, values=True, depth=5, lengths=LENGTHS, seed=1, loss=None, **more):
     """Every sequence of a tiny dataset, scored; one workspace for all, as in training."""
     chain = Chain.new(**shape, **more)
     rows = tiny_rows(seed, lengths, chain, values)
     rng = np.random.default_rng(seed + 1)
     n = chain.n_coordinates()
-    work = chain.workspace(rows, SAPO(n=depth), np.float64)
+    work = chain.workspace(rows, SAPO(n=depth) if loss is None else loss, np.float64)
     for i in range(len(lengths)):
         w = rng.integers(-1, 2, n).astype(float) if whole else rng.normal(size=n)
         x = Example(rows, i)
@@ -147,8 +148,7 @@ def test_fear_and_hope(shape, sign, whole):
             chain, x, work, world = case[:4]
             costs = world.costs(cost)
             wanted = world.ranked(world.scores + sign * costs)[0]
-            search = chain.fear if sign > 0 else chain.hope
-            z, price = search(x, work.theta, cost, work.y)
+            z, price = chain.seek(x, work.theta, cost, sign, work.y)
             assert labels_of(case, work.y) == world.ys[wanted]
             assert z == pytest.approx(world.lead(wanted), abs=1e-9)
             assert price == pytest.approx(costs[wanted])
@@ -166,7 +166,7 @@ def test_candidates_of_every_search(shape, search, whole):
         chain, x, work, world = case[:4]
         for n, ratio in ((1, 0.0), (4, 0.0), (7, 0.0), (7, 3.0)):
             wanted = world.top(n, ratio)
-            count = chain.candidates(x, work.theta, n, ratio)
+            count = chain.candidates(x, work.theta, None, n, ratio)
             found = [labels_of(case, chain.candidate(x, work.theta, k)) for k in range(count)]
             assert found == [world.ys[k] for k in wanted]
 
@@ -176,7 +176,7 @@ def test_a_narrow_beam_is_not_exact_and_never_better():
     shape = {"attributes": 5, "labels": 4}
     for case in cases(shape, lengths=[4] * 12, search=Beam(1)):
         chain, x, work, world = case[:4]
-        assert chain.candidates(x, work.theta, 3, 0.0) >= 1
+        assert chain.candidates(x, work.theta, None, 3, 0.0) >= 1
         y = labels_of(case, chain.candidate(x, work.theta, 0))
         score = world.scores[world.ys.index(y)]
         assert score <= world.scores.max() + 1e-9
@@ -193,6 +193,50 @@ def test_expectations(shape, values):
         value = chain.expect(x, work.theta, 0.7, work.mu)
         assert value == pytest.approx(-np.log(P[world.gold]), rel=1e-9)
         check_direction(case, 0.7 * (world.F[world.gold] - P @ world.F))
+
+
+def check_costs(case, cost, sharp, tolerance=1e-9):
+    """Expected cost and the distance from what costs ask for, and their slopes."""
+    chain, x, work, world = case[:4]
+    costs, P = world.costs(cost), softmax(sharp * world.scores)
+    value = chain.expect_cost(x, work.theta, cost, sharp, 0.7, work.mu)
+    assert value == pytest.approx(P @ costs, rel=tolerance, abs=tolerance)
+    slope = sharp * (P * (costs - P @ costs)) @ world.F
+    check_direction(case, -0.7 * slope)
+    P, Q = softmax(world.scores), softmax(-sharp * costs)
+    value = chain.expect_good(x, work.theta, cost, sharp, 0.7, work.mu)
+    apart = Q @ (np.log(Q) - (world.scores - np.logaddexp.reduce(world.scores)))
+    assert value == pytest.approx(apart, rel=tolerance, abs=tolerance)
+    check_direction(case, 0.7 * (Q - P) @ world.F)
+
+
+@shapes
+@pytest.mark.parametrize("sharp", [1.0, 0.3, 4.0])
+def test_expected_costs(shape, sharp):
+    table = np.random.default_rng(5).uniform(0, 2, (shape["labels"],) * 2)
+    np.fill_diagonal(table, 0)
+    for cost in (Hamming(), Weighted(table)):
+        for case in cases(shape, loss=Risk(cost), lengths=[3, 1, 2, 4]):
+            check_costs(case, cost, sharp)
+            case.chain.argmax(case.x, case.work.theta, case.work.y)  # scores are still there
+            assert labels_of(case, case.work.y) == case.world.ys[case.world.ranked()[0]]
+
+
+@shapes
+def test_expected_costs_of_scores_that_need_logarithms(shape):
+    chain = Chain.new(**shape)
+    rows = tiny_rows(1, [3, 1, 4], chain)
+    work = chain.workspace(rows, Risk(Hamming()), np.float64)
+    rng = np.random.default_rng(9)
+    for i in range(3):
+        w = 300.0 * rng.normal(size=chain.n_coordinates())
+        x, world = Example(rows, i), World(chain, rows, i, w)
+        chain.score(x, Plain(w), work.theta)
+        P, costs = softmax(world.scores), world.costs(Hamming())
+        value = chain.expect_cost(x, work.theta, Hamming(), 1.0, 1.0, work.mu)
+        assert value == pytest.approx(P @ costs, rel=1e-9, abs=1e-12)
+        wanted = -(P * (costs - P @ costs)) @ world.F
+        np.testing.assert_allclose(direction(Case(chain, x, work, world, w)), wanted, atol=1e-9)
 
 
 @shapes
@@ -221,7 +265,7 @@ def test_parts_of_a_longer_sequence_do_not_outlive_a_shorter_one(shape):
 def test_inner_products_of_candidates(shape):
     for case in cases(shape):
         chain, x, work, world = case[:4]
-        count = chain.candidates(x, work.theta, 5, 0.0)
+        count = chain.candidates(x, work.theta, None, 5, 0.0)
         products = np.full((5, 5), np.nan)
         chain.gram(x, work.theta, count, work.mu, products)
         D = np.array([world.delta(k) for k in world.top(5)])
@@ -239,9 +283,11 @@ def test_mixtures_of_gold_and_another_output(shape):
         for taken in itertools.product((0, 1), repeat=len(gold)):
             mixture = tuple(b if s else a for a, b, s in zip(gold, other, taken, strict=True))
             k = world.ys.index(mixture)
-            marks = np.array(taken, np.uint8)
-            assert chain.mixed(x, work.theta, y, marks) == pytest.approx(world.lead(k), abs=1e-9)
-            chain.pull_mixed(x, y, marks, 0.5, work.mu)
+            mixed = np.zeros(len(gold), np.int32)
+            chain.mix(x, y, np.array(taken, np.uint8), mixed)
+            assert tuple(mixed) == mixture
+            assert chain.lead(x, work.theta, mixed) == pytest.approx(world.lead(k), abs=1e-9)
+            chain.pull(x, mixed, 0.5, work.mu)
             wanted += 0.5 * world.delta(k)
         check_direction(case, wanted)
 
@@ -256,11 +302,13 @@ def test_every_mixture_of_a_long_sequence_has_room(order):
     rng = np.random.default_rng(4)
     y = ((rows.labels + rng.integers(1, labels, T)) % labels).astype(np.int32)
     chain.clear(x, work.mu)
+    mixture = np.zeros(T, np.int32)
     for first in range(T):
         for last in range(first, T):
             taken = np.zeros(T, np.uint8)
             taken[first : last + 1] = 1
-            chain.pull_mixed(x, y, taken, 1.0, work.mu)
+            chain.mix(x, y, taken, mixture)
+            chain.pull(x, mixture, 1.0, work.mu)
     assert work.mu.extent[2] <= work.mu.cells.size
 
 
@@ -289,7 +337,7 @@ def test_what_is_not_allowed_is_never_found(shape):
         world = World(limited, rows, i, w)
         x, work = Example(rows, i), limited.workspace(rows, SAPO(n=200), np.float64)
         limited.score(x, Plain(w), work.theta)
-        count = limited.candidates(x, work.theta, 200, 0.0)
+        count = limited.candidates(x, work.theta, None, 200, 0.0)
         case = Case(limited, x, work, world, w)
         found = [labels_of(case, limited.candidate(x, work.theta, k)) for k in range(count)]
         wanted = world.top(200) if type(search) is not Beam else world.top(count)
@@ -298,7 +346,10 @@ def test_what_is_not_allowed_is_never_found(shape):
         P = softmax(world.scores)
         assert value == pytest.approx(-np.log(P[world.gold]), rel=1e-9)
         check_direction(case, world.F[world.gold] - P @ world.F)
-        limited.fear(x, work.theta, Hamming(), work.y)
+        risky = case._replace(work=limited.workspace(rows, Risk(Hamming()), np.float64))
+        limited.score(x, Plain(w), risky.work.theta)
+        check_costs(risky, Hamming(), 0.8)
+        limited.seek(x, work.theta, Hamming(), 1.0, work.y)
         fear = world.ranked(world.scores + world.costs(Hamming()))[0]
         assert labels_of(case, work.y) == world.ys[fear]
 

@@ -25,8 +25,7 @@ from hopefear.readouts.last import Last
 from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.rules.sgd import SGD
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training.online import DivergedError, OnlineTrainer
 
 TWO, FOUR = Binary(12, bias=0.6180339887), Multiclass(12, 4)

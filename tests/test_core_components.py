@@ -148,7 +148,7 @@ from hopefear.core.learner import Learner
 from hopefear.losses.hinge import Hinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.rules.rda import RDA
-from hopefear.structures.binary import Binary
+from hopefear.structures.classes import Binary
 from hopefear.training import online as kernels
 from hopefear.training.online import OnlineTrainer
 

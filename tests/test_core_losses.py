@@ -23,8 +23,7 @@ from hopefear.losses.perceptron import Perceptron
 from hopefear.losses.squared_hinge import SquaredHinge
 from hopefear.readouts.last import Last
 from hopefear.rules.sgd import SGD
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 
 LOSSES = [
     Perceptron(),

@@ -82,9 +82,9 @@ def test_the_first_of_the_feared_is_the_fear():
     for i in range(5):
         x = Example(data.rows, i)
         chain.score(x, Plain(weights), work.theta)
-        chain.fear(x, work.theta, Hamming(), work.y)
+        chain.seek(x, work.theta, Hamming(), 1.0, work.y)
         T = int(data.rows.starts[i + 1] - data.rows.starts[i])
-        assert chain.feared(x, work.theta, Hamming(), 3) >= 1
+        assert chain.candidates(x, work.theta, Hamming(), 3, 0.0) >= 1
         first = chain.candidate(x, work.theta, 0)
         np.testing.assert_array_equal(first, work.y[:T])
         assert loss.subgradient(chain, x, work) in (0, 1)

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from chain_oracle import softmax
+from chain_oracle import force, programme, softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from list_oracle import Asked, force, programme, rows_of, tiny_lists
+from list_oracle import Asked, rows_of, tiny_lists
 from scipy.optimize import minimize
 
 from hopefear.core.learner import Learner

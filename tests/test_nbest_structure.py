@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from chain_oracle import Sums, softmax
@@ -97,13 +99,13 @@ def test_fear_hope_and_worst(case, cost):
     for x, world in case:
         costs = world.costs(cost)
         searches = {
-            structure.fear: world.scores + costs,
-            structure.hope: world.scores - costs,
-            structure.worst: costs,
+            1.0: world.scores + costs,
+            -1.0: world.scores - costs,
+            math.inf: costs,
         }
-        for search, by in searches.items():
+        for sign, by in searches.items():
             wanted = world.ranked(by)[0]
-            z, price = search(x, work.theta, cost, work.y)
+            z, price = structure.seek(x, work.theta, cost, sign, work.y)
             assert work.y.tolist() == [wanted, world.gold]
             assert (z, price) == (world.lead(wanted), costs[wanted])
         structure.argmax(x, work.theta, work.y)  # scores without costs are still there
@@ -121,11 +123,11 @@ def test_the_best_and_the_most_feared(case, n, ratio):
     structure, work = case.structure, case.work
     for x, world in case:
         wanted = world.top(n, ratio) or world.ranked()[:1]  # the best one always stays
-        count = structure.candidates(x, work.theta, n, ratio)
+        count = structure.candidates(x, work.theta, None, n, ratio)
         found = [structure.candidate(x, work.theta, k).tolist() for k in range(count)]
         assert found == [[k, world.gold] for k in wanted]
         wanted = world.ranked(world.scores + world.costs(Regret()))[:n]
-        count = structure.feared(x, work.theta, Regret(), n)
+        count = structure.candidates(x, work.theta, Regret(), n, 0.0)
         found = [structure.candidate(x, work.theta, k).tolist() for k in range(count)]
         assert found == [[k, world.gold] for k in wanted]
         np.testing.assert_array_equal(work.theta.points[: len(world.scores)], world.scores)
@@ -152,7 +154,7 @@ def test_directions_add_up_and_nothing_is_left_over(case):
 def test_inner_products_of_candidates(case):
     structure, work = case.structure, case.work
     for x, world in case:
-        count = structure.candidates(x, work.theta, DEPTH, 0.0)
+        count = structure.candidates(x, work.theta, None, DEPTH, 0.0)
         products = np.full((DEPTH, DEPTH), np.nan)
         structure.gram(x, work.theta, count, work.mu, products)
         assert not work.mu.local.any()

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 
+from hopefear.costs.hamming import Hamming
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
+from hopefear.losses.hope_fear import HopeFear
 from hopefear.losses.linear import Linear
+from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
+from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.prediction_hinge import PredictionHinge
+from hopefear.losses.ramp import Ramp
+from hopefear.losses.risk import Risk
+from hopefear.losses.sapo import SAPO
 from hopefear.losses.squared_hinge import SquaredHinge
+from hopefear.losses.structured_hinge import StructuredHinge
+from hopefear.losses.weighted_log import WeightedLog
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.observed import Observed
@@ -24,8 +34,7 @@ from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 
 LOSSES = [
     Perceptron(),
@@ -36,6 +45,26 @@ LOSSES = [
     Exponential(limit=2),
     Linear(),
 ]
+
+# Losses that look at more than gold and its best rival, for outputs that are made of labels.
+SEARCHING = [
+    Log(),
+    SAPO(n=3),
+    StructuredHinge(Hamming(0.7)),
+    PredictionHinge(root=True),
+    NBestMIRA(n=3, C=0.3, rounds=5000),
+    Ramp(Hamming(0.7)),
+    HopeFear(Hamming(0.7)),
+    Risk(Hamming(), sharp=2.0),
+    WeightedLog(Hamming(), sharp=2.0),
+]
+# Losses whose force is not one wherever it is not zero.
+CURVED = ("SquaredHinge", "Logistic", "Exponential", "Log", "SAPO", "Risk", "WeightedLog")
+# Their directions are not from one rival to gold, so the rule gets another margin than it needs.
+LOOSE = ("StructuredHinge", "NBestMIRA", "Ramp", "HopeFear")
+# One setting of every rule, for grids that are large in other ways.
+FEW_RULES = ["sgd-exponential", "sgd-l1-l2", "pa-1", "adagrad-l1", "adagrad-rda-l1", "rda-elastic",
+             "tg-every-4", "fobos-elastic", "ftrl-elastic", "cw", "arow"]  # fmt: skip
 
 RULES = {
     "sgd": SGD(rate=0.3),
@@ -78,7 +107,7 @@ STRUCTURES = [Binary(12, bias=0.6180339887), Multiclass(12, 3)]
 def hole(loss, rule, on) -> str | None:
     """Why these cannot work together, as a pattern of the message; None when they can."""
     name, force = type(rule).__name__, type(loss).__name__
-    if name == "ConfidenceWeighted" and force not in ("Linear", "Hinge", "Perceptron"):
+    if name == "ConfidenceWeighted" and force in CURVED:
         return f"ConfidenceWeighted and {force}: .* needs a loss of force one; use .* AROW"
     if name in ("PassiveAggressive", "AROW") and force in ("Perceptron", "Linear"):
         return f"{name} and {force}: steps are in proportion to the loss, .*; use Hinge"

@@ -17,7 +17,7 @@ from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
 from hopefear.rules.fobos import FOBOS
 from hopefear.rules.sgd import SGD
-from hopefear.structures.binary import Binary
+from hopefear.structures.classes import Binary
 from hopefear.training import online
 from hopefear.training.online import OnlineTrainer
 

@@ -7,11 +7,10 @@ import itertools
 import numpy as np
 import pytest
 from chain_oracle import corpus, replay_chain, tiny_rows
-from interpreted.catalogue import RULES
+from interpreted.catalogue import CURVED, FEW_RULES, LOOSE, RULES, SEARCHING
 from reference import exact_weights, stepwise
 
 from hopefear.core.learner import Learner, describe
-from hopefear.costs.hamming import Hamming
 from hopefear.errors import CombinationError
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hinge import Hinge
@@ -20,11 +19,7 @@ from hopefear.losses.log import Log
 from hopefear.losses.logistic import Logistic
 from hopefear.losses.nbest_mira import NBestMIRA
 from hopefear.losses.perceptron import Perceptron
-from hopefear.losses.prediction_hinge import PredictionHinge
-from hopefear.losses.ramp import Ramp
-from hopefear.losses.sapo import SAPO
 from hopefear.losses.squared_hinge import SquaredHinge
-from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.recipes import CHAIN_RECIPES
@@ -40,20 +35,9 @@ LOSSES = [
     Logistic(),
     Exponential(limit=2),
     Linear(),
-    Log(),
-    SAPO(n=4),
-    StructuredHinge(Hamming(0.7)),
-    PredictionHinge(root=True),
-    NBestMIRA(n=3, C=0.3, rounds=5000),
-    Ramp(Hamming(0.7)),
+    *SEARCHING,
 ]
-# Losses whose force is not one wherever it is not zero.
-CURVED = ("SquaredHinge", "Logistic", "Exponential", "Log", "SAPO")
-# Their directions are not from one rival to gold, so the rule gets another margin than it needs.
-LOOSE = ("StructuredHinge", "NBestMIRA", "Ramp")
-NAMES = ["sgd-exponential", "sgd-l1-l2", "pa-1", "adagrad-l1", "adagrad-rda-l1", "rda-elastic",
-         "tg-every-4", "fobos-elastic", "ftrl-elastic", "cw", "arow"]  # fmt: skip
-GRID = list(itertools.product(LOSSES, NAMES, ("every", "mistakes")))
+GRID = list(itertools.product(LOSSES, FEW_RULES, ("every", "mistakes")))
 SHAPES = {
     "first": Chain.new(attributes=4, labels=3),
     "rich": Chain.new(attributes=4, labels=2, edge_attributes=2),

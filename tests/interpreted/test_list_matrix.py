@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from interpreted.catalogue import RULES
+from interpreted.catalogue import CURVED, LOOSE, RULES
 from list_oracle import ListWorld, replay_lists, rows_of, tiny_lists
 from reference import exact_weights, stepwise
 
@@ -57,10 +57,6 @@ LOSSES = [
     HopeFear(Regret(2.0)),
     HopeFear(Regret(2.0), toward=1, away=2),
 ]
-# Losses whose force is not one wherever it is not zero.
-CURVED = ("SquaredHinge", "Logistic", "Exponential", "Log", "SAPO", "Risk", "WeightedLog")
-# Their directions are not from one rival to gold, so the rule gets another margin than it needs.
-LOOSE = ("StructuredHinge", "NBestMIRA", "Ramp", "HopeFear")
 GRID = list(itertools.product(LOSSES, RULES, ("every", "mistakes")))
 ONLINE = [name for name, recipe in LIST_RECIPES.items() if hasattr(recipe, "rule")]
 FEATURES = 6

@@ -24,8 +24,7 @@ from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training.online import OnlineTrainer
 
 # Rules whose step is linear in the direction, or which bound it: a weight scales the loss.

@@ -18,8 +18,7 @@ from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.observed import Observed
 from hopefear.readouts.voted import Voted
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training import online
 from hopefear.training.online import OnlineTrainer
 

@@ -18,7 +18,7 @@ DESCRIPTION = """
 List the learners of the literature that hopefear knows, task by task: each is a loss, a rule that
 moves the weights and a readout that is kept, with defaults that work. With a name, show its
 parameters, their defaults and the effect of each; `-p KEY=VALUE` of train sets them, and `-p
-loss=…`, `-p readout=…` and `-p on=…` swap the parts.
+loss=…`, `-p rule=…`, `-p readout=…` and `-p on=…` swap the parts.
 """
 EXAMPLES = """
 examples:
@@ -72,7 +72,7 @@ def _chosen(task: str, args: argparse.Namespace) -> list[Any]:
 def facts(recipe: Any) -> dict[str, Any]:
     """Everything there is to say about a recipe."""
     from hopefear.core.learner import part_name
-    from hopefear.recipes import LOSSES, READOUTS
+    from hopefear.recipes import LOSSES, READOUTS, RULES
 
     if hasattr(recipe, "tuner"):
         return _tuner_facts(recipe)
@@ -80,6 +80,7 @@ def facts(recipe: Any) -> dict[str, Any]:
         return _batch_facts(recipe)
     effects = {
         "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
+        "rule": f"Part: how far weights move. One of {', '.join(RULES)}; each with its own steps.",
         "readout": f"Part: what is kept of all weights there were. One of {', '.join(READOUTS)}.",
         "on": "Which examples move the weights: every, or mistakes only.",
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "
@@ -231,7 +232,7 @@ def _list(learners: list[dict[str, Any]]) -> None:
         values = ", ".join(
             f"{key}={_short(p['default'])}"
             for key, p in found["parameters"].items()
-            if key not in ("loss", "readout", "on")
+            if key not in ("loss", "rule", "readout", "on")
         )
         print(f"\n{found['name']}: {found['summary']}\n  {values}")
 

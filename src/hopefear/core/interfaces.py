@@ -80,6 +80,11 @@ class Cost:
     """
 
     @python_only
+    def needs(self):
+        """What a structure must offer for this cost: ``labels``, or the ``regret`` of lists."""
+        return ()
+
+    @python_only
     def fault(self):
         """What is wrong with the parameters, beyond negative numbers; empty when nothing is."""
         return ""
@@ -126,6 +131,11 @@ class Structure:
         return ()
 
     @python_only
+    def lacks(self, search):
+        """Why a search is not offered, and what can be used instead; empty when nothing can."""
+        return ""
+
+    @python_only
     @required
     def workspace(self, data, loss, dtype):
         """A ``Workspace`` large enough for every example of ``data`` and what ``loss`` asks."""
@@ -162,8 +172,17 @@ class Structure:
         return self.margin(x, theta, y)
 
     @required
+    def clear(self, x, mu):
+        """Set ``mu`` to zero."""
+
+    @required
+    def pull(self, x, y, coef, mu):
+        """Add ``coef`` times (parts of gold minus parts of ``y``) to ``mu``."""
+
     def contrast(self, x, y, coef, mu):
         """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
+        self.clear(x, mu)
+        self.pull(x, y, coef, mu)
 
     @required
     def scatter(self, x, mu, row):
@@ -182,31 +201,23 @@ class Structure:
 
     # Searches some structures offer (see ``offers``); a loss names those it needs.
 
-    def fear(self, x, theta, cost, y):
-        """Leave in ``y`` the output of the highest score plus cost; returns (margin, cost)."""
-        return 0.0, 0.0
+    def seek(self, x, theta, cost, sign, y):
+        """Leave in ``y`` the output of the highest score plus ``sign`` times cost.
 
-    def hope(self, x, theta, cost, y):
-        """Leave in ``y`` the output of the highest score minus cost; returns (margin, cost)."""
-        return 0.0, 0.0
-
-    def worst(self, x, theta, cost, y):
-        """Leave in ``y`` the output of the highest cost; returns (margin, cost)."""
+        Fear has the sign 1, hope -1; infinity is for the highest cost. Returns (margin, cost).
+        """
         return 0.0, 0.0
 
     def charge(self, x, cost, y):
         """Cost of the output ``y``."""
         return 0.0
 
-    def candidates(self, x, theta, n, ratio):
-        """Find the ``n`` best outputs, best first; returns how many there are.
+    def candidates(self, x, theta, cost, n, ratio):
+        """Find the ``n`` outputs of the highest score plus cost (None: score), best first.
 
-        Those over ``ratio`` times less probable than the best are left out (0: none are).
+        Those over ``ratio`` times less probable than the best are left out (0: none are). Returns
+        how many there are.
         """
-        return 0
-
-    def feared(self, x, theta, cost, n):
-        """As ``candidates``, by score plus cost."""
         return 0
 
     def candidate(self, x, theta, k):
@@ -220,12 +231,6 @@ class Structure:
     def lead(self, x, theta, y):
         """Margin of the gold output over ``y``, whatever ``y`` is."""
         return 0.0
-
-    def pull(self, x, y, coef, mu):
-        """Add ``coef`` times (parts of gold minus parts of ``y``) to ``mu``."""
-
-    def clear(self, x, mu):
-        """Set ``mu`` to zero."""
 
     def gram(self, x, theta, count, mu, products):
         """Inner products of the directions from the ``count`` candidates to gold."""
@@ -260,12 +265,8 @@ class Structure:
         """Whether ``y`` differs from gold at position ``t``."""
         return True
 
-    def mixed(self, x, theta, y, taken):
-        """Margin of gold over the mixture: labels of ``y`` where ``taken``, else gold's."""
-        return 0.0
-
-    def pull_mixed(self, x, y, taken, coef, mu):
-        """Add ``coef`` times (gold minus that output) to ``mu``."""
+    def mix(self, x, y, taken, mixture):
+        """Leave in ``mixture`` the labels of ``y`` where ``taken``, else gold's."""
 
 
 @interface

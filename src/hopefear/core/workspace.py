@@ -30,12 +30,6 @@ class Workspace(NamedTuple):
     pad: Any  # what the loss writes on
 
 
-def class_workspace(parts: int, loss: Any) -> Workspace:
-    """A workspace for outputs that are one class."""
-    y = np.zeros(1, np.int64)
-    return Workspace(np.zeros(parts), np.zeros(parts), y, np.zeros(1), np.zeros(1), loss.notes(1))
-
-
 @component(Weights)
 class Plain(NamedTuple):
     """Weights that are stored as they are."""

@@ -27,5 +27,8 @@ class Regret(NamedTuple):
 
     each: float = 1.0
 
+    def needs(self):
+        return ("regret",)
+
     def price(self, gold, label):
         return self.each * (label - gold)

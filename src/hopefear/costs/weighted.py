@@ -27,6 +27,9 @@ class Weighted(NamedTuple):
 
     table: np.ndarray
 
+    def needs(self):
+        return ("labels",)
+
     def fault(self):
         table = self.table
         if table.ndim != 2 or table.shape[0] != table.shape[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,8 @@ class HopeFear(NamedTuple):
         return "" if known else "toward is hope or oracle, away is fear, prediction or worst"
 
     def needs(self):
-        return ("cost", "worst") if self.away == WORST else ("cost",)
+        searches = ("cost", "worst") if self.away == WORST else ("cost",)
+        return (*searches, *self.cost.needs())
 
     def depth(self):
         return 2
@@ -57,11 +59,10 @@ class HopeFear(NamedTuple):
         importance, hoped, theta = np.float64(x.data.weights[x.i]), work.pad, work.theta
         up, better = 0.0, 0.0
         if self.toward == HOPE:
-            up, better = structure.hope(x, theta, self.cost, hoped)
-        if self.away == FEAR:
-            down, worse = structure.fear(x, theta, self.cost, work.y)
-        elif self.away == WORST:
-            down, worse = structure.worst(x, theta, self.cost, work.y)
+            up, better = structure.seek(x, theta, self.cost, -1.0, hoped)
+        if self.away != PREDICTION:
+            sign = 1.0 if self.away == FEAR else math.inf
+            down, worse = structure.seek(x, theta, self.cost, sign, work.y)
         else:
             structure.argmax(x, theta, work.y)
             down = structure.lead(x, theta, work.y)

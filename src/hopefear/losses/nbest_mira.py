@@ -67,7 +67,7 @@ class NBestMIRA(NamedTuple):
         return "" if self.C > 0.0 else "C must be above zero"
 
     def needs(self):
-        return ("cost", "nbest")
+        return ("cost", "nbest", *self.cost.needs())
 
     def depth(self):
         return self.n
@@ -79,9 +79,9 @@ class NBestMIRA(NamedTuple):
         programme, importance = work.pad, np.float64(x.data.weights[x.i])
         alpha, short, products = programme.alpha, programme.short, programme.products
         if self.augmented:
-            count = structure.feared(x, work.theta, self.cost, self.n)
+            count = structure.candidates(x, work.theta, self.cost, self.n, 0.0)
         else:
-            count = structure.candidates(x, work.theta, self.n, 0.0)
+            count = structure.candidates(x, work.theta, None, self.n, 0.0)
         worst, wins = 0.0, False
         work.gap[0] = -1.0
         for k in range(count):

@@ -35,7 +35,7 @@ class PredictionHinge(NamedTuple):
     root: bool = False
 
     def needs(self):
-        return ("cost",)
+        return ("cost", *self.cost.needs())
 
     def content(self):
         return True

@@ -24,14 +24,14 @@ class Ramp(NamedTuple):
 
     Examples
     --------
-    >>> Ramp().needs()
-    ('cost',)
+    >>> Ramp(Hamming(0.5)).cost.each
+    0.5
     """
 
     cost: Any = Hamming()
 
     def needs(self):
-        return ("cost",)
+        return ("cost", *self.cost.needs())
 
     def depth(self):
         return 2
@@ -41,8 +41,8 @@ class Ramp(NamedTuple):
 
     def subgradient(self, structure, x, work):
         importance, hoped = np.float64(x.data.weights[x.i]), work.pad
-        z, price = structure.fear(x, work.theta, self.cost, work.y)
-        up, better = structure.hope(x, work.theta, self.cost, hoped)
+        z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
+        up, better = structure.seek(x, work.theta, self.cost, -1.0, hoped)
         work.loss[0] = importance * (price - z + better + up)
         structure.clear(x, work.mu)
         structure.pull(x, work.y, importance, work.mu)

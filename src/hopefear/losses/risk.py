@@ -36,8 +36,8 @@ class Risk(NamedTuple):
 
     Examples
     --------
-    >>> Risk().needs()
-    ('risk',)
+    >>> Risk(sharp=2).sharp
+    2.0
     """
 
     cost: Any = Regret()
@@ -47,7 +47,7 @@ class Risk(NamedTuple):
         return "" if self.sharp > 0.0 else "sharp must be above zero"
 
     def needs(self):
-        return ("risk",)
+        return ("expectation", "risk", *self.cost.needs())
 
     def value(self, z):
         """Of two outputs, the rival costing 1."""

@@ -62,7 +62,7 @@ class SAPO(NamedTuple):
 
     def subgradient(self, structure, x, work):
         share, importance = work.pad, np.float64(x.data.weights[x.i])
-        count = structure.candidates(x, work.theta, self.n, self.ratio)
+        count = structure.candidates(x, work.theta, None, self.n, self.ratio)
         if count == 0:  # a beam that found nothing allowed
             work.gap[0], work.loss[0] = -1.0, 0.0
             return 0

@@ -31,11 +31,11 @@ class StructuredHinge(NamedTuple):
     cost: Any = Hamming()
 
     def needs(self):
-        return ("cost",)
+        return ("cost", *self.cost.needs())
 
     def subgradient(self, structure, x, work):
         importance = np.float64(x.data.weights[x.i])
-        z, price = structure.fear(x, work.theta, self.cost, work.y)
+        z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
         work.gap[0] = z
         work.loss[0] = importance * max(0.0, price - z)
         if structure.right(x, work.y):

@@ -48,6 +48,7 @@ class Violations(NamedTuple):
     """The mixed assignments of one example, and what became of all examples so far."""
 
     taken: np.ndarray  # uint8[places]
+    mixture: np.ndarray  # int32[places]
     first: np.ndarray  # int64: first position of J, or the number of a set of one's own
     last: np.ndarray  # int64: last position of J, or -1
     margins: np.ndarray
@@ -123,6 +124,7 @@ class SWVP(NamedTuple):
             )
         return Violations(
             np.zeros(places, np.uint8),
+            np.zeros(places, np.int32),
             np.zeros(n, np.int64),
             np.zeros(n, np.int64),
             np.zeros(n),
@@ -165,7 +167,8 @@ class SWVP(NamedTuple):
         for k in range(count):
             if found.gamma[k] > 0.0:
                 take(self, found, k, places)
-                structure.pull_mixed(x, work.y, found.taken, importance * found.gamma[k], work.mu)
+                structure.mix(x, work.y, found.taken, found.mixture)
+                structure.pull(x, found.mixture, importance * found.gamma[k], work.mu)
         return 1
 
 
@@ -182,7 +185,8 @@ def mixed_margins(loss, structure, x, work, count, places):
     found, kept = work.pad, 0
     for k in range(count):
         take(loss, found, k, places)
-        margin = structure.mixed(x, work.theta, work.y, found.taken)
+        structure.mix(x, work.y, found.taken, found.mixture)
+        margin = structure.lead(x, work.theta, found.mixture)
         if math.isfinite(margin):
             found.first[kept], found.last[kept] = found.first[k], found.last[k]
             found.margins[kept] = margin

@@ -36,7 +36,7 @@ class WeightedLog(NamedTuple):
     sharp: float = 10.0
 
     def needs(self):
-        return ("risk",)
+        return ("expectation", "risk", *self.cost.needs())
 
     def probabilistic(self):
         return True

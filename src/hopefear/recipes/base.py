@@ -2,83 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import importlib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
 from hopefear.core.learner import Learner, named, part_name
-from hopefear.costs.hamming import Hamming
-from hopefear.costs.regret import Regret
 from hopefear.errors import HopefearError
-from hopefear.losses.exponential import Exponential
-from hopefear.losses.hinge import Hinge
-from hopefear.losses.hope_fear import HopeFear
-from hopefear.losses.linear import Linear
-from hopefear.losses.log import Log
-from hopefear.losses.logistic import Logistic
-from hopefear.losses.nbest_mira import NBestMIRA
-from hopefear.losses.perceptron import Perceptron
-from hopefear.losses.prediction_hinge import PredictionHinge
-from hopefear.losses.ramp import Ramp
-from hopefear.losses.risk import Risk
-from hopefear.losses.sapo import SAPO
-from hopefear.losses.squared_hinge import SquaredHinge
-from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.losses.swvp import SWVP
-from hopefear.losses.weighted_log import WeightedLog
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.readouts.voted import Voted
-from hopefear.rules.adagrad import AdaGrad
-from hopefear.rules.adagrad_rda import AdaGradRDA
-from hopefear.rules.arow import AROW
-from hopefear.rules.confidence import ConfidenceWeighted
-from hopefear.rules.fobos import FOBOS
-from hopefear.rules.ftrl import FTRL
-from hopefear.rules.passive_aggressive import PassiveAggressive
-from hopefear.rules.rda import RDA
-from hopefear.rules.sgd import SGD
-from hopefear.rules.truncated import TruncatedGradient
+from hopefear.recipes.parts import COSTS, LOSSES, READOUTS, RULES, unknown
 
-LOSSES = {
-    part_name(c): c
-    for c in (
-        Perceptron,
-        Hinge,
-        SquaredHinge,
-        Logistic,
-        Exponential,
-        Linear,
-        StructuredHinge,
-        PredictionHinge,
-        NBestMIRA,
-        SAPO,
-        Log,
-        SWVP,
-        Ramp,
-        HopeFear,
-        Risk,
-        WeightedLog,
-    )
-}
-RULES = {
-    part_name(c): c
-    for c in (
-        SGD,
-        PassiveAggressive,
-        AdaGrad,
-        AdaGradRDA,
-        RDA,
-        TruncatedGradient,
-        FOBOS,
-        FTRL,
-        ConfidenceWeighted,
-        AROW,
-    )
-}
-READOUTS = {part_name(c): c for c in (Last, Averaged, Voted)}
-COSTS = {part_name(c): c for c in (Hamming, Regret)}
+PARTS = ("loss", "rule", "readout", "on")
 ON = ("every", "mistakes")
 # Mean cost at which a unit of it has the price 1; about that of the parse lists of 1 - F.
 USUAL_COST = 0.15
@@ -107,37 +40,129 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Auto:
+    """A rate that depends on data and loss: ``factor / size``, less where the loss is steep.
+
+    Papers' rates only make sense relative to the lengths of examples. Of a loss whose force grows
+    without end, as that of the squared hinge does, a step must not change the force by more than
+    the force itself: ``rate * size * steepness <= 1``.
+
+    Parameters
+    ----------
+    factor : float
+        Rate on examples of size 1.
+    size : {"square", "reach"}
+        Which of the sizes in ``Scale``.
+
+    Examples
+    --------
+    >>> from hopefear.recipes import LOSSES
+    >>> auto, scale = Auto(50.0), Scale(square=4.0)
+    >>> [auto.rate(scale, LOSSES[name]()) for name in ("logistic", "squared-hinge")]
+    [12.5, 0.125]
+    """
+
+    factor: float
+    size: str = "square"
+
+    def rate(self, scale: Scale, loss: Any) -> float:
+        """The rate for a loss on data of this scale."""
+        if self.size == "reach":  # for rules that divide by the forces they have seen
+            return self.factor / scale.reach
+        return min(self.factor, 1.0 / max(steepness(loss), 1e-300)) / scale.square
+
+
+def steepness(loss: Any) -> float:
+    """How fast the force grows over a unit of margin near 0; 0 where it soon grows no more.
+
+    >>> from hopefear.recipes import LOSSES
+    >>> [steepness(LOSSES[name]()) for name in ("hinge", "log", "squared-hinge")]
+    [0.0, 0.0, 2.0]
+    """
+    if loss.slope(-50.0) <= 2.5 * loss.slope(0.0):
+        return 0.0
+    return float(max(loss.slope(z - 1.0) - loss.slope(z) for z in (-1.0, 0.0, 1.0)))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What good defaults depend on besides the parts: the kind of outputs.
+
+    Parameters
+    ----------
+    rules : mapping
+        Parameters of a rule that takes the place of a recipe's own.
+    cost : str, optional
+        Cost of losses that would take another one for a default.
+    """
+
+    rules: Mapping[str, Mapping[str, Any]]
+    cost: str | None = None
+
+    def recipe(self, name: str, summary: str, parts: str, **defaults: Any) -> Recipe:
+        """A recipe, its parts in the order people say them: loss, rule, readout, when.
+
+        >>> Kind({}).recipe("pa", "", "hinge passive-aggressive averaged every").rule.__name__
+        'PassiveAggressive'
+        """
+        loss, rule, readout, on = parts.split()
+        return Recipe(name, summary, (loss, rule, readout, on), self, defaults)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A learner of the literature: which parts, and defaults that work.
 
-    ``rate`` may be ``"auto"``: then it is ``auto(scale)``, because the papers' rates only make
-    sense relative to the lengths of the examples. ``price`` too: then costs have the same mean
-    in whatever unit they come.
+    Parameters
+    ----------
+    name, summary : str
+        What the learner is called, and who published it.
+    parts : tuple of str
+        Names of loss, rule and readout, and whether weights move on "every" example or on
+        "mistakes".
+    kind : Kind
+        Outputs it is for.
+    defaults : mapping
+        Parameters that differ from those of the parts. ``rate`` may be an ``Auto``, and ``price``
+        may be ``"auto"``: then costs have the same mean in whatever unit they come.
     """
 
     name: str
     summary: str
-    loss: type
-    rule: type
-    readout: type
-    on: str = "every"
+    parts: tuple[str, str, str, str]
+    kind: Kind
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    auto: Callable[[Scale], float] | None = None
+
+    @property
+    def loss(self) -> Any:
+        return LOSSES[self.parts[0]]
+
+    @property
+    def rule(self) -> Any:
+        return RULES[self.parts[1]]
+
+    @property
+    def readout(self) -> Any:
+        return READOUTS[self.parts[2]]
+
+    @property
+    def on(self) -> str:
+        return self.parts[3]
+
+    def auto(self, scale: Scale) -> float:
+        """The automatic rate on data of this scale."""
+        return self.defaults["rate"].rate(scale, self.loss())
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter with its default, as ``-p`` takes them."""
-        values: dict[str, Any] = {
-            "loss": part_name(self.loss),
-            "readout": part_name(self.readout),
-            "on": self.on,
-        }
+        values: dict[str, Any] = dict(zip(PARTS, self.parts, strict=True))
         for part in (self.loss, self.rule, self.readout):
-            values |= {k: named(part, k, v) for k, v in _open_fields(part).items()}
-        values |= {k: shown_part(v) for k, v in self.defaults.items()}
+            values |= {k: named(part, k, v) for k, v in open_fields(part).items()}
+        if "cost" in values:
+            values["cost"] = self.kind.cost or values["cost"]
+        values |= {k: "auto" if isinstance(v, Auto) else v for k, v in self.defaults.items()}
         if "cost" in values:
             values.setdefault("price", 1.0)
-        if self.auto is not None:
-            values["rate"] = "auto"
         if "lam" in self.defaults:
             values["penalty"] = "l2"
             values.pop("l1", None)
@@ -145,7 +170,7 @@ class Recipe:
         values.pop("period", None)
         return values
 
-    def build(self, scale: Scale = Scale(), **params: Any) -> Learner:  # noqa: B008 - frozen
+    def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
         """The learner, with some parameters replaced.
 
         Examples
@@ -153,35 +178,60 @@ class Recipe:
         >>> from hopefear.recipes import RECIPES
         >>> RECIPES["vrda"].build(loss="logistic", l1=1e-4, rate=1).signature()[:58]
         'loss:logistic(base=2.718281828)|rule:rda(rate=1,l1=0.0001,'
+        >>> RECIPES["vrda"].build(rule="arow", r=2).signature()[:36]
+        'loss:hinge(asked=1)|rule:arow(r=2)|o'
         """
         params = {key.replace("-", "_"): value for key, value in params.items()}
-        loss = _choose("loss", LOSSES, params.pop("loss", None), self.loss)
-        readout = _choose("readout", READOUTS, params.pop("readout", None), self.readout)
-        on = str(params.pop("on", self.on))
-        known = [_open_fields(c) for c in (loss, self.rule, readout)]
+        return self._swapped(params)._composed(scale, params)
+
+    def _swapped(self, params: dict[str, Any]) -> Recipe:
+        """The recipe with the parts that parameters name, which are taken from them.
+
+        Lengths of steps belong to a rule, so another rule comes with its own.
+        """
+        given = [params.pop(key, None) for key in PARTS]
+        for name, table in zip(given, (LOSSES, RULES, READOUTS), strict=False):
+            if name is not None:
+                table.named(name)
+        pairs = zip(self.parts, given, strict=True)
+        names = [old if new is None else str(new) for old, new in pairs]
+        defaults = dict(self.defaults)
+        if names[1] != self.parts[1]:
+            own = {*open_fields(self.rule), "lam"}
+            defaults = {k: v for k, v in defaults.items() if k not in own}
+            defaults |= self.kind.rules.get(names[1], {})
+        return replace(self, parts=tuple(names), defaults=defaults)
+
+    def _composed(self, scale: Scale, params: dict[str, Any]) -> Learner:
+        parts = (self.loss, self.rule, self.readout)
+        known = [open_fields(part) for part in parts]
         values = {k: v for k, v in self.defaults.items() if any(k in part for part in known)}
-        values |= self._penalty(params, scale)
-        values |= params
-        price = values.pop("price", self.defaults.get("price"))
-        if price is not None and "cost" not in known[0]:
+        if self.kind.cost is not None:
+            values.setdefault("cost", self.kind.cost)
+        values |= self._penalty(params, scale) | params
+        if "cost" not in known[0]:
             if "price" in params:
-                raise HopefearError(f"the loss {part_name(loss)} has no cost, so there is no price")
-            price = None
-        if price == "auto":
-            price = USUAL_COST / scale.cost
+                raise HopefearError(f"the loss {self.parts[0]} has no cost, so there is no price")
+            if "cost" not in params:
+                values.pop("cost", None)
+        else:
+            values.setdefault("price", self.defaults.get("price"))
         for key in values:
-            if not any(key in part for part in known):
-                raise HopefearError(unknown(self.name, key, [*self.parameters(), *loss._fields]))
+            if key != "price" and not any(key in part for part in known):
+                raise HopefearError(unknown(self.name, key, [*self.parameters(), *known[0]]))
         if "period" in known[1]:
             values.setdefault("period", scale.n)
-        if values.get("rate", "auto" if self.auto else None) == "auto":
-            if self.auto is None:
+        if values.get("price") == "auto":
+            values["price"] = USUAL_COST / scale.cost
+        rate = values.pop("rate", None)
+        loss = made_part(parts[0], values)
+        if rate == "auto":
+            rate = self.defaults.get("rate")
+            if not isinstance(rate, Auto):
                 raise HopefearError(f"{self.name} has no automatic rate; give a number")
-            values["rate"] = self.auto(scale)
-        if price is not None:
-            values["price"] = price
-        parts = [made_part(cls, values) for cls in (loss, self.rule, readout)]
-        return Learner(parts[0], parts[1], parts[2], on)
+        if rate is not None:
+            values["rate"] = rate.rate(scale, loss) if isinstance(rate, Auto) else rate
+        return Learner(loss, *(made_part(part, values) for part in parts[1:]), self.on)
 
     def _penalty(self, params: dict[str, Any], scale: Scale) -> dict[str, Any]:
         """What ``lam`` means for one step: ``lam / n`` times the gradient of R (SAPO, eq. 5).
@@ -202,11 +252,83 @@ class Recipe:
         return {penalty: lam / scale.n * (2.0 if penalty == "l2" else 1.0)}
 
 
+@dataclass(frozen=True)
+class BatchRecipe:
+    """A learner that looks at all examples before it moves, and defaults that work.
+
+    Parameters
+    ----------
+    name, summary : str
+        As for other recipes.
+    place : str or type
+        ``module:class`` of the learner, or itself: a dataclass, its fields are the parameters.
+    defaults : mapping
+        Parameters that differ from those of the learner.
+    loss_name : str, optional
+        What it minimises, where that can be chosen.
+    """
+
+    name: str
+    summary: str
+    place: Any
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    loss_name: str | None = None
+
+    @property
+    def learner(self) -> Any:
+        if not isinstance(self.place, str):
+            return self.place
+        module, name = self.place.split(":")
+        return getattr(importlib.import_module(module), name)
+
+    @property
+    def loss(self) -> Any:
+        return None if self.loss_name is None else LOSSES[self.loss_name]
+
+    def own_parameters(self) -> dict[str, Any]:
+        """Parameters of the learner itself, without those of its loss."""
+        known = {f.name: f.default for f in fields(self.learner) if f.default is not MISSING}
+        hidden = () if self.loss_name is None else ("observed",)
+        values = known | dict(self.defaults)
+        return {key: value for key, value in values.items() if key not in hidden}
+
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter with its default, as ``-p`` takes them."""
+        if self.loss_name is None:
+            return self.own_parameters()
+        return {"loss": self.loss_name, **loss_parameters(self.loss), **self.own_parameters()}
+
+    def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
+        """The learner, with some parameters replaced; no default depends on the data's scale.
+
+        Examples
+        --------
+        >>> from hopefear.recipes import CHAIN_RECIPES
+        >>> CHAIN_RECIPES["crf-lbfgs"].build(l2="0.5").l2
+        0.5
+        """
+        params = {key.replace("-", "_"): value for key, value in params.items()}
+        values, more = self.own_parameters(), {}
+        if self.loss_name is not None:
+            loss = LOSSES.named(params.pop("loss", self.loss_name))
+            given = loss_parameters(loss)
+            known = [*given, *values]
+            given |= {key: params.pop(key) for key in given if key in params}
+            more = {"loss": made_part(loss, given)}
+        else:
+            known = list(values)
+        for key, value in params.items():
+            if key not in values:
+                raise HopefearError(unknown(self.name, key, known))
+            values[key] = as_like(key, value, values[key])
+        return self.learner(**more, **values)
+
+
 def made_part(cls: Any, values: Mapping[str, Any]) -> Any:
     """A component from those of the values that it has; ``price`` is that of its cost."""
-    known = _open_fields(cls)
+    known = open_fields(cls)
     part = cls(**{k: _value(cls, k, v, known[k]) for k, v in values.items() if k in known})
-    if "price" in values and "cost" in known:
+    if values.get("price") is not None and "cost" in known:
         if "each" not in part.cost._fields:
             raise HopefearError(f"price is for one unit of {' or '.join(COSTS)}, not of a table")
         each = number("price", values["price"], 1.0)
@@ -216,38 +338,13 @@ def made_part(cls: Any, values: Mapping[str, Any]) -> Any:
 
 def loss_parameters(loss: Any) -> dict[str, Any]:
     """Parameters of a loss with their defaults, as ``-p`` takes them."""
-    values = {k: named(loss, k, v) for k, v in _open_fields(loss).items()}
+    values = {k: named(loss, k, v) for k, v in open_fields(loss).items()}
     return values | ({"price": 1.0} if "cost" in values else {})
 
 
-def shown_part(value: Any) -> Any:
-    """A default as people write it: parts by name."""
-    return part_name(type(value)) if isinstance(value, tuple) else value
-
-
-def _open_fields(part: Any) -> dict[str, Any]:
+def open_fields(part: Any) -> dict[str, Any]:
     """Parameters of a component that people may set, with their defaults."""
     return {k: v for k, v in part._field_defaults.items() if k != "unused"}
-
-
-def made(name: str, summary: str, *parts: Any, auto: Any = None, **defaults: Any) -> Recipe:
-    """A recipe, in the order people say it: loss, rule, readout, when."""
-    loss, rule, readout, on = parts
-    return Recipe(name, summary, loss, rule, readout, on, defaults, auto)
-
-
-def _choose(what: str, table: Mapping[str, type], name: Any, default: type) -> Any:
-    if name is None:
-        return default
-    if name not in table:
-        raise HopefearError(unknown("hopefear", str(name), list(table), what))
-    return table[name]
-
-
-def unknown(owner: str, name: str, known: list[str], what: str = "parameter") -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(set(known)))}"
-    return f"{owner} has no {what} {name!r}; {hint}"
 
 
 def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
@@ -280,3 +377,12 @@ def number(key: str, value: Any, like: Any) -> Any:
     except (KeyError, ValueError, TypeError) as error:
         kind = {bool: "true or false", int: "a whole number"}.get(type(like), "a number")
         raise HopefearError(f"{key} must be {kind}, not {value!r}") from error
+
+
+def as_like(key: str, value: Any, like: Any) -> Any:
+    """A parameter in the type of its default; words stay words, and None is a choice left open."""
+    if isinstance(like, str):
+        return str(value)
+    if like is None:
+        return None if value in (None, "auto") else number(key, value, False)
+    return number(key, value, like)

@@ -2,139 +2,133 @@
 
 from __future__ import annotations
 
-from hopefear.losses.hinge import Hinge
-from hopefear.losses.linear import Linear
-from hopefear.losses.logistic import Logistic
-from hopefear.losses.perceptron import Perceptron
-from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.last import Last
-from hopefear.recipes.base import made
-from hopefear.rules.adagrad import AdaGrad
-from hopefear.rules.adagrad_rda import AdaGradRDA
-from hopefear.rules.arow import AROW
-from hopefear.rules.confidence import ConfidenceWeighted
-from hopefear.rules.fobos import FOBOS
-from hopefear.rules.ftrl import FTRL
-from hopefear.rules.passive_aggressive import PassiveAggressive
-from hopefear.rules.rda import RDA
-from hopefear.rules.sgd import SGD
-from hopefear.rules.truncated import TruncatedGradient
+from hopefear.recipes.base import Auto, Kind
+
+CLASSES = Kind(
+    {
+        "sgd": {"rate": Auto(50.0), "power": 0.5, "l2": 1e-6},
+        "adagrad": {"rate": 0.5},
+        "adagrad-rda": {"rate": 0.5, "l1": 1e-6},
+        "rda": {"rate": Auto(100.0), "l1": 1e-5},
+        "truncated-gradient": {"rate": Auto(50.0), "gravity": 1e-6, "power": 0.5},
+        "fobos": {"rate": Auto(50.0), "l1": 1e-6},
+        "ftrl": {"rate": 1.0, "l1": 0.0},
+    },
+    cost="hamming",
+)
+_USUAL, _made = CLASSES.rules, CLASSES.recipe
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        made(
+        _made(
             "perceptron",
             "averaged perceptron (Freund and Schapire, 1999; Collins, 2002)",
-            Perceptron,
-            SGD,
-            Averaged,
-            "mistakes",
+            "perceptron sgd averaged mistakes",
         ),
-        made(
+        _made(
             "sgd",
             "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            Logistic,
-            SGD,
-            Last,
-            "every",
-            power=0.5,
-            l2=1e-6,
-            auto=lambda s: 50.0 / s.square,
+            "logistic sgd last every",
+            **_USUAL["sgd"],
         ),
-        made(
+        _made(
             "pa",
             "passive-aggressive; variant 0, 1 (PA-I) or 2 (PA-II) (Crammer et al., 2006)",
-            Hinge,
-            PassiveAggressive,
-            Averaged,
-            "every",
+            "hinge passive-aggressive averaged every",
         ),
-        made(
+        _made(
             "adagrad",
             "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            Logistic,
-            AdaGrad,
-            Last,
-            "every",
-            rate=0.5,
+            "logistic adagrad last every",
+            **_USUAL["adagrad"],
         ),
-        made(
+        _made(
             "adagrad-rda",
             "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
-            Logistic,
-            AdaGradRDA,
-            Last,
-            "every",
-            rate=0.5,
-            l1=1e-6,
+            "logistic adagrad-rda last every",
+            **_USUAL["adagrad-rda"],
         ),
-        made(
+        _made(
             "rda",
             "regularized dual averaging with L1 (Xiao, 2010)",
-            Logistic,
-            RDA,
-            Last,
-            "every",
-            l1=1e-5,
-            auto=lambda s: 100.0 / s.square,
+            "logistic rda last every",
+            **_USUAL["rda"],
         ),
-        made(
+        _made(
             "vrda",
             "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
-            Hinge,
-            RDA,
-            Averaged,
-            "mistakes",
+            "hinge rda averaged mistakes",
             l1=1e-6,
-            auto=lambda s: 100.0 / s.square,
+            rate=Auto(100.0),
         ),
-        made(
+        _made(
             "tg",
             "truncated gradient (Langford et al., 2009)",
-            Logistic,
-            TruncatedGradient,
-            Last,
-            "every",
-            gravity=1e-6,
-            power=0.5,
-            auto=lambda s: 50.0 / s.square,
+            "logistic truncated-gradient last every",
+            **_USUAL["truncated-gradient"],
         ),
-        made(
+        _made(
             "fobos",
             "forward-backward splitting (Duchi and Singer, 2009)",
-            Logistic,
-            FOBOS,
-            Last,
-            "every",
-            l1=1e-6,
-            auto=lambda s: 50.0 / s.square,
+            "logistic fobos last every",
+            **_USUAL["fobos"],
         ),
-        made(
+        _made(
             "ftrl",
             "FTRL-proximal (McMahan et al., 2013)",
-            Logistic,
-            FTRL,
-            Last,
-            "every",
-            rate=1.0,
-            l1=0.0,
+            "logistic ftrl last every",
+            **_USUAL["ftrl"],
         ),
-        made(
+        _made(
             "cw",
             "confidence-weighted, variance form (Dredze et al., 2008)",
-            Linear,
-            ConfidenceWeighted,
-            Last,
-            "every",
+            "linear confidence-weighted last every",
         ),
-        made(
+        _made(
             "arow",
             "adaptive regularisation of weights (Crammer et al., 2009)",
-            Hinge,
-            AROW,
-            Last,
-            "every",
+            "hinge arow last every",
+        ),
+        _made(
+            "softmax",
+            "multinomial logistic regression by AdaGrad (Berger et al., 1996)",
+            "log adagrad last every",
+            **_USUAL["adagrad"],
+        ),
+        _made(
+            "mira",
+            "MIRA against the predicted class, averaged (Crammer and Singer, 2003)",
+            "prediction-hinge passive-aggressive averaged every",
+        ),
+        _made(
+            "nbest-mira",
+            "MIRA against the n best classes, averaged (McDonald et al., 2005)",
+            "nbest-mira sgd averaged every",
+        ),
+        _made(
+            "sapo",
+            "probabilities over the n best classes (Sun et al.)",
+            "sapo sgd averaged every",
+            **_USUAL["sgd"],
+        ),
+        _made(
+            "ssvm",
+            "margins in proportion to costs, by stochastic subgradient (Crammer and Singer, 2001)",
+            "structured-hinge sgd averaged every",
+            **_USUAL["sgd"],
+        ),
+        _made(
+            "ramp",
+            "ramp loss, from fear to hope: outliers count little (Collobert et al., 2006)",
+            "ramp sgd averaged every",
+            **_USUAL["sgd"],
+        ),
+        _made(
+            "risk",
+            "expected cost (Smith and Eisner, 2006)",
+            "risk adagrad averaged every",
+            **_USUAL["adagrad"],
         ),
     )
 }

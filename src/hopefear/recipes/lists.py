@@ -2,171 +2,167 @@
 
 from __future__ import annotations
 
-from hopefear.costs.regret import Regret
-from hopefear.losses.hinge import Hinge
-from hopefear.losses.hope_fear import HopeFear
-from hopefear.losses.linear import Linear
-from hopefear.losses.log import Log
-from hopefear.losses.nbest_mira import NBestMIRA
-from hopefear.losses.perceptron import Perceptron
-from hopefear.losses.ramp import Ramp
-from hopefear.losses.risk import Risk
-from hopefear.losses.sapo import SAPO
-from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.losses.weighted_log import WeightedLog
-from hopefear.readouts.averaged import Averaged
-from hopefear.recipes.base import made
-from hopefear.rules.adagrad import AdaGrad
-from hopefear.rules.adagrad_rda import AdaGradRDA
-from hopefear.rules.arow import AROW
-from hopefear.rules.confidence import ConfidenceWeighted
-from hopefear.rules.fobos import FOBOS
-from hopefear.rules.ftrl import FTRL
-from hopefear.rules.passive_aggressive import PassiveAggressive
-from hopefear.rules.rda import RDA
-from hopefear.rules.sgd import SGD
-from hopefear.rules.truncated import TruncatedGradient
+from hopefear.recipes.base import Auto, BatchRecipe, Kind, Recipe
+
+LISTS = Kind(
+    {
+        "sgd": {"rate": Auto(2.0), "decay": 0.9},
+        "passive-aggressive": {"C": 0.001},
+        "adagrad": {"rate": Auto(1.6, "reach")},
+        "adagrad-rda": {"rate": Auto(4.0, "reach"), "l1": 3e-4},
+        "rda": {"rate": Auto(400.0), "l1": 1e-4},
+        "truncated-gradient": {"rate": Auto(4.0), "gravity": 1e-5},
+        "fobos": {"rate": Auto(40.0), "l1": 1e-5},
+        "ftrl": {"rate": Auto(1.6, "reach"), "l1": 0.0},
+    }
+)
+_USUAL, _made = LISTS.rules, LISTS.recipe
 
 # Strengths and lengths of steps were chosen on the dev lists of the Penn Treebank sample, with the
 # features "rich,consensus"; "auto" carries them over to lists of other features and costs.
-LIST_RECIPES = {
+LIST_RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe
     for recipe in (
-        made(
+        _made(
             "maxent",
             "log loss, every candidate wanted by its cost, by AdaGrad, averaged",
-            *(WeightedLog, AdaGrad, Averaged, "every"),
+            "weighted-log adagrad averaged every",
             price="auto",
-            auto=lambda s: 1.6 / s.reach,
+            **_USUAL["adagrad"],
         ),
-        made(
+        _made(
             "perceptron",
             "averaged perceptron on lists (Collins, 2002)",
-            *(Perceptron, SGD, Averaged, "mistakes"),
+            "perceptron sgd averaged mistakes",
         ),
-        made(
+        _made(
             "mira",
             "MIRA between hope and fear, averaged (Chiang, 2012)",
-            *(HopeFear, PassiveAggressive, Averaged, "every"),
-            C=0.001,
+            "hope-fear passive-aggressive averaged every",
             price="auto",
+            **_USUAL["passive-aggressive"],
         ),
-        made(
+        _made(
             "nbest-mira",
             "n-best MIRA, averaged (McDonald et al., 2005)",
-            *(NBestMIRA, SGD, Averaged, "every"),
+            "nbest-mira sgd averaged every",
             C=0.001,
-            cost=Regret(),
+            cost="regret",
             price="auto",
         ),
-        made(
+        _made(
             "risk",
             "expected cost (Smith and Eisner, 2006)",
-            *(Risk, AdaGrad, Averaged, "every"),
+            "risk adagrad averaged every",
             price="auto",
-            auto=lambda s: 4.0 / s.reach,
+            rate=Auto(4.0, "reach"),
         ),
-        made(
+        _made(
             "rampion",
             "ramp loss, from fear to hope (Gimpel and Smith, 2012)",
-            *(Ramp, SGD, Averaged, "every"),
-            decay=0.9,
-            cost=Regret(),
+            "ramp sgd averaged every",
+            cost="regret",
             price="auto",
-            auto=lambda s: 2.0 / s.square,
+            **_USUAL["sgd"],
         ),
-        made(
+        _made(
             "ssvm",
             "structured SVM by stochastic subgradient (Taskar et al., 2003)",
-            *(StructuredHinge, SGD, Averaged, "every"),
-            decay=0.9,
-            cost=Regret(),
+            "structured-hinge sgd averaged every",
+            cost="regret",
             price="auto",
-            auto=lambda s: 2.0 / s.square,
+            **_USUAL["sgd"],
         ),
-        made(
+        _made(
             "sapo",
             "probabilities over the n best (Sun et al.)",
-            *(SAPO, SGD, Averaged, "every"),
-            decay=0.9,
-            auto=lambda s: 2.0 / s.square,
+            "sapo sgd averaged every",
+            **_USUAL["sgd"],
         ),
-        made(
+        _made(
             "sgd",
             "stochastic gradient descent with L2 and cumulative L1 (Tsuruoka et al., 2009)",
-            *(Log, SGD, Averaged, "every"),
-            decay=0.9,
-            auto=lambda s: 2.0 / s.square,
+            "log sgd averaged every",
+            **_USUAL["sgd"],
         ),
-        made(
+        _made(
             "pa",
             "passive-aggressive against the best rival (Crammer et al., 2006)",
-            *(Hinge, PassiveAggressive, Averaged, "every"),
-            C=0.001,
+            "hinge passive-aggressive averaged every",
+            **_USUAL["passive-aggressive"],
         ),
-        made(
+        _made(
             "adagrad",
             "AdaGrad, composite mirror descent (Duchi et al., 2011)",
-            *(Log, AdaGrad, Averaged, "every"),
-            auto=lambda s: 1.6 / s.reach,
+            "log adagrad averaged every",
+            **_USUAL["adagrad"],
         ),
-        made(
+        _made(
             "adagrad-rda",
             "adaptive dual averaging with L1 (Duchi et al., 2011): strong and sparse",
-            *(WeightedLog, AdaGradRDA, Averaged, "every"),
+            "weighted-log adagrad-rda averaged every",
             price="auto",
-            l1=3e-4,
             on_last_support=True,
-            auto=lambda s: 4.0 / s.reach,
+            **_USUAL["adagrad-rda"],
         ),
-        made(
+        _made(
             "rda",
             "regularized dual averaging with L1 (Xiao, 2010)",
-            *(WeightedLog, RDA, Averaged, "every"),
+            "weighted-log rda averaged every",
             price="auto",
-            l1=1e-4,
             on_last_support=True,
-            auto=lambda s: 400.0 / s.square,
+            **_USUAL["rda"],
         ),
-        made(
+        _made(
             "vrda",
             "voted RDA: dual averaging on mistakes (Gao, Xiao, Xu and He)",
-            *(Hinge, RDA, Averaged, "mistakes"),
+            "hinge rda averaged mistakes",
             l1=1e-3,
-            auto=lambda s: 40.0 / s.square,
+            rate=Auto(40.0),
         ),
-        made(
+        _made(
             "tg",
             "truncated gradient (Langford et al., 2009)",
-            *(Hinge, TruncatedGradient, Averaged, "every"),
-            gravity=1e-5,
-            auto=lambda s: 4.0 / s.square,
+            "hinge truncated-gradient averaged every",
+            **_USUAL["truncated-gradient"],
         ),
-        made(
+        _made(
             "fobos",
             "forward-backward splitting (Duchi and Singer, 2009)",
-            *(WeightedLog, FOBOS, Averaged, "every"),
+            "weighted-log fobos averaged every",
             price="auto",
-            l1=1e-5,
-            auto=lambda s: 40.0 / s.square,
+            **_USUAL["fobos"],
         ),
-        made(
+        _made(
             "ftrl",
             "FTRL-proximal (McMahan et al., 2013)",
-            *(WeightedLog, FTRL, Averaged, "every"),
+            "weighted-log ftrl averaged every",
             price="auto",
-            l1=0.0,
-            auto=lambda s: 1.6 / s.reach,
+            **_USUAL["ftrl"],
         ),
-        made(
+        _made(
             "cw",
             "confidence-weighted, variance form (Dredze et al., 2008)",
-            *(Linear, ConfidenceWeighted, Averaged, "every"),
+            "linear confidence-weighted averaged every",
         ),
-        made(
+        _made(
             "arow",
             "adaptive regularisation of weights (Crammer et al., 2009)",
-            *(Hinge, AROW, Averaged, "every"),
+            "hinge arow averaged every",
+        ),
+        BatchRecipe(
+            "maxent-lbfgs",
+            "log loss over the list by L-BFGS with L2 (Charniak and Johnson, 2005)",
+            "hopefear.training.batch:Batch",
+            {"l2": 10.0},
+            "log",
+        ),
+        BatchRecipe(
+            "maxent-owlqn",
+            "log loss over the list by OWL-QN with L1: sparse (Andrew and Gao, 2007)",
+            "hopefear.training.batch:Batch",
+            {"l1": 1.0, "l2": 0.0},
+            "log",
         ),
     )
 }

@@ -63,7 +63,12 @@ class NBest(NamedTuple):
         return 0
 
     def offers(self):
-        return ("cost", "nbest", "expectation", "risk", "worst", "bounded")
+        return ("cost", "regret", "nbest", "expectation", "risk", "worst", "bounded")
+
+    def lacks(self, search):
+        if search == "places":
+            return "a candidate is chosen as a whole; use the loss perceptron"
+        return "candidates have costs and no labels; use the cost regret"
 
     def workspace(self, data, loss, dtype):
         longest = int(np.diff(data.starts).max(initial=1))
@@ -122,45 +127,29 @@ class NBest(NamedTuple):
     def charge(self, x, cost, y):
         return price(x, cost, y[1], y[0])
 
-    def fear(self, x, theta, cost, y):
-        y[1] = gold(self, x, theta)
-        charge_points(x, theta, cost, y[1], 1.0)
-        y[0] = highest(theta.charged, size(x))
-        return self.lead(x, theta, y), self.charge(x, cost, y)
-
-    def hope(self, x, theta, cost, y):
-        y[1] = gold(self, x, theta)
-        charge_points(x, theta, cost, y[1], -1.0)
-        y[0] = highest(theta.charged, size(x))
-        return self.lead(x, theta, y), self.charge(x, cost, y)
-
-    def worst(self, x, theta, cost, y):
+    def seek(self, x, theta, cost, sign, y):
         y[1] = gold(self, x, theta)
         for c in range(size(x)):
-            theta.charged[c] = price(x, cost, y[1], c)
+            extra = price(x, cost, y[1], c)
+            theta.charged[c] = extra if sign == math.inf else theta.points[c] + sign * extra
         y[0] = highest(theta.charged, size(x))
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
-    def candidates(self, x, theta, n, ratio):
+    def candidates(self, x, theta, cost, n, ratio):
+        best = gold(self, x, theta)
         for c in range(size(x)):
             theta.charged[c] = theta.points[c]
-        count = pick(self, x, theta, n)
+            if cost is not None:
+                theta.charged[c] += price(x, cost, best, c)
+        count = pick(x, theta, best, n)
         if ratio > 0.0:
             lowest = theta.points[theta.picks[0, 0]] - math.log(ratio)
             while count > 1 and theta.points[theta.picks[count - 1, 0]] < lowest:
                 count -= 1
         return count
 
-    def feared(self, x, theta, cost, n):
-        charge_points(x, theta, cost, gold(self, x, theta), 1.0)
-        return pick(self, x, theta, n)
-
     def candidate(self, x, theta, k):
         return theta.picks[k]
-
-    def contrast(self, x, y, coef, mu):
-        self.clear(x, mu)
-        self.pull(x, y, coef, mu)
 
     def clear(self, x, mu):
         mu.parts[: size(x)] = 0.0
@@ -296,16 +285,9 @@ def price(x, cost, best, c):
 
 
 @register_jitable
-def charge_points(x, theta, cost, best, sign):
-    """Scores plus or minus costs."""
-    for c in range(size(x)):
-        theta.charged[c] = theta.points[c] + sign * price(x, cost, best, c)
-
-
-@register_jitable
-def pick(structure, x, theta, n):
+def pick(x, theta, best, n):
     """Leave the ``n`` highest charged candidates in ``picks``; the charges are used up."""
-    best, count = gold(structure, x, theta), min(n, size(x))
+    count = min(n, size(x))
     for k in range(count):
         c = highest(theta.charged, size(x))
         theta.charged[c] = -math.inf

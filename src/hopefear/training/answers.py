@@ -60,7 +60,7 @@ class ClassAnswers:
     Examples
     --------
     >>> from hopefear.data.sparse import SparseDataset
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> from hopefear.training.predictors import LinearPredictor
     >>> rows = SparseDataset.from_csr([[1.0], [-3.0]], [1, 1]).rows
     >>> answers = ClassAnswers(Binary(1), LinearPredictor(np.ones(1, np.float32)))

@@ -306,7 +306,7 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
         x = Example(data, i)
         structure.score(x, weights, theta)
         T, start = length(x), n * data.starts[i]
-        count = structure.candidates(x, theta, n, 0.0)
+        count = structure.candidates(x, theta, None, n, 0.0)
         counts[i] = count
         for k in range(count):
             y = structure.candidate(x, theta, k)

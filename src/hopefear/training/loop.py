@@ -104,7 +104,7 @@ def fit(
     --------
     >>> from hopefear.data.generators import sparse_linear
     >>> from hopefear.recipes import RECIPES
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> from hopefear.training.passes import Passes
     >>> data = sparse_linear(300, 40, per_row=(5, 10), true_weights=10, seed=1).dataset()
     >>> learner = RECIPES["perceptron"].build()
@@ -166,7 +166,7 @@ class Loop:
     --------
     >>> from hopefear.data.generators import sparse_linear
     >>> from hopefear.recipes import RECIPES
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> from hopefear.training.passes import Passes
     >>> data = sparse_linear(300, 40, per_row=(5, 10), true_weights=10, seed=1).dataset()
     >>> trainer = OnlineTrainer(Binary(40), RECIPES["perceptron"].build())

@@ -183,7 +183,7 @@ class OnlineTrainer(Trainer):
     >>> from hopefear.losses.hinge import Hinge
     >>> from hopefear.readouts.averaged import Averaged
     >>> from hopefear.rules.rda import RDA
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
     >>> learner = Learner(Hinge(), RDA(l1=1e-3), Averaged(), on="mistakes")
     >>> trainer = OnlineTrainer(Binary(50), learner)
@@ -343,8 +343,10 @@ def _check_together(structure: Any, learner: Learner) -> None:
             f"{shape} has {structure.n_labels()}; give a price for every pair"
         )
     if missing := sorted(set(loss.needs()) - set(structure.offers())):
+        reason = structure.lacks(missing[0])
         raise CombinationError(
             f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer"
+            f"{reason and f': {reason}'}"
         )
 
 

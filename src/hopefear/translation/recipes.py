@@ -8,29 +8,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hopefear.core.learner import Learner
-from hopefear.costs.regret import Regret
 from hopefear.errors import HopefearError
-from hopefear.losses.hinge import Hinge
-from hopefear.losses.hope_fear import HopeFear
-from hopefear.losses.linear import Linear
-from hopefear.losses.log import Log
-from hopefear.losses.nbest_mira import NBestMIRA
-from hopefear.losses.perceptron import Perceptron
-from hopefear.losses.ramp import Ramp
-from hopefear.losses.risk import Risk
-from hopefear.losses.sapo import SAPO
-from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.losses.weighted_log import WeightedLog
-from hopefear.readouts.averaged import Averaged
-from hopefear.recipes.base import Recipe, Scale, number, unknown
+from hopefear.recipes.base import Auto, BatchRecipe, Kind, Recipe, Scale, as_like
 from hopefear.recipes.classes import RECIPES
-from hopefear.rules.adagrad import AdaGrad
-from hopefear.rules.arow import AROW
-from hopefear.rules.confidence import ConfidenceWeighted
-from hopefear.rules.passive_aggressive import PassiveAggressive
-from hopefear.rules.rda import RDA
-from hopefear.rules.sgd import SGD
-from hopefear.rules.truncated import TruncatedGradient
+from hopefear.recipes.parts import unknown
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.expected_score import ExpectedScore
 from hopefear.translation.tuners.hols import Hols
@@ -39,6 +20,20 @@ from hopefear.translation.tuners.online_tuner import OnlineTuner
 from hopefear.translation.tuners.oro import Oro
 from hopefear.translation.tuners.pro import Pro
 
+TUNING = Kind(
+    {
+        "sgd": {"rate": Auto(0.1), "decay": 0.9},
+        "passive-aggressive": {"C": 0.001},
+        "adagrad": {"rate": Auto(0.3, "reach")},
+        "adagrad-rda": {"rate": Auto(0.3, "reach")},
+        "rda": {"rate": Auto(2.0), "l1": 1e-4},
+        "truncated-gradient": {"rate": Auto(2.0), "gravity": 1e-5},
+        "fobos": {"rate": Auto(2.0)},
+        "ftrl": {"rate": Auto(0.3, "reach")},
+        "confidence-weighted": {"phi": 0.001},
+        "arow": {"r": 1000.0},
+    }
+)
 _PASSES: dict[str, Any] = {f.name: f.default for f in fields(OnlineTuner) if f.name != "learner"}
 
 
@@ -76,37 +71,12 @@ class TuneRecipe(Recipe):
 
 
 @dataclass(frozen=True)
-class WholeListsRecipe:
-    """A tuner that looks at all lists before it moves.
+class WholeListsRecipe(BatchRecipe):
+    """A tuner that looks at all lists before it moves."""
 
-    Parameters
-    ----------
-    name, summary : str
-        As for other recipes.
-    tuner : type
-        A dataclass; its fields are the parameters.
-    defaults : mapping
-        Parameters that differ from those of the tuner.
-    """
-
-    name: str
-    summary: str
-    tuner: Any
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-    def parameters(self) -> dict[str, Any]:
-        """Every parameter with its default, as ``-p`` takes them."""
-        return {f.name: f.default for f in fields(self.tuner)} | dict(self.defaults)
-
-    def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
-        """The tuner, with some parameters replaced; no default depends on the data's scale."""
-        values = self.parameters()
-        for key, value in params.items():
-            key = key.replace("-", "_")
-            if key not in values:
-                raise HopefearError(unknown(self.name, key, list(values)))
-            values[key] = as_like(key, value, values[key])
-        return self.tuner(**values)
+    @property
+    def tuner(self) -> Any:
+        return self.learner
 
 
 @dataclass(frozen=True)
@@ -150,20 +120,11 @@ class ProRecipe(WholeListsRecipe):
         return self.tuner(classifier=type(usual)(**chosen), **values)
 
 
-def as_like(key: str, value: Any, like: Any) -> Any:
-    """A parameter in the type of its default; words stay words, and None is a choice left open."""
-    if isinstance(like, str):
-        return str(value)
-    if like is None:
-        return None if value in (None, "auto") else number(key, value, False)
-    return number(key, value, like)
-
-
-def made(name: str, summary: str, *parts: Any, auto: Any = None, **defaults: Any) -> TuneRecipe:
-    """A recipe, in the order people say it: loss, rule, readout, when."""
-    loss, rule, readout, on = parts
+def made(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
+    """A recipe, its parts in the order people say them: loss, rule, readout, when."""
+    loss, rule, readout, on = parts.split()
     passes = {key: defaults.pop(key) for key in list(defaults) if key in _PASSES}
-    return TuneRecipe(name, summary, loss, rule, readout, on, defaults, auto, passes)
+    return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes)
 
 
 # Where the numbers come from, all of them on Multi30k: those of most online learners were chosen by
@@ -176,9 +137,9 @@ TUNE_RECIPES: dict[str, Any] = {
         made(
             "mira",
             "MIRA between hope and fear, BLEU in a pseudo-corpus (Chiang, 2012)",
-            *(HopeFear, PassiveAggressive, Averaged, "every"),
+            "hope-fear passive-aggressive averaged every",
             C=1e-4,
-            cost=Regret(),
+            cost="regret",
             background="hope",
             memory=0.9,
             epochs=60,
@@ -186,9 +147,9 @@ TUNE_RECIPES: dict[str, Any] = {
         made(
             "kbmira",
             "batch MIRA over lists of candidates (Cherry and Foster, 2012)",
-            *(HopeFear, PassiveAggressive, Averaged, "every"),
+            "hope-fear passive-aggressive averaged every",
             C=0.001,
-            cost=Regret(),
+            cost="regret",
             price=3.0,
             background="hope",
             memory=0.999,
@@ -197,58 +158,58 @@ TUNE_RECIPES: dict[str, Any] = {
         made(
             "nbest-mira",
             "MIRA against the n best at once (McDonald et al., 2005)",
-            *(NBestMIRA, SGD, Averaged, "every"),
+            "nbest-mira sgd averaged every",
             C=1e-4,
-            cost=Regret(),
+            cost="regret",
             price=10.0,
         ),
         made(
             "perceptron",
             "averaged perceptron toward the oracle (Liang et al., 2006)",
-            *(Perceptron, SGD, Averaged, "mistakes"),
-            auto=lambda s: 0.1 / s.square,
+            "perceptron sgd averaged mistakes",
+            rate=Auto(0.1),
         ),
         made(
             "ssvm",
             "structured SVM by stochastic subgradient (Cherry and Foster, 2012)",
-            *(StructuredHinge, SGD, Averaged, "every"),
+            "structured-hinge sgd averaged every",
             decay=0.9,
-            cost=Regret(),
+            cost="regret",
             price=10.0,
             background="hope",
             memory=0.999,
-            auto=lambda s: 0.1 / s.square,
+            rate=Auto(0.1),
         ),
         made(
             "rampion",
             "ramp loss, from fear to hope (Gimpel and Smith, 2012)",
-            *(Ramp, SGD, Averaged, "every"),
+            "ramp sgd averaged every",
             decay=0.9,
-            cost=Regret(),
+            cost="regret",
             price=10.0,
             background="hope",
             memory=0.999,
-            auto=lambda s: 0.06 / s.square,
+            rate=Auto(0.06),
         ),
         made(
             "sapo",
             "probabilities over the n best (Sun et al.)",
-            *(SAPO, SGD, Averaged, "every"),
+            "sapo sgd averaged every",
             decay=0.9,
-            auto=lambda s: 0.06 / s.square,
+            rate=Auto(0.06),
         ),
         made(
             "maxent",
             "log loss, every candidate wanted by its cost, by AdaGrad",
-            *(WeightedLog, AdaGrad, Averaged, "every"),
+            "weighted-log adagrad averaged every",
             price=10.0,
             sharp=3.0,
-            auto=lambda s: 0.003 / s.reach,
+            rate=Auto(0.003, "reach"),
         ),
         made(
             "adagrad-risk",
             "expected cost of sentences under the model, by AdaGrad (He and Deng, 2012)",
-            *(Risk, AdaGrad, Averaged, "every"),
+            "risk adagrad averaged every",
             price=10.0,
             sharp=6.0,
             rate=0.083,
@@ -259,39 +220,39 @@ TUNE_RECIPES: dict[str, Any] = {
         made(
             "vrda",
             "voted RDA on the expected cost: sparse (Gao, Xiao, Xu and He)",
-            *(Risk, RDA, Averaged, "mistakes"),
+            "risk rda averaged mistakes",
             price=10.0,
             l1=1e-4,
-            auto=lambda s: 2.0 / s.square,
+            rate=Auto(2.0),
         ),
         made(
             "tg",
             "truncated gradient on the expected cost (Langford et al., 2009)",
-            *(Risk, TruncatedGradient, Averaged, "every"),
+            "risk truncated-gradient averaged every",
             price=10.0,
             gravity=1e-5,
-            auto=lambda s: 2.0 / s.square,
+            rate=Auto(2.0),
         ),
         made(
             "sgd",
             "stochastic gradient descent on the log loss",
-            *(Log, SGD, Averaged, "every"),
+            "log sgd averaged every",
             decay=0.9,
-            auto=lambda s: 2.0 / s.square,
+            rate=Auto(2.0),
         ),
         made(
             "adagrad",
             "AdaGrad on the margin between hope and fear (Green et al., 2013)",
-            *(HopeFear, AdaGrad, Averaged, "every"),
+            "hope-fear adagrad averaged every",
             price=10.0,
             background="hope",
             memory=0.999,
-            auto=lambda s: 0.3 / s.reach,
+            rate=Auto(0.3, "reach"),
         ),
         made(
             "arow",
             "adaptive regularisation of weights between hope and fear (Chiang, 2012)",
-            *(HopeFear, AROW, Averaged, "every"),
+            "hope-fear arow averaged every",
             price=10.0,
             r=1000.0,
             background="hope",
@@ -300,13 +261,13 @@ TUNE_RECIPES: dict[str, Any] = {
         made(
             "cw",
             "confidence-weighted, variance form (Dredze et al., 2008)",
-            *(Linear, ConfidenceWeighted, Averaged, "every"),
+            "linear confidence-weighted averaged every",
             phi=0.001,
         ),
         made(
             "pa",
             "passive-aggressive toward the oracle (Crammer et al., 2006)",
-            *(Hinge, PassiveAggressive, Averaged, "every"),
+            "hinge passive-aggressive averaged every",
             C=0.001,
         ),
         WholeListsRecipe("mert", "exact line searches on the metric itself (Och, 2003)", Mert),

@@ -15,7 +15,7 @@ from hopefear.losses.hinge import Hinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.observed import Observed
 from hopefear.rules.rda import RDA
-from hopefear.structures.binary import Binary
+from hopefear.structures.classes import Binary
 from hopefear.training.bounds.voted_rda import BoundReport, best_scaled, mistaken, radius
 from hopefear.training.online import OnlineTrainer
 

@@ -26,6 +26,7 @@ from hopefear.structures.chain.mu import (
     add_cell,
     fill_bag,
     forget_parts,
+    scale_parts,
     scatter_edges,
     scatter_nodes,
 )
@@ -34,15 +35,20 @@ from hopefear.structures.chain.theta import (
     ChainTheta,
     Limits,
     charge_nodes,
+    copy_scores,
+    expected_score,
     limit_scores,
     no_limits,
+    price_nodes,
     score_edges,
     score_nodes,
 )
 from hopefear.structures.lattice import (
     Scores,
+    cost_covariances,
     marginals,
     n_tables,
+    new_cost_sums,
     new_forward,
     new_space,
     padded_width,
@@ -129,11 +135,16 @@ class Chain(NamedTuple):
         return self.labels
 
     def offers(self):
-        return ("cost", "nbest", "expectation", "places")
+        return ("cost", "labels", "nbest", "expectation", "risk", "places")
+
+    def lacks(self, search):
+        if search == "worst":
+            return "no sequence of labels is worse than all; use away=fear or away=prediction"
+        return "labels have no costs of their own; use the cost hamming"
 
     def workspace(self, data, loss, dtype):
         longest = int(np.diff(data.starts).max(initial=1))
-        theta = self.search_space(longest, loss.depth(), dtype)
+        theta = self.search_space(longest, loss.depth(), dtype, "risk" in loss.needs())
         # Of mixtures of gold and one output, an edge has two choices for each of its labels.
         cells = longest * max(2 * (loss.depth() + 1), 2 ** (self.order + 1))
         mu = ChainMu(
@@ -143,15 +154,14 @@ class Chain(NamedTuple):
             np.zeros(theta.scores.edges.size, np.uint8),
             np.zeros(min(theta.scores.edges.size, cells), np.int64),
             np.zeros(3, np.int64),
-            np.zeros(longest, np.int32),
             new_bag(self._most_rows(data), self.width, dtype),
             np.zeros(1),
         )
         y = np.zeros(longest, np.int32)
         return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(longest))
 
-    def search_space(self, longest, depth, dtype):
-        """What scoring and searching sequences of so many tokens needs."""
+    def search_space(self, longest, depth, dtype, costs=False):
+        """What scoring and searching sequences of so many tokens needs, and expecting costs."""
         shape = chain_shape(self)
         edges = np.zeros(n_tables(shape, longest) * table_size(self), dtype)
         return ChainTheta(
@@ -160,6 +170,7 @@ class Chain(NamedTuple):
             new_space(shape, longest, max(2, depth), dtype=dtype, **self.search.room()),
             new_forward(shape, longest),
             np.zeros(longest, np.int32),
+            new_cost_sums(shape, longest if costs else 0, dtype),
         )
 
     def _most_rows(self, data):
@@ -230,30 +241,21 @@ class Chain(NamedTuple):
             total += cost.price(x.data.labels[start + t], y[t])
         return total
 
-    def fear(self, x, theta, cost, y):
-        charge_nodes(self, x, theta, cost, 1.0)
+    def seek(self, x, theta, cost, sign, y):
+        charge_nodes(self, x, theta, cost, sign)
         viterbi(chain_shape(self), length(x), theta.charged, theta.space.table, y)
         return self.lead(x, theta, y), self.charge(x, cost, y)
 
-    def hope(self, x, theta, cost, y):
-        charge_nodes(self, x, theta, cost, -1.0)
-        viterbi(chain_shape(self), length(x), theta.charged, theta.space.table, y)
-        return self.lead(x, theta, y), self.charge(x, cost, y)
-
-    def candidates(self, x, theta, n, ratio):
-        return self.search.find(chain_shape(self), length(x), theta.scores, theta.space, n, ratio)
-
-    def feared(self, x, theta, cost, n):
-        charge_nodes(self, x, theta, cost, 1.0)
-        return self.search.find(chain_shape(self), length(x), theta.charged, theta.space, n, 0.0)
+    def candidates(self, x, theta, cost, n, ratio):
+        scores = theta.scores
+        if cost is not None:
+            charge_nodes(self, x, theta, cost, 1.0)
+            scores = theta.charged
+        return self.search.find(chain_shape(self), length(x), scores, theta.space, n, ratio)
 
     def candidate(self, x, theta, k):
         longest = theta.path.size
         return theta.space.paths[k * longest : k * longest + length(x)]
-
-    def contrast(self, x, y, coef, mu):
-        self.clear(x, mu)
-        self.pull(x, y, coef, mu)
 
     def clear(self, x, mu):
         forget_parts(self, x, mu)
@@ -279,16 +281,9 @@ class Chain(NamedTuple):
         shape, T, width = chain_shape(self), length(x), self.width
         gold, start = x.data.labels, x.data.starts[x.i]
         total = marginals(shape, T, theta.scores, theta.forward, Scores(mu.nodes, mu.edges))
-        mu.extent[0], mu.extent[1] = 1, max(T, mu.extent[1])
-        empty_bag(mu.bag)
-        minus = mu.nodes.dtype.type(-coef)
-        for q in range(T * width):
-            mu.nodes[q] *= minus
-        for q in range(tables_used(self, T) * table_size(self)):
-            mu.edges[q] *= minus
+        scale_parts(self, T, mu, -coef)
         for t in range(T):
             right = t * width + gold[start + t]
-            mu.live[t] = 1
             mu.nodes[right] += coef
             total -= np.float64(theta.scores.nodes[right])
             if t > 0:
@@ -297,19 +292,45 @@ class Chain(NamedTuple):
                 total -= np.float64(theta.scores.edges[a])
         return total
 
+    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+        T, sums = length(x), theta.sums
+        copy_scores(self, T, theta.scores, sharp, sums.scores)
+        price_nodes(self, x, cost, sums.prices)
+        out = Scores(mu.nodes, mu.edges)
+        risk = cost_covariances(chain_shape(self), T, sums.scores, sums, theta.forward, out)
+        scale_parts(self, T, mu, -coef * sharp)
+        return risk
+
+    def expect_good(self, x, theta, cost, sharp, coef, mu):
+        shape, T, sums = chain_shape(self), length(x), theta.sums
+        price_nodes(self, x, cost, sums.prices)
+        copy_scores(self, T, theta.scores, 0.0, sums.scores)
+        for q in range(T * self.width):
+            sums.scores.nodes[q] = -sharp * sums.prices[q]
+        if self.limits.step.size:
+            limit_scores(self, x, sums.scores)
+        out = Scores(mu.nodes, mu.edges)
+        value = -marginals(shape, T, sums.scores, theta.forward, out)
+        value += expected_score(self, T, out, sums.scores)
+        copy_scores(self, T, out, 1.0, sums.scores)
+        value -= expected_score(self, T, out, theta.scores)
+        value += marginals(shape, T, theta.scores, theta.forward, out)
+        scale_parts(self, T, mu, -coef)
+        part = mu.nodes.dtype.type(coef)
+        for q in range(T * self.width):
+            mu.nodes[q] += part * sums.scores.nodes[q]
+        for q in range(tables_used(self, T) * table_size(self)):
+            mu.edges[q] += part * sums.scores.edges[q]
+        return max(0.0, value)
+
     def places(self, x):
         return length(x)
 
     def wrong_at(self, x, y, t):
         return x.data.labels[x.data.starts[x.i] + t] != y[t]
 
-    def mixed(self, x, theta, y, taken):
-        mix_paths(x, y, taken, theta.path)
-        return self.lead(x, theta, theta.path)
-
-    def pull_mixed(self, x, y, taken, coef, mu):
-        mix_paths(x, y, taken, mu.path)
-        self.pull(x, mu.path, coef, mu)
+    def mix(self, x, y, taken, mixture):
+        mix_paths(x, y, taken, mixture)
 
     def scatter(self, x, mu, row):
         if row.additive():

@@ -23,7 +23,6 @@ class ChainMu(NamedTuple):
     marked: np.ndarray  # uint8[edges]: the entry is among the cells
     cells: np.ndarray  # int64: entries of edges that have weights
     extent: np.ndarray  # int64[3]: 1 when all parts have weights; positions; number of cells
-    path: np.ndarray  # int32[T]
     bag: Bag
     total: np.ndarray  # float64[1]
 
@@ -73,6 +72,20 @@ def forget_parts(chain, x, mu):
         mu.edges[mu.cells[k]] = 0.0
         mu.marked[mu.cells[k]] = 0
     extent[0], extent[1], extent[2] = 0, length(x), 0
+
+
+@register_jitable
+def scale_parts(chain, T, mu, factor):
+    """Multiply weights that all parts of a sequence have been given."""
+    mu.extent[0], mu.extent[1] = 1, max(T, mu.extent[1])
+    empty_bag(mu.bag)
+    narrow = mu.nodes.dtype.type(factor)
+    for t in range(T):
+        mu.live[t] = 1
+    for q in range(T * chain.width):
+        mu.nodes[q] *= narrow
+    for q in range(tables_used(chain, T) * table_size(chain)):
+        mu.edges[q] *= narrow
 
 
 @register_jitable(forceinline=True)

@@ -62,6 +62,7 @@ class ChainTheta(NamedTuple):
     space: Any
     forward: Any
     path: np.ndarray  # int32[T]
+    sums: Any  # for expected costs
 
 
 @register_jitable(forceinline=True)
@@ -169,3 +170,35 @@ def charge_nodes(chain, x, theta, cost, sign):
         for c in range(t * width, t * width + chain.labels):
             price = sign * cost.price(gold, c - t * width)
             theta.charged.nodes[c] = theta.scores.nodes[c] + price
+
+
+@register_jitable
+def price_nodes(chain, x, cost, prices):
+    """The price of every label at every position."""
+    width, start = chain.width, x.data.starts[x.i]
+    for t in range(length(x)):
+        for c in range(chain.labels):
+            prices[t * width + c] = cost.price(x.data.labels[start + t], c)
+
+
+@register_jitable
+def copy_scores(chain, T, scores, factor, out):
+    """``factor`` times the scores of all parts; 0 leaves nothing of what is forbidden either."""
+    for q in range(T * chain.width):
+        out.nodes[q] = factor * scores.nodes[q] if factor != 0.0 else 0.0
+    for q in range(tables_used(chain, T) * table_size(chain)):
+        out.edges[q] = factor * scores.edges[q] if factor != 0.0 else 0.0
+
+
+@register_jitable
+def expected_score(chain, T, counts, scores):
+    """Mean score of sequences whose parts have these expected counts."""
+    total = 0.0
+    for t in range(T):
+        for q in range(t * chain.width, t * chain.width + chain.labels):
+            if counts.nodes[q] > 0.0:
+                total += np.float64(counts.nodes[q]) * np.float64(scores.nodes[q])
+    for q in range(tables_used(chain, T) * table_size(chain)):
+        if counts.edges[q] > 0.0:
+            total += np.float64(counts.edges[q]) * np.float64(scores.edges[q])
+    return total

@@ -8,6 +8,7 @@ sequence.
 
 from hopefear.structures.lattice.astar import astar, rival
 from hopefear.structures.lattice.beam import beam
+from hopefear.structures.lattice.expected_cost import CostSums, cost_covariances, new_cost_sums
 from hopefear.structures.lattice.lists import list_viterbi
 from hopefear.structures.lattice.marginals import Forward, log_z, marginals, new_forward
 from hopefear.structures.lattice.shape import (
@@ -25,16 +26,19 @@ from hopefear.structures.lattice.space import Space, new_space
 from hopefear.structures.lattice.viterbi import viterbi
 
 __all__ = [
+    "CostSums",
     "Forward",
     "Scores",
     "Shape",
     "Space",
     "astar",
     "beam",
+    "cost_covariances",
     "list_viterbi",
     "log_z",
     "marginals",
     "n_tables",
+    "new_cost_sums",
     "new_forward",
     "new_scores",
     "new_shape",

@@ -24,7 +24,7 @@ from hopefear.structures.lattice.shape import Shape, contexts, n_tables, offset,
 
 # Products that stay above this lose nothing, and what is divided by them stays finite.
 _SMALLEST = -575.0
-_OFF_RANGE = np.inf  # answer of _forward where logarithms are needed
+OFF_RANGE = np.inf  # answer of forward where logarithms are needed
 
 
 class Forward(NamedTuple):
@@ -65,8 +65,8 @@ def log_z(shape, T, scores, fb):
 
     ``exp(path_score - log_z)`` is the probability of a sequence.
     """
-    total = _forward(shape, T, scores, fb)
-    return log_forward(shape, T, scores, fb.alpha) if total == _OFF_RANGE else total
+    total = forward(shape, T, scores, fb)
+    return log_forward(shape, T, scores, fb.alpha) if total == OFF_RANGE else total
 
 
 @register_jitable
@@ -102,18 +102,18 @@ def marginals(shape, T, scores, fb, out):
         edges[k] = 0.0
     for k in range(T * shape.width):
         nodes[k] = 0.0
-    total = _forward(shape, T, scores, fb)
-    if total == _OFF_RANGE:
+    total = forward(shape, T, scores, fb)
+    if total == OFF_RANGE:
         return log_marginals(shape, T, scores, fb.alpha, fb.x, out)
     if total > -np.inf:
-        _backward(shape, T, fb, nodes)
+        backward(shape, T, fb, nodes)
         _count_edges(shape, T, fb, edges)
     return total
 
 
 @register_jitable
-def _forward(shape, T, scores, fb):
-    """log Z, with alpha, z and the exponentials filled in; ``_OFF_RANGE``: use logarithms."""
+def forward(shape, T, scores, fb):
+    """log Z, with alpha, z and the exponentials filled in; ``OFF_RANGE``: use logarithms."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
     alpha, nodes, turned, row, z = fb.alpha, fb.nodes, fb.turned, fb.row, fb.z
     node_scores = scores.nodes
@@ -130,7 +130,7 @@ def _forward(shape, T, scores, fb):
             if edge_top == -np.inf:
                 return -np.inf
         if smallest + low - top + edge_low < _SMALLEST:
-            return _OFF_RANGE
+            return OFF_RANGE
         older = L if K > 1 and t > 0 else 1
         known = 1 if K > 1 and t == 1 else L
         z_t, least = 0.0, 1.0
@@ -190,7 +190,7 @@ def _enter_table(shape, t, edges, exps, turned):
 
 
 @register_jitable
-def _backward(shape, T, fb, out):
+def backward(shape, T, fb, out):
     """Fill x, and the probabilities of labels."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
     alpha, nodes, beta, x, exps, z = fb.alpha, fb.nodes, fb.beta, fb.x, fb.edges, fb.z

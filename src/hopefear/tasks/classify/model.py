@@ -11,8 +11,7 @@ import numpy as np
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.features import FeatureMap, from_parts
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import base
 from hopefear.training.answers import ClassAnswers
 from hopefear.training.predictors import Predictor, predictor_from_arrays

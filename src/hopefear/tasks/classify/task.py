@@ -17,8 +17,7 @@ from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import classification_scores, score_names
 from hopefear.recipes import Scale
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import TASKS, base, recipe
 from hopefear.tasks.base import Task, Trained
 from hopefear.tasks.classify.model import Model

@@ -24,8 +24,7 @@ from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.readouts.observed import Observed
 from hopefear.rules.rda import RDA
-from hopefear.structures.binary import Binary
-from hopefear.structures.multiclass import Multiclass
+from hopefear.structures.classes import Binary, Multiclass
 from hopefear.training.bounds.formulas import (
     corollary_1,
     inequality,
@@ -192,7 +191,7 @@ def bound_report(
     >>> from hopefear.core.learner import Learner
     >>> from hopefear.losses.hinge import Hinge
     >>> from hopefear.readouts.last import Last
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> from hopefear.training.online import OnlineTrainer
     >>> data = sparse_linear(300, 60, per_row=(5, 9), true_weights=30, margin=0.2, label_noise=0)
     >>> u, order, outcome = data.truth / 0.2, np.arange(300), np.empty(300, np.uint8)

@@ -32,7 +32,7 @@ class Watched(OnlineTrainer):
     --------
     >>> from hopefear.data.generators import sparse_linear
     >>> from hopefear.recipes import RECIPES
-    >>> from hopefear.structures.binary import Binary
+    >>> from hopefear.structures.classes import Binary
     >>> rows = sparse_linear(300, 60, per_row=(5, 9), true_weights=30, seed=1).dataset().rows
     >>> trainer = Watched(Binary(60), RECIPES["vrda"].build(), rows)
     >>> trainer.learn(rows, np.arange(300))

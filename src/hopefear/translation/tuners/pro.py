@@ -17,7 +17,7 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.readouts.voted import Voted
-from hopefear.structures.binary import Binary
+from hopefear.structures.classes import Binary
 from hopefear.training.lbfgs import minimise, norm
 from hopefear.training.loop import fit
 from hopefear.training.passes import Passes, mixed

@@ -1,0 +1,82 @@
+"""Which losses run on which structures with which rules: the table of the README.
+
+python bench/grid.py            # print it
+python bench/grid.py --write    # put it between its marks in README.md
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from hopefear.core.learner import Learner
+from hopefear.errors import CombinationError
+from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, LOSSES, RECIPES, RULES
+from hopefear.structures.chain import Chain
+from hopefear.structures.classes import Multiclass
+from hopefear.structures.nbest import NBest
+from hopefear.training.online import OnlineTrainer
+
+README = Path(__file__).parents[1] / "README.md"
+FIRST, LAST = "<!-- grid: python bench/grid.py --write -->\n", "<!-- end of grid -->\n"
+STRUCTURES = {
+    "classes": (Multiclass(2, 3), RECIPES),
+    "chains": (Chain.new(2, 3), CHAIN_RECIPES),
+    "lists": (NBest(2), LIST_RECIPES),
+}
+
+
+def table() -> str:
+    """The grid as a table of Markdown, with the reason of each hole."""
+    lines = [
+        f"| loss | {' | '.join(STRUCTURES)} | rules |",
+        "|---|" + ":-:|" * len(STRUCTURES) + "---|",
+    ]
+    reasons: list[str] = []
+    for name in LOSSES:
+        cells = []
+        for kind, (structure, recipes) in STRUCTURES.items():
+            learner = recipes["sgd"].build(loss=name, on="mistakes")
+            try:
+                OnlineTrainer(structure, learner)
+                cells.append("yes")
+            except CombinationError as error:
+                cells.append("no")
+                reasons.append(f"`{name}` on {kind}: {str(error).partition(': ')[2]}.")
+        lines.append(f"| `{name}` | {' | '.join(cells)} | {_rules(name)} |")
+    return "\n".join([*lines, "", "  \n".join(reasons)]) + "\n"
+
+
+def _rules(loss: str) -> str:
+    """With which rules a loss works, and where only on mistakes."""
+    refused, later = [], []
+    for rule in RULES:
+        if not _works(loss, rule, "mistakes"):
+            refused.append(rule)
+        elif not _works(loss, rule, "every"):
+            later.append(rule)
+    text = f"all but {', '.join(refused)}" if refused else "all"
+    if later:
+        free = [rule for rule in RULES if rule not in (*refused, *later)]
+        text += f"; on mistakes only, but with {', '.join(free)}"
+    return text
+
+
+def _works(loss: str, rule: str, on: str) -> bool:
+    try:
+        return isinstance(RECIPES["sgd"].build(loss=loss, rule=rule, on=on), Learner)
+    except CombinationError:
+        return False
+
+
+def main() -> None:
+    if "--write" not in sys.argv[1:]:
+        print(table(), end="")
+        return
+    before, _, rest = README.read_text(encoding="utf-8").partition(FIRST)
+    after = rest.partition(LAST)[2]
+    README.write_text(f"{before}{FIRST}{table()}{LAST}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,383 @@
+"""Classes: the output is one label, out of two (one part) or of several (one part a class)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.component import component, interface, python_only, required
+from hopefear.core.interfaces import Structure
+from hopefear.core.workspace import Workspace, announce_row, fetch_row
+
+
+@interface
+class Classes:
+    """Searches among classes, for structures that score and weigh each of them.
+
+    An output ``y`` is the number of a class. Behind the scores of the parts, ``theta`` has room for
+    one number a class twice: scores with costs (or probabilities), and the n best. Of classes that
+    tie, gold is the last that searches find: a tie is a mistake.
+    """
+
+    @required
+    def how_many(self):
+        """Number of classes."""
+
+    @required
+    def point(self, theta, c):
+        """Score of a class."""
+
+    @required
+    def weigh(self, c, coef, mu):
+        """Add ``coef`` times the parts of a class to ``mu``."""
+
+    @required
+    def overlap(self, a, b):
+        """Inner product of the parts of two classes."""
+
+    @python_only
+    def offers(self):
+        return ("cost", "labels", "nbest", "expectation", "risk", "worst")
+
+    @python_only
+    def lacks(self, search):
+        if search == "places":
+            return (
+                "an output is one label, so that gold and a prediction mix to nothing new; use "
+                "the loss perceptron"
+            )
+        return "labels have no costs of their own; use the cost hamming"
+
+    @python_only
+    def workspace(self, data, loss, dtype):
+        parts, y = self.n_parts(), np.zeros(1, np.int64)
+        theta = np.zeros(parts + 2 * self.n_labels())
+        return Workspace(theta, np.zeros(parts), y, np.zeros(1), np.zeros(1), loss.notes(1))
+
+    def announce(self, x):
+        announce_row(x)
+
+    def fetch(self, x):
+        fetch_row(x)
+
+    def seek(self, x, theta, cost, sign, y):
+        n, gold = self.how_many(), x.data.labels[x.i]
+        charged = theta[theta.size - 2 * n : theta.size - n]
+        for c in range(n):
+            price = cost.price(gold, c)
+            charged[c] = price if sign == math.inf else self.point(theta, c) + sign * price
+        y[0] = highest(charged, gold)
+        return self.lead(x, theta, y), self.charge(x, cost, y)
+
+    def charge(self, x, cost, y):
+        return cost.price(x.data.labels[x.i], np.int64(y[0]))
+
+    def candidates(self, x, theta, cost, n, ratio):
+        classes, gold = self.how_many(), x.data.labels[x.i]
+        charged = theta[theta.size - 2 * classes : theta.size - classes]
+        for c in range(classes):
+            charged[c] = self.point(theta, c)
+            if cost is not None:
+                charged[c] += cost.price(gold, c)
+        best, lowest = highest(charged, gold), -math.inf
+        if ratio > 0.0:
+            lowest = charged[best] - math.log(ratio)
+        found = 0
+        while found < min(n, classes) and (found == 0 or not charged[best] < lowest):
+            theta[theta.size - classes + found] = best
+            charged[best] = -math.inf
+            found += 1
+            best = highest(charged, gold)
+        return found
+
+    def candidate(self, x, theta, k):
+        first = theta.size - self.how_many() + k
+        return theta[first : first + 1]
+
+    def right(self, x, y):
+        return y[0] == x.data.labels[x.i]
+
+    def lead(self, x, theta, y):
+        return self.point(theta, x.data.labels[x.i]) - self.point(theta, np.int64(y[0]))
+
+    def clear(self, x, mu):
+        for k in range(mu.size):
+            mu[k] = 0.0
+
+    def pull(self, x, y, coef, mu):
+        self.weigh(x.data.labels[x.i], coef, mu)
+        self.weigh(np.int64(y[0]), -coef, mu)
+
+    def gram(self, x, theta, count, mu, products):
+        gold, square = np.int64(x.data.labels[x.i]), self.bias * self.bias
+        for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
+            square += float(x.data.values[p]) * float(x.data.values[p])
+        for k in range(count):
+            a = np.int64(self.candidate(x, theta, k)[0])
+            for m in range(count):
+                b = np.int64(self.candidate(x, theta, m)[0])
+                product = self.overlap(gold, gold) + self.overlap(a, b)
+                product -= self.overlap(gold, a) + self.overlap(gold, b)
+                products[k, m] = square * product
+
+    def expect(self, x, theta, coef, mu):
+        n, gold = self.how_many(), x.data.labels[x.i]
+        shares = theta[theta.size - 2 * n : theta.size - n]
+        top, others = share_out(self, theta, 1.0, shares), 0.0
+        for c in range(n):
+            if c != gold:
+                others += shares[c]
+        total = others + shares[gold]
+        self.clear(x, mu)
+        # Written so that certainty about gold keeps its digits.
+        self.weigh(gold, coef * (others / total), mu)
+        for c in range(n):
+            if c != gold:
+                self.weigh(c, -coef * (shares[c] / total), mu)
+        rest = others if top == gold else total - 1.0
+        return math.log1p(rest) + (self.point(theta, top) - self.point(theta, gold))
+
+    def settles(self, value):
+        return False  # to look costs little
+
+    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+        n, gold, risk = self.how_many(), x.data.labels[x.i], 0.0
+        shares = theta[theta.size - 2 * n : theta.size - n]
+        share_out(self, theta, sharp, shares)
+        total = shares.sum()
+        for c in range(n):
+            risk += shares[c] / total * cost.price(gold, c)
+        self.clear(x, mu)
+        for c in range(n):
+            self.weigh(c, coef * sharp * shares[c] / total * (risk - cost.price(gold, c)), mu)
+        return risk
+
+    def expect_good(self, x, theta, cost, sharp, coef, mu):
+        n, gold, goods, value = self.how_many(), x.data.labels[x.i], 0.0, 0.0
+        shares = theta[theta.size - 2 * n : theta.size - n]
+        top = share_out(self, theta, 1.0, shares)
+        total, best = shares.sum(), self.point(theta, top)
+        for c in range(n):
+            goods += math.exp(-sharp * cost.price(gold, c))
+        self.clear(x, mu)
+        for c in range(n):
+            wanted = math.exp(-sharp * cost.price(gold, c)) / goods
+            if wanted > 0.0:
+                logs = self.point(theta, c) - best - math.log(total)
+                value += wanted * (math.log(wanted) - logs)
+            self.weigh(c, coef * (wanted - shares[c] / total), mu)
+        return max(0.0, value)
+
+
+@register_jitable
+def highest(points, gold):
+    """The class of the highest number; of equal ones the first, but gold last."""
+    best = 1 if gold == 0 else 0
+    for c in range(points.size):
+        if c != gold and points[c] > points[best]:
+            best = c
+    return np.int64(gold) if points[gold] > points[best] else best
+
+
+@register_jitable
+def share_out(structure, theta, sharp, shares):
+    """Set ``shares`` to ``exp(sharp * (score - best score))``; returns the best class."""
+    top = 0
+    for c in range(1, shares.size):
+        if structure.point(theta, c) > structure.point(theta, top):
+            top = c
+    for c in range(shares.size):
+        shares[c] = math.exp(sharp * (structure.point(theta, c) - structure.point(theta, top)))
+    return top
+
+
+@component(Structure, Classes)
+class Binary(NamedTuple):
+    """Labels 0 and 1, read as -1 and +1; one weight per feature.
+
+    The one part scores ``theta[0] = w.x``; label +1 has half of it, label -1 minus half, so that
+    the margin of gold over its rival is the textbook's ``y w.x``.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of the data; the intercept, if any, is coordinate ``n_features``.
+    bias : float
+        Value of the constant feature behind the intercept; 0 means no intercept. The intercept is
+        regularised like any weight: a larger ``bias`` makes that matter less.
+    """
+
+    n_features: int
+    bias: float = 0.0
+
+    def n_coordinates(self):
+        return self.n_features + (self.bias != 0.0)
+
+    def n_parts(self):
+        return 1
+
+    def n_labels(self):
+        return 2
+
+    def offers(self):
+        # Whatever the loss, an update touches the features of a row once.
+        return ("cost", "labels", "nbest", "expectation", "risk", "worst", "bounded")
+
+    def entries(self, data, order):
+        sizes = data.indptr[order + 1] - data.indptr[order] + 1
+        return int(sizes.sum())
+
+    def how_many(self):
+        return 2
+
+    def point(self, theta, c):
+        return (c - 0.5) * theta[0]
+
+    def weigh(self, c, coef, mu):
+        mu[0] += (c - 0.5) * coef
+
+    def overlap(self, a, b):
+        return (a - 0.5) * (b - 0.5)
+
+    def score(self, x, weights, theta):
+        indices, values = x.data.indices, x.data.values
+        p, stop = x.data.indptr[x.i], x.data.indptr[x.i + 1]
+        # Four sums, because one would have to wait for every addition.
+        sum0 = sum1 = sum2 = sum3 = np.float32(0.0)
+        while p + 4 <= stop:
+            sum0 += values[p] * weights.at(np.uint64(indices[p]))
+            sum1 += values[p + 1] * weights.at(np.uint64(indices[p + 1]))
+            sum2 += values[p + 2] * weights.at(np.uint64(indices[p + 2]))
+            sum3 += values[p + 3] * weights.at(np.uint64(indices[p + 3]))
+            p += 4
+        while p < stop:
+            sum0 += values[p] * weights.at(np.uint64(indices[p]))
+            p += 1
+        theta[0] = (sum0 + sum1) + (sum2 + sum3)
+        if self.bias != 0.0:
+            theta[0] += self.bias * float(weights.at(np.uint64(self.n_features)))
+
+    def margin(self, x, theta, y):
+        gold = x.data.labels[x.i]
+        y[0] = 1 - gold
+        return theta[0] if gold == 1 else -theta[0]
+
+    def scatter(self, x, mu, row):
+        indices, values = x.data.indices, x.data.values
+        coef = values.dtype.type(mu[0])
+        for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
+            row.put(np.uint64(indices[p]), coef * values[p])
+        if self.bias != 0.0:
+            row.put(np.uint64(self.n_features), values.dtype.type(mu[0] * self.bias))
+
+    def norm(self, x, mu, weights):
+        indices, values = x.data.indices, x.data.values
+        total = 0.0
+        for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
+            total += weights.at(np.uint64(indices[p])) * values[p] * values[p]
+        if self.bias != 0.0:
+            total += weights.at(np.uint64(self.n_features)) * self.bias * self.bias
+        return mu[0] * mu[0] * total
+
+    def argmax(self, x, theta, y):
+        y[0] = 1 if theta[0] > 0.0 else 0
+
+
+@component(Structure, Classes)
+class Multiclass(NamedTuple):
+    """Labels 0 .. n_classes-1; coordinate ``column * n_classes + label``.
+
+    The weights of one feature lie side by side, so scoring reads each feature once for all classes.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of the data; the intercepts, if any, belong to column ``n_features``.
+    n_classes : int
+        Number of labels.
+    bias : float
+        Value of the constant feature behind the intercepts; 0 means none.
+    """
+
+    n_features: int
+    n_classes: int
+    bias: float = 0.0
+
+    def n_coordinates(self):
+        return (self.n_features + (self.bias != 0.0)) * self.n_classes
+
+    def n_parts(self):
+        return self.n_classes
+
+    def n_labels(self):
+        return self.n_classes
+
+    def entries(self, data, order):
+        sizes = data.indptr[order + 1] - data.indptr[order] + 1
+        return 2 * int(sizes.sum())
+
+    def how_many(self):
+        return self.n_classes
+
+    def point(self, theta, c):
+        return theta[c]
+
+    def weigh(self, c, coef, mu):
+        mu[c] += coef
+
+    def overlap(self, a, b):
+        return 1.0 if a == b else 0.0
+
+    def score(self, x, weights, theta):
+        indices, values, n = x.data.indices, x.data.values, self.n_classes
+        for c in range(n):
+            theta[c] = 0.0
+            if self.bias != 0.0:
+                theta[c] = self.bias * float(weights.at(np.uint64(self.n_features * n + c)))
+        for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
+            base, value = indices[p] * n, values[p]
+            for c in range(n):
+                theta[c] += value * weights.at(np.uint64(base + c))
+
+    def margin(self, x, theta, y):
+        gold = x.data.labels[x.i]
+        rival = 1 if gold == 0 else 0
+        for c in range(self.n_classes):
+            if c != gold and theta[c] > theta[rival]:
+                rival = c
+        y[0] = rival
+        return theta[gold] - theta[rival]
+
+    def scatter(self, x, mu, row):
+        indices, values, n = x.data.indices, x.data.values, self.n_classes
+        for c in range(n):
+            if mu[c] == 0.0:
+                continue
+            coef = values.dtype.type(mu[c])
+            for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
+                row.put(np.uint64(indices[p] * n + c), coef * values[p])
+            if self.bias != 0.0:
+                row.put(np.uint64(self.n_features * n + c), values.dtype.type(mu[c] * self.bias))
+
+    def norm(self, x, mu, weights):
+        indices, values, n = x.data.indices, x.data.values, self.n_classes
+        total = 0.0
+        for c in range(n):
+            if mu[c] == 0.0:
+                continue
+            inner = 0.0
+            for p in range(x.data.indptr[x.i], x.data.indptr[x.i + 1]):
+                inner += weights.at(np.uint64(indices[p] * n + c)) * values[p] * values[p]
+            if self.bias != 0.0:
+                inner += weights.at(np.uint64(self.n_features * n + c)) * self.bias * self.bias
+            total += mu[c] * mu[c] * inner
+        return total
+
+    def argmax(self, x, theta, y):
+        y[0] = 0
+        for c in range(1, self.n_classes):
+            if theta[c] > theta[y[0]]:
+                y[0] = c
