@@ -311,7 +311,7 @@ def _shown(figures: dict[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{key}"
             yield from (f"{indent}  {entry}" for entry in value)
         else:
-            yield f"{indent}{key:<24}{value}"
+            yield f"{indent}{key:<23} {value}"
 
 
 def main() -> None:

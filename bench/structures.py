@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="folder of another version")
     parser.add_argument("--only", nargs="+", choices=[*TRAINED, STARTED])
     parser.add_argument("--repeats", type=int, default=5, help="processes of each")
-    parser.add_argument("--passes", type=int, default=6, help="of a process")
+    parser.add_argument("--passes", type=int, default=30, help="of a process")
     parser.add_argument("--share", type=float, default=1.0, help="size of the data")
     parser.add_argument("--json", type=Path, help="file for all figures")
     args = parser.parse_args()
