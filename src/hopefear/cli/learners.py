@@ -38,13 +38,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     wanted = [args.task] if args.task else list(TASKS)
-    found = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
-    found = {task: learners for task, learners in found.items() if learners}
+    shown = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
+    shown = {task: learners for task, learners in shown.items() if learners}
     if args.json:
-        learners = {task: {r["name"]: r for r in rows} for task, rows in found.items()}
+        learners = {task: {r["name"]: r for r in rows} for task, rows in shown.items()}
         print_json({"learners": learners, **_parts()})
         return 0
-    for number, (task, rows) in enumerate(found.items()):
+    for number, (task, rows) in enumerate(shown.items()):
         print(f"{chr(10) * bool(number)}task {task}: {TASKS[task].words}\n")
         if args.name:
             _show(rows[0])
@@ -72,7 +72,7 @@ def _chosen(task: str, args: argparse.Namespace) -> list[Any]:
 def facts(recipe: Any) -> dict[str, Any]:
     """Everything there is to say about a recipe."""
     from hopefear.core.learner import part_name
-    from hopefear.recipes import LOSSES, READOUTS
+    from hopefear.recipes import LOSSES, READOUTS, RULES
 
     if hasattr(recipe, "tuner"):
         return _tuner_facts(recipe)
@@ -80,6 +80,7 @@ def facts(recipe: Any) -> dict[str, Any]:
         return _batch_facts(recipe)
     effects = {
         "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
+        "rule": f"Part: how the weights move. One of {', '.join(RULES)}.",
         "readout": f"Part: what is kept of all weights there were. One of {', '.join(READOUTS)}.",
         "on": "Which examples move the weights: every, or mistakes only.",
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "
@@ -231,7 +232,7 @@ def _list(learners: list[dict[str, Any]]) -> None:
         values = ", ".join(
             f"{key}={_short(p['default'])}"
             for key, p in found["parameters"].items()
-            if key not in ("loss", "readout", "on")
+            if key not in ("loss", "rule", "readout", "on")
         )
         print(f"\n{found['name']}: {found['summary']}\n  {values}")
 

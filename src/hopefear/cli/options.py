@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from hopefear.tasks import MODELLED, TASKS
-
-FORMATS = {name: ("auto", *TASKS[name].formats) for name in MODELLED}
+from hopefear.cli.surface import Surface, surfaces
+from hopefear.tasks import TASKS
 
 
 def on_error(group: argparse._ArgumentGroup) -> None:
@@ -22,26 +22,34 @@ def on_error(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def any_format(group: argparse._ArgumentGroup) -> None:
-    """``--format`` where the model says which task it is for."""
-    known = dict.fromkeys(name for names in FORMATS.values() for name in names)
+def one_format(group: argparse._ArgumentGroup, task: str, words: str) -> None:
+    """``--format`` of files of one task."""
     group.add_argument(
         "--format",
-        choices=tuple(known),
+        choices=("auto", *TASKS[task].formats),
         default="auto",
-        help="classes: svmlight or tsv; tags: columns, conllu or crfsuite; lists: json, ptb or "
-        "bllip; auto asks the model and the file (default: auto)",
+        help=f"{words} (default: auto)",
     )
 
 
-def columns(group: argparse._ArgumentGroup) -> None:
-    """``--columns``."""
+def any_format(group: argparse._ArgumentGroup) -> None:
+    """``--format`` where the model says which task it is for."""
+    formats = {surface.noun: TASKS[surface.name].formats for surface in surfaces()}
+    words = (f"{noun}: {', '.join(names[:-1])} or {names[-1]}" for noun, names in formats.items())
     group.add_argument(
-        "--columns",
-        type=names,
-        metavar="NAME,…",
-        help="tags: names of the columns of a file of columns (default: word, label; of three, "
-        "word, pos, label; of more, word, 1, 2, …, label)",
+        "--format",
+        choices=tuple(
+            dict.fromkeys(("auto", *(name for names in formats.values() for name in names)))
+        ),
+        default="auto",
+        help=f"{'; '.join(words)}; auto asks the model and the file (default: auto)",
+    )
+
+
+def class_weights(group: argparse._ArgumentGroup, words: str) -> None:
+    """``--class-weight``."""
+    group.add_argument(
+        "--class-weight", type=class_weight, metavar="balanced|LABEL=W,…", help=words
     )
 
 
@@ -94,7 +102,7 @@ def run_folder(group: argparse._ArgumentGroup, more: str = "") -> None:
 
 
 def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """``--train`` and ``--test``."""
+    """``--train``, ``--test`` and ``--dev``."""
     data = parser.add_argument_group("data")
     data.add_argument("--train", required=True, metavar="FILE", help="labelled lines to learn from")
     data.add_argument(
@@ -103,6 +111,7 @@ def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="FILE",
         help="labelled lines to test on; nothing is chosen on them",
     )
+    data.add_argument("--dev", metavar="FILE", help="held-out data that choose the pass to keep")
     return data
 
 
@@ -114,22 +123,22 @@ def report_page(parser: argparse.ArgumentParser) -> None:
 
 
 def learning(
-    parser: argparse.ArgumentParser, epochs: int | None, told: str
-) -> argparse._ArgumentGroup:
-    """Passes and their order."""
+    parser: argparse.ArgumentParser, surface: Surface, verb: str, shared: Callable[[Any], None]
+) -> None:
+    """Passes and their order, and the learners, which ``shared`` adds."""
     group = parser.add_argument_group("learning")
     group.add_argument(
         "--epochs",
         type=at_least(1),
-        default=epochs,
+        default=surface.epochs,
         metavar="N",
-        help=f"passes over the data, at most (default: {told})",
+        help=f"passes over the data, at most (default: {surface.passes})",
     )
     seed(group, "model")
     group.add_argument(
         "--no-shuffle", action="store_true", help="keep the order of the file in every pass"
     )
-    return group
+    surface.learning_options(group, verb, lambda: shared(group))
 
 
 def seed(group: argparse._ArgumentGroup, same: str) -> None:
@@ -156,33 +165,41 @@ def params(group: argparse._ArgumentGroup, such_as: str) -> None:
     )
 
 
-def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str | None = None) -> None:
-    """The learner to train, its parameters, and when it stops; ``metrics`` it can stop on."""
+def one_learner(group: argparse._ArgumentGroup, surface: Surface) -> None:
+    """The learner to train, its parameters, and when it stops."""
     group.add_argument(
-        "--learner", metavar="NAME", help=f"see `hopefear learners` (default: {default})"
+        "--learner",
+        metavar="NAME",
+        help=f"see `hopefear learners` (default: {TASKS[surface.name].learner})",
     )
     params(group, "l1=1e-5, loss=logistic or readout=voted")
-    group.add_argument(
-        "--patience",
-        type=at_least(0),
-        metavar="N",
-        help="stop after N passes without a better score on --dev; 0 never stops "
-        "early; either way the best model is kept (default: 3; of batch learners 20)",
-    )
-    if metrics is not None:
+    patience(group, "; either way the best model is kept")
+    if surface.metrics is not None:
         group.add_argument(
-            "--metric", metavar="NAME", help=f"score on --dev that counts: {metrics}"
+            "--metric", metavar="NAME", help=f"score on --dev that counts: {surface.metrics}"
         )
 
 
-def learners(group: argparse._ArgumentGroup) -> None:
-    """The learners to compare."""
+def several(group: argparse._ArgumentGroup) -> None:
+    """The learners to compare, and when they stop."""
     group.add_argument(
         "--learners",
         required=True,
         type=several_learners,
         metavar="A,B,C",
         help="names from `hopefear learners`, each with parameters if wanted",
+    )
+    patience(group)
+
+
+def patience(group: argparse._ArgumentGroup, more: str = "") -> None:
+    """``--patience``."""
+    group.add_argument(
+        "--patience",
+        type=at_least(0),
+        metavar="N",
+        help="stop after N passes without a better score on --dev; 0 never stops "
+        f"early{more} (default: 3; of batch learners 20)",
     )
 
 
@@ -251,6 +268,13 @@ def by_weights(
     return meant == "weights"
 
 
+def read_once(args: argparse.Namespace, *options: str) -> None:
+    """Wrong usage: two files from standard input, which has but one."""
+    named = [f"--{name.replace('_', '-')}" for name in options if getattr(args, name, None) == "-"]
+    if len(named) > 1:
+        args.usage_error(f"{' and '.join(named)} cannot both be standard input")
+
+
 def json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """``--json``."""
     parser.add_argument(
@@ -283,6 +307,25 @@ def parameter(text: str) -> tuple[str, str]:
     if not (key and equals and value):
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, such as l1=1e-5, found {text!r}")
     return key.strip(), value.strip()
+
+
+def class_weight(text: str) -> str | dict[str, float]:
+    """``balanced``, or a weight for each label.
+
+    >>> class_weight("spam=2,ham=0.5")
+    {'spam': 2.0, 'ham': 0.5}
+    """
+    if text == "balanced":
+        return text
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        label, equals, value = part.rpartition("=")
+        if not (label and equals) or number(value) < 0.0:
+            raise argparse.ArgumentTypeError(
+                f"expected balanced or LABEL=WEIGHT,… with weights from 0 on, found {text!r}"
+            )
+        weights[label] = number(value)
+    return weights
 
 
 def number(text: str) -> float:

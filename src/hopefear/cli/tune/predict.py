@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console
+from hopefear.cli.guard import put
 from hopefear.cli.progress import Counting
 from hopefear.cli.reading import tell_skipped
-from hopefear.cli.tag.writing import put
 from hopefear.cli.tune.unused import Unused
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
