@@ -30,7 +30,8 @@ class Files(NamedTuple):
 
 TASK_FILES = {
     "classify": Files(
-        "svm", ("100 examples", "2 classes"), "error", False, ("error", "F1"), ("--scheme", "bio")
+        "svm", ("100 examples", "2 classes", "updates"), "error", False, ("error", "F1"),
+        ("--scheme", "bio"),
     ),
     "tag": Files(
         "txt", ("30 sentences", "BIO spans", "(ner)"), "f1", True, ("F1", "accuracy"),
@@ -286,6 +287,9 @@ def test_options_of_other_tasks_are_refused(run, task):
     status, out, err = run("predict", "--model", f"{task}.model", "--input", "x", option, *value)
     assert (status, out) == (1, "")
     assert f"{option} is for the task" in err and f"a model of the task {task}" in err
+    if task != "tag":
+        status, _, err = run("evaluate", "--model", f"{task}.model", "--data", "x", "--proba")
+        assert status == 1 and "--proba is for the task tag" in err
     other = next(entry.formats[0] for name, entry in TASKS.items() if name not in (task, "tune"))
     status, _, err = run("predict", "--model", f"{task}.model", "--input", "x", "--format", other)
     assert status == 1 and ", ".join(TASKS[task].formats) in err

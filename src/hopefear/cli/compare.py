@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     with announced(console, "these learners"):
         corpus = surface.read(args, console)
         console.say(corpus.describe())
+        for remark in corpus.remarks:
+            console.say(remark)
         test = corpus.held_out("test", args, console)
         dev = None if args.dev is None else corpus.held_out("dev", args, console)
         about_test = corpus.tested_on(test)

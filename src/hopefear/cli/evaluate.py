@@ -27,11 +27,11 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
-    data.add_argument("--model", metavar="PATH", help="model file")
-    data.add_argument(
+    options.named(data, "--model", "model file", "PATH")
+    options.named(
+        data,
         "--data",
-        metavar="FILE",
-        help="labelled lines; a class the model does not know is an error, a tag a mistake; of a "
+        "labelled lines; a class the model does not know is an error, a tag a mistake; of a "
         "reranker, lists",
     )
     options.any_format(data)
@@ -44,9 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     own.lists(weights)
     own.metric(weights)
     own.absent(weights)
-    weights.add_argument(
-        "--against", metavar="FILE", help="other weights, for a paired test on the same lists"
-    )
+    options.named(weights, "--against", "other weights, for a paired test on the same lists")
 
 
 def run(args: argparse.Namespace) -> int:

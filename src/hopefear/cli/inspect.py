@@ -36,14 +36,10 @@ _VOTED = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="PATH", help="model file")
+    options.named(parser, "--model", "model file", "PATH")
     options.weights(parser)
-    parser.add_argument(
-        "--top",
-        type=options.at_least(0),
-        default=10,
-        metavar="N",
-        help="features to show for each label, or for and against (default: 10)",
+    options.whole(
+        parser, "--top", "features to show for each label, or for and against", 10, least=0
     )
     use_options("inspect", parser)
     options.json_option(parser)

@@ -11,14 +11,53 @@ from hopefear.cli.surface import Surface, surfaces
 from hopefear.tasks import TASKS
 
 
+def flag(group: argparse._ActionsContainer, option: str, words: str) -> None:
+    """An option without a value."""
+    group.add_argument(option, action="store_true", help=words)
+
+
+def named(
+    group: argparse._ActionsContainer,
+    option: str,
+    words: str,
+    metavar: str = "FILE",
+    **more: Any,
+) -> None:
+    """An option with a name as its value, most often that of a file."""
+    group.add_argument(option, metavar=metavar, help=words, **more)
+
+
+def whole(
+    group: argparse._ActionsContainer,
+    option: str,
+    words: str,
+    default: int | None = None,
+    least: int = 1,
+) -> None:
+    """An option with a whole number as its value; a default is told."""
+    usual = "" if default is None else f" (default: {default})"
+    group.add_argument(
+        option, type=at_least(least), default=default, metavar="N", help=f"{words}{usual}"
+    )
+
+
+def choice(
+    group: argparse._ActionsContainer, option: str, choices: tuple[str, ...], words: str
+) -> None:
+    """An option with one of some words as its value, the first unless said."""
+    group.add_argument(
+        option, choices=choices, default=choices[0], help=f"{words} (default: {choices[0]})"
+    )
+
+
 def on_error(group: argparse._ArgumentGroup) -> None:
     """``--on-error``."""
-    group.add_argument(
+    choice(
+        group,
         "--on-error",
-        choices=("raise", "skip"),
-        default="raise",
-        help="stop at the first bad line, or leave bad lines (of tokens their sentences, of "
-        "candidates in JSON their lists) out, count and list them (default: raise)",
+        ("raise", "skip"),
+        "stop at the first bad line, or leave bad lines (of tokens their sentences, of "
+        "candidates in JSON their lists) out, count and list them",
     )
 
 
@@ -55,11 +94,10 @@ def class_weights(group: argparse._ArgumentGroup, words: str) -> None:
 
 def jobs(group: argparse._ArgumentGroup) -> None:
     """``--jobs``."""
-    group.add_argument(
+    whole(
+        group,
         "--jobs",
-        type=at_least(1),
-        metavar="N",
-        help="tags: threads that search; results do not depend on it (default: one a core)",
+        "tags: threads that search; results do not depend on it (default: one a core)",
     )
 
 
@@ -80,7 +118,7 @@ def train_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="FILE",
         help="labelled lines; .gz, .xz, .bz2, .zst and - (standard input) work too",
     )
-    data.add_argument("--dev", metavar="FILE", help="held-out data to score every pass on")
+    named(data, "--dev", "held-out data to score every pass on")
     return data
 
 
@@ -94,10 +132,11 @@ def model_and_run(parser: argparse.ArgumentParser) -> None:
 
 def run_folder(group: argparse._ArgumentGroup, more: str = "") -> None:
     """``--run``; ``more`` is what else goes there."""
-    group.add_argument(
+    named(
+        group,
         "--run",
-        metavar="DIR",
-        help=f"folder for run.json and events.jsonl, which `hopefear report` reads{more}",
+        f"folder for run.json and events.jsonl, which `hopefear report` reads{more}",
+        "DIR",
     )
 
 
@@ -111,7 +150,7 @@ def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="FILE",
         help="labelled lines to test on; nothing is chosen on them",
     )
-    data.add_argument("--dev", metavar="FILE", help="held-out data that choose the pass to keep")
+    named(data, "--dev", "held-out data that choose the pass to keep")
     return data
 
 
@@ -135,9 +174,7 @@ def learning(
         help=f"passes over the data, at most (default: {surface.passes})",
     )
     seed(group, "model")
-    group.add_argument(
-        "--no-shuffle", action="store_true", help="keep the order of the file in every pass"
-    )
+    flag(group, "--no-shuffle", "keep the order of the file in every pass")
     surface.learning_options(group, verb, lambda: shared(group))
 
 
@@ -167,17 +204,16 @@ def params(group: argparse._ArgumentGroup, such_as: str) -> None:
 
 def one_learner(group: argparse._ArgumentGroup, surface: Surface) -> None:
     """The learner to train, its parameters, and when it stops."""
-    group.add_argument(
+    named(
+        group,
         "--learner",
-        metavar="NAME",
-        help=f"see `hopefear learners` (default: {TASKS[surface.name].learner})",
+        f"see `hopefear learners` (default: {TASKS[surface.name].learner})",
+        "NAME",
     )
     params(group, "l1=1e-5, loss=logistic or readout=voted")
     patience(group, "; either way the best model is kept")
     if surface.metrics is not None:
-        group.add_argument(
-            "--metric", metavar="NAME", help=f"score on --dev that counts: {surface.metrics}"
-        )
+        named(group, "--metric", f"score on --dev that counts: {surface.metrics}", "NAME")
 
 
 def several(group: argparse._ArgumentGroup) -> None:
@@ -194,22 +230,23 @@ def several(group: argparse._ArgumentGroup) -> None:
 
 def patience(group: argparse._ArgumentGroup, more: str = "") -> None:
     """``--patience``."""
-    group.add_argument(
+    whole(
+        group,
         "--patience",
-        type=at_least(0),
-        metavar="N",
-        help="stop after N passes without a better score on --dev; 0 never stops "
+        "stop after N passes without a better score on --dev; 0 never stops "
         f"early{more} (default: 3; of batch learners 20)",
+        least=0,
     )
 
 
 def checkpoints(parser: argparse.ArgumentParser) -> None:
     """How a long run survives."""
     group = parser.add_argument_group("long runs")
-    group.add_argument(
+    named(
+        group,
         "--checkpoint",
-        metavar="DIR",
-        help="save everything there after each pass and every --checkpoint-every",
+        "save everything there after each pass and every --checkpoint-every",
+        "DIR",
     )
     group.add_argument(
         "--checkpoint-every",
@@ -218,17 +255,15 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time between checkpoints inside a pass (default: 30)",
     )
-    group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint, if there is one"
-    )
+    flag(group, "--resume", "go on from the checkpoint, if there is one")
 
 
 def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """``--weights``, in place of ``--model``."""
-    group.add_argument(
+    named(
+        group,
         "--weights",
-        metavar="FILE",
-        help="weights as `hopefear tune` writes them (text, moses or json), in place of --model",
+        "weights as `hopefear tune` writes them (text, moses or json), in place of --model",
     )
 
 
@@ -277,9 +312,7 @@ def read_once(args: argparse.Namespace, *options: str) -> None:
 
 def json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """``--json``."""
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object on standard output"
-    )
+    flag(parser, "--json", "print one JSON object on standard output")
 
 
 def at_least(least: int):

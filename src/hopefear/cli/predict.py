@@ -27,7 +27,7 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
-    data.add_argument("--model", metavar="PATH", help="model file")
+    options.named(data, "--model", "model file", "PATH")
     data.add_argument(
         "--input",
         nargs="+",
@@ -44,13 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where the labels go; the file appears only when all of it is written "
         "(default: -, standard output)",
     )
-    output.add_argument(
-        "--nbest",
-        type=options.at_least(1),
-        metavar="N",
-        help="the N best classes, label sequences or candidates, with their scores",
+    options.whole(
+        output, "--nbest", "the N best classes, label sequences or candidates, with their scores"
     )
-    output.add_argument("--proba", action="store_true", help="probabilities of what is printed")
+    options.flag(output, "--proba", "probabilities of what is printed")
     use_options("predict", parser, data=data, output=output)
     options.on_error(data)
     weights = parser.add_argument_group("weights")

@@ -73,6 +73,11 @@ class Corpus:
         """One line about the data."""
         raise NotImplementedError
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Lines on what of it is of no use."""
+        return ()
+
     def held_out(self, which: str, args: argparse.Namespace, console: Any) -> Any:
         """The file of ``--dev`` or ``--test`` in the same features."""
         raise NotImplementedError

@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     with announced(console, "this data and learner") as compiling:
         corpus = surface.read(args, console)
         console.say(f"{corpus.describe()}, read in {time.perf_counter() - started:.1f} s")
+        for remark in corpus.remarks:
+            console.say(remark)
         dev = None if args.dev is None else corpus.held_out("dev", args, console)
         trained, last = _train(args, console, corpus, dev, learner)
     model = trained.model

@@ -88,15 +88,13 @@ class Classes(Surface):
         )
         options.on_error(group)
         if verb == "train":
-            group.add_argument(
-                "--weights",
-                metavar="FILE",
-                help="weights of the examples of --train, one number a line",
+            options.named(
+                group, "--weights", "weights of the examples of --train, one number a line"
             )
-            group.add_argument(
+            options.named(
+                group,
                 "--cache",
-                metavar="FILE",
-                help="for data larger than memory: a binary copy of --train, built when "
+                "for data larger than memory: a binary copy of --train, built when "
                 "missing or stale, and mapped instead of read",
             )
 
@@ -108,38 +106,23 @@ class Classes(Surface):
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("features")
-        group.add_argument(
-            "--ngrams",
-            type=options.at_least(1),
-            default=1,
-            metavar="N",
-            help="tsv: longest word n-gram, 1 to 3 (default: 1)",
+        options.whole(group, "--ngrams", "tsv: longest word n-gram, 1 to 3", 1)
+        options.whole(group, "--min-count", "tsv: keep n-grams seen in at least N lines", 1)
+        options.whole(
+            group, "--hash-bits", "tsv: hash n-grams to 2^N columns: bounded memory, no names"
         )
-        group.add_argument(
-            "--min-count",
-            type=options.at_least(1),
-            default=1,
-            metavar="N",
-            help="tsv: keep n-grams seen in at least N lines (default: 1)",
-        )
-        group.add_argument(
-            "--hash-bits",
-            type=options.at_least(1),
-            metavar="N",
-            help="tsv: hash n-grams to 2^N columns: bounded memory, no names",
-        )
-        group.add_argument(
+        options.choice(
+            group,
             "--values",
-            choices=("counts", "presence", "log"),
-            default="counts",
-            help="values as they are, 1 for each present, or log(1 + value) (default: counts)",
+            ("counts", "presence", "log"),
+            "values as they are, 1 for each present, or log(1 + value)",
         )
-        group.add_argument(
+        options.choice(
+            group,
             "--norm",
-            choices=("l2", "none"),
-            default="l2",
-            help="l2 divides every row by its length, so that one set of rates suits "
-            "all data; note that the Python interface has none (default: l2)",
+            ("l2", "none"),
+            "l2 divides every row by its length, so that one set of rates suits all data; note "
+            "that the Python interface has none",
         )
         group.add_argument(
             "--intercept",
@@ -149,24 +132,20 @@ class Classes(Surface):
             help="value of a constant feature: auto (that of a typical feature), a "
             "number, or 0 for none (default: auto)",
         )
-        group.add_argument(
-            "--names",
-            metavar="FILE",
-            help="svmlight: names of the features, line i for id i; kept in the model",
+        options.named(
+            group, "--names", "svmlight: names of the features, line i for id i; kept in the model"
         )
 
     def last_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("theory (vrda)")
-        group.add_argument(
+        options.flag(
+            group,
             "--bounds",
-            action="store_true",
-            help="show the mistakes beside the bounds of the voted RDA paper, live and "
+            "show the mistakes beside the bounds of the voted RDA paper, live and "
             "in --run, for the average so far as comparator",
         )
-        group.add_argument(
-            "--comparator",
-            metavar="MODEL",
-            help="take the weights of this model as comparator instead",
+        options.named(
+            group, "--comparator", "take the weights of this model as comparator instead", "MODEL"
         )
 
     def check(self, args: argparse.Namespace, verb: str) -> None:

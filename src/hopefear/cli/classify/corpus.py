@@ -15,8 +15,6 @@ import numpy as np
 from hopefear.cli.console import Console
 from hopefear.cli.reading import head, tell_skipped
 from hopefear.cli.surface import Corpus, Score, load_model
-from hopefear.data.cache import cache_options, open_cache
-from hopefear.data.cache_build import build_cache
 from hopefear.data.names import read_names
 from hopefear.data.report import ReadReport
 from hopefear.data.sparse import SparseDataset
@@ -27,7 +25,6 @@ from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import Accuracy, classification_scores, score_names
 from hopefear.tasks.classify.model import Model, probabilities
-from hopefear.tasks.classify.task import check_labels
 from hopefear.training.predictors import LinearPredictor
 
 _PACKED = (".gz", ".xz", ".bz2", ".zst")
@@ -55,6 +52,8 @@ def format_of(path: str, asked: str = "auto") -> str:
 
 def read(args: argparse.Namespace, console: Console) -> Examples:
     """The examples of ``--train``."""
+    from hopefear.tasks.classify.task import check_labels
+
     form, report = format_of(args.train, args.format), ReadReport()
     if form == "svmlight" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
         raise HopefearError(
@@ -245,6 +244,9 @@ def _read(
 
 
 def _cached(path: str, form: str, args: Any, report: ReadReport, console: Console) -> SparseDataset:
+    from hopefear.data.cache import open_cache
+    from hopefear.data.cache_build import build_cache
+
     options = {
         "format": form,
         "values": args.values,
@@ -271,6 +273,8 @@ def _cached(path: str, form: str, args: Any, report: ReadReport, console: Consol
 
 def _options(cache: str) -> dict[str, Any]:
     """How an existing cache was built; a file that is no cache is not overwritten."""
+    from hopefear.data.cache import cache_options
+
     try:
         return cache_options(cache)
     except HopefearError as error:

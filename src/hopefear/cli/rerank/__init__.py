@@ -119,18 +119,18 @@ class Lists(Surface):
             help="a parameter of the metric, such as smoothing=exp or lowercase=true; may be "
             "repeated",
         )
-        group.add_argument(
+        options.choice(
+            group,
             "--dedup",
-            choices=("first", "best", "none"),
-            default="first",
-            help="of candidates with equal texts keep the first, the one of highest score, or all "
-            "(default: first)",
+            ("first", "best", "none"),
+            "of candidates with equal texts keep the first, the one of highest score, or all",
         )
-        group.add_argument(
+        options.named(
+            group,
             "--scratch",
-            metavar="DIR",
-            help="keep the features of the lists in files in this folder, for lists that memory "
+            "keep the features of the lists in files in this folder, for lists that memory "
             "would not hold; the files are removed in the end",
+            "DIR",
         )
         options.on_error(group)
 
@@ -138,47 +138,42 @@ class Lists(Surface):
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
     ) -> None:
         shared()
-        group.add_argument(
+        options.choice(
+            group,
             "--oracle",
-            choices=("first", "score"),
-            default="first",
-            help="which of the cheapest candidates to learn: the first, or that of the highest "
-            "score (default: first)",
+            ("first", "score"),
+            "which of the cheapest candidates to learn: the first, or that of the highest score",
         )
-        group.add_argument(
-            "--tied",
-            action="store_true",
-            help="all of the cheapest candidates are right, not one of them alone",
+        options.flag(
+            group, "--tied", "all of the cheapest candidates are right, not one of them alone"
         )
-        group.add_argument(
+        options.whole(
+            group,
             "--jobs",
-            type=options.at_least(1),
-            metavar="N",
-            help="threads of batch learners; the model does not depend on it (default: one a core)",
+            "threads of batch learners; the model does not depend on it (default: one a core)",
         )
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("features")
-        group.add_argument(
+        options.named(
+            group,
             "--features",
-            metavar="SET",
-            help="a comma list: named (those in the file), score, ptb, rich (all that is known "
+            "a comma list: named (those in the file), score, ptb, rich (all that is known "
             "of trees) or families such as Rule,Heads, and consensus (default: rich,consensus for "
             "trees, else named,score)",
+            "SET",
         )
-        group.add_argument(
+        options.whole(
+            group,
             "--min-count",
-            type=options.at_least(1),
-            metavar="N",
-            help="keep features that tell candidates apart in at least N lists (default: 5 for "
+            "keep features that tell candidates apart in at least N lists (default: 5 for "
             "trees, else 1)",
         )
-        group.add_argument(
+        options.choice(
+            group,
             "--baseline",
-            choices=("feature", "offset", "none"),
-            default="feature",
-            help="the generator's score: a feature, a fixed part of every score, or ignored "
-            "(default: feature)",
+            ("feature", "offset", "none"),
+            "the generator's score: a feature, a fixed part of every score, or ignored",
         )
 
     def use_options(
@@ -192,17 +187,13 @@ class Lists(Surface):
                 "line; of --nbest with a blank line behind each list (default: json)",
             )
         elif verb == "evaluate":
-            groups["data"].add_argument(
-                "--gold",
-                metavar="FILE",
-                help="lists: gold trees, one a line, where the format is bllip",
+            options.named(
+                groups["data"], "--gold", "lists: gold trees, one a line, where the format is bllip"
             )
         else:
             lists = parser.add_argument_group("lists")
-            lists.add_argument(
-                "--explain", metavar="FILE", help="file with a list whose order is to be explained"
-            )
-            lists.add_argument("--list", metavar="ID", help="id of that list (default: the first)")
+            options.named(lists, "--explain", "file with a list whose order is to be explained")
+            options.named(lists, "--list", "id of that list (default: the first)", "ID")
             lists.add_argument(
                 "--pair",
                 type=_pair,

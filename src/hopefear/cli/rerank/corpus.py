@@ -23,34 +23,20 @@ from hopefear.data.lists.kinds import UnjudgedError
 from hopefear.data.report import ReadReport
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
-from hopefear.metrics.lists.comparing import Resampled
-from hopefear.recipes.base import number
 from hopefear.tasks.rerank.model import RerankModel
-from hopefear.tasks.rerank.task import (
-    OTHER_COUNT,
-    OTHER_FEATURES,
-    TREE_COUNT,
-    TREE_FEATURES,
-    check,
-    dataset,
-    encoded,
-    idle_lists,
-    metric_of,
-    score_names,
-    scores,
-)
-from hopefear.training.judging import counts_of
 
 _TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "cer": "CER"}
 
 
 def read(args: argparse.Namespace, console: Console) -> Candidates:
     """The lists of ``--train``."""
+    from hopefear.tasks.rerank import task
+
     metric, report = metric_asked(args.metric, args.metric_option), ReadReport()
     with Counting(console, "lists") as counting:
         how = {**_how(args), "format": args.format}
         blocks = judged_blocks(args.train, metric, report, args.gold, **how)
-        data = dataset(
+        data = task.dataset(
             counting(blocks, args.train),
             args.features or "auto",
             min_count=args.min_count,
@@ -60,21 +46,16 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
             folder=args.scratch,
         )
     tell_skipped(report, console)
-    check(data)
+    task.check(data)
     trees = data.features.extraction.trees is not None
-    corpus = Candidates(
+    return Candidates(
         data=data,
         skipped=report.skipped,
         reading={"dedup": args.dedup},
-        judged_by=metric_of(metric, data),
-        features=args.features or (TREE_FEATURES if trees else OTHER_FEATURES),
-        min_count=args.min_count or (TREE_COUNT if trees else OTHER_COUNT),
+        judged_by=task.metric_of(metric, data),
+        features=args.features or (task.TREE_FEATURES if trees else task.OTHER_FEATURES),
+        min_count=args.min_count or (task.TREE_COUNT if trees else task.OTHER_COUNT),
     )
-    if corpus.idle:
-        console.say(
-            f"lists that teach nothing, of one candidate or of equal costs: {corpus.idle:,}"
-        )
-    return corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +94,8 @@ class Candidates(Corpus):
     @property
     def idle(self) -> int:
         """Lists that teach nothing."""
+        from hopefear.tasks.rerank.task import idle_lists
+
         return int(idle_lists(self.data).sum())
 
     @property
@@ -121,6 +104,8 @@ class Candidates(Corpus):
         return getattr(self.data.features, "seen", None)
 
     def score_names(self) -> tuple[str, ...]:
+        from hopefear.tasks.rerank.task import score_names
+
         return score_names(self.judged_by, self.data)
 
     def describe(self) -> str:
@@ -133,7 +118,14 @@ class Candidates(Corpus):
             f"({self.features}{often}), judged by {self.judged_by.name}"
         )
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        idle = f"lists that teach nothing, of one candidate or of equal costs: {self.idle:,}"
+        return (idle,) if self.idle else ()
+
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
+        from hopefear.tasks.rerank.task import encoded
+
         path, gold = getattr(args, which), getattr(args, f"{which}_gold")
         report, noting, option = ReadReport(), Noting(), f"--{which}-gold"
         with Counting(console, "lists") as counting:
@@ -199,6 +191,8 @@ class Candidates(Corpus):
 
     def limits(self, test: ListDataset) -> dict[str, float]:
         """What the generator's candidates and the oracle score."""
+        from hopefear.tasks.rerank.task import scores
+
         choices = {"1-best": self.first["test"], "oracle": np.asarray(test.rows.oracles, np.int64)}
         metric = self.judged_by
         return {name: scores(test, best, metric)[metric.main] for name, best in choices.items()}
@@ -220,11 +214,15 @@ class Candidates(Corpus):
         }
 
     def judge(self, model: RerankModel, test: ListDataset) -> tuple[dict[str, float], np.ndarray]:
+        from hopefear.tasks.rerank.task import counts_of, scores
+
         best = model.predict(test)
         stats = counts_of(test, self.judged_by)[test.rows.starts[:-1] + best]
         return scores(test, best, self.judged_by), stats
 
-    def tester(self) -> Resampled:
+    def tester(self) -> Any:
+        from hopefear.metrics.lists.comparing import Resampled
+
         return Resampled(self.judged_by)
 
 
@@ -242,6 +240,8 @@ def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMe
         if options:
             raise HopefearError("--metric-option belongs to a metric: give --metric NAME too")
         return None
+    from hopefear.recipes.base import number
+
     usual = metric_named(name).parameters()
     given = dict(options)
     for key, text in options:

@@ -13,7 +13,6 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.rerank.answers import answers
 from hopefear.cli.rerank.corpus import judged_blocks, reading_of
 from hopefear.data.report import ReadReport
-from hopefear.tasks.rerank import task
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.training.predictors import LinearPredictor
 
@@ -33,6 +32,8 @@ def evaluate(
     args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Its choices beside the 1-best, the oracle and the worst."""
+    from hopefear.tasks.rerank import task
+
     with Counting(console, "lists") as counting:
         blocks = judged_blocks(
             args.data,

@@ -95,11 +95,12 @@ class Tags(Surface):
             "(label<TAB>attribute…); auto looks at the file's name and first token",
         )
         _columns(group)
-        group.add_argument(
+        options.named(
+            group,
             "--column",
-            metavar="NAME",
-            help="the column of the labels, by name or number from 0 (default: the last one; of "
+            "the column of the labels, by name or number from 0 (default: the last one; of "
             "CoNLL-U, upos)",
+            "NAME",
         )
         group.add_argument(
             "--scheme",
@@ -108,10 +109,8 @@ class Tags(Surface):
             help="tag scheme of the labels: bio, iob1, iobes, bilou, bmes, none, or auto (default: "
             "auto)",
         )
-        group.add_argument(
-            "--convert",
-            metavar="NAME",
-            help="learn the same spans in another scheme, such as iobes",
+        options.named(
+            group, "--convert", "learn the same spans in another scheme, such as iobes", "NAME"
         )
         options.on_error(group)
 
@@ -126,30 +125,24 @@ class Tags(Surface):
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("features")
-        group.add_argument(
+        options.named(
+            group,
             "--features",
-            metavar="SET|FILE",
-            help="pos, chunking, ner, bioner, crfsuite-chunking, or a template file, TOML or CRF++ "
+            "pos, chunking, ner, bioner, crfsuite-chunking, or a template file, TOML or CRF++ "
             "(default: chunking for chunks of words with parts of speech, ner for other spans, pos "
             "for other labels)",
+            "SET|FILE",
         )
-        group.add_argument(
-            "--min-count",
-            type=options.at_least(1),
-            default=1,
-            metavar="N",
-            help="keep features seen at least N times (default: 1)",
-        )
-        group.add_argument(
+        options.whole(group, "--min-count", "keep features seen at least N times", 1)
+        options.whole(
+            group,
             "--hash-bits",
-            type=options.at_least(1),
-            metavar="N",
-            help="hash features to 2^N columns: bounded memory; the share of collisions is told",
+            "hash features to 2^N columns: bounded memory; the share of collisions is told",
         )
-        group.add_argument(
+        options.flag(
+            group,
             "--no-names",
-            action="store_true",
-            help="leave the names of features out of the model: smaller, but nothing to inspect",
+            "leave the names of features out of the model: smaller, but nothing to inspect",
         )
         group = parser.add_argument_group("labels")
         group.add_argument(
@@ -159,25 +152,23 @@ class Tags(Surface):
             default=1,
             help="how many labels before it a label depends on (default: 1)",
         )
-        group.add_argument(
+        options.choice(
+            group,
             "--search",
-            choices=("astar", "list", "beam"),
-            default="astar",
-            help="how the n best are found: astar and list exactly, beam not (default: astar)",
+            ("astar", "list", "beam"),
+            "how the n best are found: astar and list exactly, beam not",
         )
-        group.add_argument(
+        options.whole(
+            group,
             "--beam",
-            type=options.at_least(1),
-            default=50,
-            metavar="N",
-            help="beginnings that --search beam keeps; more is slower and finds more (default: 50)",
+            "beginnings that --search beam keeps; more is slower and finds more",
+            50,
         )
-        group.add_argument(
+        options.choice(
+            group,
             "--constraints",
-            choices=("predict", "always", "never"),
-            default="predict",
-            help="when labels must be legal in their scheme: when tagging, in training too, or "
-            "never (default: predict)",
+            ("predict", "always", "never"),
+            "when labels must be legal in their scheme: when tagging, in training too, or never",
         )
         options.jobs(group)
 
@@ -191,51 +182,38 @@ class Tags(Surface):
         if verb == "predict":
             self._predict_options(tags)
         else:
-            groups["data"].add_argument(
-                "--column", metavar="NAME", help="tags: column of the labels (default: as trained)"
+            options.named(
+                groups["data"],
+                "--column",
+                "tags: column of the labels (default: as trained)",
+                "NAME",
             )
-            groups["output"].add_argument(
+            options.flag(
+                groups["output"],
                 "--report",
-                action="store_true",
-                help="tags: print what the conlleval script prints on standard output",
+                "tags: print what the conlleval script prints on standard output",
             )
-            tags.add_argument(
-                "--proba", action="store_true", help="calibration of the probabilities"
-            )
+            options.flag(tags, "--proba", "calibration of the probabilities")
             _unconstrained(tags)
         options.jobs(tags)
 
     def _predict_options(self, tags: argparse._ArgumentGroup) -> None:
-        tags.add_argument(
+        options.named(
+            tags,
             "--scheme",
-            metavar="NAME",
-            help="write spans in this scheme: bio, iob1, iobes, bilou or bmes (default: as "
-            "trained)",
+            "write spans in this scheme: bio, iob1, iobes, bilou or bmes (default: as trained)",
+            "NAME",
         )
         _unconstrained(tags)
-        tags.add_argument(
-            "--explain",
-            action="store_true",
-            help="the features behind every label, in place of labels",
-        )
+        options.flag(tags, "--explain", "the features behind every label, in place of labels")
         tags.add_argument(
             "--explain-token",
             type=_place,
             metavar="I:J",
             help="explain token J of sentence I only, both from 1",
         )
-        tags.add_argument(
-            "--top",
-            type=options.at_least(1),
-            default=10,
-            metavar="N",
-            help="features to show for each token, strongest first (default: 10)",
-        )
-        tags.add_argument(
-            "--json",
-            action="store_true",
-            help="with --explain: one JSON object a token, a line each",
-        )
+        options.whole(tags, "--top", "features to show for each token, strongest first", 10)
+        options.flag(tags, "--json", "with --explain: one JSON object a token, a line each")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if verb == "evaluate" and args.json and args.report:
@@ -271,11 +249,7 @@ def _columns(group: argparse._ArgumentGroup) -> None:
 
 
 def _unconstrained(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--no-constraints",
-        action="store_true",
-        help="also allow label sequences that the scheme forbids",
-    )
+    options.flag(group, "--no-constraints", "also allow label sequences that the scheme forbids")
 
 
 def _place(text: str) -> tuple[int, int]:

@@ -27,7 +27,6 @@ from hopefear.features.attribute_rows import AttributeRows
 from hopefear.features.attributes import AttributeFeatures
 from hopefear.metrics import Tagging
 from hopefear.tasks.tag.model import SequenceModel, encoded
-from hopefear.tasks.tag.task import check, dataset, reading_of, score_names, scores
 
 _NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
@@ -179,6 +178,8 @@ def warn_of_strangers(data: SequenceDataset, known: int) -> int:
 
 def read(args: argparse.Namespace, console: Console) -> Tokens:
     """The tokens of ``--train``."""
+    from hopefear.tasks.tag.task import check
+
     report = ReadReport()
     text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
     tell_skipped(report, console)
@@ -233,6 +234,8 @@ class Tokens(Corpus):
         return (*spans, Score("accuracy", "accuracy"))
 
     def score_names(self) -> tuple[str, ...]:
+        from hopefear.tasks.tag.task import score_names
+
         return score_names(self.schemes.model)
 
     def describe(self) -> str:
@@ -331,11 +334,15 @@ class Tokens(Corpus):
     def judge(
         self, model: SequenceModel, test: SequenceDataset
     ) -> tuple[dict[str, float], np.ndarray]:
+        from hopefear.tasks.tag.task import scores
+
         tags, rows = model.decoder(n_jobs=self.jobs).tags(test.rows), test.rows
         stats = self.tester().rows(rows.labels, tags, rows.starts, test.labels)
         return scores(test, tags, self.schemes.model), stats
 
     def tester(self) -> Tagging:
+        from hopefear.tasks.tag.task import reading_of
+
         return Tagging(reading_of(self.schemes.model))
 
 
@@ -367,6 +374,8 @@ def _dataset(
                 )
         fitted = AttributeFeatures.fit(text.content, args.min_count)
         return text.encode(fitted, (), gold)
+    from hopefear.tasks.tag.task import dataset
+
     sentences = text.content
     # Under another name, or a set with templates "when" there is a column of this one takes them.
     columns = {

@@ -37,7 +37,6 @@ from hopefear.metrics import (
     unknown_words,
 )
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.tasks.tag.task import reading_of
 from hopefear.training.predictors import LinearPredictor
 
 __all__ = ["answers", "evaluate", "facts_in_words", "model_facts", "show_scores", "show_weights"]
@@ -51,6 +50,8 @@ def evaluate(
     args: argparse.Namespace, model: SequenceModel, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Scores of tokens and spans, mistakes, calibration."""
+    from hopefear.tasks.tag.task import reading_of
+
     reading = how(model)
     text = read_for(model, args.data, args, report)
     _, gold = text.column(args.column or reading["column"])
@@ -60,11 +61,12 @@ def evaluate(
     decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))
     tags = decoder.tags(data.rows)
     output = spelled(Column(model.labels, tags), text.starts, schemes.model, schemes.file)
-    chunks = chunk_scores(gold, output, text.starts, reading=reading_of(schemes.file))
+    how_read = reading_of(schemes.file)
+    chunks = chunk_scores(gold, output, text.starts, reading=how_read)
     if args.report:
         write_out(chunks.report())
     facts = {
-        **_scores(text, gold, output, chunks, schemes.file),
+        **_scores(text, gold, output, chunks, how_read, schemes.file is not None),
         "sentences": len(data),
         "unknown_labels": strange,
         "scheme": schemes.file,
@@ -79,10 +81,15 @@ def evaluate(
 
 
 def _scores(
-    text: Text, gold: Column, output: Column, chunks: ChunkScores, scheme: str | None
+    text: Text,
+    gold: Column,
+    output: Column,
+    chunks: ChunkScores,
+    reading: str,
+    spans_: bool,
 ) -> dict[str, Any]:
     found = chunks.as_dict()
-    metric = Tagging(reading_of(scheme))
+    metric = Tagging(reading)
     rows = metric.rows(gold, output, text.starts)
     confusion = label_confusion(gold, output, text.starts)
     facts = {key: found[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
@@ -91,10 +98,10 @@ def _scores(
     facts["confusion"] = [
         {"gold": a, "predicted": b, "count": n} for a, b, n in confusion.top(_MISTAKES)
     ]
-    if scheme is None:
+    if not spans_:
         return facts | {"labels": _per_label(confusion)}
     names = ("precision", "recall", "f1", "correct", "found", "gold")
-    errors = span_errors(gold, output, text.starts, reading=reading_of(scheme))._asdict()
+    errors = span_errors(gold, output, text.starts, reading=reading)._asdict()
     kinds = ("type", "bounds", "both", "missed", "spurious")
     return {
         **{key: found[key] for key in names},
