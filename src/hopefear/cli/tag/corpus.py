@@ -414,8 +414,8 @@ def read_text(
             raise HopefearError(
                 f"{path} is a CRFsuite file and has no columns; leave out --columns"
             )
-        file = read_crfsuite(path, on_error=on_error, report=report)
-        return Text(form, file.rows, file.source, file.lines, file.labels, weights=file.weights)
+        given = read_crfsuite(path, on_error=on_error, report=report)
+        return Text(form, given.rows, given.source, given.lines, given.labels, given.weights)
     file = read_sentences(
         path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
     )
