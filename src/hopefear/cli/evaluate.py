@@ -7,7 +7,7 @@ import time
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.surface import opened, said_of, surfaces, use_options
+from hopefear.cli.surface import opened, said_of, use_options
 from hopefear.cli.tune import options as own
 
 USAGE = "--model PATH --data FILE [--json] | --weights FILE --nbest FILE... --refs FILE... [--json]"
@@ -52,15 +52,13 @@ def run(args: argparse.Namespace) -> int:
     if options.by_weights(args, shared=("on_error",), needed=needed):
         return _by_weights(args)
     options.read_once(args, "model", "data")
-    for each in surfaces():
-        each.check(args, "evaluate")
     from hopefear.cli.compiling import announced
     from hopefear.cli.reading import tell_skipped
     from hopefear.data.report import ReadReport
 
     console, report, started = Console(args.quiet), ReadReport(), time.perf_counter()
     with announced(console, "prediction"):
-        surface, model = opened(args)
+        surface, model = opened(args, "evaluate")
         scores = surface.use.evaluate(args, model, console, report)
     tell_skipped(report, console)
     scores |= {

@@ -9,7 +9,7 @@ from typing import Any
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.surface import opened, said_of, surfaces, use_options
+from hopefear.cli.surface import opened, said_of, use_options
 
 USAGE = "--model PATH | --weights FILE [--top N] [--explain FILE --list ID]"
 DESCRIPTION = f"""
@@ -51,9 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
         inspect.run(args)
         return 0
-    for each in surfaces():
-        each.check(args, "inspect")
-    surface, model = opened(args)
+    surface, model = opened(args, "inspect")
     console = Console(args.quiet)
     if surface.explain(args, model, console):
         return 0

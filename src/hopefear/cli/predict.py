@@ -7,7 +7,7 @@ import argparse
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
 from hopefear.cli.guard import put
-from hopefear.cli.surface import opened, said_of, surfaces, use_options
+from hopefear.cli.surface import opened, said_of, use_options
 from hopefear.cli.tune import options as own
 
 USAGE = "--model PATH | --weights FILE --input FILE [--output FILE] [--nbest N] [--proba]"
@@ -65,8 +65,6 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error(f"a model takes one --input, not {len(args.input)}")
     (args.input,) = args.input
     options.read_once(args, "model", "input")
-    for each in surfaces():
-        each.check(args, "predict")
     check_output(args.output, (args.model, args.input))
     from hopefear.cli.compiling import announced
     from hopefear.cli.reading import tell_skipped
@@ -74,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
     console, report = Console(args.quiet), ReadReport()
     with announced(console, "prediction"):
-        surface, model = opened(args)
+        surface, model = opened(args, "predict")
         put(args.output, surface.use.answers(args, model, console, report))
     tell_skipped(report, console)
     if report.unknown_features:

@@ -219,8 +219,10 @@ def use_options(
     parser.set_defaults(owners=owners)
 
 
-def opened(args: argparse.Namespace) -> tuple[Surface, Any]:
+def opened(args: argparse.Namespace, verb: str) -> tuple[Surface, Any]:
     """The model of ``--model`` and the surface of its task; options of other tasks are refused."""
+    for each in surfaces():
+        each.check(args, verb)
     task, model = load_model(args.model)
     for name, owner in args.owners.items():
         if owner != task and getattr(args, name) != args.default_of(name):
