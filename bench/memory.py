@@ -24,7 +24,7 @@ import common
 import text_to_model
 import vowpal
 
-IMPORTS = "import hopefear.cli.classify.reading, hopefear.tasks.classify.task"
+IMPORTS = "import hopefear.cli.classify.corpus, hopefear.tasks.classify.task"
 BUILD = "import sys; from hopefear.data.cache import build_cache; build_cache(*sys.argv[1:3])"
 STATE_BYTES = 8  # per weight of adagrad-rda
 

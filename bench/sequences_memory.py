@@ -19,7 +19,7 @@ import memory
 import sequences_corpus as corpus
 
 PASSES = 3
-IMPORTS = "import hopefear.cli.tag.train"
+IMPORTS = "import hopefear.cli.tag.corpus"
 
 
 def measure(text: Path, folder: Path) -> dict[str, dict[str, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shlex
@@ -54,8 +53,7 @@ def command_is_understood(line: str) -> None:
     """Parse what stands behind ``hopefear``."""
     verb, *words = shlex.split(line)[1:]
     task = words.pop(0) if verb in BY_TASK else None
-    module = importlib.import_module(f"hopefear.cli.{task + '.' if task else ''}{verb}")
-    parser_of(verb, module, task).parse_args(words)
+    parser_of(verb, task).parse_args(words)
 
 
 def links_lead_somewhere(*pages: str) -> None:

@@ -1,4 +1,4 @@
-"""Every verb on rerankers as a user types it, in one process."""
+"""What only rerankers do, as a user types it, in one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hopefear.cli import main
-from hopefear.cli.rerank.options import METRICS
+from hopefear.cli.rerank import METRICS
 from hopefear.data.generators import candidate_lists
 from hopefear.metrics.lists import LIST_METRICS
 from hopefear.tasks.rerank.model import RerankModel
@@ -107,13 +107,22 @@ def objects(text):
 TRAIN = ("train", "rerank", "--train", "train.jsonl", "--learner", "perceptron")
 
 
-def test_train_says_what_it_made(run):
-    status, out, err = run(*TRAIN, "--dev", "dev.jsonl", "--epochs", 4, "--model", "a.model")
-    assert (status, out) == (0, "")
-    for word in ("120 lists", "720 candidates", "features", "named,score", "judged by cost",
-                 "pass 1:", "dev cost", "oracle first", "non-zeros", "signature"):  # fmt: skip
-        assert word in err, word
-    assert "teach nothing" not in err and "Traceback" not in err
+def test_scratch_files_change_nothing_and_go(run, folder):
+    plain = [*TRAIN, "--epochs", 3]
+    _, _, err = run(*plain, "--model", "one.model")
+    assert "teach nothing" not in err
+    run(*plain, "--model", "two.model", "--scratch", ".")
+    assert (folder / "one.model").read_bytes() == (folder / "two.model").read_bytes()
+    gc.collect()
+    assert not list(folder.glob("hopefear-*")), "scratch files left behind"
+
+
+def test_compare_shows_the_1_best_and_the_oracle(run):
+    argv = ["compare", "rerank", "--train", "train.jsonl", "--test", "test.jsonl", "--learners",
+            "perceptron", "--epochs", 1, "--report", "page.html", "--json"]  # fmt: skip
+    status, out, err = run(*argv)
+    assert status == 0 and "cost of 1-best" in err and "of the oracle 0.0000" in err
+    assert json.loads(out)["oracle_cost"] == 0.0 < json.loads(out)["baseline_cost"]
 
 
 def test_lists_that_teach_nothing_are_counted(run, folder):
@@ -133,35 +142,6 @@ def test_features_that_are_rare_are_left_out(run):
     assert 0 < often["features"] < every["features"] == 31
     seen = every["features_seen"]
     assert seen is None or often["features_seen"] == seen >= every["features"]
-
-
-def test_json_is_one_object_and_early_stopping_keeps_the_best(run):
-    argv = [*TRAIN, "--dev", "dev.jsonl", "--epochs", 30, "--patience", 2]
-    status, out, err = run(*argv, "--model", "early.model", "--json", "--quiet")
-    assert (status, err) == (0, "")
-    found = json.loads(out)
-    model = RerankModel.load("early.model")
-    assert found["nnz"] == model.nnz and found["epochs"] < 30
-    costs = [e["dev"]["cost"] for e in model.about["training"]["history"]]
-    assert found["dev"]["cost"] == min(costs) == costs[found["best_epoch"] - 1]
-    _, out, _ = run("evaluate", "--model", "early.model", "--data", "dev.jsonl", "--json")
-    assert json.loads(out)["cost"] == pytest.approx(found["dev"]["cost"])
-
-
-def test_same_command_same_bytes_and_the_run_folder_changes_nothing(run, folder):
-    plain = [*TRAIN, "--epochs", 3]
-    run(*plain, "--model", "one.model")
-    more = ["--run", "runs/again", "--checkpoint", "state", "--scratch", "."]
-    status, _, err = run(*plain, "--model", "two.model", *more)
-    assert status == 0, err
-    assert (folder / "one.model").read_bytes() == (folder / "two.model").read_bytes()
-    assert not list((folder / "state").glob("checkpoint.*")), "left behind after success"
-    gc.collect()
-    assert not list(folder.glob("hopefear-*")), "scratch files left behind"
-    settings = json.loads((folder / "runs/again/run.json").read_text())
-    assert settings["task"] == "rerank" and settings["data"]["candidates"] == 720
-    status, _, _ = run("report", "runs/again", "--out", "again.html")
-    assert status == 0 and "perceptron" in (folder / "again.html").read_text()
 
 
 def test_parts_and_options_reach_the_learner_and_the_data(run):
@@ -314,37 +294,11 @@ def test_an_explanation_adds_up(run, model):
     assert "list list 167: candidate" in err and " beats " in err
 
 
-def test_compare_tables_draws_and_tests_against_the_first(run, folder):
-    argv = ["compare", "rerank", "--train", "train.jsonl", "--test", "test.jsonl", "--dev",
-            "dev.jsonl", "--learners", "perceptron,vrda:l1=0.01,maxent", "--epochs", 3]  # fmt: skip
-    status, out, err = run(*argv, "--report", "page.html", "--json")
-    assert status == 0, err
-    for word in ("1-best", "oracle", "learner", "cost", "non-zeros kept", "s/pass", "first"):
-        assert word in err, word
-    first, *others = json.loads(out)["learners"]
-    assert first["p_value"] is None and first["against_first"] is None
-    for one in others:
-        assert 0.0 <= one["p_value"] <= 1.0 and one["nnz"] > 0 and one["seconds_per_pass"] > 0
-        assert one["against_first"]["difference"] == pytest.approx(one["cost"] - first["cost"])
-    page = (folder / "page.html").read_text()
-    assert "Cost against sparsity" in page and "Dev cost after each pass" in page
-
-
 def test_learners_lists_those_of_lists(run):
     _, out, _ = run("learners", "--task", "rerank")
     assert "task rerank" in out and "rampion" in out and "maxent-lbfgs" in out
     _, out, _ = run("learners", "maxent-lbfgs")
     assert "-p loss=log" in out and "-p l2=" in out
-
-
-def test_options_of_other_tasks_are_refused(run):
-    for argv, told in (
-        (["predict", "--model", "costs.model", "--input", "x", "--scheme", "bio"], "--scheme"),
-        (["evaluate", "--model", "costs.model", "--data", "x", "--proba"], "--proba"),
-        (["predict", "--model", "costs.model", "--input", "x", "--format", "tsv"], "bllip"),
-    ):
-        status, _, err = run(*argv)
-        assert status == 1 and told in err and "rerank" in err
 
 
 def test_every_metric_has_a_name_here():

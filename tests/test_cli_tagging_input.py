@@ -140,14 +140,3 @@ def test_a_very_long_sentence_is_tagged(tmp_path, capsys, model):
     out = tmp_path / "out.txt"
     assert main(["predict", "--model", str(model), "--input", str(path), "--output", str(out)]) == 0
     assert out.read_bytes().count(b"He PRP ") == n
-
-
-def test_options_of_taggers_are_refused_by_classifiers(tmp_path, capsys):
-    (tmp_path / "a.svm").write_bytes(b"1 1:1\n-1 2:1\n")
-    model = str(tmp_path / "m")
-    assert main(["train", "classify", "--quiet", "--train", str(tmp_path / "a.svm"), "--model",
-                 model]) == 0  # fmt: skip
-    argv = ["predict", "--model", model, "--input", str(tmp_path / "a.svm")]
-    for more, told in ((["--explain"], "for the task tag"), (["--format", "conllu"], "svmlight")):
-        assert main([*argv, *more]) == 1
-        assert told in capsys.readouterr().err

@@ -1,12 +1,27 @@
-"""``hopefear compare``: several learners on the same data; each task has a module of its own."""
+"""``hopefear compare``: several learners of any task on the same data, tested in one way.
+
+Who scores best on the test data is compared with every other: approximate randomisation says how
+often such a difference comes about by chance, the paired bootstrap between which bounds it lies.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from hopefear.cli import options, training
+from hopefear.cli.console import Console, print_json, scored
+from hopefear.cli.surface import Corpus, Surface, surface_of
 from hopefear.cli.verbs import tasks_in_words
+from hopefear.tasks import TASKS, named_object
 
-USAGE = "TASK --train FILE --test FILE --learners A,B,C --report FILE.html [OPTIONS]"
+if TYPE_CHECKING:
+    from hopefear.report import Page, Plot
+
+USAGE = "TASK --train FILE --test FILE [--dev FILE] --learners A,B,C --report FILE.html [OPTIONS]"
 DESCRIPTION = f"""
 Train several learners on the same data, test them on the same test data, and show scores, speed,
 sparsity and significance in a table and on a page. `hopefear compare TASK --help` shows the
@@ -23,7 +38,277 @@ examples:
   hopefear compare rerank --train lists.jsonl --test test.jsonl --learners perceptron,vrda,maxent \\
       --report rerankers.html
 """
+_REPLICATES = 2000
+Wanted = Sequence[tuple[str, str, Mapping[str, Any]]]
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options are those of the tasks."""
+def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
+    """All options are those of a task."""
+    if surface is None:
+        return
+    surface.data_options(options.compare_data(parser), "compare")
+    options.report_page(parser)
+    options.learning(parser, surface, "compare", options.several)
+    surface.feature_options(parser, "compare")
+
+
+def run(args: argparse.Namespace) -> int:
+    surface = surface_of(args.task)
+    training.check(args, surface, "compare", args.report)
+    for _, name, params in args.learners:
+        surface.build(name, params, args)  # the last one's faults before the first one trains
+    from hopefear.cli.compiling import announced
+    from hopefear.report import Page
+
+    console = Console(args.quiet)
+    with announced(console, "these learners"):
+        corpus = surface.read(args, console)
+        console.say(corpus.describe())
+        for remark in corpus.remarks:
+            console.say(remark)
+        test = corpus.held_out("test", args, console)
+        dev = None if args.dev is None else corpus.held_out("dev", args, console)
+        about_test = corpus.tested_on(test)
+        console.say(about_test)
+        common = {
+            "epochs": args.epochs,
+            "seed": args.seed,
+            "shuffle": not args.no_shuffle,
+            **corpus.arguments(args),
+        }
+        study = Study(args.task, corpus, test, dev, args.patience)
+        study.run(args.learners, console, common)
+    page = Page(
+        corpus.title,
+        f"{os.path.basename(args.train)}, tested on {os.path.basename(args.test)}",
+        signature="\n".join(study.signatures()),
+    )
+    study.section(page, "Results", f"{corpus.describe()}; {about_test}.")
+    page.write(args.report)
+    console.say()
+    study.show(console)
+    console.say(f"\nwrote {args.report}")
+    if args.json:
+        print_json(
+            {
+                "task": args.task,
+                **corpus.comparison(test),
+                "report": args.report,
+                "learners": [result.facts() for result in study.results],
+            }
+        )
+    return 0
+
+
+@dataclass
+class Result:
+    """A learner's run, and how it did on the test data."""
+
+    name: str
+    trained: Any
+    events: list[dict[str, Any]]
+    scores: dict[str, Any]
+    rows: Any  # statistics of every test example
+    test: dict[str, float] | None = None  # against the best learner; None for that one
+
+    @property
+    def seconds(self) -> float:
+        """Of the fastest pass, so that compilation does not count."""
+        return min(e["seconds"] for e in self.events if "seconds" in e)
+
+    @property
+    def nnz(self) -> int:
+        """Non-zero weights of the model."""
+        return self.trained.model.nnz
+
+    @property
+    def last_nnz(self) -> int:
+        """Non-zero weights at the end of training."""
+        return self.trained.fit.trainer.support()[0]
+
+    def facts(self) -> dict[str, Any]:
+        """What ``--json`` says."""
+        test = self.test
+        bounds = ("difference", "low", "high")
+        return {
+            "learner": self.name,
+            **self.scores,
+            "nnz": self.nnz,
+            "last_nnz": self.last_nnz,
+            "seconds_per_pass": self.seconds,
+            "p_value": None if test is None else test["p_value"],
+            "against_best": None if test is None else {key: test[key] for key in bounds},
+            "best_epoch": self.trained.fit.best_epoch,
+            "signature": self.trained.model.signature,
+        }
+
+
+@dataclass
+class Study:
+    """Learners side by side: trained, tested, tabled and drawn.
+
+    Parameters
+    ----------
+    task : str
+        What is learned.
+    corpus, test : Corpus, dataset
+        What they learn from and are tested on.
+    dev : dataset, optional
+        Chooses the pass that is kept; without it that is the last one.
+    patience : int, optional
+        Passes without a better score on ``dev`` before training ends; as `train` has it unless
+        said.
+    """
+
+    task: str
+    corpus: Corpus
+    test: Any
+    dev: Any = None
+    patience: int | None = None
+    results: list[Result] = field(default_factory=list)
+
+    def run(
+        self,
+        learners: Wanted,
+        console: Console,
+        common: Mapping[str, Any],
+        more: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Train every (label, learner, parameters) and test it.
+
+        Parameters
+        ----------
+        learners : sequence of (str, str, mapping)
+            Label, name and parameters of each.
+        console : Console
+            Where a line goes for each.
+        common : mapping
+            Arguments of ``train`` that all share.
+        more : mapping, optional
+            Arguments of single learners, by label.
+        """
+        train, main = named_object(f"{TASKS[self.task].home}.task:train"), self.corpus.scores[0]
+        for label, name, params in learners:
+            events: list[dict[str, Any]] = []
+            # A vote replays the past for every example: once, at the end, is enough.
+            watched = None if params.get("readout") == "voted" else self.test
+            trained = train(
+                self.corpus.data,
+                name,
+                params,
+                dev=watched if self.dev is None else self.dev,
+                stopping=None if self.dev is None else self._stopping(name, params),
+                on_event=[events.append],
+                trace=True,
+                pieces=training.PIECES,
+                **common,
+                **(more or {}).get(label, {}),
+            )
+            scores, rows = self.corpus.judge(trained.model, self.test)
+            self.results.append(Result(label, trained, events, scores, rows))
+            console.say(
+                f"  {label}: {main.title} {scored(main.name, scores[main.name])}{main.unit}, "
+                f"{trained.model.nnz:,} non-zeros"
+            )
+        self._test_differences()
+
+    def _stopping(self, name: str, params: Mapping[str, Any]) -> Any:
+        from hopefear.tasks import recipe
+
+        # Whether it learns in batches does not depend on parameters that need the data.
+        learner = recipe(name, self.task).build()
+        return training.stopping_of(self.patience, self.corpus.metric, self.corpus, learner)
+
+    def _test_differences(self) -> None:
+        from hopefear.metrics import approximate_randomisation, paired_bootstrap
+
+        main, metric = self.corpus.scores[0], self.corpus.tester()
+        choose = max if main.higher else min
+        best = choose(self.results, key=lambda result: result.scores[main.name])
+        for result in self.results:
+            if result is not best:
+                both = (metric, result.rows, best.rows, main.name)
+                traded = approximate_randomisation(*both, replicates=_REPLICATES)
+                drawn = paired_bootstrap(*both, replicates=_REPLICATES)
+                result.test = {
+                    "p_value": traded.p_value,
+                    "difference": drawn.difference,
+                    "low": drawn.low,
+                    "high": drawn.high,
+                }
+
+    def signatures(self) -> list[str]:
+        """Of all models."""
+        return [result.trained.model.signature for result in self.results]
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """Heads and rows."""
+        scores = self.corpus.scores
+        heads = [score.title for score in scores]
+        rows = [
+            [
+                result.name,
+                *(scored(score.name, result.scores[score.name]) for score in scores),
+                result.nnz,
+                result.last_nnz,
+                f"{result.seconds:.4f}",
+                "best" if result.test is None else f"{result.test['p_value']:.4f}",
+            ]
+            for result in self.results
+        ]
+        return ["learner", *heads, "non-zeros kept", "non-zeros last", "s/pass", "p"], rows
+
+    def show(self, console: Console) -> None:
+        """The table for people."""
+        console.table(*self.table())
+
+    def section(self, page: Page, title: str, text: str) -> None:
+        """Add the table and the curves to a page."""
+        scores = self.corpus.scores
+        shown = ", ".join(
+            f"{score.title}{' in percent' if '%' in score.unit else ''} "
+            f"({'more' if score.higher else 'less'} is better)"
+            for score in scores
+        )
+        page.section(title).text(text)
+        page.table(
+            *self.table(),
+            f"On the test data: {shown}.",
+            highlight={score.title: "max" if score.higher else "min" for score in scores},
+            notes=[
+                *self.corpus.notes,
+                "non-zeros kept: of the model; last: of the last weights, which averaging and "
+                "voting blur.",
+                "s/pass: learning time of the fastest pass. p: how often a difference to the best "
+                f"{scores[0].title} as large as this comes about by chance (approximate "
+                f"randomisation of whole {self.corpus.unit}).",
+            ],
+        )
+        page.figures(self.plots())
+
+    def plots(self) -> list[Plot]:
+        """Mistakes, a score and sparsity while training, and the trade between the last two."""
+        from hopefear.report import Plot
+
+        main = self.corpus.scores[0]
+        held = "Test" if self.dev is None else "Dev"
+        title = f"{main.title}{' in percent' if '%' in main.unit else ''}"
+        mistakes = Plot("Mistakes while training", "samples", "mistakes so far")
+        score = Plot(f"{held} {main.title} after each pass", "samples", title)
+        sparsity = Plot("Sparsity while training", "samples", "non-zero weights")
+        trade = Plot(
+            f"{main.title[:1].upper()}{main.title[1:]} against sparsity",
+            "non-zero weights kept",
+            title,
+            x_scale="log",
+        )
+        for look, result in enumerate(self.results):
+            moments = [e["samples"] for e in result.events]
+            passes = [e for e in result.events if "dev" in e]
+            mistakes.line(moments, [e["mistakes"] for e in result.events], result.name, look=look)
+            sparsity.line(moments, [e["nnz"] for e in result.events], result.name, look=look)
+            if passes:
+                x = [e["samples"] for e in passes]
+                score.line(x, [e["dev"][main.name] for e in passes], result.name, look=look)
+            trade.points([max(1, result.nnz)], [result.scores[main.name]], result.name, look=look)
+        return [mistakes, score, sparsity, trade]

@@ -58,6 +58,26 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     )
 
 
+def long_table(
+    console: Console, heads: Sequence[str], rows: Sequence[Sequence[object]], most: int, what: str
+) -> None:
+    """A table below a blank line, cut where it has more than ``most`` rows."""
+    console.say()
+    console.table(heads, rows[:most])
+    if len(rows) > most:
+        console.say(f"… and {len(rows) - most:,} more {what}; --json has them all")
+
+
+def weights_table(
+    console: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Weights, which stand last in their rows, below a title; nothing where there are none."""
+    if rows:
+        console.say(f"\n{title}")
+        cells = [[f"  {first}", *more, f"{weight:.4f}"] for first, *more, weight in rows]
+        console.table([f"  {heads[0]}", *heads[1:], "weight"], cells)
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on standard output, without NaN or infinity, which JSON lacks."""
     from hopefear.training.events import plain
@@ -81,9 +101,20 @@ def check_output(path: str, inputs: Iterable[str | None] = ()) -> None:
         raise HopefearError(f"cannot write {path}: permission denied")
 
 
-def percent(value: float | None) -> str | None:
-    """A share as people read it."""
-    return None if value is None else f"{value:.2f} %"
+def in_percent(scores: Mapping[str, Any], name: str) -> str:
+    """A score, with the interval that it stays in where there is one.
+
+    >>> in_percent({"f1": 87.0712, "f1_interval": [85.0, 88.5]}, "f1")
+    '87.07 %  (95 % of resamples: 85.00 to 88.50)'
+    """
+    between = scores.get(f"{name}_interval")
+    more = f"  (95 % of resamples: {between[0]:.2f} to {between[1]:.2f})" if between else ""
+    return f"{scores[name]:.2f} %{more}"
+
+
+def labels_in_words(names: Sequence[str]) -> str:
+    """How many there are, and the first of them."""
+    return f"{len(names)}: {', '.join(names[:8])}" + (", …" if len(names) > 8 else "")
 
 
 def scored(name: str, value: float) -> str:

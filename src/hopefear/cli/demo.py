@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from hopefear.cli.compare import Result, Study
 from hopefear.cli.console import Console, check_output
 
 if TYPE_CHECKING:
-    from hopefear.report import Page
+    from hopefear.report import Page, Plot
 
 USAGE = "[--out FILE.html]"
 DESCRIPTION = """
@@ -115,7 +116,7 @@ def _meanwhile() -> Iterator[subprocess.Popen[bytes]]:
 
 def _classes(console: Console, page: Page) -> list[str]:
     """Two classes, then six; the signatures of the models."""
-    from hopefear.cli.classify.study import COLUMNS, bounds_plot, page_section, study
+    from hopefear.cli.classify.corpus import Examples
     from hopefear.data.generators import sparse_linear
 
     signatures = []
@@ -132,27 +133,42 @@ def _classes(console: Console, page: Page) -> list[str]:
             "expected."
         )
         console.say(f"\n{title}: {text}")
-        results = study(
-            wanted, data, test, console, {"epochs": 3}, bounds=("vrda",) if classes == 2 else ()
-        )
-        console.say()
-        console.table(list(COLUMNS), [r.row() for r in results])
-        page_section(page, title, text, results)
-        signatures += [r.trained.model.signature for r in results]
-        for result in results:
+        study = Study("classify", Examples(data=data), test)
+        watched = {"vrda": {"bounds": True}} if classes == 2 else None
+        study.run(wanted, console, {"epochs": 3}, watched)
+        signatures += _shown(study, console, page, title, text)
+        for result in study.results:
             if any(event.get("bound") for event in result.events):
                 page.plot(
-                    bounds_plot(result),
+                    _bounds_plot(result),
                     "Theorem 1 bounds the mistakes of voted RDA for "
                     "any comparator; here it is the average so far, at its best scale.",
                 )
     return signatures
 
 
+def _shown(study: Study, console: Console, page: Page, title: str, text: str) -> list[str]:
+    """Table and curves of a study; the signatures of its models."""
+    console.say()
+    study.show(console)
+    study.section(page, title, text)
+    return study.signatures()
+
+
+def _bounds_plot(result: Result) -> Plot:
+    """Mistakes of a watched run beside Theorem 1."""
+    from hopefear.report import Plot
+
+    bounds = [(e["samples"], e["bound"]) for e in result.events if e.get("bound")]
+    plot = Plot(f"Mistakes of {result.name} against the bound", "samples", "mistakes")
+    plot.line([x for x, _ in bounds], [bound["mistakes"] for _, bound in bounds], "mistakes")
+    limits = [(x, bound["theorem1"]) for x, bound in bounds if bound["theorem1"] is not None]
+    plot.line([x for x, _ in limits], [y for _, y in limits], "Theorem 1", dashed=True)
+    return plot
+
+
 def _chains(console: Console, page: Page) -> list[str]:
     """Phrases of made-up words; the signatures of the models."""
-    from hopefear.cli.tag.study import columns, page_section
-
     train, test = 2_000, 500
     title, text = (
         "Label chains",
@@ -160,15 +176,11 @@ def _chains(console: Console, page: Page) -> list[str]:
         f"tested on {test}; words are ambiguous, so neighbours and their labels must help.",
     )
     console.say(f"\n{title}: {text}")
-    results = _study_chains(console, train, test, 5)
-    console.say()
-    console.table(columns(results), [r.row() for r in results])
-    page_section(page, title, text, results)
-    return [r.trained.model.signature for r in results]
+    return _shown(_study_chains(console, train, test, 5), console, page, title, text)
 
 
-def _study_chains(console: Console, train: int, test: int, epochs: int) -> list[Any]:
-    from hopefear.cli.tag.study import study
+def _study_chains(console: Console, train: int, test: int, epochs: int) -> Study:
+    from hopefear.cli.tag.corpus import Schemes, Tokens
     from hopefear.data.generators import chunks
     from hopefear.tasks.tag.model import encoded
     from hopefear.tasks.tag.task import dataset
@@ -177,13 +189,13 @@ def _study_chains(console: Console, train: int, test: int, epochs: int) -> list[
     held = encoded(
         rest, data.features.encode(rest), data.labels, rest.columns["label"], data.features
     )
-    return study(_CHAINS, data, held, console, {"scheme": "bio"}, epochs)
+    study = Study("tag", Tokens(data=data, schemes=Schemes("bio", "bio")), held)
+    study.run(_CHAINS, console, {"scheme": "bio", "epochs": epochs})
+    return study
 
 
 def _lists(console: Console, page: Page) -> list[str]:
     """Lists whose best candidate follows from hidden weights; the signatures of the models."""
-    from hopefear.cli.rerank.study import columns, page_section
-
     train, test = 2_000, 500
     title, text = (
         "Lists of candidates",
@@ -192,20 +204,16 @@ def _lists(console: Console, page: Page) -> list[str]:
         "vague idea.",
     )
     console.say(f"\n{title}: {text}")
-    results, bounds = _study_lists(console, train, test, 5)
-    told = f"Cost of the 1-best {bounds['1-best']:.4f}, of the oracle {bounds['oracle']:.4f}."
-    console.say(f"\n{told}")
-    console.table(columns(results), [r.row() for r in results])
-    page_section(page, title, f"{text} {told}", results, results[0].trained.model.metric, "Test")
-    return [r.trained.model.signature for r in results]
+    study = _study_lists(console, train, test, 5)
+    about_test = study.corpus.tested_on(study.test)
+    console.say(f"\n{about_test}")
+    return _shown(study, console, page, title, f"{text} Models are {about_test}.")
 
 
-def _study_lists(
-    console: Console, train: int, test: int, epochs: int
-) -> tuple[list[Any], dict[str, float]]:
+def _study_lists(console: Console, train: int, test: int, epochs: int) -> Study:
     import numpy as np
 
-    from hopefear.cli.rerank.study import limits, study
+    from hopefear.cli.rerank.corpus import Candidates
     from hopefear.data.generators import candidate_lists
     from hopefear.tasks.rerank.task import dataset, encoded, metric_of
 
@@ -213,10 +221,15 @@ def _study_lists(
     data = dataset(lists)
     first, rest = np.arange(train), np.arange(train, train + test)
     data, held = data.take(first), encoded(lists, data.features).take(rest)
-    metric = metric_of(None, held)
     # The generator's candidates come best first.
-    bounds = limits(held, np.zeros(test, np.int64), metric)
-    return study(_LISTS, data, held, console, {"epochs": epochs}), bounds
+    corpus = Candidates(
+        data=data,
+        judged_by=metric_of(None, held),
+        first={"test": np.zeros(test, np.int64)},
+    )
+    study = Study("rerank", corpus, held)
+    study.run(_LISTS, console, {"epochs": epochs})
+    return study
 
 
 def _translations(console: Console, page: Page) -> list[str]:

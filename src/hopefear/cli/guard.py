@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hopefear.errors import HopefearError
@@ -39,6 +39,17 @@ def write_out(content: str | bytes) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise OutputError(f"cannot write standard output: {reason}") from error
+
+
+def put(out: str, pieces: Iterable[bytes]) -> None:
+    """Write pieces to a file, all or nothing, or to standard output."""
+    if out == "-":
+        for piece in pieces:
+            write_out(piece)
+        return
+    from hopefear.storage import write_atomically
+
+    write_atomically(out, pieces)
 
 
 def guarded(action: Callable[[], int], debug: bool = False) -> int:

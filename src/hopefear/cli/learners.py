@@ -38,13 +38,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     wanted = [args.task] if args.task else list(TASKS)
-    found = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
-    found = {task: learners for task, learners in found.items() if learners}
+    shown = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
+    shown = {task: learners for task, learners in shown.items() if learners}
     if args.json:
-        learners = {task: {r["name"]: r for r in rows} for task, rows in found.items()}
+        learners = {task: {r["name"]: r for r in rows} for task, rows in shown.items()}
         print_json({"learners": learners, **_parts()})
         return 0
-    for number, (task, rows) in enumerate(found.items()):
+    for number, (task, rows) in enumerate(shown.items()):
         print(f"{chr(10) * bool(number)}task {task}: {TASKS[task].words}\n")
         if args.name:
             _show(rows[0])
@@ -80,7 +80,7 @@ def facts(recipe: Any) -> dict[str, Any]:
         return _batch_facts(recipe)
     effects = {
         "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
-        "rule": f"Part: how far weights move. One of {', '.join(RULES)}; each with its own steps.",
+        "rule": f"Part: how weights move, each with parameters of its own. One of {', '.join(RULES)}.",
         "readout": f"Part: what is kept of all weights there were. One of {', '.join(READOUTS)}.",
         "on": "Which examples move the weights: every, or mistakes only.",
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "

@@ -4,54 +4,100 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from hopefear.tasks import MODELLED, TASKS
+from hopefear.cli.surface import Surface, surfaces
+from hopefear.tasks import TASKS
 
-FORMATS = {name: ("auto", *TASKS[name].formats) for name in MODELLED}
+
+def flag(group: argparse._ActionsContainer, option: str, words: str) -> None:
+    """An option without a value."""
+    group.add_argument(option, action="store_true", help=words)
+
+
+def named(
+    group: argparse._ActionsContainer,
+    option: str,
+    words: str,
+    metavar: str = "FILE",
+    **more: Any,
+) -> None:
+    """An option with a name as its value, most often that of a file."""
+    group.add_argument(option, metavar=metavar, help=words, **more)
+
+
+def whole(
+    group: argparse._ActionsContainer,
+    option: str,
+    words: str,
+    default: int | None = None,
+    least: int = 1,
+) -> None:
+    """An option with a whole number as its value; a default is told."""
+    usual = "" if default is None else f" (default: {default})"
+    group.add_argument(
+        option, type=at_least(least), default=default, metavar="N", help=f"{words}{usual}"
+    )
+
+
+def choice(
+    group: argparse._ActionsContainer, option: str, choices: tuple[str, ...], words: str
+) -> None:
+    """An option with one of some words as its value, the first unless said."""
+    group.add_argument(
+        option, choices=choices, default=choices[0], help=f"{words} (default: {choices[0]})"
+    )
 
 
 def on_error(group: argparse._ArgumentGroup) -> None:
     """``--on-error``."""
-    group.add_argument(
+    choice(
+        group,
         "--on-error",
-        choices=("raise", "skip"),
-        default="raise",
-        help="stop at the first bad line, or leave bad lines (of tokens their sentences, of "
-        "candidates in JSON their lists) out, count and list them (default: raise)",
+        ("raise", "skip"),
+        "stop at the first bad line, or leave bad lines (of tokens their sentences, of "
+        "candidates in JSON their lists) out, count and list them",
+    )
+
+
+def one_format(group: argparse._ArgumentGroup, task: str, words: str) -> None:
+    """``--format`` of files of one task."""
+    group.add_argument(
+        "--format",
+        choices=("auto", *TASKS[task].formats),
+        default="auto",
+        help=f"{words} (default: auto)",
     )
 
 
 def any_format(group: argparse._ArgumentGroup) -> None:
     """``--format`` where the model says which task it is for."""
-    known = dict.fromkeys(name for names in FORMATS.values() for name in names)
+    formats = {surface.noun: TASKS[surface.name].formats for surface in surfaces()}
+    words = (f"{noun}: {', '.join(names[:-1])} or {names[-1]}" for noun, names in formats.items())
     group.add_argument(
         "--format",
-        choices=tuple(known),
+        choices=tuple(
+            dict.fromkeys(("auto", *(name for names in formats.values() for name in names)))
+        ),
         default="auto",
-        help="classes: svmlight or tsv; tags: columns, conllu or crfsuite; lists: json, ptb or "
-        "bllip; auto asks the model and the file (default: auto)",
+        help=f"{'; '.join(words)}; auto asks the model and the file (default: auto)",
     )
 
 
-def columns(group: argparse._ArgumentGroup) -> None:
-    """``--columns``."""
+def class_weights(group: argparse._ArgumentGroup, words: str) -> None:
+    """``--class-weight``."""
     group.add_argument(
-        "--columns",
-        type=names,
-        metavar="NAME,…",
-        help="tags: names of the columns of a file of columns (default: word, label; of three, "
-        "word, pos, label; of more, word, 1, 2, …, label)",
+        "--class-weight", type=class_weight, metavar="balanced|LABEL=W,…", help=words
     )
 
 
 def jobs(group: argparse._ArgumentGroup) -> None:
     """``--jobs``."""
-    group.add_argument(
+    whole(
+        group,
         "--jobs",
-        type=at_least(1),
-        metavar="N",
-        help="tags: threads that search; results do not depend on it (default: one a core)",
+        "tags: threads that search; results do not depend on it (default: one a core)",
     )
 
 
@@ -72,7 +118,7 @@ def train_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="FILE",
         help="labelled lines; .gz, .xz, .bz2, .zst and - (standard input) work too",
     )
-    data.add_argument("--dev", metavar="FILE", help="held-out data to score every pass on")
+    named(data, "--dev", "held-out data to score every pass on")
     return data
 
 
@@ -86,15 +132,16 @@ def model_and_run(parser: argparse.ArgumentParser) -> None:
 
 def run_folder(group: argparse._ArgumentGroup, more: str = "") -> None:
     """``--run``; ``more`` is what else goes there."""
-    group.add_argument(
+    named(
+        group,
         "--run",
-        metavar="DIR",
-        help=f"folder for run.json and events.jsonl, which `hopefear report` reads{more}",
+        f"folder for run.json and events.jsonl, which `hopefear report` reads{more}",
+        "DIR",
     )
 
 
 def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """``--train`` and ``--test``."""
+    """``--train``, ``--test`` and ``--dev``."""
     data = parser.add_argument_group("data")
     data.add_argument("--train", required=True, metavar="FILE", help="labelled lines to learn from")
     data.add_argument(
@@ -103,6 +150,7 @@ def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="FILE",
         help="labelled lines to test on; nothing is chosen on them",
     )
+    named(data, "--dev", "held-out data that choose the pass to keep")
     return data
 
 
@@ -114,22 +162,20 @@ def report_page(parser: argparse.ArgumentParser) -> None:
 
 
 def learning(
-    parser: argparse.ArgumentParser, epochs: int | None, told: str
-) -> argparse._ArgumentGroup:
-    """Passes and their order."""
+    parser: argparse.ArgumentParser, surface: Surface, verb: str, shared: Callable[[Any], None]
+) -> None:
+    """Passes and their order, and the learners, which ``shared`` adds."""
     group = parser.add_argument_group("learning")
     group.add_argument(
         "--epochs",
         type=at_least(1),
-        default=epochs,
+        default=surface.epochs,
         metavar="N",
-        help=f"passes over the data, at most (default: {told})",
+        help=f"passes over the data, at most (default: {surface.passes})",
     )
     seed(group, "model")
-    group.add_argument(
-        "--no-shuffle", action="store_true", help="keep the order of the file in every pass"
-    )
-    return group
+    flag(group, "--no-shuffle", "keep the order of the file in every pass")
+    surface.learning_options(group, verb, lambda: shared(group))
 
 
 def seed(group: argparse._ArgumentGroup, same: str) -> None:
@@ -156,27 +202,22 @@ def params(group: argparse._ArgumentGroup, such_as: str) -> None:
     )
 
 
-def one_learner(group: argparse._ArgumentGroup, default: str, metrics: str | None = None) -> None:
-    """The learner to train, its parameters, and when it stops; ``metrics`` it can stop on."""
-    group.add_argument(
-        "--learner", metavar="NAME", help=f"see `hopefear learners` (default: {default})"
+def one_learner(group: argparse._ArgumentGroup, surface: Surface) -> None:
+    """The learner to train, its parameters, and when it stops."""
+    named(
+        group,
+        "--learner",
+        f"see `hopefear learners` (default: {TASKS[surface.name].learner})",
+        "NAME",
     )
     params(group, "l1=1e-5, loss=logistic or readout=voted")
-    group.add_argument(
-        "--patience",
-        type=at_least(0),
-        metavar="N",
-        help="stop after N passes without a better score on --dev; 0 never stops "
-        "early; either way the best model is kept (default: 3; of batch learners 20)",
-    )
-    if metrics is not None:
-        group.add_argument(
-            "--metric", metavar="NAME", help=f"score on --dev that counts: {metrics}"
-        )
+    patience(group, "; either way the best model is kept")
+    if surface.metrics is not None:
+        named(group, "--metric", f"score on --dev that counts: {surface.metrics}", "NAME")
 
 
-def learners(group: argparse._ArgumentGroup) -> None:
-    """The learners to compare."""
+def several(group: argparse._ArgumentGroup) -> None:
+    """The learners to compare, and when they stop."""
     group.add_argument(
         "--learners",
         required=True,
@@ -184,15 +225,28 @@ def learners(group: argparse._ArgumentGroup) -> None:
         metavar="A,B,C",
         help="names from `hopefear learners`, each with parameters if wanted",
     )
+    patience(group)
+
+
+def patience(group: argparse._ArgumentGroup, more: str = "") -> None:
+    """``--patience``."""
+    whole(
+        group,
+        "--patience",
+        "stop after N passes without a better score on --dev; 0 never stops "
+        f"early{more} (default: 3; of batch learners 20)",
+        least=0,
+    )
 
 
 def checkpoints(parser: argparse.ArgumentParser) -> None:
     """How a long run survives."""
     group = parser.add_argument_group("long runs")
-    group.add_argument(
+    named(
+        group,
         "--checkpoint",
-        metavar="DIR",
-        help="save everything there after each pass and every --checkpoint-every",
+        "save everything there after each pass and every --checkpoint-every",
+        "DIR",
     )
     group.add_argument(
         "--checkpoint-every",
@@ -201,17 +255,15 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time between checkpoints inside a pass (default: 30)",
     )
-    group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint, if there is one"
-    )
+    flag(group, "--resume", "go on from the checkpoint, if there is one")
 
 
 def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """``--weights``, in place of ``--model``."""
-    group.add_argument(
+    named(
+        group,
         "--weights",
-        metavar="FILE",
-        help="weights as `hopefear tune` writes them (text, moses or json), in place of --model",
+        "weights as `hopefear tune` writes them (text, moses or json), in place of --model",
     )
 
 
@@ -251,11 +303,16 @@ def by_weights(
     return meant == "weights"
 
 
+def read_once(args: argparse.Namespace, *options: str) -> None:
+    """Wrong usage: two files from standard input, which has but one."""
+    named = [f"--{name.replace('_', '-')}" for name in options if getattr(args, name, None) == "-"]
+    if len(named) > 1:
+        args.usage_error(f"{' and '.join(named)} cannot both be standard input")
+
+
 def json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """``--json``."""
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object on standard output"
-    )
+    flag(parser, "--json", "print one JSON object on standard output")
 
 
 def at_least(least: int):
@@ -283,6 +340,25 @@ def parameter(text: str) -> tuple[str, str]:
     if not (key and equals and value):
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, such as l1=1e-5, found {text!r}")
     return key.strip(), value.strip()
+
+
+def class_weight(text: str) -> str | dict[str, float]:
+    """``balanced``, or a weight for each label.
+
+    >>> class_weight("spam=2,ham=0.5")
+    {'spam': 2.0, 'ham': 0.5}
+    """
+    if text == "balanced":
+        return text
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        label, equals, value = part.rpartition("=")
+        if not (label and equals) or number(value) < 0.0:
+            raise argparse.ArgumentTypeError(
+                f"expected balanced or LABEL=WEIGHT,… with weights from 0 on, found {text!r}"
+            )
+        weights[label] = number(value)
+    return weights
 
 
 def number(text: str) -> float:

@@ -1,4 +1,4 @@
-"""What training does for every task: checks, run folders, checkpoints, the model on disk."""
+"""What every run of training shares: checks, patience, run folders, checkpoints, its outcome."""
 
 from __future__ import annotations
 
@@ -7,41 +7,50 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
 from hopefear.cli.guard import write_out
+from hopefear.cli.surface import Corpus, Surface
 from hopefear.errors import HopefearError
+
+if TYPE_CHECKING:
+    from hopefear.training.stopping import Stopping
 
 # Events, progress and interrupts come this often in a pass; the model does not depend on it.
 PIECES = 20
 
 
-def check(
-    args: argparse.Namespace, *inputs: str | None, on_dev: tuple[str, ...] = ("patience", "metric")
-) -> None:
+def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) -> None:
     """Tell what cannot work before anything is read or written.
 
     Parameters
     ----------
-    args : Namespace
-        What was typed.
-    *inputs : str, optional
-        Files that are read, beside those of the data.
-    on_dev : tuple of str
-        Options that make no sense without held-out data.
+    args, surface, verb
+        What was typed, and for which task and verb.
+    output : str
+        The file that will be written.
     """
-    if args.dev is None and any(getattr(args, name) is not None for name in on_dev):
-        wanted = " and ".join(f"--{name}" for name in on_dev)
-        needed = "need" if len(on_dev) > 1 else "needs"
-        args.usage_error(f"{wanted} {needed} held-out data: give --dev FILE")
-    if args.resume and not args.checkpoint:
-        args.usage_error("--resume needs --checkpoint DIR: where the run was saved")
-    if args.train == "-" and args.dev == "-":
-        args.usage_error("--train and --dev cannot both be standard input")
-    if args.model == "-" and args.json:
-        args.usage_error("--model - and --json would share standard output")
-    check_output(args.model, (args.train, args.dev, *inputs))
+    own = ("metric",) if verb == "train" and surface.metrics else ()
+    if args.dev is None and any(getattr(args, name) is not None for name in ("patience", *own)):
+        wanted = "--patience and --metric need" if own else "--patience needs"
+        args.usage_error(f"{wanted} held-out data: give --dev FILE")
+    files = ("train", "dev", "test", *surface.files)
+    options.read_once(args, *files)
+    surface.check(args, verb)
+    check_output(output, (getattr(args, name, None) for name in files))
+
+
+def stopping_of(patience: int | None, metric: str, corpus: Corpus, learner: Any) -> Stopping:
+    """When to stop on held-out data."""
+    from hopefear.training.stopping import Stopping
+
+    # An iteration of a batch learner is a small step, and scores waver on the way.
+    usual = 20 if hasattr(learner, "max_iter") else 3
+    stopping = Stopping(metric, usual if patience is None else patience)
+    stopping.check(corpus.score_names())
+    return stopping
 
 
 def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:
@@ -135,14 +144,6 @@ def settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]) ->
             "python": sys.version.split()[0],
         },
     }
-
-
-def kept(result: Mapping[str, Any]) -> str:
-    """Sizes of what was kept, in words."""
-    text = f"{result['nnz']:,} non-zeros"
-    if result["last_nnz"] != result["nnz"]:
-        text += f" (the last weights have {result['last_nnz']:,})"
-    return text
 
 
 def time_taken(seconds: float, compiling: float) -> str:

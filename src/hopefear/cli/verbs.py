@@ -75,7 +75,6 @@ def dispatch(argv: Sequence[str]) -> int:
         near = difflib.get_close_matches(verb, VERBS, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(VERBS)}"
         top.error(f"there is no verb {verb!r}; {hint}")
-    module = importlib.import_module(f"hopefear.cli.{verb}")
     words = list(argv[1:])
     task = None
     if verb in BY_TASK and words and not words[0].startswith("-"):
@@ -83,33 +82,48 @@ def dispatch(argv: Sequence[str]) -> int:
         if task not in MODELLED:
             hint = "; `hopefear tune` is a verb" if task == "tune" else ""
             top.error(f"there is no task {task!r}; there are {', '.join(MODELLED)}{hint}")
-        module = importlib.import_module(f"hopefear.cli.{task}.{verb}")
-    parser = parser_of(verb, module, task)
+    parser = parser_of(verb, task)
     if verb in BY_TASK and task is None:
         parser.parse_known_args(words)  # --help ends here
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(MODELLED)} …")
     args = parser.parse_args(words)
     args.usage_error, args.default_of = parser.error, parser.get_default
-    return module.run(args)
+    return _module(verb).run(args)
 
 
-def parser_of(verb: str, module: Any, task: str | None = None) -> argparse.ArgumentParser:
+def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
     """The parser of one verb, for one task, with the options that all share."""
-    name = f"hopefear {verb}" if task is None else f"hopefear {verb} {task}"
+    module, surface = _module(verb), None
+    name, usage = f"hopefear {verb}", module.USAGE
+    description, examples = module.DESCRIPTION, module.EXAMPLES
+    if task is not None:
+        from hopefear.cli.surface import surface_of
+
+        surface = surface_of(task)
+        name, usage = f"{name} {task}", usage.removeprefix("TASK ")
+        description, examples = surface.words[verb]
+        examples = f"examples:{examples}"
     parser = argparse.ArgumentParser(
         name,
-        usage=f"{name} {module.USAGE}",
-        epilog=module.EXAMPLES,
-        description=module.DESCRIPTION,
+        usage=f"{name} {usage}",
+        epilog=examples,
+        description=description,
         formatter_class=Help,
         allow_abbrev=False,
     )
     parser.set_defaults(task=task)
-    module.configure(parser)
+    if verb in BY_TASK:
+        module.configure(parser, surface)
+    else:
+        module.configure(parser)
     shared = parser.add_argument_group("messages")
     shared.add_argument("--quiet", action="store_true", help="say nothing but errors and warnings")
     shared.add_argument("--debug", action="store_true", help="show where an error came from")
     return parser
+
+
+def _module(verb: str) -> Any:
+    return importlib.import_module(f"hopefear.cli.{verb}")
 
 
 def tasks_in_words() -> str:

@@ -1,1 +1,169 @@
-"""The verbs for classes: one label a line."""
+"""Classes on the command line: one label a line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from hopefear.cli import options
+from hopefear.cli.console import check_output
+from hopefear.cli.surface import Surface, Words
+
+_TRAIN = Words(
+    """
+Train a model on a file of labelled lines and write it as one file. With held-out data (--dev)
+every pass is scored on it, training stops when that no longer improves, and the best model is
+kept. The same data, options and seed give the same model, byte for byte, also when the run was
+killed and resumed.
+""",
+    """
+  hopefear train classify --train train.svm --dev dev.svm --model news.model
+  hopefear train classify --train reviews.tsv.gz --ngrams 2 --learner vrda -p l1=1e-5 \\
+      --epochs 10 --checkpoint state/ --resume --run runs/vrda --model reviews.model
+""",
+)
+_COMPARE = Words(
+    """
+Train several learners on the same data, test them on the same test data and show error, F1,
+sparsity and speed in one table, with a test of whether each is really worse than the best. With
+held-out data (--dev) each keeps its best pass on it, without it the last one. The report is one
+HTML page with learning curves. A learner may bring parameters: NAME:KEY=VALUE:KEY=VALUE.
+""",
+    """
+  hopefear compare classify --train train.svm --test test.svm \\
+      --learners perceptron,vrda,adagrad-rda --report comparison.html
+  hopefear compare classify --train a.tsv --test b.tsv --ngrams 2 --epochs 3 \\
+      --learners rda:l1=1e-5,rda:l1=1e-4,vrda:readout=voted --report rda.html --json
+""",
+)
+_PREDICT = Words(
+    """
+A classifier prints one label for every line, in order. The file is read in blocks, so it may be
+of any size and may come from a pipe; labels in it are ignored and may be missing. With --proba the
+label is followed by CLASS:PROBABILITY for every class; with --nbest N a line holds the N best
+classes as CLASS:SCORE, best first, or as CLASS:PROBABILITY when both are given. Columns are
+separated by tabs.
+""",
+    """
+  hopefear predict --model news.model --input new.svm --output labels.txt
+  zcat reviews.tsv.gz | hopefear predict --model reviews.model --input - --nbest 3 --proba
+""",
+)
+_EVALUATE = Words(
+    """
+Score a classifier on labelled lines: accuracy, error, precision, recall and F1 in percent, log loss
+and Brier score of its probabilities, a 95 % confidence interval, and a row for every class.
+With two classes precision, recall and F1 are those of the second one, with more they are means
+over classes. The file is read in blocks and may be of any size.
+""",
+    """
+  hopefear evaluate --model news.model --data test.svm
+  hopefear evaluate --model news.model --data test.svm.xz --json | python -m json.tool
+""",
+)
+
+
+class Classes(Surface):
+    """The task ``classify``."""
+
+    name, noun = "classify", "classes"
+    words: ClassVar[Mapping[str, Words]] = {
+        "train": _TRAIN,
+        "compare": _COMPARE,
+        "predict": _PREDICT,
+        "evaluate": _EVALUATE,
+        "inspect": Words("", "  hopefear inspect --model news.model --top 20"),
+    }
+    epochs, passes = 5, "5"
+    metrics = "accuracy, f1, precision, recall, log_loss, … (default: accuracy)"
+    files = ("names", "comparator", "weights")
+
+    def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
+        options.one_format(
+            group,
+            self.name,
+            "svmlight (label id:value …) or tsv (label<TAB>text); auto looks at the file's name "
+            "and first line",
+        )
+        options.on_error(group)
+        if verb == "train":
+            options.named(
+                group, "--weights", "weights of the examples of --train, one number a line"
+            )
+            options.named(
+                group,
+                "--cache",
+                "for data larger than memory: a binary copy of --train, built when "
+                "missing or stale, and mapped instead of read",
+            )
+
+    def learning_options(
+        self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
+    ) -> None:
+        options.class_weights(group, "weight of the examples of each class")
+        shared()
+
+    def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        group = parser.add_argument_group("features")
+        options.whole(group, "--ngrams", "tsv: longest word n-gram, 1 to 3", 1)
+        options.whole(group, "--min-count", "tsv: keep n-grams seen in at least N lines", 1)
+        options.whole(
+            group, "--hash-bits", "tsv: hash n-grams to 2^N columns: bounded memory, no names"
+        )
+        options.choice(
+            group,
+            "--values",
+            ("counts", "presence", "log"),
+            "values as they are, 1 for each present, or log(1 + value)",
+        )
+        options.choice(
+            group,
+            "--norm",
+            ("l2", "none"),
+            "l2 divides every row by its length, so that one set of rates suits all data; note "
+            "that the Python interface has none",
+        )
+        group.add_argument(
+            "--intercept",
+            type=_intercept,
+            default="auto",
+            metavar="VALUE",
+            help="value of a constant feature: auto (that of a typical feature), a "
+            "number, or 0 for none (default: auto)",
+        )
+        options.named(
+            group, "--names", "svmlight: names of the features, line i for id i; kept in the model"
+        )
+
+    def last_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        group = parser.add_argument_group("theory (vrda)")
+        options.flag(
+            group,
+            "--bounds",
+            "show the mistakes beside the bounds of the voted RDA paper, live and "
+            "in --run, for the average so far as comparator",
+        )
+        options.named(
+            group, "--comparator", "take the weights of this model as comparator instead", "MODEL"
+        )
+
+    def check(self, args: argparse.Namespace, verb: str) -> None:
+        if verb == "train":
+            if args.comparator and not args.bounds:
+                args.usage_error("--comparator belongs to --bounds")
+            if args.cache:
+                check_output(args.cache, (args.model,))
+
+
+SURFACE = Classes()
+
+
+def _intercept(text: str) -> float | str:
+    """``auto`` or a number."""
+    if text == "auto":
+        return text
+    value = options.number(text)
+    if value < 0.0:
+        raise argparse.ArgumentTypeError(f"must be auto or not negative, not {text!r}")
+    return value

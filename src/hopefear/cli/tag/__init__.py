@@ -1,1 +1,266 @@
-"""The verbs for label chains: one label a token."""
+"""Tags on the command line: one label a token."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from hopefear.cli import options
+from hopefear.cli.surface import Surface, Words
+
+_TRAIN = Words(
+    """
+Train a tagger on a file of labelled tokens and write it as one file. Columns, CoNLL-U and CRFsuite
+files are read as they are; features and tag scheme are chosen by what is in the file unless told.
+With held-out data (--dev) every pass is scored on it, training stops when that no longer improves,
+and the best model is kept. The same data, options and seed give the same model, byte for byte,
+also when the run was killed and resumed.
+""",
+    """
+  hopefear train tag --train train.txt --dev dev.txt --model chunks.model
+  hopefear train tag --train train.conllu.gz --column upos --learner crf --epochs 15 \\
+      --model pos.model
+  hopefear train tag --train train.iob2 --features bioner --convert iobes --learner sapo -p n=10 \\
+      --min-count 2 --run runs/sapo --model genes.model
+  hopefear train tag --train train.crfsuite --learner perceptron --model attributes.model
+""",
+)
+_COMPARE = Words(
+    """
+Train several taggers on the same data with the same features, test them on the same test data and
+show span F1, accuracy, sparsity and speed in one table, with a test of whether each is really
+worse than the best. With held-out data (--dev) each keeps its best pass on it, without it the last
+one. The report is one HTML page with learning curves. A learner may bring parameters:
+NAME:KEY=VALUE:KEY=VALUE.
+""",
+    """
+  hopefear compare tag --train train.txt --test test.txt --learners perceptron,mira,sapo,crf \\
+      --report taggers.html
+  hopefear compare tag --train train.conllu --test test.conllu --epochs 5 \\
+      --learners sapo:n=1,sapo:n=5,sapo:n=20 --report n.html --json
+""",
+)
+_PREDICT = Words(
+    """
+A tagger writes the file as it is, comments included, with the labels as one more column (CoNLL-U:
+in place of the column it was trained on; CRFsuite files: the labels alone). With --proba there are
+also the probability of each label, that of the span it belongs to (_ outside spans) and, in a
+comment, that of all labels of the sentence; in CoNLL-U they go to MISC. With --nbest N every
+sentence comes N times, best first, each behind a comment `# rank = K score = S probability = P`.
+With --explain the output tells instead, for every token, which features made its label beat the
+runner-up.
+""",
+    """
+  hopefear predict --model chunks.model --input new.txt --proba --output tagged.txt
+  hopefear predict --model names.model --input new.txt --explain-token 3:7
+""",
+)
+_EVALUATE = Words(
+    """
+Score a tagger on labelled tokens: accuracy and, where labels have a scheme, precision, recall and
+F1 of spans, equal to the conlleval script to the last digit, with a row for every type; accuracy
+on words that training did not see, commonest mistakes, a 95 % confidence interval; with --proba
+how well probabilities agree with accuracy.
+""",
+    "  hopefear evaluate --model chunks.model --data test.txt.gz --report",
+)
+
+
+class Tags(Surface):
+    """The task ``tag``."""
+
+    name, noun = "tag", "tags"
+    words: ClassVar[Mapping[str, Words]] = {
+        "train": _TRAIN,
+        "compare": _COMPARE,
+        "predict": _PREDICT,
+        "evaluate": _EVALUATE,
+        "inspect": Words(
+            "", "  hopefear inspect --model chunks.model --json | python -m json.tool"
+        ),
+    }
+    passes = "10; of batch learners, their max_iter"
+    metrics = (
+        "f1, precision, recall, accuracy or sentence_accuracy (default: f1 where labels are "
+        "spans, else accuracy)"
+    )
+    files = ("features",)
+
+    def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
+        options.one_format(
+            group,
+            self.name,
+            "columns (a token a line, a blank line between sentences), conllu, or crfsuite "
+            "(label<TAB>attribute…); auto looks at the file's name and first token",
+        )
+        _columns(group)
+        options.named(
+            group,
+            "--column",
+            "the column of the labels, by name or number from 0 (default: the last one; of "
+            "CoNLL-U, upos)",
+            "NAME",
+        )
+        group.add_argument(
+            "--scheme",
+            default="auto",
+            metavar="NAME",
+            help="tag scheme of the labels: bio, iob1, iobes, bilou, bmes, none, or auto (default: "
+            "auto)",
+        )
+        options.named(
+            group, "--convert", "learn the same spans in another scheme, such as iobes", "NAME"
+        )
+        options.on_error(group)
+
+    def learning_options(
+        self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
+    ) -> None:
+        shared()
+        options.class_weights(
+            group,
+            "what it costs to miss each label, 1 unless named; for mira, nbest-mira, ssvm, arow",
+        )
+
+    def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        group = parser.add_argument_group("features")
+        options.named(
+            group,
+            "--features",
+            "pos, chunking, ner, bioner, crfsuite-chunking, or a template file, TOML or CRF++ "
+            "(default: chunking for chunks of words with parts of speech, ner for other spans, pos "
+            "for other labels)",
+            "SET|FILE",
+        )
+        options.whole(group, "--min-count", "keep features seen at least N times", 1)
+        options.whole(
+            group,
+            "--hash-bits",
+            "hash features to 2^N columns: bounded memory; the share of collisions is told",
+        )
+        options.flag(
+            group,
+            "--no-names",
+            "leave the names of features out of the model: smaller, but nothing to inspect",
+        )
+        group = parser.add_argument_group("labels")
+        group.add_argument(
+            "--order",
+            type=int,
+            choices=(1, 2),
+            default=1,
+            help="how many labels before it a label depends on (default: 1)",
+        )
+        options.choice(
+            group,
+            "--search",
+            ("astar", "list", "beam"),
+            "how the n best are found: astar and list exactly, beam not",
+        )
+        options.whole(
+            group,
+            "--beam",
+            "beginnings that --search beam keeps; more is slower and finds more",
+            50,
+        )
+        options.choice(
+            group,
+            "--constraints",
+            ("predict", "always", "never"),
+            "when labels must be legal in their scheme: when tagging, in training too, or never",
+        )
+        options.jobs(group)
+
+    def use_options(
+        self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup
+    ) -> None:
+        if verb == "inspect":
+            return
+        _columns(groups["data"])
+        tags = parser.add_argument_group("tags")
+        if verb == "predict":
+            self._predict_options(tags)
+        else:
+            options.named(
+                groups["data"],
+                "--column",
+                "tags: column of the labels (default: as trained)",
+                "NAME",
+            )
+            options.flag(
+                groups["output"],
+                "--report",
+                "tags: print what the conlleval script prints on standard output",
+            )
+            options.flag(tags, "--proba", "calibration of the probabilities")
+            _unconstrained(tags)
+        options.jobs(tags)
+
+    def _predict_options(self, tags: argparse._ArgumentGroup) -> None:
+        options.named(
+            tags,
+            "--scheme",
+            "write spans in this scheme: bio, iob1, iobes, bilou or bmes (default: as trained)",
+            "NAME",
+        )
+        _unconstrained(tags)
+        options.flag(tags, "--explain", "the features behind every label, in place of labels")
+        tags.add_argument(
+            "--explain-token",
+            type=_place,
+            metavar="I:J",
+            help="explain token J of sentence I only, both from 1",
+        )
+        options.whole(tags, "--top", "features to show for each token, strongest first", 10)
+        options.flag(tags, "--json", "with --explain: one JSON object a token, a line each")
+
+    def check(self, args: argparse.Namespace, verb: str) -> None:
+        if verb == "evaluate" and args.json and args.report:
+            args.usage_error("--json and --report would share standard output")
+        if verb == "predict":
+            explained = args.explain or args.explain_token
+            if explained and (args.nbest or args.proba):
+                args.usage_error("--explain is about single labels: leave out --nbest and --proba")
+            if args.json and not explained:
+                args.usage_error(
+                    "--json belongs to --explain here; the output of predict is a file"
+                )
+
+    def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
+        from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early
+
+        learner = super().build(name, resolved_early(params), args)
+        check_class_weight(params, name, args.class_weight)
+        return learner
+
+
+SURFACE = Tags()
+
+
+def _columns(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--columns",
+        type=options.names,
+        metavar="NAME,…",
+        help="tags: names of the columns of a file of columns (default: word, label; of three, "
+        "word, pos, label; of more, word, 1, 2, …, label)",
+    )
+
+
+def _unconstrained(group: argparse._ArgumentGroup) -> None:
+    options.flag(group, "--no-constraints", "also allow label sequences that the scheme forbids")
+
+
+def _place(text: str) -> tuple[int, int]:
+    """Sentence and token, from 1.
+
+    >>> _place("3:7")
+    (3, 7)
+    """
+    sentence, colon, token = text.partition(":")
+    if not (colon and sentence.isdecimal() and token.isdecimal() and int(sentence) * int(token)):
+        raise argparse.ArgumentTypeError(
+            f"expected SENTENCE:TOKEN, both from 1, such as 3:7, found {text!r}"
+        )
+    return int(sentence), int(token)

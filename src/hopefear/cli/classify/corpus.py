@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hopefear.cli.console import Console
 from hopefear.cli.reading import head, tell_skipped
-from hopefear.data.cache import build_cache, cache_options, open_cache
+from hopefear.cli.surface import Corpus, Score, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset
@@ -18,7 +22,10 @@ from hopefear.data.svmlight import iter_svmlight, read_svmlight
 from hopefear.data.text import iter_text, read_text
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
+from hopefear.metrics import Accuracy, classification_scores, score_names
 from hopefear.tasks.classify.model import Model
+from hopefear.training.answers import probabilities
+from hopefear.training.predictors import LinearPredictor
 
 _PACKED = (".gz", ".xz", ".bz2", ".zst")
 _SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}
@@ -43,40 +50,128 @@ def format_of(path: str, asked: str = "auto") -> str:
     return "svmlight"
 
 
-def training_data(args: Any, console: Console) -> tuple[SparseDataset, bool, int]:
-    """(data, whether values and norm have been applied, lines skipped) of ``--train``."""
+def read(args: argparse.Namespace, console: Console) -> Examples:
+    """The examples of ``--train``."""
+    from hopefear.tasks.classify.task import check_labels
+
     form, report = format_of(args.train, args.format), ReadReport()
     if form == "svmlight" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
         raise HopefearError(
             f"{args.train} is svmlight, whose features are given: --ngrams, --min-count and "
             "--hash-bits belong to tsv; leave them out, or say --format tsv"
         )
-    cache = getattr(args, "cache", None)
-    if cache is not None:
-        data = _cached(args, form, report, console)
-    else:
-        data = _read(args.train, form, args, report)
+    cached = getattr(args, "cache", None) is not None
+    load = _cached if cached else _read
+    data = load(args.train, form, args, report, console)
     tell_skipped(report, console)
     if args.names:
         data = named(data, args.names)
     if getattr(args, "weights", None):
         data = with_weights(data, args.weights, report.skipped)
-    return data, cache is not None, report.skipped
+    check_labels(data)
+    return Examples(data=data, skipped=report.skipped, prepared=cached)
 
 
-def held_out(path: str, like: SparseDataset, args: Any, console: Console) -> SparseDataset:
-    """Labelled data with the columns and classes of another dataset."""
-    report = ReadReport()
-    data = _read(
-        path,
-        format_of(path, args.format),
-        args,
-        report,
-        features=like.features,
-        classes=like.classes,
-    )
-    tell_skipped(report, console)
-    return data
+@dataclass(frozen=True, kw_only=True)
+class Examples(Corpus):
+    """What a classifier is trained on; ``prepared`` where a cache holds values and norm already."""
+
+    data: SparseDataset
+    prepared: bool = False
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        return Score("error", "error", higher=False), Score("F1", "f1")
+
+    @property
+    def metric(self) -> str:
+        return "accuracy"
+
+    def score_names(self) -> tuple[str, ...]:
+        return tuple(score_names(len(self.data.classes)))
+
+    def describe(self) -> str:
+        data = self.data
+        return (
+            f"{data.source}: {len(data):,} examples, {data.n_features:,} features, "
+            f"{len(data.classes)} classes, {data.rows.values.size:,} values"
+        )
+
+    def held_out(self, which: str, args: argparse.Namespace, console: Console) -> SparseDataset:
+        path, report = getattr(args, which), ReadReport()
+        given = {"features": self.data.features, "classes": self.data.classes}
+        data = _read(path, format_of(path, args.format), args, report, console, **given)
+        tell_skipped(report, console)
+        return data
+
+    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
+        shared = {**self.settings(args), "class_weight": args.class_weight}
+        if not hasattr(args, "bounds"):
+            return shared
+        comparator = None if args.comparator is None else self._comparator(args.comparator)
+        watched = {"bounds": args.bounds, "comparator": comparator}
+        return {**shared, **watched, "prepared": self.prepared}
+
+    def _comparator(self, path: str) -> Any:
+        task, model = load_model(path)
+        if (
+            task != "classify"
+            or model.classes != self.data.classes
+            or model.features.to_header() != self.data.features.to_header()
+        ):
+            raise HopefearError(
+                f"--comparator {path}: the model has other classes or features than "
+                f"{self.data.source}; give one trained on the same columns"
+            )
+        if not isinstance(model.predictor, LinearPredictor):
+            raise HopefearError(
+                f"--comparator {path}: a voted model has no single weights; give one "
+                "trained with readout=averaged or last"
+            )
+        return model.predictor.weights
+
+    def facts(self) -> dict[str, Any]:
+        return {"digest": self.data.digest, **self._sizes()}
+
+    def _sizes(self) -> dict[str, Any]:
+        data = self.data
+        return {
+            "examples": len(data),
+            "features": data.n_features,
+            "classes": len(data.classes),
+        }
+
+    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
+        return {"values": args.values, "norm": args.norm, "intercept": args.intercept}
+
+    def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self._sizes(), "skipped": self.skipped, "bound": last.get("bound")}
+
+    def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
+        bound, text = result["bound"], None
+        if bound:
+            limit = bound["theorem1"]
+            most = "no bound (vacuous)" if limit is None else f"at most {limit:,.0f} by Theorem 1"
+            text = f"{bound['mistakes']:,} mistakes, {most} (regime: {bound['regime']})"
+        examples = trained.fit.trainer.examples
+        return {"updates": f"{result['updates']:,} on {examples:,} examples", "bound": text}
+
+    def comparison(self, test: SparseDataset) -> dict[str, Any]:
+        return {**self._sizes(), "test_examples": len(test)}
+
+    def judge(self, model: Model, test: SparseDataset) -> tuple[dict[str, float], np.ndarray]:
+        labels, decisions = model.decide(test)
+        scores = classification_scores(
+            test.rows.labels,
+            labels,
+            n_classes=len(model.classes),
+            probabilities=probabilities(model.predictor, decisions),
+        )
+        shown = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
+        return {key: scores[key] for key in shown}, Accuracy().rows(test.rows.labels, labels)
+
+    def tester(self) -> Accuracy:
+        return Accuracy()
 
 
 def named(data: SparseDataset, path: str) -> SparseDataset:
@@ -137,7 +232,9 @@ def blocks(
     )
 
 
-def _read(path: str, form: str, args: Any, report: ReadReport, **given: Any) -> SparseDataset:
+def _read(
+    path: str, form: str, args: Any, report: ReadReport, console: Console, **given: Any
+) -> SparseDataset:
     common: dict[str, Any] = {"on_error": args.on_error, "report": report, **given}
     if form == "svmlight":
         return read_svmlight(path, **common)
@@ -146,7 +243,9 @@ def _read(path: str, form: str, args: Any, report: ReadReport, **given: Any) -> 
     )
 
 
-def _cached(args: Any, form: str, report: ReadReport, console: Console) -> SparseDataset:
+def _cached(path: str, form: str, args: Any, report: ReadReport, console: Console) -> SparseDataset:
+    from hopefear.data.cache import build_cache, open_cache
+
     options = {
         "format": form,
         "values": args.values,
@@ -159,7 +258,7 @@ def _cached(args: Any, form: str, report: ReadReport, console: Console) -> Spars
         if _options(args.cache) == options:
             try:
                 data = open_cache(args.cache, verify=True)
-                if args.train != "-" and data.source == os.path.abspath(args.train):
+                if path != "-" and data.source == os.path.abspath(path):
                     console.say(f"{args.cache}: the cache is fresh and used again")
                     return data
             except HopefearError as stale:
@@ -167,12 +266,14 @@ def _cached(args: Any, form: str, report: ReadReport, console: Console) -> Spars
         console.say(f"{args.cache}: building the cache again")
     else:
         console.say(f"{args.cache}: building the cache")
-    build_cache(args.train, args.cache, on_error=args.on_error, report=report, **options)
+    build_cache(path, args.cache, on_error=args.on_error, report=report, **options)
     return open_cache(args.cache)
 
 
 def _options(cache: str) -> dict[str, Any]:
     """How an existing cache was built; a file that is no cache is not overwritten."""
+    from hopefear.data.cache import cache_options
+
     try:
         return cache_options(cache)
     except HopefearError as error:

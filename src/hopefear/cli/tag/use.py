@@ -1,19 +1,27 @@
-"""``hopefear evaluate`` with a tagger: tokens, spans, mistakes, calibration."""
+"""What a tagger is worth, and what it weighs."""
 
 from __future__ import annotations
 
 import argparse
-import time
 from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console, print_json
+from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
 from hopefear.cli.guard import write_out
 from hopefear.cli.options import threads
-from hopefear.cli.tag.labels import Schemes, spelled, warn_of_strangers
-from hopefear.cli.tag.predict import span_confidences
-from hopefear.cli.tag.reading import Text, how, known_words, read_for
+from hopefear.cli.tag.answers import answers, span_confidences
+from hopefear.cli.tag.corpus import (
+    Schemes,
+    Text,
+    collisions,
+    how,
+    known_words,
+    read_for,
+    spelled,
+    warn_of_strangers,
+)
+from hopefear.data.files import ReadReport
 from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.metrics import (
@@ -29,16 +37,23 @@ from hopefear.metrics import (
     unknown_words,
 )
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.tasks.tag.task import reading_of
+from hopefear.training.predictors import LinearPredictor
+
+__all__ = ["answers", "evaluate", "facts_in_words", "model_facts", "show_scores", "show_weights"]
 
 _SHOWN = 40  # rows of the table of types or labels
 _MISTAKES = 10  # pairs of labels in the list of mistakes
+_TEMPLATES = 60  # shown at most
 
 
-def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> None:
-    """Score the model on ``--data``."""
-    started, reading = time.perf_counter(), how(model)
-    text, skipped = read_for(model, args.data, args, console)
+def evaluate(
+    args: argparse.Namespace, model: SequenceModel, console: Console, report: ReadReport
+) -> dict[str, Any]:
+    """Scores of tokens and spans, mistakes, calibration."""
+    from hopefear.tasks.tag.task import reading_of
+
+    reading = how(model)
+    text = read_for(model, args.data, args, report)
     _, gold = text.column(args.column or reading["column"])
     schemes = Schemes(reading["scheme"], reading["trained_scheme"])
     data = text.encode(model.features, model.labels, schemes.read(text, gold))
@@ -46,14 +61,15 @@ def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> Non
     decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))
     tags = decoder.best(data.rows)
     output = spelled(Column(model.labels, tags), text.starts, schemes.model, schemes.file)
-    chunks = chunk_scores(gold, output, text.starts, reading=reading_of(schemes.file))
+    how_read = reading_of(schemes.file)
+    chunks = chunk_scores(gold, output, text.starts, reading=how_read)
+    if args.report:
+        write_out(chunks.report())
     facts = {
-        **_scores(text, gold, output, chunks, schemes.file),
+        **_scores(text, gold, output, chunks, how_read, schemes.file is not None),
         "sentences": len(data),
-        "skipped": skipped,
         "unknown_labels": strange,
         "scheme": schemes.file,
-        "nnz": model.nnz,
         **_unknown(model, text, gold, output),
     }
     if args.proba:
@@ -61,23 +77,19 @@ def run(args: argparse.Namespace, model: SequenceModel, console: Console) -> Non
             "tokens": _token_calibration(decoder, data, tags),
             "spans": _span_calibration(model, data, tags, args),
         }
-    facts |= {
-        "model_signature": model.signature,
-        "seconds": round(time.perf_counter() - started, 3),
-    }
-    if args.json:
-        print_json(facts)
-        return
-    if args.report:
-        write_out(chunks.report())
-    _show(console, facts)
+    return facts
 
 
 def _scores(
-    text: Text, gold: Column, output: Column, chunks: ChunkScores, scheme: str | None
+    text: Text,
+    gold: Column,
+    output: Column,
+    chunks: ChunkScores,
+    reading: str,
+    spans_: bool,
 ) -> dict[str, Any]:
     found = chunks.as_dict()
-    metric = Tagging(reading_of(scheme))
+    metric = Tagging(reading)
     rows = metric.rows(gold, output, text.starts)
     confusion = label_confusion(gold, output, text.starts)
     facts = {key: found[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
@@ -86,10 +98,10 @@ def _scores(
     facts["confusion"] = [
         {"gold": a, "predicted": b, "count": n} for a, b, n in confusion.top(_MISTAKES)
     ]
-    if scheme is None:
+    if not spans_:
         return facts | {"labels": _per_label(confusion)}
     names = ("precision", "recall", "f1", "correct", "found", "gold")
-    errors = span_errors(gold, output, text.starts, reading=reading_of(scheme))._asdict()
+    errors = span_errors(gold, output, text.starts, reading=reading)._asdict()
     kinds = ("type", "bounds", "both", "missed", "spurious")
     return {
         **{key: found[key] for key in names},
@@ -175,17 +187,18 @@ def _reliability(sure: np.ndarray, right: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, facts: dict[str, Any]) -> None:
+def show_scores(console: Console, facts: dict[str, Any]) -> None:
+    """The same for people."""
     spans_, unknown = facts["scheme"] is not None, facts.get("accuracy_unknown")
     calibration = facts.get("calibration", {})
     console.pairs(
         {
             "sentences": f"{facts['sentences']:,} with {facts['tokens']:,} tokens",
-            "F1": f"{facts['f1']:.2f} %{_between(facts['f1_interval'])}" if spans_ else None,
-            "precision": f"{facts['precision']:.2f} %" if spans_ else None,
-            "recall": f"{facts['recall']:.2f} %" if spans_ else None,
-            "accuracy": f"{facts['accuracy']:.2f} %{_between(facts['accuracy_interval'])}",
-            "whole sentences": f"{facts['sentence_accuracy']:.2f} %",
+            "F1": in_percent(facts, "f1") if spans_ else None,
+            "precision": in_percent(facts, "precision") if spans_ else None,
+            "recall": in_percent(facts, "recall") if spans_ else None,
+            "accuracy": in_percent(facts, "accuracy"),
+            "whole sentences": in_percent(facts, "sentence_accuracy"),
             "unknown words": None
             if unknown is None
             else f"{unknown:.2f} % of {facts['unknown_words']:,} right, of the known "
@@ -219,11 +232,87 @@ def _show_table(console: Console, what: str, table: dict[str, dict[str, Any]]) -
         ]
         for name, row in table.items()
     ]
-    console.say()
-    console.table([what, "precision", "recall", "F1", "gold", "found", "correct"], rows[:_SHOWN])
-    if len(rows) > _SHOWN:
-        console.say(f"… and {len(rows) - _SHOWN:,} more; --json has them all")
+    heads = [what, "precision", "recall", "F1", "gold", "found", "correct"]
+    long_table(console, heads, rows, _SHOWN, f"{what}s")
 
 
-def _between(interval: list[float]) -> str:
-    return f"  (95 % of resamples: {interval[0]:.2f} to {interval[1]:.2f})"
+def model_facts(model: SequenceModel, top: int) -> dict[str, Any]:
+    """What there is to say of this model."""
+    features, header = model.features, model.features.to_header()
+    facts: dict[str, Any] = {
+        "labels": list(model.labels),
+        "order": model.order,
+        "scheme": model.scheme,
+        "constrained": model.constrained,
+        "search": model.search,
+        "temperature": model.temperature,
+        "features": features.size,
+        "edge_features": features.edge_size,
+        "feature_kind": features.kind,
+        "feature_set": header.get("source"),
+        "templates": [text for text, *_ in header.get("templates", ())],
+        "hash_collisions": collisions(features),
+        "coordinates": model.structure().n_coordinates(),
+    }
+    if isinstance(model.predictor, LinearPredictor):
+        facts |= {
+            "top": model.top(top),
+            "bottom": model.bottom(top),
+            "transitions": _transitions(model, top),
+            "edges": model.edge_top(top),
+            "triples": model.triples(top),
+        }
+    return facts
+
+
+def _transitions(model: SequenceModel, top: int) -> dict[str, list[tuple[str, str, float]]]:
+    """Pairs of labels that the model seeks, and pairs that it shuns, strongest first."""
+    table = model.transitions()
+    order = np.argsort(table, axis=None, kind="stable")
+
+    def pairs(which: np.ndarray, sign: float) -> list[tuple[str, str, float]]:
+        places = zip(*np.unravel_index(which[:top], table.shape), strict=True)
+        return [
+            (model.labels[a], model.labels[b], float(table[a, b]))
+            for a, b in places
+            if sign * table[a, b] > 0.0
+        ]
+
+    return {"sought": pairs(order[::-1], 1.0), "shunned": pairs(order, -1.0)}
+
+
+def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same for people."""
+    edges = f" and {facts['edge_features']:,} of edges" if facts["edge_features"] else ""
+    origin, shared = facts["feature_set"] or facts["feature_kind"], facts["hash_collisions"]
+    scheme = "none: any labels may follow each other"
+    if facts["scheme"] is not None:
+        free = "" if facts["constrained"] else ", which outputs need not follow"
+        scheme = facts["scheme"] + free
+    return {
+        "labels": labels_in_words(facts["labels"]),
+        "scheme": scheme,
+        "chain": f"order {facts['order']}, search {facts['search']}",
+        "temperature": f"{facts['temperature']:.3g}",
+        "features": f"{facts['features']:,}{edges} ({origin})",
+        "hash collisions": None if shared is None else f"{shared:.2f} %",
+    }
+
+
+def show_weights(console: Console, facts: dict[str, Any]) -> None:
+    """Templates, transitions, and the heaviest features of every label."""
+    if facts["templates"]:
+        console.say("\ntemplates\n  " + "\n  ".join(facts["templates"][:_TEMPLATES]))
+        if len(facts["templates"]) > _TEMPLATES:
+            console.say(f"  … and {len(facts['templates']) - _TEMPLATES} more")
+    if "top" not in facts:
+        return
+    for name, pairs in facts["transitions"].items():
+        weights_table(console, f"transitions {name}", ["from", "to"], pairs)
+    heads = ["two before", "before", "label"]
+    weights_table(console, "label triples, heaviest", heads, facts["triples"])
+    heads = ["feature", "from", "to"]
+    weights_table(console, "features of label pairs, heaviest", heads, facts["edges"])
+    for name, features in facts["top"].items():
+        # What speaks for the label, then what speaks against it, the strongest last.
+        weights_table(console, name, ["feature"], [*features, *facts["bottom"][name][::-1]])

@@ -1,0 +1,161 @@
+"""What a classifier is used for: labels of a file, its scores, what it weighs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hopefear.cli.classify.corpus import blocks
+from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
+from hopefear.cli.inspect import votes_of
+from hopefear.data.files import ReadReport
+from hopefear.metrics import Accuracy, Classification, Probabilities, confidence_interval
+from hopefear.tasks.classify.model import Model
+from hopefear.training.answers import probabilities
+from hopefear.training.predictors import VotedPredictor
+
+_SHOWN = 40  # classes in the table
+_CELLS = 1 << 28  # bytes of statistics that an interval may take
+
+
+def answers(
+    args: argparse.Namespace, model: Model, console: Console, report: ReadReport
+) -> Iterator[bytes]:
+    """The label of every line, for each block of lines."""
+    for data in blocks(args.input, model, args, report, require_labels=False):
+        labels, scores = model.decide(data)
+        if args.proba:
+            scores = probabilities(model.predictor, scores)
+        names = [model.classes[i] for i in labels]
+        if args.nbest:
+            rows = _best(model, scores, args.nbest)
+        elif args.proba:
+            rows = (_cells(model, name, row) for name, row in zip(names, scores, strict=True))
+        else:
+            rows = iter(names)
+        yield "".join(f"{row}\n" for row in rows).encode()
+
+
+def _cells(model: Model, label: str, row: np.ndarray) -> str:
+    return "\t".join(
+        [label, *(f"{name}:{p:.6g}" for name, p in zip(model.classes, row, strict=True))]
+    )
+
+
+def _best(model: Model, scores: np.ndarray, n: int) -> Iterator[str]:
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores, scores])
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :n]
+    for row, best in zip(scores, order, strict=True):
+        yield "\t".join(f"{model.classes[i]}:{row[i]:.6g}" for i in best)
+
+
+def evaluate(
+    args: argparse.Namespace, model: Model, console: Console, report: ReadReport
+) -> dict[str, Any]:
+    """Scores of decisions and of probabilities, and a row for every class."""
+    counts, sums = _count(model, args, report)
+    scores = _scores(model, counts, sums)
+    scores["examples"] = scores.pop("count")
+    each = Classification(len(model.classes)).per_class(counts)
+    scores["classes"] = {
+        name: {key: column[i].item() for key, column in each.items()}
+        for i, name in enumerate(model.classes)
+    }
+    return scores
+
+
+def _count(model: Model, args: argparse.Namespace, report: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Summed statistics of decisions and of probabilities."""
+    n = len(model.classes)
+    hard, soft = Classification(n), Probabilities(n)
+    counts, sums = np.zeros(n * n, np.int64), np.zeros(3)
+    for data in blocks(args.data, model, args, report, require_labels=True):
+        labels, scores = model.decide(data)
+        counts += hard.stats(data.rows.labels, labels)
+        sums += soft.stats(data.rows.labels, probabilities(model.predictor, scores))
+    return counts, sums
+
+
+def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:
+    n = len(model.classes)
+    metric, soft, plain = Classification(n), Probabilities(n), Accuracy()
+    scores = metric.value(counts) | soft.value(sums)
+    scores["signature"] = f"{metric.signature} {soft.signature}"
+    right, total = int(np.trace(counts.reshape(n, n))), int(counts.sum())
+    rows = np.repeat(np.array([[1, 1], [0, 1]], np.uint8), [right, total - right], axis=0)
+    found = confidence_interval(plain, rows, "accuracy")
+    scores["accuracy_interval"] = [found.low, found.high]
+    if total * n * n <= _CELLS:
+        cells = np.repeat(np.eye(n * n, dtype=np.uint8), counts, axis=0)
+        found = confidence_interval(metric, cells, "f1")
+        scores["f1_interval"] = [found.low, found.high]
+    return scores
+
+
+def show_scores(console: Console, scores: dict[str, Any]) -> None:
+    """The same for people."""
+    console.pairs(
+        {
+            "examples": f"{scores['examples']:,}",
+            "accuracy": in_percent(scores, "accuracy"),
+            "error": in_percent(scores, "error"),
+            "F1": in_percent(scores, "f1"),
+            "precision": in_percent(scores, "precision"),
+            "recall": in_percent(scores, "recall"),
+            "log loss": f"{scores['log_loss']:.4f}",
+            "Brier score": f"{scores['brier']:.4f}",
+            "non-zeros": f"{scores['nnz']:,}",
+        }
+    )
+    rows = [
+        [
+            name,
+            *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")),
+            row["support"],
+            row["predicted"],
+        ]
+        for name, row in scores["classes"].items()
+    ]
+    heads = ["class", "precision", "recall", "F1", "examples", "predicted"]
+    long_table(console, heads, rows, _SHOWN, "classes")
+    console.say(f"\n{scores['signature']}\n{scores['model_signature']}")
+
+
+def model_facts(model: Model, top: int) -> dict[str, Any]:
+    """What there is to say of this model."""
+    facts: dict[str, Any] = {
+        "classes": list(model.classes),
+        "features": model.features.size,
+        "feature_kind": model.features.kind,
+        "coordinates": model.structure.n_coordinates(),
+        "intercept": model.structure.bias,
+        "transform": dict(model.transform),
+    }
+    collisions = getattr(model.features, "collisions", None)
+    if collisions is not None:
+        facts["hash_collisions"] = 100.0 * collisions
+    if isinstance(model.predictor, VotedPredictor):
+        return {**facts, "votes": votes_of(model.predictor, "examples")}
+    return {**facts, "top": model.top(top)}
+
+
+def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same for people."""
+    collisions, rows = facts.get("hash_collisions"), facts["transform"]
+    return {
+        "classes": labels_in_words(facts["classes"]),
+        "features": f"{facts['features']:,} ({facts['feature_kind']})",
+        "hash collisions": None if collisions is None else f"{collisions:.2f} %",
+        "intercept": f"{facts['intercept']:.6g}",
+        "rows": f"values {rows['values']}, norm {rows['norm']}",
+    }
+
+
+def show_weights(console: Console, facts: dict[str, Any]) -> None:
+    """The heaviest features of every class."""
+    for name, features in facts.get("top", {}).items():
+        weights_table(console, name, ["feature"], features)

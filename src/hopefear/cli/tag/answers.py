@@ -1,0 +1,301 @@
+"""Tagged text: the file as it was with labels, labels alone, or why tokens got theirs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.cli.console import Console
+from hopefear.cli.options import threads
+from hopefear.cli.tag.corpus import Text, how, read_for, spelled
+from hopefear.data.files import ReadReport
+from hopefear.data.schemes import scheme_name
+from hopefear.data.sequences import Column, Sentences, SequenceDataset
+from hopefear.data.token_files import BOM, TokenFile
+from hopefear.data.write_tokens import with_columns
+from hopefear.errors import HopefearError
+from hopefear.tasks.tag.model import SequenceModel
+from hopefear.training.predictors import LinearPredictor
+
+_SENTENCES = 1000  # at a time, where every span needs a search of its own
+
+
+def answers(
+    args: argparse.Namespace, model: SequenceModel, console: Console, report: ReadReport
+) -> Iterator[bytes]:
+    """``--input`` with the labels of its tokens."""
+    target = None if args.scheme is None else scheme_name(args.scheme)
+    text = read_for(model, args.input, args, report)
+    data = text.encode(model.features)
+    if args.explain or args.explain_token:
+        yield from explanations(model, text, data, args)
+        return
+    # One searches and another says how sure it is: sentences without legal labels count once.
+    decoder, judge = (
+        model.decoder(not args.no_constraints, n_jobs=threads(args.jobs)) for _ in range(2)
+    )
+    make = _ranked if args.nbest else _best
+    table = make(model, decoder, judge, data, args, target)
+    yield from tagged(text, how(model)["column"] or "label", table)
+    if decoder.unlimited:
+        console.say(
+            f"{decoder.unlimited:,} sentences have no legal labels and were tagged without limits"
+        )
+
+
+class Table(NamedTuple):
+    """What is said of tokens."""
+
+    starts: np.ndarray
+    labels: Column
+    probabilities: Sequence[str] | None = None
+    spans: Sequence[str] | None = None
+    comments: Sequence[Sequence[str]] | None = None  # before each sentence
+    counts: np.ndarray | None = None  # how often each sentence of the file comes
+
+    def columns(self, name: str) -> dict[str, Column | Sequence[str]]:
+        """Columns by name, without those that are not there."""
+        all_ = {name: self.labels, "Probability": self.probabilities, "SpanProbability": self.spans}
+        return {key: column for key, column in all_.items() if column is not None}
+
+
+def _best(
+    model: SequenceModel,
+    decoder: Any,
+    judge: Any,
+    data: SequenceDataset,
+    args: Any,
+    target: str | None,
+) -> Table:
+    tags = decoder.best(data.rows)
+    table = Table(data.rows.starts, _column(model, tags, data.rows.starts, target))
+    if not args.proba:
+        return table
+    tags.flags.writeable = False  # as all rows are; kernels would compile again for others
+    logs = judge.log_likelihoods(data.rows._replace(labels=tags))
+    return table._replace(
+        probabilities=_taken(judge.probabilities(data.rows), tags),
+        spans=_span_column(model, data, tags, args),
+        comments=[[f"probability = {p:.6g}"] for p in np.exp(logs)],
+    )
+
+
+def _ranked(
+    model: SequenceModel,
+    decoder: Any,
+    judge: Any,
+    data: SequenceDataset,
+    args: Any,
+    target: str | None,
+) -> Table:
+    """Every sentence as often as it has candidates."""
+    found = decoder.nbest(data.rows, args.nbest)
+    counts = np.array([len(ranked.scores) for ranked in found])
+    tags = np.concatenate([ranked.labels.ravel() for ranked in found]).astype(np.int32)
+    copies = data.take(np.repeat(np.arange(len(data)), counts))
+    table = Table(
+        copies.rows.starts,
+        _column(model, tags, copies.rows.starts, target),
+        counts=counts,
+        comments=[
+            [f"rank = {k + 1} score = {score:.6g} probability = {p:.6g}"]
+            for ranked in found
+            for k, (score, p) in enumerate(zip(ranked.scores, ranked.probabilities, strict=True))
+        ],
+    )
+    if not args.proba:
+        return table
+    each = judge.probabilities(data.rows)
+    tokens = np.concatenate(
+        [
+            np.tile(np.arange(start, end), count)
+            for start, end, count in zip(
+                data.rows.starts[:-1], data.rows.starts[1:], counts, strict=True
+            )
+        ]
+    )
+    return table._replace(
+        probabilities=_taken(each[tokens], tags), spans=_span_column(model, copies, tags, args)
+    )
+
+
+def _column(
+    model: SequenceModel, tags: np.ndarray, starts: np.ndarray, target: str | None
+) -> Column:
+    return spelled(Column(model.labels, tags), starts, how(model)["trained_scheme"], target)
+
+
+def _taken(marginals: np.ndarray, tags: np.ndarray) -> list[str]:
+    """The probability of each label that was given."""
+    return [f"{p:.4f}" for p in marginals[np.arange(len(tags)), tags].tolist()]
+
+
+def _span_column(
+    model: SequenceModel, data: SequenceDataset, tags: np.ndarray, args: Any
+) -> list[str] | None:
+    """The probability of the span that each token belongs to; None where labels make no spans."""
+    if model.scheme is None:
+        return None
+    column = ["_"] * data.n_tokens
+    for first, after, p in span_confidences(model, data, tags, not args.no_constraints):
+        column[first:after] = [f"{p:.4f}"] * (after - first)
+    return column
+
+
+def span_confidences(
+    model: SequenceModel, data: SequenceDataset, tags: np.ndarray, constrained: bool
+) -> Iterator[tuple[int, int, float]]:
+    """(first token, token behind it, probability) of every span."""
+    starts = data.rows.starts
+    for begin in range(0, len(data), _SENTENCES):
+        end = min(begin + _SENTENCES, len(data))
+        some = data.take(np.arange(begin, end))
+        shift = int(starts[begin])
+        for span in model.span_probabilities(
+            some, tags[shift : starts[end]], constrained=constrained
+        ):
+            yield span.first + shift, span.after + shift, span.probability
+
+
+def tagged(text: Text, name: str, table: Table) -> Iterator[bytes]:
+    """The text with its labels in a column of that name."""
+    if text.file is None:
+        return _labels_alone(table)
+    file = text.file if table.counts is None else repeated(text.file, table.counts)
+    return with_columns(file, table.columns(name), comments=table.comments)
+
+
+def repeated(file: TokenFile, counts: Sequence[int] | np.ndarray) -> TokenFile:
+    """The file with every sentence, and the comments before it, written so many times.
+
+    Parameters
+    ----------
+    file : TokenFile
+        What was read.
+    counts : sequence of int
+        Copies of each sentence, at least 1; what stands between sentences stays once.
+    """
+    sentences = file.sentences
+    assert sentences.lines is not None
+    mark = BOM if file.text.startswith(BOM) else b""
+    lines = file.text[len(mark) :].split(b"\n")
+    out: list[bytes] = []
+    places, tokens, sizes = [], [], [0]
+    written = 0
+    for (start, after), count in zip(pairwise(sentences.starts.tolist()), counts, strict=True):
+        rows = sentences.lines[start:after] - 1
+        begin, end = _bounds(lines, file.format, int(rows[0]), int(rows[-1]) + 1, written)
+        out += lines[written:begin]
+        blank = lines[end] if end < len(lines) and not lines[end].strip() else b""
+        for copy in range(count):
+            if copy:
+                out.append(blank)
+            places.append(rows - begin + len(out))
+            tokens.append(np.arange(start, after))
+            sizes.append(after - start)
+            out += lines[begin:end]
+        written = end
+    out += lines[written:]
+    index = np.concatenate(tokens)
+    copies = Sentences(
+        np.cumsum(sizes),
+        {name: Column(c.strings, c.ids[index]) for name, c in sentences.columns.items()},
+        sentences.source,
+        np.concatenate(places) + 1,
+    )
+    return TokenFile(copies, file.format, file.separator, mark + b"\n".join(out))
+
+
+def _bounds(lines: list[bytes], form: str, first: int, after: int, written: int) -> tuple[int, int]:
+    """Lines of a sentence: with its comments and, in CoNLL-U, all that is no blank line."""
+    begin = first
+    while begin > written and (
+        lines[begin - 1].startswith(b"#") or (form == "conllu" and lines[begin - 1].strip())
+    ):
+        begin -= 1
+    while form == "conllu" and after < len(lines) and lines[after].strip():
+        after += 1
+    return begin, after
+
+
+def _labels_alone(table: Table) -> Iterator[bytes]:
+    """Lines of labels, and what is said of them, between tabs."""
+    columns = [c.texts() if isinstance(c, Column) else c for c in table.columns("label").values()]
+    for i, (start, after) in enumerate(pairwise(table.starts.tolist())):
+        head = "".join(f"# {text}\n" for text in table.comments[i]) if table.comments else ""
+        rows = zip(*(column[start:after] for column in columns), strict=True)
+        yield (head + "".join("\t".join(row) + "\n" for row in rows) + "\n").encode()
+
+
+def explanations(
+    model: SequenceModel, text: Text, data: SequenceDataset, args: argparse.Namespace
+) -> Iterator[bytes]:
+    """A paragraph for each token, or a line of JSON."""
+    if not isinstance(model.predictor, LinearPredictor):
+        raise HopefearError(
+            f"{args.model}: a voted model has no single weight for a feature; train with "
+            "-p readout=averaged to have labels explained"
+        )
+    shown = _as_json if args.json else _as_text
+    for i, t in _wanted(data, args.explain_token):
+        k = int(data.rows.starts[i]) + t
+        facts: dict[str, Any] = {
+            "sentence": i + 1,
+            "token": t + 1,
+            "line": text.place(k)[1],
+            "word": None if text.words is None else text.words[k],
+        }
+        try:
+            found = model.explain(data, i, t, constrained=not args.no_constraints)
+        except HopefearError as error:
+            if args.explain_token:
+                raise
+            yield shown({**facts, "note": str(error)})
+            continue
+        features = [{"name": n, "amount": a} for n, a in found.contributions[: args.top]]
+        facts |= {
+            "label": found.label,
+            "runner_up": found.runner_up,
+            "gap": found.gap,
+            "features": features,
+            "more": len(found.contributions) - len(features),
+        }
+        yield shown(facts)
+
+
+def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tuple[int, int]]:
+    sizes = np.diff(data.rows.starts).tolist()
+    if place is not None:
+        sentence, token = place
+        if sentence > len(sizes) or token > sizes[sentence - 1]:
+            raise HopefearError(
+                f"--explain-token {sentence}:{token}: there is no such token in {data.source}"
+            )
+        yield sentence - 1, token - 1
+        return
+    for i, size in enumerate(sizes):
+        yield from ((i, t) for t in range(size))
+
+
+def _as_json(facts: dict[str, Any]) -> bytes:
+    return json.dumps(facts, ensure_ascii=False).encode() + b"\n"
+
+
+def _as_text(facts: dict[str, Any]) -> bytes:
+    place = f"sentence {facts['sentence']}, token {facts['token']}"
+    word = "" if facts["word"] is None else f": {facts['word']}"
+    if "note" in facts:
+        return f"{place}{word}\n  {facts['note']}\n\n".encode()
+    lines = [
+        f"{place}{word}",
+        f"  {facts['label']}, not {facts['runner_up']}, by {facts['gap']:.4f}",
+    ]
+    lines += [f"  {f['amount']:+10.4f}  {f['name']}" for f in facts["features"]]
+    if facts["more"]:
+        lines.append(f"  … and {facts['more']} more")
+    return ("\n".join(lines) + "\n\n").encode()

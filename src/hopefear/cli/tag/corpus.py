@@ -1,0 +1,500 @@
+"""Files of tokens, as the verbs want them: their columns, labels, schemes and features."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.cli.console import Console
+from hopefear.cli.guard import complain
+from hopefear.cli.options import threads
+from hopefear.cli.reading import head, tell_skipped
+from hopefear.cli.surface import Corpus, Score
+from hopefear.data.crfsuite import read_crfsuite
+from hopefear.data.files import ReadReport
+from hopefear.data.schemes import convert, detect_scheme, scheme_name, spans
+from hopefear.data.sequences import Column, Sentences, SequenceDataset
+from hopefear.data.token_files import ColumnTable, TokenFile, read_sentences
+from hopefear.errors import HopefearError, InputError
+from hopefear.features.attributes import AttributeFeatures, AttributeRows
+from hopefear.metrics import Tagging
+from hopefear.tasks.tag.model import SequenceModel, encoded
+
+_NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
+_FORMATS = "columns, conllu or crfsuite"
+_LABELS = "(labels)"
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Text:
+    """Tokens of a file, however they are written there.
+
+    Parameters
+    ----------
+    form : {"columns", "conllu", "crfsuite"}
+        How they are written.
+    content : Sentences or AttributeRows
+        What features are made of.
+    labels : Column, optional
+        Labels that stand beside attributes; others are columns of the content.
+    weights : float32 array, optional
+        Weights of the sequences.
+    file : TokenFile, optional
+        What can be written back.
+    """
+
+    form: str
+    content: Sentences | AttributeRows
+    source: str
+    lines: np.ndarray = field(repr=False)
+    labels: Column | None = None
+    weights: np.ndarray | None = None
+    file: TokenFile | None = field(default=None, repr=False)
+
+    @property
+    def starts(self) -> np.ndarray:
+        return self.content.starts
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.content.columns) if isinstance(self.content, Sentences) else ()
+
+    def place(self, k: int) -> tuple[str, int]:
+        """File and line of token ``k``."""
+        return self.source, int(self.lines[k])
+
+    @property
+    def words(self) -> Column | None:
+        """Tokens as people know them, where there is such a column."""
+        if isinstance(self.content, Sentences) and "word" in self.content.columns:
+            return self.content.columns["word"]
+        return None
+
+    def column(self, wanted: str | None) -> tuple[str, Column]:
+        """Name and content of the column of labels."""
+        if not isinstance(self.content, Sentences):
+            if wanted is not None:
+                raise HopefearError(
+                    f"--column {wanted}: {self.source} is a CRFsuite file, whose labels come "
+                    "first; leave it out"
+                )
+            assert self.labels is not None
+            return "label", self.labels
+        columns: Any = self.content.columns
+        if wanted is None:
+            wanted = "upos" if self.form == "conllu" else self.names[-1]
+            if len(self.names) < 2:
+                raise InputError(
+                    *self.place(0), "two or more columns, the last one with labels", columns["0"][0]
+                )
+        if wanted not in columns:
+            raise HopefearError(
+                f"{self.source} has no column {wanted!r}; there are {', '.join(self.names)}"
+            )
+        return getattr(columns, "aliases", {}).get(wanted, wanted), columns[wanted]
+
+    def encode(
+        self, features: Any, labels: Sequence[str] = (), gold: Column | None = None
+    ) -> SequenceDataset:
+        """The tokens as a feature map sees them."""
+        return encoded(self, features.encode(self.content), labels, gold, features)
+
+
+class Schemes(NamedTuple):
+    """How spans are spelled; None where labels are no spans."""
+
+    file: str | None
+    model: str | None
+
+    def read(self, text: Text, gold: Column) -> Column:
+        """Labels of a file as the model has them."""
+        if self.file == self.model or self.file is None or self.model is None:
+            return gold
+        # Held-out data is scored, not learned from: read as the scorer reads it.
+        return convert(gold, text.starts, self.file, self.model, place=text.place, repair=True)
+
+
+def schemes_of(text: Text, gold: Column, scheme: str, target: str | None) -> Schemes:
+    """The scheme of training labels, and the one to learn them in.
+
+    Parameters
+    ----------
+    scheme : str
+        A name, ``none``, or ``auto``.
+    target : str, optional
+        The scheme to convert to.
+    """
+    try:
+        if scheme == "auto":
+            found = detect_scheme(gold, text.starts, place=text.place)
+        elif scheme == "none":
+            found = None
+        else:
+            found = scheme_name(scheme)
+            spans(gold, text.starts, found, place=text.place)
+    except InputError as error:
+        raise HopefearError(f"{error}; --scheme none takes labels as they are") from error
+    if target is None:
+        return Schemes(found, found)
+    if found is None:
+        raise HopefearError(
+            f"--convert {target}: the labels of {text.source} are no spans; leave it out"
+        )
+    return Schemes(found, scheme_name(target))
+
+
+def spelled(column: Column, starts: Any, source: str | None, target: str | None) -> Column:
+    """Predicted spans in another scheme; illegal sequences are read as the scorer reads them."""
+    if target is None or target == source:
+        return column
+    if source is None:
+        raise HopefearError(f"--scheme {target}: the model's labels are no spans; leave it out")
+    return convert(column, starts, source, target, repair=True)
+
+
+def warn_of_strangers(data: SequenceDataset, known: int) -> int:
+    """Tell of labels that training did not see; the number of tokens that have one."""
+    strange = int((data.rows.labels >= known).sum())
+    if strange:
+        names = data.labels[known:]
+        shown = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+        complain(
+            f"warning: {data.source}: {strange:,} tokens have labels that training did not see "
+            f"({shown}); they count as mistakes"
+        )
+    return strange
+
+
+def read(args: argparse.Namespace, console: Console) -> Tokens:
+    """The tokens of ``--train``."""
+    from hopefear.tasks.tag.task import check
+
+    report = ReadReport()
+    text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
+    tell_skipped(report, console)
+    name, gold = text.column(args.column)
+    schemes = schemes_of(text, gold, args.scheme, args.convert)
+    features = args.features or default_features(text, gold, schemes)
+    data = _dataset(args, text, name, schemes.read(text, gold), features)
+    check(data)
+    reading = {
+        "format": text.form,
+        "columns": list(text.names) if text.form == "columns" else None,
+        "column": None if text.form == "crfsuite" else name,
+        "scheme": schemes.file,
+        "trained_scheme": schemes.model,
+    }
+    return Tokens(
+        data=data,
+        skipped=report.skipped,
+        reading=reading,
+        schemes=schemes,
+        features=features,
+        jobs=threads(args.jobs),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens(Corpus):
+    """What a tagger is trained on.
+
+    Parameters
+    ----------
+    data, skipped, reading
+        As in `Corpus`.
+    schemes : Schemes
+        How spans are spelled.
+    features : str
+        Name of the feature set.
+    jobs : int
+        Threads that search.
+    """
+
+    data: SequenceDataset
+    schemes: Schemes
+    features: str = ""
+    jobs: int = 1
+
+    title, unit = "Taggers compared", "sentences"
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        spans = () if self.schemes.model is None else (Score("F1", "f1"),)
+        return (*spans, Score("accuracy", "accuracy"))
+
+    def score_names(self) -> tuple[str, ...]:
+        from hopefear.tasks.tag.task import score_names
+
+        return score_names(self.schemes.model)
+
+    def describe(self) -> str:
+        data, schemes = self.data, self.schemes
+        edges = f" and {data.features.edge_size:,} of edges" if data.features.edge_size else ""
+        scheme = "no spans" if schemes.file is None else f"{schemes.file.upper()} spans"
+        if schemes.model != schemes.file:
+            scheme += f" learned as {str(schemes.model).upper()}"
+        return (
+            f"{data.source}: {len(data):,} sentences, {data.n_tokens:,} tokens, "
+            f"{len(data.labels)} labels ({scheme}), {data.features.size:,} features{edges} "
+            f"({self.features})"
+        )
+
+    def held_out(self, which: str, args: argparse.Namespace, console: Console) -> SequenceDataset:
+        report, like = ReadReport(), self.reading or {}
+        text = read_text(
+            getattr(args, which),
+            like["format"],
+            report,
+            columns=like["columns"],
+            on_error=args.on_error,
+        )
+        tell_skipped(report, console)
+        _, gold = text.column(like["column"])
+        held = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
+        warn_of_strangers(held, len(self.data.labels))
+        return held
+
+    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
+        return {
+            "order": args.order,
+            "search": args.search,
+            "beam": args.beam,
+            "scheme": self.schemes.model,
+            "constraints": args.constraints,
+            "class_weight": args.class_weight,
+            "n_jobs": self.jobs,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        data = self.data
+        return {
+            "digest": data.digest,
+            "examples": len(data),
+            "tokens": data.n_tokens,
+            "features": data.features.size,
+            "labels": len(data.labels),
+        }
+
+    def settings(self, args: argparse.Namespace) -> dict[str, Any]:
+        return {
+            "features": self.features,
+            "scheme": self.schemes.model,
+            "order": args.order,
+            "search": args.search,
+            "constraints": args.constraints,
+            "class_weight": args.class_weight,
+        }
+
+    def _sizes(self) -> dict[str, Any]:
+        data = self.data
+        return {
+            "sentences": len(data),
+            "tokens": data.n_tokens,
+            "features": data.features.size,
+            "labels": len(data.labels),
+        }
+
+    def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **self._sizes(),
+            "skipped": self.skipped,
+            "edge_features": self.data.features.edge_size,
+            "feature_set": self.features,
+            "scheme": self.schemes.model,
+            "temperature": trained.model.temperature,
+            "hash_collisions": collisions(self.data.features),
+        }
+
+    def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
+        hashed = result["hash_collisions"]
+        return {
+            "hash collisions": None if hashed is None else f"{hashed:.2f} % of features",
+            "temperature": f"{result['temperature']:.3g}",
+        }
+
+    def comparison(self, test: SequenceDataset) -> dict[str, Any]:
+        return {
+            **self._sizes(),
+            "test_sentences": len(test),
+            "test_tokens": test.n_tokens,
+            "scheme": self.schemes.file,
+        }
+
+    def judge(
+        self, model: SequenceModel, test: SequenceDataset
+    ) -> tuple[dict[str, float], np.ndarray]:
+        from hopefear.tasks.tag.task import scores
+
+        tags, rows = model.decoder(n_jobs=self.jobs).best(test.rows), test.rows
+        stats = self.tester().rows(rows.labels, tags, rows.starts, test.labels)
+        return scores(test, tags, self.schemes.model), stats
+
+    def tester(self) -> Tagging:
+        from hopefear.tasks.tag.task import reading_of
+
+        return Tagging(reading_of(self.schemes.model))
+
+
+def collisions(features: Any) -> float | None:
+    """Percent of the hashed features that share a column with another; None without hashing."""
+    return 100.0 * features.collisions if getattr(features, "hash_bits", None) else None
+
+
+def default_features(text: Text, gold: Column, schemes: Schemes) -> str:
+    """The feature set that suits what is in a file."""
+    if text.form == "crfsuite":
+        return "attributes"
+    if schemes.file is None:
+        return "pos"
+    # Chunks of the CoNLL kind come with parts of speech and have noun phrases.
+    chunks = any(label.endswith("-NP") for label in gold.strings)
+    return "chunking" if chunks and "pos" in text.names else "ner"
+
+
+def _dataset(
+    args: argparse.Namespace, text: Text, name: str, gold: Column, features: str
+) -> SequenceDataset:
+    if not isinstance(text.content, Sentences):
+        for option in ("features", "hash_bits", "no_names"):
+            if getattr(args, option):
+                raise HopefearError(
+                    f"{text.source} is a CRFsuite file, whose features are given: "
+                    f"--{option.replace('_', '-')} belongs to columns and CoNLL-U; leave it out"
+                )
+        fitted = AttributeFeatures.fit(text.content, args.min_count)
+        return text.encode(fitted, (), gold)
+    from hopefear.tasks.tag.task import dataset
+
+    sentences = text.content
+    # Under another name, or a set with templates "when" there is a column of this one takes them.
+    columns = {
+        (_LABELS if key == name else key): (gold if key == name else column)
+        for key, column in sentences.columns.items()
+    }
+    aliases = {
+        alias: key
+        for alias, key in getattr(sentences.columns, "aliases", {}).items()
+        if key != name
+    }
+    table = ColumnTable(columns, aliases)
+    return dataset(
+        Sentences(sentences.starts, table, sentences.source, sentences.lines),
+        features,
+        _LABELS,
+        min_count=args.min_count,
+        hash_bits=args.hash_bits,
+        keep_names=not args.no_names,
+    )
+
+
+def read_text(
+    path: str,
+    form: str,
+    report: ReadReport,
+    *,
+    columns: Sequence[str] | None = None,
+    optional: int = 0,
+    on_error: str = "raise",
+) -> Text:
+    """A file of tokens."""
+    form = _format(path, form, columns)
+    if form == "crfsuite":
+        if columns is not None:
+            raise HopefearError(
+                f"{path} is a CRFsuite file and has no columns; leave out --columns"
+            )
+        given = read_crfsuite(path, on_error=on_error, report=report)
+        return Text(form, given.rows, given.source, given.lines, given.labels, given.weights)
+    file = read_sentences(
+        path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
+    )
+    sentences, lines = file.sentences, file.sentences.lines
+    assert lines is not None
+    return Text(file.format, sentences, sentences.source, lines, file=file)
+
+
+def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> Text:
+    """A file for a model: its columns bear the names they had in training.
+
+    Columns behind the last that features need may be missing, as labels are in new text.
+    """
+    reading = how(model)
+    attributes = model.features.kind == "attributes"
+    form = args.format
+    if form == "auto":
+        form = "crfsuite" if attributes else _named(path) or reading["format"]
+    if attributes != (form == "crfsuite"):
+        made = "attributes of CRFsuite files" if attributes else "templates over columns"
+        raise HopefearError(f"{path}: {args.model} has features from {made}, and this is {form}")
+    columns, optional = args.columns, 0
+    if form == "columns":
+        columns = columns or reading["columns"] or None
+    if columns is not None:
+        needed = [_position(name, columns) for name in model.features.needs]
+        optional = len(columns) - 1 - max(needed, default=0)
+    return read_text(path, form, report, columns=columns, optional=optional, on_error=args.on_error)
+
+
+def _position(name: str, columns: Sequence[str]) -> int:
+    """Where a column stands; it may be called by its number, and what is missing is told later."""
+    if name in columns:
+        return columns.index(name)
+    return min(int(name), len(columns) - 1) if name.isdecimal() else 0
+
+
+def how(model: SequenceModel) -> Mapping[str, Any]:
+    """How the training data of a model was written; models made elsewhere may not say."""
+    plain = {"format": "auto", "columns": None, "column": None, "scheme": model.scheme}
+    return {**plain, "trained_scheme": model.scheme, **model.about.get("reading", {})}
+
+
+def known_words(model: SequenceModel) -> set[str] | None:
+    """Words that the model has features for, where its names tell."""
+    features = model.features
+    if features.kind != "templates" or features.hash_bits or not features.to_header()["named"]:
+        return None
+    for i, column in enumerate(features.needs):
+        if column in ("word", "form"):
+            from hopefear.core.arrays import Strings
+
+            strings = Strings.from_parts(features.arrays(), f"strings{i}")
+            return {strings.get(k) for k in range(strings.size)}
+    return None
+
+
+def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
+    """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
+    if form != "auto":
+        return form
+    if columns is not None:
+        return "columns"
+    found = _named(path)
+    return found or ("crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto")
+
+
+def _named(path: str) -> str | None:
+    for form, ending in _NAMES.items():
+        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
+            return form
+    return None
+
+
+def _has_attributes(text: bytes) -> bool:
+    """Whether the first token looks as in CRFsuite's files.
+
+    >>> _has_attributes(b"B-NP\\tw[0]=He\\tpos=PRP\\n"), _has_attributes(b"He\\tPRP\\tB-NP\\n")
+    (True, False)
+    """
+    lines = (line for line in text.split(b"\n") if line.strip() and line[:1] not in b"#@")
+    first, *fields = next(lines, b"").split(b"\t")
+    fields = [name for name in fields if name.strip()]
+    conllu = first.isdigit() and len(fields) == 9
+    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)

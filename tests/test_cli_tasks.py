@@ -1,0 +1,303 @@
+"""What the command promises for every task, as a user types it, in one process."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import NamedTuple
+
+import pytest
+
+from hopefear.cli import main
+from hopefear.cli.surface import surfaces
+from hopefear.data.generators import candidate_lists, chunks, sparse_linear
+from hopefear.data.svmlight import write_svmlight
+from hopefear.storage import load
+from hopefear.tasks import MODELLED, TASKS
+
+
+class Files(NamedTuple):
+    """Names of the files of a task, what is said of them, and what is measured."""
+
+    ending: str
+    words: tuple[str, ...]  # what train says of these files
+    score: str  # decides who is best
+    higher: bool
+    titles: tuple[str, ...]  # of scores, in tables
+    other: tuple[str, ...]  # an option that models of this task refuse
+
+
+TASK_FILES = {
+    "classify": Files(
+        "svm", ("100 examples", "2 classes", "updates"), "error", False, ("error", "F1"),
+        ("--scheme", "bio"),
+    ),
+    "tag": Files(
+        "txt", ("30 sentences", "BIO spans", "(ner)"), "f1", True, ("F1", "accuracy"),
+        ("--output-format", "text"),
+    ),
+    "rerank": Files(
+        "jsonl", ("40 lists", "240 candidates", "named,score", "judged by cost"), "cost", False,
+        ("cost", "oracle first"), ("--no-constraints",),
+    ),
+}  # fmt: skip
+
+
+def sentences(path, text):
+    words, labels = text.columns["word"], text.columns["label"]
+    with open(path, "w") as file:
+        for i in range(len(text)):
+            for k in range(text.starts[i], text.starts[i + 1]):
+                file.write(f"{words[k]} {labels[k]}\n")
+            file.write("\n")
+
+
+def lists(path, some, first, after):
+    named = some.named
+    with open(path, "w") as file:
+        for i in range(first, after):
+            candidates = [
+                {
+                    "text": f"text {c}",
+                    "score": some.scores[c],
+                    "cost": some.costs[c],
+                    "features": {
+                        named.names[named.ids[e]]: named.values[e]
+                        for e in range(named.indptr[c], named.indptr[c + 1])
+                    },
+                }
+                for c in range(some.starts[i], some.starts[i + 1])
+            ]
+            file.write(json.dumps({"id": f"list {i}", "candidates": candidates}) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("tasks")
+    first, rest = sparse_linear(160, 40, per_row=(4, 8), true_weights=20, seed=5).split(100)
+    test, dev = rest.split(30)
+    some = candidate_lists(80, 6, 30, doubt=3.0, seed=1)
+    for name, problem, n, seed, bounds in (
+        ("train", first, 30, 1, (0, 40)),
+        ("dev", dev, 12, 2, (40, 60)),
+        ("test", test, 12, 3, (60, 80)),
+    ):
+        write_svmlight(place / f"{name}.svm", problem.dataset())
+        sentences(place / f"{name}.txt", chunks(n, 60, seed=seed))
+        lists(place / f"{name}.jsonl", some, *bounds)
+    for task in MODELLED:
+        words = ["train", task, "--quiet", "--learner", "perceptron", "--epochs", "2", "--train"]
+        data, model = place / f"train.{TASK_FILES[task].ending}", place / f"{task}.model"
+        assert main([*words, str(data), "--model", str(model)]) == 0
+    return place
+
+
+@pytest.fixture(params=MODELLED)
+def task(request):
+    return request.param
+
+
+@pytest.fixture
+def data(task):
+    """The name of a file of the task."""
+    return lambda name: f"{name}.{TASK_FILES[task].ending}"
+
+
+@pytest.fixture
+def train(task, data):
+    """Words of training, and what is added."""
+    start = ("train", task, "--train", data("train"), "--learner", "perceptron")
+    return lambda *more: (*start, *more)
+
+
+def test_every_task_has_files_here_and_a_surface():
+    assert set(TASK_FILES) == {surface.name for surface in surfaces()} == set(MODELLED)
+
+
+def test_train_says_what_it_made(run, train, data, task):
+    status, out, err = run(*train("--dev", data("dev"), "--epochs", 2, "--model", "a.model"))
+    assert (status, out) == (0, "")
+    for word in ("pass 1:", "dev ", "wrong while learning", "non-zeros", "read in", "a.model",
+                 "signature", "rule:", *TASK_FILES[task].words):  # fmt: skip
+        assert word in err, word
+    assert all(f"dev {title}" in err for title in TASK_FILES[task].titles)
+    assert "Traceback" not in err
+
+
+def test_json_is_one_object_and_early_stopping_keeps_the_best(run, train, data):
+    argv = train("--dev", data("dev"), "--epochs", 30, "--patience", 2, "--model", "early.model")
+    status, out, err = run(*argv, "--json", "--quiet")
+    assert (status, err) == (0, "")
+    trained = json.loads(out)
+    assert trained["epochs"] < 30 and trained["best_epoch"] == trained["epochs"] - 2
+    header, _ = load("early.model", "model")
+    history = header["about"]["training"]["history"]
+    assert trained["dev"] == history[trained["best_epoch"] - 1]["dev"]
+    _, out, _ = run("evaluate", "--model", "early.model", "--data", data("dev"), "--json")
+    scores = json.loads(out)
+    assert scores["nnz"] == trained["nnz"] and scores["skipped"] == 0
+    assert scores["model_signature"] == trained["signature"] == header["signature"]
+    same = [name for name in ("accuracy", "f1", "cost") if name in trained["dev"]]
+    for name in same:
+        assert scores[name] == pytest.approx(trained["dev"][name])
+    assert same
+
+
+def test_same_command_same_bytes_whatever_is_watched(run, train, folder, task):
+    argv = train("--epochs", 2)
+    run(*argv, "--model", "one.model")
+    status, _, err = run(*argv, "--model", "two.model", "--run", f"runs/{task}", "--checkpoint",
+                         "state")  # fmt: skip
+    assert status == 0, err
+    assert (folder / "one.model").read_bytes() == (folder / "two.model").read_bytes()
+    assert not list((folder / "state").glob("checkpoint.*")), "left behind after success"
+    settings = json.loads((folder / f"runs/{task}/run.json").read_text())
+    assert settings["task"] == task and settings["signature"] and settings["epochs"] == 2
+    events = (folder / f"runs/{task}/events.jsonl").read_text().splitlines()
+    samples = [json.loads(line)["samples"] for line in events]
+    assert samples == sorted(samples) and samples[-1] == 2 * settings["data"]["examples"]
+    assert run("report", f"runs/{task}", "--out", "runs.html")[0] == 0
+    assert "perceptron" in (folder / "runs.html").read_text()
+
+
+def test_a_default_learner_and_parts_reach_the_model(run, task, data):
+    train = ("train", task, "--train", data("train"), "--epochs", 1, "--json", "--quiet")
+    _, out, _ = run(*train, "--model", "d.model")
+    assert json.loads(out)["learner"] == TASKS[task].learner
+    _, out, _ = run(*train, "--learner", "perceptron", "-p", "readout=last", "--model", "p.model")
+    assert "readout:last" in json.loads(out)["signature"]
+
+
+def test_predictions_do_not_depend_on_how_a_file_comes(run, folder, task, data):
+    argv = ("predict", "--model", f"{task}.model", "--input")
+    status, out, err = run(*argv, data("test"), "--quiet")
+    assert (status, err) == (0, "") and out
+    content = (folder / data("test")).read_bytes()
+    (folder / "packed.gz").write_bytes(gzip.compress(content))
+    form = ("--format", TASKS[task].formats[0])
+    for name, stdin in (("packed.gz", b""), ("-", content)):
+        assert run(*argv, name, *form, stdin=stdin)[1] == out
+    run(*argv, data("test"), "--output", "out.txt")
+    assert (folder / "out.txt").read_text() == out
+    assert run(*argv, data("test"), "--nbest", 2, "--proba")[0] == 0
+
+
+def test_a_voted_model_is_described_and_used(run, task, data):
+    argv = ("train", task, "--train", data("train"), "--learner", "vrda", "-p", "readout=voted")
+    if run(*argv, "--epochs", 1, "--model", "v.model")[0]:
+        pytest.skip(f"no votes for the task {task}")
+    status, _, err = run("inspect", "--model", "v.model")
+    assert status == 0 and "no single weight" in err and "readout=averaged" in err
+    assert run("evaluate", "--model", "v.model", "--data", data("test"))[0] == 0
+
+
+def test_inspect_says_where_a_model_came_from(run, task, data):
+    status, out, err = run("inspect", "--model", f"{task}.model", "--top", 2)
+    assert (status, out) == (0, "")
+    for word in (f"{task}.model", "bytes", "non-zeros", "perceptron", data("train"), "signature"):
+        assert word in err, word
+    status, out, err = run("inspect", "--model", f"{task}.model", "--json")
+    facts = json.loads(out)
+    assert (status, err) == (0, "") and facts["task"] == task and facts["about"]["data"]
+
+
+def test_compare_tables_draws_and_tests_against_the_best(run, folder, task, data):
+    argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--epochs", 2)
+    argv = (*argv, "--learners", "perceptron,perceptron:rate=0.5,arow", "--report", "page.html")
+    for more, held in (((), "Test"), (("--dev", data("dev")), "Dev")):
+        status, out, err = run(*argv, *more, "--json")
+        assert status == 0, err
+        for word in ("learner", "non-zeros kept", "s/pass", "tested on", "best"):
+            assert word in err, word
+        learners = json.loads(out)["learners"]
+        assert [one["learner"] for one in learners] == ["perceptron", "perceptron:rate=0.5", "arow"]
+        score, higher = TASK_FILES[task].score, TASK_FILES[task].higher
+        best = (max if higher else min)(learners, key=lambda one: one[score])
+        assert best["p_value"] is None and best["against_best"] is None
+        for one in learners:
+            assert one["nnz"] > 0 and one["seconds_per_pass"] >= 0
+            if one is not best:
+                test = one["against_best"]
+                assert 0.0 < one["p_value"] <= 1.0
+                assert test["difference"] == pytest.approx(one[score] - best[score])
+                assert test["low"] <= test["difference"] <= test["high"]
+        page = (folder / "page.html").read_text()
+        assert page.count("<svg") == 4 and "rate=0.5" in page and "randomisation" in page
+        assert f"{held} {TASK_FILES[task].titles[0]} after each pass" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--learner", "perceptorn"), "did you mean 'perceptron'"),
+        (("--learner", "perceptron", "-p", "rat=1"), "did you mean 'rate'"),
+        (("--learner", "perceptron", "-p", "rate=x"), "a number"),
+        (("--learner", "perceptron", "-p", "readout=mean"), "readout"),
+    ],
+)
+def test_wrong_learners_are_refused_before_anything_is_read(run, folder, task, more, told):
+    before = set(folder.iterdir())
+    argv = ("train", task, "--train", "absent", "--model", "x.model", "--run", "run", *more)
+    status, out, err = run(*argv)
+    assert (status, out, err.count("\n")) == (1, "", 1) and told in err
+    learner, *pairs = [word for word in more if word[0] != "-"]
+    status, out, err = run("compare", task, "--train", "absent", "--test", "absent", "--report",
+                           "x.html", "--learners", ":".join([learner, *pairs]))  # fmt: skip
+    assert (status, out, err.count("\n")) == (1, "", 1) and told in err
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--patience", 2), "held-out data: give --dev FILE"),
+        (("--resume",), "--resume needs --checkpoint DIR"),
+        (("--train", "-", "--dev", "-"), "--train and --dev cannot both be standard input"),
+        (("--model", "-", "--json"), "would share standard output"),
+        (("--epochs", 0), "at least 1"),
+        (("-p", "rate"), "KEY=VALUE"),
+    ],
+)
+def test_wrong_usage_is_status_two(run, train, more, told):
+    status, out, err = run(*train("--model", "x.model", *more))
+    assert (status, out) == (2, "") and told in err
+
+
+def test_outputs_that_would_destroy_an_input_are_refused(run, folder, train, task, data):
+    before = (folder / data("train")).read_bytes()
+    status, _, err = run(*train("--model", f"./{data('train')}"))
+    assert status == 1 and "it is also an input" in err
+    argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--learners", "arow")
+    status, _, err = run(*argv, "--report", data("test"))
+    assert status == 1 and "it is also an input" in err
+    assert (folder / data("train")).read_bytes() == before
+
+
+def test_checkpoints_of_an_earlier_run_are_not_overwritten(run, folder, train, task):
+    place = folder / f"old {task}"
+    place.mkdir()
+    (place / "checkpoint.0").write_bytes(b"old")
+    status, _, err = run(*train("--model", "x.model", "--checkpoint", place))
+    assert status == 1 and "give --resume to go on with it" in err
+
+
+def test_options_of_other_tasks_are_refused(run, task):
+    option, *value = TASK_FILES[task].other
+    status, out, err = run("predict", "--model", f"{task}.model", "--input", "x", option, *value)
+    assert (status, out) == (1, "")
+    assert f"{option} is for the task" in err and f"a model of the task {task}" in err
+    if task != "tag":
+        status, _, err = run("evaluate", "--model", f"{task}.model", "--data", "x", "--proba")
+        assert status == 1 and "--proba is for the task tag" in err
+    other = next(entry.formats[0] for name, entry in TASKS.items() if name not in (task, "tune"))
+    status, _, err = run("predict", "--model", f"{task}.model", "--input", "x", "--format", other)
+    assert status == 1 and ", ".join(TASKS[task].formats) in err
+
+
+@pytest.mark.parametrize("verb", ["train", "compare"])
+def test_help_of_a_task_teaches(run, verb, task):
+    status, out, _ = run(verb, task, "--help")
+    assert status == 0 and out.count(f"  hopefear {verb} {task}") >= 2
+    others = {"classify": "--ngrams", "tag": "--search", "rerank": "--metric-option"}
+    assert [name for name, option in others.items() if option in out] == [task]
+    assert verb == "compare" or f"(default: {TASKS[task].learner})" in " ".join(out.split())
