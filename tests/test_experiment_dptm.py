@@ -12,16 +12,42 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, dptm
-from hopefear.experiments.common.corpora import find_files
-from hopefear.experiments.common.differences import Difference
-from hopefear.experiments.common.translations import FOLDER, compare
-from hopefear.experiments.dptm import measuring, paper, problems
-from hopefear.experiments.dptm.choosing import Trial, as_is, at_most, choose, edges, trials_of
-from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
-from hopefear.experiments.dptm.plan import FULL, LOSSES, QUICK, TABLE, Plan, Spec, at
-from hopefear.experiments.dptm.problems import bleu, find_problem, made_up
-from hopefear.experiments.dptm.runs import LINE, MERT, Mark, follow, line, pair_scores, score_dense
-from hopefear.experiments.dptm.verdicts import Judge, as_good, some_of
+from hopefear.experiments.claims import Difference
+from hopefear.experiments.dptm import claims, plan, runs
+from hopefear.experiments.dptm.claims import Judge, as_good, some_of
+from hopefear.experiments.dptm.plan import (
+    FULL,
+    LOSSES,
+    QUICK,
+    TABLE,
+    Plan,
+    Spec,
+    at,
+    bleu,
+    find_problem,
+    made_up,
+)
+from hopefear.experiments.dptm.runs import (
+    DECODER,
+    LINE,
+    MERT,
+    POOLED,
+    RETUNED,
+    Mark,
+    Measured,
+    Trial,
+    as_is,
+    at_most,
+    choose,
+    edges,
+    follow,
+    line,
+    pair_scores,
+    score_dense,
+    trials_of,
+)
+from hopefear.experiments.frame import find_files
+from hopefear.experiments.translations import FOLDER, compare
 from hopefear.translation.tuners.mert import Mert
 
 WORDS = {"agrees", "disagrees", "not shown"}
@@ -29,7 +55,7 @@ DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shar
 
 
 @pytest.fixture(scope="module")
-def problem() -> problems.Problem:
+def problem() -> plan.Problem:
     return made_up((60, 40, 30, 30))
 
 
@@ -79,7 +105,7 @@ def test_a_second_call_takes_what_was_kept(quick, monkeypatch):
 
     before = page.read_bytes()
     for name in ("follow", "score", "score_dense"):
-        monkeypatch.setattr(measuring, name, never)
+        monkeypatch.setattr(runs, name, never)
     dptm.run(None, out, lambda text: None, quick=True)
     assert page.read_bytes() == before
     assert json.loads((out / "results.json").read_text("utf-8")) == results
@@ -185,7 +211,7 @@ def test_strengths_are_matched_by_the_weights_they_leave(problem):
 
 
 def test_paper_and_plan_speak_of_the_same_models():
-    assert set(paper.TABLE_3) == set(TABLE)
+    assert set(claims.TABLE_3) == set(TABLE)
     assert {spec.loss for spec in FULL.table} == set(LOSSES)
     assert FULL.strengths == FULL.sweeps[0].grid["l1"]
 
@@ -206,5 +232,5 @@ def test_missing_lists_are_named(tmp_path):
 def test_the_real_lists_are_where_they_should_be():
     if not (DATA / FOLDER).is_dir():
         pytest.skip(f"no {FOLDER} in {DATA}; set HOPEFEAR_DATA")
-    wanted = [f"{name}.nbest.xz" for name in (problems.TRAIN, problems.DEV, *problems.TESTS)]
+    wanted = [f"{name}.nbest.xz" for name in (plan.TRAIN, plan.DEV, *plan.TESTS)]
     assert find_files(DATA, FOLDER, wanted, "lists") == DATA / FOLDER

@@ -12,10 +12,9 @@ import pytest
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import sapo as experiment
-from hopefear.experiments.common.kept_runs import KeptRuns
-from hopefear.experiments.sapo import measuring, verdicts
-from hopefear.experiments.sapo.comparing import compare, exponent, fall, late_growth, swing
-from hopefear.experiments.sapo.measuring import Measured, Trial, measure
+from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.sapo import claims, runs
+from hopefear.experiments.sapo.claims import compare, exponent, fall, late_growth, swing
 from hopefear.experiments.sapo.plan import (
     AVERAGED,
     CRF,
@@ -28,9 +27,11 @@ from hopefear.experiments.sapo.plan import (
     SPECS,
     Entry,
     Plan,
+    Problem,
+    Reader,
+    find_problems,
 )
-from hopefear.experiments.sapo.problems import Problem, Reader, find_problems
-from hopefear.experiments.sapo.runs import Run, Setting, run
+from hopefear.experiments.sapo.runs import Measured, Run, Setting, Trial, measure, run
 from hopefear.metrics import Tagging
 
 WORDS = {"agrees", "disagrees", "not shown"}
@@ -77,9 +78,9 @@ def test_results_hold_every_run_test_and_verdict(tiny):
     made = results["tasks"]["generated"]
     assert set(results["versions"]) == {"hopefear", "python", "numpy", "numba"}
     assert set(made["runs"]) == set(SPECS)
-    for key, runs in made["runs"].items():
-        assert len(runs) == len(TINY.seeds)
-        for n, one in enumerate(runs):
+    for key, by_seed in made["runs"].items():
+        assert len(by_seed) == len(TINY.seeds)
+        for n, one in enumerate(by_seed):
             assert f"seed:{TINY.seeds[n]}" in one["signature"]
             assert all(len(v) == 3 for v in (*one["scores"].values(), one["seconds"])), key
             assert 70.0 < one["scores"]["averaged"][-1] < 100.0
@@ -87,7 +88,7 @@ def test_results_hold_every_run_test_and_verdict(tiny):
     assert made["by_search"]["astar"] == made["runs"]["sapo"][:1]
     assert len(made["trials"]) == len(TINY.lams) * len(TINY.rates)
     assert set(made["tests"]) == {f"SAPO against {e.title}" for e in ENTRIES[1:8]}
-    assert len(results["verdicts"]) == len(verdicts.CHECKS + verdicts.LIST_CHECKS)
+    assert len(results["verdicts"]) == len(claims.CHECKS + claims.LIST_CHECKS)
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
 
@@ -98,8 +99,8 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(measuring, "run", refuse)
-    monkeypatch.setattr(measuring, "seconds_a_pass", refuse)
+    monkeypatch.setattr(runs, "run", refuse)
+    monkeypatch.setattr(runs, "seconds_a_pass", refuse)
     experiment.run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
@@ -126,8 +127,8 @@ def test_the_strength_is_chosen_for_the_crf_alone_and_never_on_test(problem, tmp
         counts = np.zeros((2, len(test), 7), np.int64)
         return Run("", np.full(shape, score), np.ones(shape), np.ones(3), np.ones(3), counts)
 
-    monkeypatch.setattr(measuring, "run", watched)
-    monkeypatch.setattr(measuring, "seconds_a_pass", lambda *a: np.ones(1))
+    monkeypatch.setattr(runs, "run", watched)
+    monkeypatch.setattr(runs, "seconds_a_pass", lambda *a: np.ones(1))
     made = measure(problem, TINY, KeptRuns(tmp_path), lambda share, text: None)
     tuning = [s for s in seen if s[1]]
     assert all(held and not every for _, _, held, every in tuning)
@@ -255,7 +256,7 @@ def faked(problem: Problem, **curves: tuple[float, ...]) -> Measured:
 
 
 def words(made: Measured, plan: Plan = TINY) -> dict[str, str]:
-    return {v.claim: v.verdict for v in verdicts.judge(made, plan)}
+    return {v.claim: v.verdict for v in claims.judge(made, plan)}
 
 
 def test_verdicts_follow_the_numbers(problem):

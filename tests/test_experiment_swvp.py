@@ -10,8 +10,8 @@ import pytest
 
 from hopefear.data.generators import hmm
 from hopefear.experiments import run_experiment
-from hopefear.experiments.swvp_synthetic import paper, verdicts
-from hopefear.experiments.swvp_synthetic.measuring import Measured, measure_all
+from hopefear.experiments.swvp_synthetic import claims
+from hopefear.experiments.swvp_synthetic.claims import cell, conditions, control, sign_flips
 from hopefear.experiments.swvp_synthetic.plan import (
     AVERAGED,
     CHECKED,
@@ -20,10 +20,11 @@ from hopefear.experiments.swvp_synthetic.plan import (
     QUICK,
     VARIANTS,
     Plan,
+    make_problem,
+    most_probable,
+    sequences,
 )
-from hopefear.experiments.swvp_synthetic.problems import make_problem, most_probable, sequences
-from hopefear.experiments.swvp_synthetic.runs import Run, train
-from hopefear.experiments.swvp_synthetic.tables import cell, conditions, control, sign_flips
+from hopefear.experiments.swvp_synthetic.runs import Measured, Run, measure_all, train
 
 TINY = Plan(settings=(2,), datasets=2, items=(40, 20, 20), betas=(0.5, 3.0), passes=2)
 
@@ -203,7 +204,7 @@ def test_a_csp_that_may_choose_takes_the_pass_that_is_best_on_dev():
 
 def test_verdicts_follow_the_numbers():
     def words(measured):
-        return {v.claim: v.verdict for v in verdicts.judge(measured, TINY)}
+        return {v.claim: v.verdict for v in claims.judge(measured, TINY)}
 
     good, bad = words(faked(75.0, 50.0)), words(faked(50.0, 75.0))
     ours = "A-WM differs from CSP as in the paper"
@@ -225,5 +226,5 @@ def test_exact_test_equals_counting():
 
 
 def test_the_papers_own_numbers():
-    gains = [round(paper.gain(s, paper.best_variant(s)), 2) for s in (1, 2, 3)]
+    gains = [round(claims.gain(s, claims.best_variant(s)), 2) for s in (1, 2, 3)]
     assert gains == [3.72, 5.29, 5.18]  # section 7

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.common.files import runs_in, telling, write_files
-from hopefear.experiments.dptm.measuring import measure
-from hopefear.experiments.dptm.page import write_page
-from hopefear.experiments.dptm.plan import FULL, QUICK, Plan
-from hopefear.experiments.dptm.problems import find_problem
-from hopefear.experiments.dptm.results import table_text, to_json
-from hopefear.experiments.dptm.verdicts import Judge, judge
+from hopefear.experiments.dptm.claims import Judge, judge
+from hopefear.experiments.dptm.page import table_text, to_json, write_page
+from hopefear.experiments.dptm.plan import FULL, QUICK, Plan, find_problem
+from hopefear.experiments.dptm.runs import measure
+from hopefear.experiments.frame import runs_in, telling, write_files
 
 
 def run(

@@ -3,21 +3,133 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
-from hopefear.experiments.common.differences import gap_text, p_values
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.scores import spread
-from hopefear.experiments.common.verdict_table import tally, verdict_table
-from hopefear.experiments.dptm import figures
-from hopefear.experiments.dptm.choosing import as_is, edges, text_of
-from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
-from hopefear.experiments.dptm.paper import BASELINE, TABLE_3, TABLE_4
-from hopefear.experiments.dptm.plan import TABLE, Plan, Spec, at
-from hopefear.experiments.dptm.problems import label
-from hopefear.experiments.dptm.results import signature
-from hopefear.experiments.dptm.runs import LINE, MERT
-from hopefear.experiments.dptm.verdicts import MARGIN, OURS, STEADY, Judge, Verdict, levels
+from hopefear.experiments.claims import gap_text, p_values, tally, verdict_table
+from hopefear.experiments.dptm.claims import (
+    BASELINE,
+    MARGIN,
+    OURS,
+    STEADY,
+    TABLE_3,
+    TABLE_4,
+    Judge,
+    Verdict,
+    levels,
+)
+from hopefear.experiments.dptm.plan import RULES, TABLE, Plan, Spec, at, label
+from hopefear.experiments.dptm.runs import (
+    DECODER,
+    LINE,
+    MERT,
+    POOLED,
+    RETUNED,
+    Measured,
+    as_is,
+    at_most,
+    edges,
+    text_of,
+)
+from hopefear.experiments.frame import results_file, signature_of, signed, spread
+from hopefear.experiments.translations import FOLDER, METRIC
 from hopefear.report import Page
+from hopefear.report.plot import Plot
+
+
+def signature(plan: Plan) -> str:
+    """What the numbers came from, in one line."""
+    parts = {
+        "experiment": "dptm",
+        "lists": FOLDER,
+        "passes": "/".join(map(str, plan.marks)),
+        "seeds": ",".join(map(str, plan.seeds)),
+        "restarts": plan.restarts,
+        "metric": METRIC.signature(),
+    }
+    return signature_of(**parts)
+
+
+def table_text(made: Measured) -> str:
+    """Table 3, for a terminal."""
+    lines = [f"{'':20}{'dev':>8}" + "".join(f"{label(where):>19}" for where in made.places)]
+    for name in (DECODER, RETUNED, *TABLE):
+        cells = [
+            f"{found[0]:.2f}" if len(found) == 1 else spread(found)
+            for found in (made.bleus(name, where) for where in made.places)
+        ]
+        lines.append(f"{name:20}{made.dev(name):>8.2f}" + "".join(f"{c:>19}" for c in cells))
+    return "\n".join(lines)
+
+
+def to_json(
+    made: Measured, judge: Judge, verdicts: Sequence[Verdict], plan: Plan, quick: bool
+) -> bytes:
+    """The file ``results.json``."""
+    content = {
+        "settings": asdict(plan),
+        "pairs": made.problem.size,
+        "lists": {
+            "train": len(made.problem.train),
+            "dev": len(made.problem.dev.lists),
+            **{name: len(part.lists) for name, part in made.problem.tests.items()},
+        },
+        "table": {key: [t._asdict() for t in found] for key, found in made.table.items()},
+        "sweeps": {key: [t._asdict() for t in found] for key, found in made.sweeps.items()},
+        "decoder": {where: float(made.bleus(DECODER, where)[0]) for where in made.places},
+        "choices": {name: _choice(made, name) for name in made.scored},
+        "tests": judge.to_json(),
+    }
+    return results_file(signature(plan), quick, content, verdicts)
+
+
+def _choice(made: Measured, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = made.choices[name]._asdict() if name in made.choices else {}
+    scored = made.scored[name]
+    found |= {"signature": scored[0].signature, "nnz": [s.nnz for s in scored]}
+    found["weight"] = [s.weight for s in scored]
+    for how in (LINE, MERT):
+        found[how] = {
+            "dev": [s.dev[how] for s in scored],
+            **{where: made.bleus(name, where, how).tolist() for where in made.places},
+        }
+    return found
+
+
+SWEPT = ("vrda-risk", "tg-risk")
+
+
+def frontier(made: Measured, plan: Plan, where: str, how: str) -> Plot:
+    """The best of each with at most so many weights, as chosen on development lists."""
+    added = "all weights by MERT" if how == MERT else "the model's weight alone"
+    plot = Plot(f"{label(where)}, {added}", "non-zero weights, mean", "BLEU", "log", "linear")
+    for look, key in enumerate(SWEPT):
+        x, y, spread = [], [], []
+        for level in plan.levels:
+            if (name := at_most(key, level)) in made.scored:
+                found = made.bleus(name, where, how)
+                x.append(made.nnz(name))
+                y.append(float(found.mean()))
+                spread.append(float(found.std()))
+        low, high = ([v + s * d for v, d in zip(y, spread, strict=True)] for s in (-1.0, 1.0))
+        plot.line(x, y, RULES[key.split("-")[0]], band=(low, high), look=look)
+    plot.hline(float(made.bleus(DECODER, where).mean()), "decoder")
+    if how == MERT:
+        plot.hline(float(made.bleus(RETUNED, where).mean()), "tuned anew")
+    return plot
+
+
+def settings(made: Measured) -> Plot:
+    """Every setting that was tried, on development lists."""
+    plot = Plot("all settings", "non-zero weights", "BLEU on development lists", "log", "linear")
+    for look, key in enumerate(SWEPT):
+        found = [t for t in made.sweeps[key] if t.nnz > 0]
+        plot.points(
+            [t.nnz for t in found], [t.dev for t in found], RULES[key.split("-")[0]], look=look
+        )
+    plot.hline(made.dev(DECODER, LINE), "decoder")
+    return plot
+
 
 TITLE = "A discriminative phrase model, run again"
 _NAMES = {DECODER: "Baseline: the decoder's choice", RETUNED: "Baseline, weights tuned anew"}
@@ -190,8 +302,8 @@ def _figures(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         f"many; mean and deviation over {len(plan.level_seeds)} seeds. **Axes do not start at 0.**"
     )
     page.figures(
-        [figures.frontier(made, plan, where, how) for how in (MERT, LINE) for where in made.places]
-        + [figures.settings(made)]
+        [frontier(made, plan, where, how) for how in (MERT, LINE) for where in made.places]
+        + [settings(made)]
     )
     rows = []
     for level, (voted, pulled) in levels(judge):

@@ -1,9 +1,13 @@
-"""Runs: learn a phrase model pass after pass, and choose translations with it."""
+"""Runs: phrase models pass by pass on development lists, then what the best choose from test lists.
+
+A run that ends is kept on disk. A setting stands for a rule with a loss by its BLEU on development
+lists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +15,9 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.common.translations import METRIC
-from hopefear.experiments.dptm.plan import Spec
-from hopefear.experiments.dptm.problems import WINDOW, Part, Problem, bleu
+from hopefear.experiments.dptm.plan import WINDOW, Part, Plan, Problem, Spec, at, bleu
+from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.translations import METRIC
 from hopefear.features.checks import frozen
 from hopefear.structures.nbest import NBest
 from hopefear.training.predictors import LinearPredictor
@@ -172,3 +176,209 @@ def _with_column(lists: TuningLists, points: np.ndarray) -> TuningLists:
 
 def _parts(problem: Problem) -> dict[str, Part]:
     return {"": problem.dev, **problem.tests}
+
+
+AVERAGE, SUPPORT, LAST = KEPT
+
+
+class Trial(NamedTuple):
+    """A setting after some passes, on development lists; means over seeds."""
+
+    spec: str
+    params: dict[str, float]
+    passes: int
+    kept: str
+    dev: float
+    plain: float
+    nnz: float
+
+
+def text_of(params: Mapping[str, float]) -> str:
+    """Parameters in a line.
+
+    >>> text_of({"sharp": 10.0, "l1": 1e-05})
+    'sharp=10 l1=1e-05'
+    """
+    return " ".join(f"{name}={value:g}" for name, value in params.items())
+
+
+def trials_of(spec: Spec, params: dict[str, float], runs: Sequence[Sequence[Mark]]) -> list[Trial]:
+    """One for every mark and every reading, from the runs of several seeds."""
+    return [
+        Trial(
+            spec.key,
+            params,
+            same[0].passes,
+            same[0].kept,
+            float(np.mean([mark.bleu for mark in same])),
+            float(np.mean([mark.plain for mark in same])),
+            float(np.mean([mark.nnz for mark in same])),
+        )
+        for same in zip(*runs, strict=True)
+    ]
+
+
+def top(trials: Iterable[Trial]) -> Trial | None:
+    """The trial of highest BLEU on development lists; of equals the first."""
+    return max(trials, key=lambda trial: trial.dev, default=None)
+
+
+def choose(
+    table: Mapping[str, list[Trial]], sweeps: Mapping[str, list[Trial]], plan: Plan
+) -> dict[str, Trial]:
+    """All choices by name."""
+    made: dict[str, Trial | None] = {}
+    for spec in plan.table:
+        found = [t for t in table[spec.key] if t.kept != SUPPORT]
+        made[spec.key] = top(found)
+        made[as_is(spec.key)] = top(t for t in found if t.params["sharp"] == 1.0)
+    voted = [t for t in sweeps["vrda-risk"] if t.kept != AVERAGE]
+    for l1 in plan.strengths:
+        made[at(l1)] = top([t for t in voted if t.params["l1"] == l1])
+    for key, found in sweeps.items():
+        for level in plan.levels:
+            made[at_most(key, level)] = top([t for t in found if 0 < t.nnz <= level])
+    return {name: trial for name, trial in made.items() if trial is not None}
+
+
+def as_is(key: str) -> str:
+    """The baseline's score not scaled."""
+    return f"{key}, b as is"
+
+
+def at_most(key: str, level: int) -> str:
+    return f"{key} ≤ {level}"
+
+
+def edges(trial: Trial, spec: Spec, marks: Sequence[int]) -> list[str]:
+    """Parameters whose chosen value is an end of its grid."""
+    values = {name: (trial.params[name], grid) for name, grid in spec.grid.items()}
+    values["passes"] = (trial.passes, tuple(marks))
+    return [name for name, (v, of) in values.items() if len(of) > 1 and v in (of[0], of[-1])]
+
+
+DECODER, RETUNED = "decoder", "dense, tuned anew"
+POOLED = "pooled"
+Tell = Callable[[float, str], None]
+
+
+@dataclass
+class Measured:
+    """All numbers behind the page."""
+
+    problem: Problem
+    table: dict[str, list[Trial]] = field(default_factory=dict)
+    sweeps: dict[str, list[Trial]] = field(default_factory=dict)
+    choices: dict[str, Trial] = field(default_factory=dict)
+    scored: dict[str, list[Scored]] = field(default_factory=dict)  # by choice, one for every seed
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Test sets, and all of them together."""
+        return (*self.problem.tests, POOLED)
+
+    def counts(self, name: str, where: str, how: str = MERT) -> list[np.ndarray]:
+        """Counts of what a choice chooses, by seed."""
+        if name == DECODER:
+            return self.counts(RETUNED, where, LINE)[:1]
+        if where == POOLED:
+            every = [self.counts(name, test, how) for test in self.problem.tests]
+            return [np.concatenate(parts) for parts in zip(*every, strict=True)]
+        part = self.problem.tests[where]
+        return [part.chosen(np.array(s.positions[how][where])) for s in self.scored[name]]
+
+    def bleus(self, name: str, where: str, how: str = MERT) -> np.ndarray:
+        """BLEU of each seed."""
+        return np.array([bleu(counts) for counts in self.counts(name, where, how)])
+
+    def nnz(self, name: str) -> float:
+        """Mean over seeds."""
+        return float(np.mean([s.nnz for s in self.scored[name]]))
+
+    def dev(self, name: str, how: str = MERT) -> float:
+        """BLEU on development lists, mean over seeds."""
+        if name == DECODER:
+            return self.scored[RETUNED][0].dev[LINE]
+        return float(np.mean([s.dev[how] for s in self.scored[name]]))
+
+
+class _Bench:
+    """Runs learners, or remembers what they did."""
+
+    def __init__(self, problem: Problem, plan: Plan, kept: KeptRuns) -> None:
+        self.problem, self.plan, self.kept = problem, plan, kept
+        self.mert = Mert(restarts=plan.restarts)
+
+    def trials(self, spec: Spec, params: dict[str, float], seeds: Sequence[int]) -> list[Trial]:
+        marks = self.plan.marks
+
+        def make() -> Any:
+            return [follow(self.problem, spec, params, seed, marks) for seed in seeds]
+
+        found = self._of(
+            f"choose-{spec.key}-{text_of(params)}",
+            {**_identity(spec, params), "marks": list(marks), "seeds": list(seeds)},
+            make,
+        )
+        return trials_of(spec, params, [[Mark(*mark) for mark in run] for run in found])
+
+    def score(self, trial: Trial, seed: int) -> Scored:
+        spec = Spec(trial.spec)
+
+        def make() -> Any:
+            made = score(
+                self.problem, spec, trial.params, trial.passes, trial.kept, seed, self.mert
+            )
+            return asdict(made)
+
+        identity = {
+            **_identity(spec, trial.params),
+            "passes": trial.passes,
+            "kept": trial.kept,
+            "seed": seed,
+            "mert": self.mert.signature(),
+        }
+        name = f"score-{spec.key}-{text_of(trial.params)}-{trial.passes}-{trial.kept}-{seed}"
+        return Scored(**self._of(name, identity, make))
+
+    def dense(self, seed: int) -> Scored:
+        identity = {"seed": seed, "mert": self.mert.signature()}
+        return Scored(
+            **self._of(
+                f"dense-{seed}",
+                identity,
+                lambda: asdict(score_dense(self.problem, seed, self.mert)),
+            )
+        )
+
+    def _of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+        return self.kept.of(name, {**identity, "lists": self.problem.digest}, make)
+
+
+def measure(problem: Problem, plan: Plan, kept: KeptRuns, tell: Tell) -> Measured:
+    """Choose, then test; ``tell`` gets the share done and what is next."""
+    bench, made = _Bench(problem, plan, kept), Measured(problem)
+    total = sum(len(spec.settings()) for spec in (*plan.table, *plan.sweeps))
+    done = 0
+    for specs, into, seeds in (
+        (plan.table, made.table, plan.tuning_seeds),
+        (plan.sweeps, made.sweeps, plan.sweep_seeds),
+    ):
+        for spec in specs:
+            tell(0.6 * done / total, f"choosing: {spec.title}")
+            into[spec.key] = [
+                trial for params in spec.settings() for trial in bench.trials(spec, params, seeds)
+            ]
+            done += len(spec.settings())
+    made.choices = choose(made.table, made.sweeps, plan)
+    made.scored[RETUNED] = [bench.dense(seed) for seed in plan.seeds]
+    for k, (name, trial) in enumerate(made.choices.items()):
+        if k % 4 == 0:
+            tell(0.6 + 0.35 * k / len(made.choices), f"testing: {name}")
+        seeds = plan.seeds if name in plan.main else plan.level_seeds
+        made.scored[name] = [bench.score(trial, seed) for seed in seeds]
+    return made
+
+
+def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:
+    return {"learner": build(spec, params).signature(), "sharp": params["sharp"]}

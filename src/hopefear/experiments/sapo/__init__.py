@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.common.files import write_files
-from hopefear.experiments.common.kept_runs import KeptRuns
-from hopefear.experiments.sapo.measuring import Measured, measure
-from hopefear.experiments.sapo.page import write_page
-from hopefear.experiments.sapo.plan import FULL, QUICK, Plan
-from hopefear.experiments.sapo.problems import find_problems
-from hopefear.experiments.sapo.results import table_text, to_json
-from hopefear.experiments.sapo.verdicts import judge
+from hopefear.experiments.frame import KeptRuns, write_files
+from hopefear.experiments.sapo.claims import judge
+from hopefear.experiments.sapo.page import table_text, to_json, write_page
+from hopefear.experiments.sapo.plan import FULL, QUICK, Plan, find_problems
+from hopefear.experiments.sapo.runs import Measured, measure
 
 
 def run(

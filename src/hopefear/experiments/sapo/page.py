@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.common.differences import p_values
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.scores import spread
-from hopefear.experiments.common.verdict_table import tally, verdict_table
-from hopefear.experiments.sapo import figures
-from hopefear.experiments.sapo.comparing import compare, exponent
-from hopefear.experiments.sapo.measuring import Measured
-from hopefear.experiments.sapo.plan import (
-    AVERAGED,
-    CRF,
-    CRF_AVERAGED,
-    DECAY,
-    ENTRIES,
-    HELD_OUT,
-    LAST,
-    SAPO,
-    SAPO_AVERAGED,
-    SEARCHERS,
-    Plan,
-)
-from hopefear.experiments.sapo.results import signature
-from hopefear.experiments.sapo.runs import Run
-from hopefear.experiments.sapo.verdicts import (
+from hopefear.experiments.claims import p_values, tally, verdict_table
+from hopefear.experiments.frame import results_file, signature_of, signed, spread
+from hopefear.experiments.sapo.claims import (
     COMPARABLE,
     FALLS,
     LINEAR,
@@ -38,8 +20,182 @@ from hopefear.experiments.sapo.verdicts import (
     TIMES,
     Verdict,
     against,
+    compare,
+    exponent,
 )
+from hopefear.experiments.sapo.plan import (
+    AVERAGED,
+    AVERAGES,
+    CRF,
+    CRF_AVERAGED,
+    DECAY,
+    ENTRIES,
+    EXTRAS,
+    HELD_OUT,
+    KEPT,
+    LAST,
+    NAIVE,
+    SAPO,
+    SAPO_AVERAGED,
+    SEARCHERS,
+    Entry,
+    Plan,
+)
+from hopefear.experiments.sapo.runs import Measured, Run
 from hopefear.report import Page
+from hopefear.report.plot import Plot
+
+
+def signature(plan: Plan) -> str:
+    """What the numbers came from, in one line."""
+    parts = {
+        "experiment": "sapo",
+        "passes": "/".join(str(task.passes) for task in plan.tasks),
+        "seeds": ",".join(map(str, plan.seeds)),
+        "n": plan.n,
+        "decay": DECAY,
+        "constraints": "never",
+    }
+    return signature_of(**parts)
+
+
+def to_json(
+    measured: Sequence[Measured],
+    verdicts: Sequence[Verdict],
+    plan: Plan,
+    quick: bool,
+    note: str,
+) -> bytes:
+    """The file ``results.json``."""
+    content = {
+        "note": note,
+        "settings": asdict(plan) | {"held_out": HELD_OUT},
+        "tasks": {made.name: _task(made, plan) for made in measured},
+    }
+    return results_file(signature(plan), quick, content, verdicts)
+
+
+def table_text(measured: Sequence[Measured]) -> str:
+    """Scores at the last pass, for a terminal."""
+    lines = [f"{'':18}" + "".join(f"{made.name:>16}" for made in measured)]
+    for entry in ENTRIES:
+        cells = [spread(made.curve(entry)[:, -1]) for made in measured]
+        lines.append(f"{entry.title:18}" + "".join(f"{cell:>16}" for cell in cells))
+    return "\n".join(lines)
+
+
+def _task(made: Measured, plan: Plan) -> dict[str, Any]:
+    problem = made.problem
+    return {
+        "about": problem.task.about,
+        "metric": made.metric,
+        "data": {
+            name: {"sentences": len(data), "tokens": data.n_tokens, "digest": data.digest}
+            for name, data in (("train", problem.train), ("test", problem.test))
+        },
+        "labels": list(problem.train.labels),
+        "attributes": problem.train.features.size,
+        "weights": problem.weights,
+        "trials": [trial._asdict() for trial in made.trials],
+        "chosen": made.chosen._asdict() | {"edges": made.edges},
+        "runs": {key: [_run(r) for r in runs] for key, runs in made.runs.items()},
+        "by_n": {str(n): [_run(r) for r in runs] for n, runs in made.by_n.items()},
+        "by_search": {key: [_run(r) for r in runs] for key, runs in made.by_search.items()},
+        "seconds": {key: values.tolist() for key, values in made.times.items()},
+        "tests": {
+            f"SAPO against {e.title}": asdict(against(made, plan, SAPO, e))
+            for e in (CRF, *SEARCHERS)
+        },
+    }
+
+
+def _run(made: Run) -> dict[str, Any]:
+    return {
+        "signature": made.signature,
+        "scores": dict(zip(KEPT, made.scores.round(4).tolist(), strict=True)),
+        "magnitude": dict(zip(KEPT, made.magnitude.tolist(), strict=True)),
+        "seconds": made.seconds.round(4).tolist(),
+        "mistakes": made.mistakes.tolist(),
+    }
+
+
+LOOKS = {entry.title: look for look, entry in enumerate(ENTRIES)}
+NAMES = {"f1": "F, %", "accuracy": "accuracy, %"}
+
+
+def figure_1(made: Measured) -> Plot:
+    """SAPO and CRF by pass; dashed are their averages, which the paper does not have."""
+    return _curves(made, (SAPO, CRF, SAPO_AVERAGED, CRF_AVERAGED), f"{made.name}: SAPO and CRF")
+
+
+def figure_2(made: Measured, naive: bool) -> Plot:
+    """SAPO beside perceptron and MIRA, by pass."""
+    which, word = (NAIVE, "naive") if naive else (AVERAGES, "averaged")
+    return _curves(made, (SAPO, *which), f"{made.name}: {word}")
+
+
+def figure_3(made: Measured) -> Plot:
+    """Mean size of the weights by pass."""
+    plot = Plot(f"{made.name}", "pass", "mean |w|", y_scale="log")
+    for entry in (SAPO, CRF, *NAIVE, *AVERAGES):
+        sizes = made.magnitude(entry)
+        passes = np.arange(1, sizes.size + 1)
+        plot.line(passes, sizes, entry.title, entry in AVERAGES, look=LOOKS[entry.title])
+    return plot
+
+
+def figure_4(made: Measured) -> Plot:
+    """CPU seconds a pass."""
+    entries = [e for e in ENTRIES if e.timing in made.times]
+    plot = Plot(made.name, "", "CPU seconds a pass")
+    plot.bars([_short(e) for e in entries], [made.seconds(e) for e in entries], look=0)
+    return plot
+
+
+def scores_by_n(made: Measured) -> Plot:
+    """Score at the last pass by n, mean and deviation over seeds."""
+    plot = Plot(made.name, "n", f"test {NAMES[made.metric]}", x_scale="log")
+    for kept, name, entry in ((LAST, "SAPO", CRF), (AVERAGED, "SAPO-Avg", CRF_AVERAGED)):
+        found = np.array([[r.scores[kept, -1] for r in runs] for runs in made.by_n.values()])
+        mean, std = found.mean(axis=1), found.std(axis=1)
+        band = (mean - std, mean + std)
+        plot.line(list(made.by_n), mean, name, kept == AVERAGED, band, look=LOOKS[name])
+        plot.hline(float(made.curve(entry)[:, -1].mean()), entry.title)
+    return plot
+
+
+def seconds_by_n(made: Measured) -> Plot:
+    """CPU seconds a pass by n."""
+    plot = Plot(made.name, "n", "CPU seconds a pass", x_scale="log", y_scale="log")
+    plot.line(list(made.by_n), [seconds_of(runs) for runs in made.by_n.values()], "SAPO", look=0)
+    return plot.hline(seconds_of(made.runs["crf"]), "CRF")
+
+
+def seconds_of(runs: Sequence) -> float:
+    """CPU seconds of the typical pass of some runs: median over passes, least over seeds."""
+    return float(min(np.median(r.seconds) for r in runs))
+
+
+def _curves(made: Measured, entries: Sequence[Entry], title: str) -> Plot:
+    plot = Plot(title, "pass", f"test {NAMES[made.metric]}")
+    for entry in entries:
+        curve = made.curve(entry)
+        mean, std = curve.mean(axis=0), curve.std(axis=0)
+        plot.line(
+            np.arange(1, mean.size + 1),
+            mean,
+            entry.title,
+            entry in EXTRAS,
+            (mean - std, mean + std),
+            look=LOOKS[entry.title],
+        )
+    return plot
+
+
+def _short(entry: Entry) -> str:
+    """Names as under the bars of the paper's Figure 4."""
+    return entry.title.replace("-Nbest-", "-N").replace("Naive", "N").replace("Avg", "A")
+
 
 TITLE = "Search-based probabilistic online learning (SAPO), run again"
 
@@ -131,13 +287,13 @@ def _by_pass(page: Page, measured: Sequence[Measured]) -> None:
         "The paper: both converge, SAPO above CRF. Ours: mean and deviation over seeds. **Axes do "
         "not start at 0.**"
     )
-    page.figures([figures.figure_1(made) for made in measured])
+    page.figures([figure_1(made) for made in measured])
     page.section("Figure 2: SAPO, perceptron and MIRA by pass")
     page.text(
         "The paper: perceptron, MIRA and n-best MIRA diverge as training goes on, and SAPO is "
         "above all of them. Ours: naive (last weights) and averaged."
     )
-    page.figures([figures.figure_2(made, naive) for made in measured for naive in (True, False)])
+    page.figures([figure_2(made, naive) for made in measured for naive in (True, False)])
 
 
 def _weights(page: Page, measured: Sequence[Measured]) -> None:
@@ -148,7 +304,7 @@ def _weights(page: Page, measured: Sequence[Measured]) -> None:
         "of weight is a step of 1, MIRA's the margin, SAPO's a log probability: sizes of different "
         "learners are not on one scale, their growth is."
     )
-    page.figures([figures.figure_3(made) for made in measured])
+    page.figures([figure_3(made) for made in measured])
     page.table(
         ["learner", *(head for m in measured for head in (f"{m.name}: mean |w|", "exponent"))],
         [
@@ -179,7 +335,7 @@ def _times(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         + ", ".join(f"{m.problem.task.timed_passes} for {m.name}" for m in measured)
         + ")."
     )
-    page.figures([figures.figure_4(made) for made in measured])
+    page.figures([figure_4(made) for made in measured])
     timed = [e for e in ENTRIES if all(e.timing in made.times for made in measured)]
     page.table(
         ["learner", *(head for m in measured for head in (f"{m.name}, s", "× SAPO"))],
@@ -206,7 +362,7 @@ def _by_n(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
         "and regulariser, all outputs would be the CRF's. Last pass, mean and deviation over "
         "seeds; CPU seconds with the average, median over passes."
     )
-    page.figures([f(m) for m in lists for f in (figures.scores_by_n, figures.seconds_by_n)])
+    page.figures([f(m) for m in lists for f in (scores_by_n, seconds_by_n)])
     for made in lists:
         rows = []
         for n, runs in made.by_n.items():
@@ -214,12 +370,12 @@ def _by_n(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
                 made.curve(e)[:, -1] if n == plan.n else _ends(runs, e.kept)
                 for e in (SAPO, SAPO_AVERAGED)
             )
-            rows.append([n, spread(last), spread(mean), f"{figures.seconds_of(runs):.3f}"])
+            rows.append([n, spread(last), spread(mean), f"{seconds_of(runs):.3f}"])
         rows.append(
             [
                 "CRF",
                 *(spread(made.curve(e)[:, -1]) for e in (CRF, CRF_AVERAGED)),
-                f"{figures.seconds_of(made.runs['crf']):.3f}",
+                f"{seconds_of(made.runs['crf']):.3f}",
             ]
         )
         page.table(
@@ -254,7 +410,7 @@ def _by_search(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
                     f"{found.scores[AVERAGED, -1]:.2f}",
                     None if key == "astar" else f"{-test.points:+.2f}",
                     None if key == "astar" else p_values(test),
-                    f"{figures.seconds_of([found]):.3f}",
+                    f"{seconds_of([found]):.3f}",
                 ]
             )
     page.table(

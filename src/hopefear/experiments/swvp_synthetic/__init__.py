@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.common.files import write_files
-from hopefear.experiments.swvp_synthetic.measuring import measure_all
-from hopefear.experiments.swvp_synthetic.page import write_page
+from hopefear.experiments.frame import write_files
+from hopefear.experiments.swvp_synthetic.claims import judge
+from hopefear.experiments.swvp_synthetic.page import table_text, to_json, write_page
 from hopefear.experiments.swvp_synthetic.plan import FULL, QUICK
-from hopefear.experiments.swvp_synthetic.results import table_text, to_json
-from hopefear.experiments.swvp_synthetic.verdicts import judge
+from hopefear.experiments.swvp_synthetic.runs import measure_all
 
 
 def run(data: Path | None, out: Path, progress: Callable[[str], None], quick: bool = False) -> Path:

@@ -2,29 +2,198 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.verdict_table import tally, verdict_table
-from hopefear.experiments.swvp_synthetic import figures, paper
-from hopefear.experiments.swvp_synthetic.measuring import Measured
+from hopefear.experiments.claims import tally, verdict_table
+from hopefear.experiments.frame import signature_of, signed, versions
+from hopefear.experiments.swvp_synthetic.claims import (
+    TABLE_1,
+    Cell,
+    Verdict,
+    cell,
+    conditions,
+    control,
+    gain,
+    patient_csp,
+)
 from hopefear.experiments.swvp_synthetic.plan import (
     AVERAGED,
     CHECKED,
+    KEPT,
     LAST,
+    SETTINGS,
     TOLERANCE,
     VARIANTS,
     Plan,
     perceptron,
 )
-from hopefear.experiments.swvp_synthetic.problems import SETTINGS
-from hopefear.experiments.swvp_synthetic.results import signature
-from hopefear.experiments.swvp_synthetic.tables import Cell, cell, conditions, control, patient_csp
-from hopefear.experiments.swvp_synthetic.verdicts import Verdict
+from hopefear.experiments.swvp_synthetic.runs import Measured, Run
 from hopefear.report import Page
+from hopefear.report.plot import Plot
+
+
+def signature(plan: Plan) -> str:
+    """What the numbers came from, in one line."""
+    parts = {
+        "experiment": "swvp-synthetic",
+        "datasets": plan.datasets,
+        "items": "/".join(map(str, plan.items)),
+        "passes": plan.passes,
+        "betas": f"{plan.betas[0]:g}..{plan.betas[-1]:g}",
+        "seeds": f"100*setting+0..{plan.datasets - 1}",
+        "order": "as drawn",
+    }
+    return signature_of(**parts)
+
+
+def to_json(
+    measured: Mapping[int, Sequence[Measured]],
+    verdicts: Sequence[Verdict],
+    plan: Plan,
+    quick: bool,
+) -> bytes:
+    """The file ``results.json``."""
+    content = {
+        "signature": signature(plan),
+        "versions": versions(),
+        "quick": quick,
+        "settings": asdict(plan),
+        "table_1": {
+            str(s): {kept: _cells(found, k) for k, kept in enumerate(KEPT)}
+            for s, found in measured.items()
+        },
+        "control": {
+            str(s): {
+                "CSP, pass chosen": patient_csp(found, LAST).tolist(),
+                **{v.title: _control_numbers(found, v.title) for v in (*VARIANTS, *CHECKED)},
+            }
+            for s, found in measured.items()
+        },
+        "conditions": {
+            str(s): {v.title: asdict(conditions(found, v.title)) for v in (*VARIANTS, *CHECKED)}
+            for s, found in measured.items()
+        },
+        "paper": {str(s): {k: c._asdict() for k, c in t.items()} for s, t in TABLE_1.items()},
+        "verdicts": [v._asdict() for v in verdicts],
+        "datasets": [_dataset(m) for found in measured.values() for m in found],
+    }
+    return (json.dumps(content, allow_nan=False) + "\n").encode()
+
+
+def table_text(measured: Mapping[int, Sequence[Measured]]) -> str:
+    """Table 1 of the last weights beside the paper's, for a terminal."""
+    lines = []
+    for setting, found in measured.items():
+        lines.append(f"setting {setting}: {SETTINGS[setting]}")
+        lines.append("          accuracy (std)  wins  gener.  | paper")
+        n = len(found)
+        for variant in VARIANTS:
+            ours, theirs = cell(found, variant.key, LAST), TABLE_1[setting][variant.key]
+            accuracy = f"{ours.accuracy.mean():.2f} ({_std(ours.accuracy):.2f})"
+            lines.append(
+                f"  {variant.key:6}  {accuracy:>14}  {f'{ours.wins}/{n}':5} "
+                f"{f'{ours.generalises}/{n}':6} | {theirs.accuracy:.2f} ({theirs.std:.2f})  "
+                f"{theirs.wins}/10  {theirs.generalises}/10"
+            )
+        csp, theirs = np.array([m.csp.test[LAST, -1] for m in found]), TABLE_1[setting]["CSP"]
+        accuracy = f"{csp.mean():.2f} ({_std(csp):.2f})"
+        lines.append(
+            f"  {'CSP':6}  {accuracy:>14}{'':15} | {theirs.accuracy:.2f} ({theirs.std:.2f})"
+        )
+    return "\n".join(lines)
+
+
+def _std(values: np.ndarray) -> float:
+    return float(values.std(ddof=1))
+
+
+def _cells(found: Sequence[Measured], kept: int) -> dict[str, Any]:
+    cells = {v.title: cell(found, v.title, kept) for v in (*VARIANTS, *CHECKED)}
+    csp = np.array([m.csp.test[kept, -1] for m in found])
+    return {
+        title: {
+            "accuracy": float(c.accuracy.mean()),
+            "std": _std(c.accuracy),
+            "gain": c.gain,
+            "wins": c.wins,
+            "generalises": c.generalises,
+            "better_on_dev_only": c.better_on_dev_only,
+            "p_datasets": c.p_datasets,
+            "p_sequences": c.pooled.p_value,
+            "betas": c.betas.tolist(),
+            "by_dataset": c.accuracy.tolist(),
+        }
+        for title, c in cells.items()
+    } | {
+        "CSP": {"accuracy": float(csp.mean()), "std": _std(csp), "by_dataset": csp.tolist()},
+        "best possible": {"accuracy": float(np.mean([m.best_possible for m in found]))},
+    }
+
+
+def _control_numbers(found: Sequence[Measured], title: str) -> dict[str, float]:
+    c = control(found, title, LAST)
+    return {"gain": c.gain, "p": c.p, "unchosen": c.unchosen, "p_unchosen": c.p_unchosen}
+
+
+def _dataset(made: Measured) -> dict[str, Any]:
+    return {
+        "setting": made.setting,
+        "dataset": made.dataset,
+        "seed": made.seed,
+        "train_digest": made.digest,
+        "best_possible": made.best_possible,
+        "csp": _run(made.csp),
+        "swvp": {title: [_run(run) for run in runs] for title, runs in made.swvp.items()},
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "beta": run.beta,
+        "dev": dict(zip(KEPT, run.dev.round(4).tolist(), strict=True)),
+        "test": dict(zip(KEPT, run.test.round(4).tolist(), strict=True)),
+        "mistakes": run.mistakes.tolist(),
+        "none_usable": int(run.counts[1]),
+        "condition_broken": int(run.counts[2]),
+        "backed_off": int(run.counts[3]),
+    }
+
+
+def by_beta(measured: Sequence[Measured], plan: Plan, kept: int) -> Plot:
+    """Mean test accuracy at every beta; the dashed line is CSP."""
+    plot = Plot(f"setting {measured[0].setting}, {KEPT[kept]}", "β", "accuracy, %")
+    for look, variant in enumerate(VARIANTS):
+        means = np.mean([[run.test[kept, -1] for run in m.swvp[variant.key]] for m in measured], 0)
+        plot.line(list(plan.betas), means, variant.key, look=look)
+    return plot.hline(float(np.mean([m.csp.test[kept, -1] for m in measured])), "CSP")
+
+
+def by_dataset(measured: Sequence[Measured]) -> Plot:
+    """What each variant wins over CSP on each dataset, last weights."""
+    plot = Plot(f"setting {measured[0].setting}", "dataset", "points over CSP")
+    names = [str(m.dataset + 1) for m in measured]
+    for look, variant in enumerate(VARIANTS):
+        found = cell(measured, variant.key, LAST)
+        plot.bars(names, found.accuracy - found.csp, group=variant.key, look=look)
+    return plot
+
+
+def by_pass(measured: Sequence[Measured], plan: Plan, kept: int) -> Plot:
+    """Mean test accuracy after every pass, each variant at the betas chosen for the last pass."""
+    plot = Plot(f"setting {measured[0].setting}, {KEPT[kept]}", "pass", "accuracy, %")
+    passes = np.arange(1, plan.passes + 1)
+    for look, variant in enumerate(VARIANTS):
+        runs = [m.chosen(variant.key, kept) for m in measured]
+        plot.line(passes, np.mean([run.test[kept] for run in runs], 0), variant.key, look=look)
+    csp = np.mean([m.csp.test[kept] for m in measured], 0)
+    return plot.line(passes, csp, "CSP", True, look=len(VARIANTS))
+
 
 TITLE = "The structured weighted violations perceptron, run again"
 Groups = Mapping[int, Sequence[Measured]]
@@ -80,7 +249,7 @@ def _table_1(page: Page, measured: Groups, quick: bool) -> None:
             "**Setting 3 is not like the paper's.** With the parameters that footnote 6 prints, "
             "each state emits 5 of 20 symbols and moves to 3 of 7 states, so states are easy to "
             f"tell: the true model gets {min(best):.1f} to {max(best):.1f} % of them right, and "
-            f"every learner comes near. The paper's {paper.TABLE_1[3]['CSP'].accuracy:g} % for CSP "
+            f"every learner comes near. The paper's {TABLE_1[3]['CSP'].accuracy:g} % for CSP "
             "is far from that; what was different there we do not know."
         )
 
@@ -90,16 +259,16 @@ def _one_table(page: Page, setting: int, found: Sequence[Measured], kept: int) -
     n, beside = len(found), kept == LAST
     rows: list[list[object]] = []
     for variant in VARIANTS:
-        c, theirs = cell(found, variant.key, kept), paper.TABLE_1[setting][variant.key]
+        c, theirs = cell(found, variant.key, kept), TABLE_1[setting][variant.key]
         pairs = [
             (_mean_std(c.accuracy), f"{theirs.accuracy:.2f} ({theirs.std:.2f})"),
-            (f"{c.gain:+.2f}", f"{paper.gain(setting, variant.key):+.2f}"),
+            (f"{c.gain:+.2f}", f"{gain(setting, variant.key):+.2f}"),
             (f"{c.wins}/{n}", f"{theirs.wins}/10"),
             (f"{c.generalises}/{n}", f"{theirs.generalises}/10"),
         ]
         cells = [text for pair in pairs for text in (pair if beside else pair[:1])]
         rows.append([variant.key, *cells, _p(c.p_datasets), _p(c.pooled.p_value)])
-    csp, theirs = np.array([m.csp.test[kept, -1] for m in found]), paper.TABLE_1[setting]["CSP"]
+    csp, theirs = np.array([m.csp.test[kept, -1] for m in found]), TABLE_1[setting]["CSP"]
     best = np.array([m.best_possible for m in found])
     absent: list[object] = [None] * (8 if beside else 5)
     shown = f"{theirs.accuracy:.2f} ({theirs.std:.2f})"
@@ -207,23 +376,15 @@ def _figures(page: Page, measured: Groups, plan: Plan) -> None:
     page.section("Accuracy by β")
     page.text("Mean over datasets on test items. **Axes do not start at 0.**")
     page.figures(
-        [
-            figures.by_beta(found, plan, kept)
-            for kept in (LAST, AVERAGED)
-            for found in measured.values()
-        ]
+        [by_beta(found, plan, kept) for kept in (LAST, AVERAGED) for found in measured.values()]
     )
     page.section("Gain on each dataset")
     page.text("Test accuracy of the last weights at the chosen β, less that of CSP.")
-    page.figures([figures.by_dataset(found) for found in measured.values()])
+    page.figures([by_dataset(found) for found in measured.values()])
     page.section("Accuracy by pass")
     page.text("Mean over datasets on test items. **Axes do not start at 0.**")
     page.figures(
-        [
-            figures.by_pass(found, plan, kept)
-            for kept in (LAST, AVERAGED)
-            for found in measured.values()
-        ]
+        [by_pass(found, plan, kept) for kept in (LAST, AVERAGED) for found in measured.values()]
     )
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.common.files import runs_in, telling, write_files
-from hopefear.experiments.tuning.measuring import measure
-from hopefear.experiments.tuning.page import write_page
-from hopefear.experiments.tuning.plan import FULL, QUICK, Plan
-from hopefear.experiments.tuning.problems import find_sets
-from hopefear.experiments.tuning.results import table_text, to_json
-from hopefear.experiments.tuning.verdicts import Judge, judge
+from hopefear.experiments.frame import runs_in, telling, write_files
+from hopefear.experiments.tuning.claims import Judge, judge
+from hopefear.experiments.tuning.page import table_text, to_json, write_page
+from hopefear.experiments.tuning.plan import FULL, QUICK, Plan, find_sets
+from hopefear.experiments.tuning.runs import measure
 
 
 def run(

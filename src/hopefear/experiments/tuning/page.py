@@ -3,21 +3,152 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.common.differences import gap_text, p_text
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.verdict_table import tally
-from hopefear.experiments.tuning import figures
-from hopefear.experiments.tuning.measuring import Measured, Result
-from hopefear.experiments.tuning.plan import AWAY, CORPORA, TOWARD, Part, Plan, choice_key
-from hopefear.experiments.tuning.problems import TESTS, VAL
-from hopefear.experiments.tuning.results import WHERE, mean_range, signature
-from hopefear.experiments.tuning.slides import FEATURES, PEERS, SOURCE, TITLE
-from hopefear.experiments.tuning.verdicts import MARGIN, NOT_THEIRS, Judge, Verdict
+from hopefear.experiments.claims import gap_text, p_text, tally
+from hopefear.experiments.frame import results_file, signature_of, signed
+from hopefear.experiments.translations import METRIC
+from hopefear.experiments.tuning.claims import (
+    FEATURES,
+    MARGIN,
+    NOT_THEIRS,
+    PEERS,
+    SOURCE,
+    TITLE,
+    Judge,
+    Verdict,
+)
+from hopefear.experiments.tuning.plan import (
+    AWAY,
+    CORPORA,
+    TESTS,
+    TOWARD,
+    VAL,
+    Part,
+    Plan,
+    choice_key,
+)
+from hopefear.experiments.tuning.runs import Measured, Result, best_so_far
 from hopefear.report import Page
+from hopefear.report.plot import Plot
+
+WHERE = (VAL, *TESTS)
+
+
+def signature(plan: Plan) -> str:
+    """What the numbers came from, in one line."""
+    parts = {
+        "experiment": "tuning",
+        "parts": ",".join(part.key for part in plan.parts),
+        "start": "moses",
+        "seeds": ",".join(map(str, plan.seeds)),
+        "metric": METRIC.signature(),
+    }
+    return signature_of(**parts)
+
+
+def mean_range(values: np.ndarray) -> str:
+    """Mean, and the range where there are several.
+
+    >>> mean_range(np.array([1.0, 2.0])), mean_range(np.array([1.0]))
+    ('1.50 (1.00–2.00)', '1.00')
+    """
+    mean = f"{values.mean():.2f}"
+    return f"{mean} ({values.min():.2f}–{values.max():.2f})" if len(values) > 1 else mean
+
+
+def table_text(made: Measured, plan: Plan) -> str:
+    """All tuners, for a terminal."""
+    lines = []
+    for part in plan.parts:
+        size = made.features[part.key]
+        lines.append(f"{part.title} ({size:,} features)")
+        lines.append(f"  {'':32}" + "".join(f"{where:>11}" for where in WHERE) + f"{'CPU s':>9}")
+        for result in made.results[part.key].values():
+            if result.refused:
+                lines.append(f"  {result.entry.title:32}refuses")
+                continue
+            scores = "".join(f"{result.scores(where).mean():>11.2f}" for where in WHERE)
+            lines.append(f"  {result.entry.title:32}{scores}{result.seconds:>9.2f}")
+    return "\n".join(lines)
+
+
+def to_json(
+    made: Measured, judge: Judge, verdicts: Sequence[Verdict], plan: Plan, quick: bool
+) -> bytes:
+    """The file ``results.json``."""
+    content = {
+        "seeds": list(plan.seeds),
+        "lists": made.lists,
+        "features": made.features,
+        "fixed": made.fixed,
+        "results": {
+            part: {key: _result(result) for key, result in found.items()}
+            for part, found in made.results.items()
+        },
+        "tests": judge.to_json(),
+    }
+    return results_file(signature(plan), quick, content, verdicts)
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "title": result.entry.title,
+        "recipe": result.entry.recipe,
+        "params": dict(result.params),
+        "trials": [trial._asdict() for trial in result.trials],
+        "runs": [{k: v for k, v in asdict(run).items() if k != "choices"} for run in result.runs],
+    }
+
+
+SHOWN = ("mert", "kbmira", "mira", "pro-slow", "pro", "rampion", "ssvm", "risk", "expected-bleu")
+_RESTARTED = "mert"  # its rounds are starts, which know no order: the best so far counts
+
+
+def by_round(made: Measured, part: Part) -> list[Plot]:
+    """A plot for val and one for each test set."""
+    plots = []
+    for where in (VAL, *TESTS):
+        plot = Plot(f"{where}", "round (MERT: start)", "BLEU")
+        for look, key in enumerate(key for key in SHOWN if made.has(part.key, key)):
+            _curve(plot, made.of(part.key, key), where, look)
+        for way in ("start", "decoder"):
+            plot.hline(made.fixed[way][where], "untuned" if way == "start" else "decoder")
+        plots.append(plot)
+    return plots
+
+
+def _curve(plot: Plot, result: Result, where: str, look: int) -> None:
+    found = []
+    for run in result.runs:
+        rounds = best_so_far(run) if result.entry.recipe == _RESTARTED else run.rounds
+        key = where if where != VAL else ("dev" if "dev" in rounds else "train")
+        found.append(rounds[key])
+    length = min(map(len, found))
+    if not length:
+        return
+    curves = np.array([values[:length] for values in found])
+    x = np.arange(1, length + 1)
+    if length == 1:
+        plot.points(x, curves.mean(axis=0), result.entry.title, look=look)
+        return
+    band = (curves.min(axis=0), curves.max(axis=0)) if len(found) > 1 else None
+    plot.line(x, curves.mean(axis=0), result.entry.title, band=band, look=look)
+
+
+def times(made: Measured, parts: Sequence[Part]) -> Plot:
+    """CPU seconds against BLEU on both test sets, a point for each tuner."""
+    plot = Plot("time and BLEU", "CPU seconds of tuning", "BLEU, mean of both tests", "log")
+    for look, part in enumerate(parts):
+        done = [r for r in made.results[part.key].values() if not r.refused and r.seconds > 0.0]
+        if done:
+            points = [np.mean([r.scores(test).mean() for test in TESTS]) for r in done]
+            plot.points([r.seconds for r in done], points, part.title, look=look)
+    return plot
+
 
 _FIXED = {"start": "untuned", "decoder": "decoder's first", "oracle": "oracle"}
 
@@ -97,7 +228,7 @@ def _part(page: Page, made: Measured, judge: Judge, part: Part) -> None:
         if result.refused:
             page.text(f"{result.entry.title} refuses: {result.refused}")
     page.text("**Axes do not start at 0.** Shades: range over seeds.")
-    page.figures(figures.by_round(made, part))
+    page.figures(by_round(made, part))
     if any(result.trials for result in shown):
         with page.details("Grids"):
             page.table(
@@ -201,7 +332,7 @@ def _time(page: Page, made: Measured, plan: Plan) -> None:
         "CPU seconds of one run, all rounds, looks at the tests taken off. Rounds of online tuners "
         "are passes; those of MERT are starts; that of PRO draws its pairs anew."
     )
-    page.plot(figures.times(made, plan.parts))
+    page.plot(times(made, plan.parts))
     rows = [
         [
             part.title,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.vrda_classification.bound import bound_curves
-from hopefear.experiments.vrda_classification.measuring import measure
-from hopefear.experiments.vrda_classification.page import write_page
-from hopefear.experiments.vrda_classification.plan import FULL, QUICK
-from hopefear.experiments.vrda_classification.problems import find_problems
-from hopefear.experiments.vrda_classification.results import to_json
-from hopefear.experiments.vrda_classification.verdicts import judge, judge_bound
+from hopefear.experiments.vrda_classification.claims import judge, judge_bound
+from hopefear.experiments.vrda_classification.page import to_json, write_page
+from hopefear.experiments.vrda_classification.plan import FULL, QUICK, find_problems
+from hopefear.experiments.vrda_classification.runs import bound_curves, measure
 from hopefear.storage import write_atomically
 
 

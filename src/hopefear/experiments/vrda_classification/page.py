@@ -2,26 +2,251 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
 
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.verdict_table import tally, verdict_table
-from hopefear.experiments.common.verdicts import AGREES, DISAGREES
-from hopefear.experiments.vrda_classification import figures, paper
-from hopefear.experiments.vrda_classification.bound import SEPARATION, BoundCurve
-from hopefear.experiments.vrda_classification.measuring import Measured
+import numpy as np
+
+from hopefear.experiments.claims import AGREES, DISAGREES, tally, verdict_table
+from hopefear.experiments.frame import results_file, signature_of, signed
+from hopefear.experiments.vrda_classification.claims import SETTINGS, TABLE_1, TIME_RATIO, Verdict
 from hopefear.experiments.vrda_classification.plan import (
     HELD_OUT,
     LOSSES,
     MARGIN,
+    SEED,
     SWING,
+    TRANSFORM,
     Plan,
     short,
 )
-from hopefear.experiments.vrda_classification.results import signature
-from hopefear.experiments.vrda_classification.runs import Run, compare
-from hopefear.experiments.vrda_classification.verdicts import Verdict
+from hopefear.experiments.vrda_classification.runs import (
+    SEPARATION,
+    BoundCurve,
+    Measured,
+    Run,
+    Scores,
+    compare,
+)
 from hopefear.report import Page
+from hopefear.report.plot import Plot
+
+
+def signature(plan: Plan) -> str:
+    """What the numbers came from, in one line."""
+    parts = {
+        "experiment": "vrda-classification",
+        "passes": plan.passes,
+        "seed": SEED,
+        **TRANSFORM,
+        "intercept": "none",
+        "held-out": HELD_OUT,
+    }
+    return signature_of(**parts)
+
+
+def to_json(
+    measured: list[Measured],
+    curves: list[BoundCurve],
+    verdicts: Iterable[Verdict],
+    plan: Plan,
+    quick: bool,
+    note: str,
+) -> bytes:
+    """The file ``results.json``."""
+    content = {
+        "note": note,
+        "settings": asdict(plan) | {"seed": SEED, "held_out": HELD_OUT, "transform": TRANSFORM},
+        "problems": {m.name: _problem(m) for m in measured},
+        "bound": [
+            {"noise": c.noise, "l1": c.strength, "reports": [r.to_dict() for r in c.reports]}
+            for c in curves
+        ],
+    }
+    return results_file(signature(plan), quick, content, verdicts)
+
+
+def _problem(made: Measured) -> dict[str, Any]:
+    train, test = made.problem.train, made.problem.test
+    return {
+        "data": {
+            "about": made.problem.about,
+            "train": len(train),
+            "test": len(test),
+            "features": train.n_features,
+            "classes": list(train.classes),
+            "train_digest": train.digest,
+            "test_digest": test.digest,
+        },
+        "chosen": {
+            key: {
+                "best": asdict(c.best),
+                "sparse": asdict(c.sparse),
+                "edges": c.edges,
+                "trials": [asdict(t) for t in c.trials],
+            }
+            for key, c in made.choices.items()
+        },
+        "best": {key: _run(r) for key, r in made.best.items()},
+        "sparse": {key: _run(r) for key, r in made.sparse.items()},
+        "trails": {
+            key: [
+                {
+                    "l1": t.strength,
+                    "samples": t.samples.tolist(),
+                    "nnz": t.nnz.tolist(),
+                    "mistakes": t.mistakes.tolist(),
+                }
+                for t in trails
+            ]
+            for key, trails in made.trails.items()
+        },
+        "votes": {
+            loss: {
+                "voted": 100.0 * float(v.voted.mean()),
+                "averaged": 100.0 * float(v.averaged.mean()),
+                "examples": len(v.voted),
+                "predictors": v.predictors,
+                "seconds_per_1000": v.seconds,
+                "megabytes": v.megabytes,
+            }
+            for loss, v in made.votes.items()
+        },
+        "seconds_per_pass": made.times,
+    }
+
+
+def _run(done: Run) -> dict[str, Any]:
+    return {
+        "setting": done.setting,
+        "signature": done.signature,
+        "mistakes": done.mistakes.tolist(),
+        "averaged": _scores(done.averaged),
+        "last": _scores(done.last),
+    }
+
+
+def _scores(scores: Scores) -> dict[str, Any]:
+    series = {
+        name: scores.series(name).tolist() for name in ("precision", "recall", "f1", "accuracy")
+    }
+    return {"mean": scores.summary(), "nnz": scores.nnz.tolist(), **series}
+
+
+def figure_1(made: Measured) -> list[Plot]:
+    """Non-zero weights while training, by strength of regularisation."""
+    plots = []
+    for loss in LOSSES:
+        plot = Plot(f"{made.name}, {loss}", "samples", "non-zero weights", y_scale="log")
+        for look, trail in enumerate(made.trails[loss]):
+            use = trail.nnz > 0
+            plot.line(trail.samples[use], trail.nnz[use], f"λ = {short(trail.strength)}", look=look)
+        plots.append(plot)
+    return plots
+
+
+def figure_2(made: Measured) -> Plot:
+    """Sparsity against quality on the held-out rows, over the strengths."""
+    size = made.problem.train.n_features
+    plot = Plot(
+        made.name,
+        "non-zero weights as a share of the features",
+        "F on held-out rows, %",
+        x_scale="log",
+    )
+    for look, loss in enumerate(LOSSES):
+        trials = made.choices[f"vrda-{loss}"].along("l1")
+        for kept, dashed in (("average", False), ("last", True)):
+            nnz = np.array([t.nnz if kept == "average" else t.last_nnz for t in trials])
+            f1 = np.array([t.f1 if kept == "average" else t.last_f1 for t in trials])
+            plot.line(
+                nnz[nnz > 0] / size, f1[nnz > 0], f"{loss}, {kept}", dashed, look=look + 2 * dashed
+            )
+    return plot
+
+
+def figure_3(made: Measured) -> list[Plot]:
+    """Training mistakes against samples."""
+    plots = []
+    for loss in LOSSES:
+        plot = Plot(f"{made.name}, {loss}", "samples", "mistakes")
+        for look, trail in enumerate(made.trails[loss]):
+            label = f"vRDA, λ = {short(trail.strength)}"
+            plot.line(trail.samples, trail.mistakes, label, look=look)
+        perceptron = made.trails["perceptron"][0]
+        plot.line(
+            perceptron.samples,
+            perceptron.mistakes,
+            "(voted) perceptron",
+            True,
+            look=len(made.trails[loss]),
+        )
+        plots.append(plot)
+    return plots
+
+
+def figure_4(made: Measured, plan: Plan) -> Plot:
+    """Last weights against the average: mean and deviation of F over the settled passes."""
+    runs = [made.best[f"vrda-{loss}"] for loss in LOSSES]
+    groups = {"single (last)": [r.last for r in runs], "averaged": [r.averaged for r in runs]}
+    return _bars(made.name, groups, plan)
+
+
+def figure_5(made: Measured, plan: Plan) -> Plot:
+    """RDA against voted RDA: mean and deviation of F over the settled passes."""
+    groups = {
+        title: [made.best[f"{key}-{loss}"].averaged for loss in LOSSES]
+        for title, key in (("RDA", "rda"), ("vRDA", "vrda"))
+    }
+    return _bars(made.name, groups, plan)
+
+
+def bound_plot(curves: list[BoundCurve], noise: float) -> Plot:
+    """Mistakes, and the most that Theorem 1 allows."""
+    title = "separable" if noise == 0.0 else f"{noise:.0%} of the labels wrong"
+    plot = Plot(title, "samples", "mistakes", x_scale="log", y_scale="log")
+    for look, curve in enumerate(c for c in curves if c.noise == noise):
+        samples = [r.samples for r in curve.reports]
+        plot.line(
+            samples, [r.mistakes for r in curve.reports], f"mistakes, {curve.label}", look=2 * look
+        )
+        plot.line(
+            samples,
+            [r.theorem1 for r in curve.reports],
+            f"Theorem 1, {curve.label}",
+            True,
+            look=2 * look + 1,
+        )
+    return plot
+
+
+def _bars(title, groups, plan: Plan) -> Plot:
+    late = plan.settled
+    values = {name: [s.series("f1")[late] for s in scores] for name, scores in groups.items()}
+    ends = [
+        end
+        for series in values.values()
+        for v in series
+        for end in (v.mean() - v.std(), v.mean() + v.std())
+    ]
+    # Bars from zero would hide differences of a point; the axis says where it starts.
+    room = max(0.5, 0.4 * (max(ends) - min(ends)))
+    plot = Plot(
+        title,
+        "",
+        "F, %",
+        y_range=(max(0.0, float(np.floor(min(ends) - room))), min(100.0, max(ends) + room)),
+    )
+    for name, series in values.items():
+        plot.bars(
+            list(LOSSES),
+            [float(v.mean()) for v in series],
+            [float(v.std()) for v in series],
+            group=name,
+        )
+    return plot
+
 
 TITLE = "Online classification with voted RDA, run again"
 
@@ -124,10 +349,10 @@ def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
     page.section("Table 1: quality and non-zero weights")
     page.table(
         ["learner", "precision", "recall", "F", "weights"],
-        [[name, p, r, f, None if n is None else f"{n} K"] for name, p, r, f, n in paper.TABLE_1],
+        [[name, p, r, f, None if n is None else f"{n} K"] for name, p, r, f, n in TABLE_1],
         "The paper's own Table 1: **parse reranking** (labelled brackets), 1.2 M features.",
         align="lrrrr",
-        notes=f"Their settings: {paper.SETTINGS}.",
+        notes=f"Their settings: {SETTINGS}.",
     )
     titles = {spec.key: spec.title for spec in plan.specs}
     for made in measured:
@@ -199,14 +424,14 @@ def _while_training(page: Page, whole: Sequence[Measured]) -> None:
         "The paper: a larger λ settles soon at few weights, a smaller one takes many more "
         "samples. Ours, on all training rows, at the chosen rate:"
     )
-    page.figures([plot for made in whole for plot in figures.figure_1(made)])
+    page.figures([plot for made in whole for plot in figure_1(made)])
     page.section("Figure 2: sparsity against quality")
     page.text(
         "The paper: for hinge loss a sparser model costs quality; log loss is best "
         "(F 0.9174) with 173 K of 1.2 M features, a share of 0.14. Ours, over λ, scored on "
         "the held-out rows, so that the test is not used to look around:"
     )
-    page.figures([figures.figure_2(made) for made in whole])
+    page.figures([figure_2(made) for made in whole])
     page.section("Figure 3: training mistakes")
     page.text(
         "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the "
@@ -215,7 +440,7 @@ def _while_training(page: Page, whole: Sequence[Measured]) -> None:
         "make the same mistakes, so the curves lie on each other and the paper's difference "
         "must come from something else."
     )
-    page.figures([plot for made in whole for plot in figures.figure_3(made)])
+    page.figures([plot for made in whole for plot in figure_3(made)])
 
 
 def _single(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
@@ -226,18 +451,18 @@ def _single(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
         f"{plan.passes} passes, so that the bars show swings and not the first gains. "
         "**Axes do not start at 0.**"
     )
-    page.figures([figures.figure_4(made, plan) for made in whole])
+    page.figures([figure_4(made, plan) for made in whole])
 
 
 def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
     page.section("Figure 5: RDA against voted RDA")
     page.text(
         "The paper: updates on mistakes only are better for hinge loss, worse for log loss, "
-        f"and take {paper.TIME_RATIO['hinge']:.1%} and {paper.TIME_RATIO['log']:.1%} of the "
+        f"and take {TIME_RATIO['hinge']:.1%} and {TIME_RATIO['log']:.1%} of the "
         f"time. Ours: mean and deviation of F over the last {_late(plan)} passes. "
         "**Axes do not start at 0.**"
     )
-    page.figures([figures.figure_5(made, plan) for made in whole])
+    page.figures([figure_5(made, plan) for made in whole])
     rows = []
     for made in whole:
         for loss in LOSSES:
@@ -245,7 +470,7 @@ def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
             for readout in ("averaged", "last"):
                 row += [1000.0 * made.times[f"{rule}-{loss} {readout}"] for rule in ("rda", "vrda")]
                 row.append(f"{made.ratio(loss, readout):.1%}")
-            rows.append([*row, f"{paper.TIME_RATIO[loss]:.1%}"])
+            rows.append([*row, f"{TIME_RATIO[loss]:.1%}"])
     page.table(
         [
             "problem",
@@ -316,9 +541,7 @@ def _bound(page: Page, curves: list[BoundCurve]) -> None:
         "comparator u is the truth, scaled to give the lowest bound; where labels are right "
         f"it separates the classes by {SEPARATION:g}. Dashed: the most mistakes allowed."
     )
-    page.figures(
-        [figures.bound_plot(curves, noise) for noise in dict.fromkeys(c.noise for c in curves)]
-    )
+    page.figures([bound_plot(curves, noise) for noise in dict.fromkeys(c.noise for c in curves)])
     page.table(
         ["noise", "λ", "samples", "mistakes", "Theorem 1", "Corollary 1", "λ Δ(u)", "regime"],
         [

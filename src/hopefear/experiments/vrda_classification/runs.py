@@ -1,22 +1,41 @@
-"""Runs: train pass after pass, score what is kept and the last weights after each."""
+"""Runs: pass after pass, what is kept and the last weights scored after each; all that is measured.
+
+Parameters are chosen on a part of the training rows that is held out; the test is not looked at.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hopefear.core.learner import Learner
+from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
-from hopefear.experiments.common.trails import Trail
-from hopefear.experiments.vrda_classification.plan import SEED, Spec
+from hopefear.experiments.frame import Trail
+from hopefear.experiments.vrda_classification.plan import (
+    HELD_OUT,
+    LOSSES,
+    SEED,
+    Plan,
+    Problem,
+    Spec,
+    short,
+)
+from hopefear.losses.hinge import Hinge
 from hopefear.metrics import Accuracy, Classification, Comparison, paired_bootstrap
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.observed import Observed
 from hopefear.recipes import Scale
+from hopefear.rules.rda import RDA
+from hopefear.structures.binary import Binary
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import structure_for
+from hopefear.training.bounds.voted_rda import BoundReport, best_scaled, mistaken, radius
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
@@ -67,7 +86,7 @@ def run(
     """Train, and score the average and the last weights after every pass.
 
     >>> from hopefear.experiments.vrda_classification.plan import QUICK
-    >>> from hopefear.experiments.vrda_classification.problems import generated
+    >>> from hopefear.experiments.vrda_classification.plan import generated
     >>> problem, perceptron = generated(200, 100, 50), QUICK.specs[0]
     >>> done = run(perceptron, {}, problem.train, problem.test, passes=2)
     >>> done.averaged.right.shape, bool(done.mistakes[1] > done.mistakes[0])
@@ -160,3 +179,244 @@ class _Recorder:
     def scores(self) -> Scores:
         confusion, nnz, right = zip(*self.seen, strict=True)
         return Scores(self.metric.n_classes, np.array(confusion), np.array(nnz), np.array(right))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting and how it did on the held-out rows: means over passes, NNZ after the last."""
+
+    setting: Mapping[str, float]
+    accuracy: float
+    f1: float
+    nnz: int  # of the average
+    last_nnz: int
+    last_f1: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best setting, the sparsest one that is about as good, and all that were tried."""
+
+    best: Trial
+    sparse: Trial
+    trials: tuple[Trial, ...]
+    edges: tuple[str, ...]  # parameters whose best value is an end of their grid
+
+    def along(self, strength: str) -> list[Trial]:
+        """The best trial at every strength of regularisation."""
+        tops: dict[float, Trial] = {}
+        for trial in self.trials:
+            value = trial.setting.get(strength, 0.0)
+            if value not in tops or trial.accuracy > tops[value].accuracy:
+                tops[value] = trial
+        return [tops[value] for value in sorted(tops)]
+
+
+def choose(spec: Spec, rest: SparseDataset, held_out: SparseDataset, passes: int) -> Choice:
+    """Try the whole grid on ``rest`` and pick by accuracy on ``held_out``."""
+    trials = []
+    for setting in spec.settings():
+        done = run(spec, setting, rest, held_out, passes)
+        kept, last = done.averaged.summary(), done.last.summary()
+        trials.append(
+            Trial(
+                setting,
+                kept["accuracy"],
+                kept["f1"],
+                int(done.averaged.nnz[-1]),
+                int(done.last.nnz[-1]),
+                last["f1"],
+            )
+        )
+    return pick(spec, trials, len(held_out))
+
+
+def pick(spec: Spec, trials: Sequence[Trial], n: int) -> Choice:
+    """Best: highest accuracy, then fewest weights. Sparse: fewest last weights within one standard
+    error of the best, ``sqrt(p (1 - p) / n)``.
+
+    >>> from hopefear.experiments.vrda_classification.plan import QUICK
+    >>> good = Trial({"l1": 0.0}, 90.0, 90.0, 500, 400, 89.0)
+    >>> small = Trial({"l1": 1e-4}, 89.5, 89.5, 90, 50, 88.0)
+    >>> poor = Trial({"l1": 1e-3}, 70.0, 70.0, 9, 5, 60.0)
+    >>> choice = pick(QUICK.specs[5], [good, small, poor], n=1000)
+    >>> choice.best is good, choice.sparse is small, choice.edges
+    (True, True, ('l1',))
+    """
+    best = max(trials, key=lambda t: (t.accuracy, -t.nnz))
+    share = best.accuracy / 100.0
+    enough = best.accuracy - 100.0 * math.sqrt(share * (1.0 - share) / n)
+    sparse = min(
+        (t for t in trials if t.accuracy >= enough), key=lambda t: (t.last_nnz, -t.accuracy)
+    )
+    edges = []
+    for name, values in ((spec.strength, spec.strengths), ("rate", spec.rates)):
+        if len(values) > 1 and best.setting[name] in (values[0], values[-1]):
+            edges.append(name)
+    return Choice(best, sparse, tuple(trials), tuple(edges))
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Real votes and the average of the same predictors, on the same test examples."""
+
+    voted: np.ndarray  # bool[examples]: right
+    averaged: np.ndarray
+    seconds: tuple[float, float]  # CPU per 1,000 examples: voted, averaged
+    predictors: int
+    megabytes: tuple[float, float]
+
+
+@dataclass
+class Measured:
+    """The numbers behind one column of the page."""
+
+    problem: Problem
+    choices: dict[str, Choice] = field(default_factory=dict)
+    best: dict[str, Run] = field(default_factory=dict)
+    sparse: dict[str, Run] = field(default_factory=dict)
+    trails: dict[str, list[Trail]] = field(default_factory=dict)  # by loss, and "perceptron"
+    votes: dict[str, Votes] = field(default_factory=dict)  # by loss
+    times: dict[str, float] = field(default_factory=dict)  # "vrda-hinge averaged": CPU s a pass
+
+    @property
+    def name(self) -> str:
+        return self.problem.name
+
+    def ratio(self, loss: str, readout: str) -> float:
+        """CPU time of voted RDA for one pass, as a share of RDA's."""
+        return self.times[f"vrda-{loss} {readout}"] / self.times[f"rda-{loss} {readout}"]
+
+
+def measure(problem: Problem, plan: Plan, tell: Callable[[float, str], None]) -> Measured:
+    """Choose, train, follow, vote and time; ``tell`` gets the share done and what is next."""
+    made = Measured(problem)
+    rest, held_out = problem.train.split(HELD_OUT, SEED)
+    for n, spec in enumerate(plan.specs):
+        tell(0.7 * n / len(plan.specs), f"{problem.name}: {spec.title}")
+        choice = choose(spec, rest, held_out, plan.tuning_passes)
+        made.choices[spec.key] = choice
+        made.best[spec.key] = _test(spec, choice.best.setting, problem, plan)
+        made.sparse[spec.key] = (
+            made.best[spec.key]
+            if choice.sparse is choice.best
+            else _test(spec, choice.sparse.setting, problem, plan)
+        )
+    if problem.table_only:
+        return made
+    specs = {spec.key: spec for spec in plan.specs}
+    tell(0.7, f"{problem.name}: while training")
+    made.trails["perceptron"] = [follow(specs["perceptron"], {}, problem.train, plan.passes)]
+    for loss in LOSSES:
+        spec, chosen = specs[f"vrda-{loss}"], made.choices[f"vrda-{loss}"].best.setting
+        made.trails[loss] = [
+            follow(spec, {**chosen, "l1": l1}, problem.train, plan.passes) for l1 in plan.paths
+        ]
+    for n, loss in enumerate(LOSSES):
+        tell(0.8 + 0.07 * n, f"{problem.name}: voting ({loss})")
+        key = f"vrda-{loss}"
+        made.votes[loss] = vote(specs[key], made.choices[key], problem, plan)
+    tell(0.95, f"{problem.name}: timing")
+    made.times = time_all(specs, made.choices, problem, plan)
+    return made
+
+
+def _test(spec: Spec, setting: Mapping[str, float], problem: Problem, plan: Plan) -> Run:
+    return run(spec, setting, problem.train, problem.test, plan.passes)
+
+
+def vote(spec: Spec, choice: Choice, problem: Problem, plan: Plan) -> Votes:
+    """One pass, then Algorithm 2 and the average on the first test examples."""
+    few = problem.test.take(np.arange(min(plan.vote_rows, len(problem.test))))
+    structure = structure_for(problem.train, 0.0)
+    right, cost, size, predictors = [], [], [], 0
+    for readout in ("voted", "averaged"):
+        learner = build(spec, choice.best.setting, problem.train, readout=readout)
+        trainer = OnlineTrainer(structure, learner)
+        for rows, order in Passes(problem.train, SEED).pieces(0):
+            trainer.learn(rows, order)
+        predictor = trainer.predictor()
+        predictor.decide(structure, few.take([0]).rows)  # compiled before it is timed
+        start = time.process_time()
+        labels, _ = predictor.decide(structure, few.rows)
+        cost.append((time.process_time() - start) * 1000.0 / len(few))
+        right.append(labels == few.rows.labels)
+        size.append(sum(a.nbytes for a in predictor.arrays().values()) / 1e6)
+        predictors = trainer.updates + 1
+    return Votes(right[0], right[1], (cost[0], cost[1]), predictors, (size[0], size[1]))
+
+
+def time_all(
+    specs: dict[str, Spec], choices: dict[str, Choice], problem: Problem, plan: Plan
+) -> dict[str, float]:
+    """CPU seconds a pass of RDA and voted RDA, taken in turn; the least of several."""
+    learners = {
+        f"{rule}-{loss} {readout}": build(
+            specs[f"{rule}-{loss}"],
+            choices[f"{rule}-{loss}"].best.setting,
+            problem.train,
+            readout=readout,
+        )
+        for loss in LOSSES
+        for rule in ("rda", "vrda")
+        for readout in ("averaged", "last")
+    }
+    least = dict.fromkeys(learners, np.inf)
+    for repeat in range(plan.repeats + 1):
+        for name, learner in learners.items():
+            took = seconds(learner, problem.train, plan.timed_passes) / plan.timed_passes
+            if repeat:  # the first one may have compiled
+                least[name] = min(least[name], took)
+    return {name: float(value) for name, value in least.items()}
+
+
+SEPARATION = 0.2
+STRENGTHS = (0.0, 1e-4)
+
+
+@dataclass(frozen=True)
+class BoundCurve:
+    """A run of voted RDA beside its bound after more and more samples."""
+
+    noise: float
+    strength: float
+    reports: tuple[BoundReport, ...]
+
+    @property
+    def label(self) -> str:
+        return f"λ = {short(self.strength)}"
+
+
+def bound_curves(plan: Plan) -> list[BoundCurve]:
+    """Voted RDA (hinge), one pass, on separable and on noisy data; the comparator is the truth.
+
+    The truth is scaled to give the lowest bound. The rate is the best one for a unit margin.
+    """
+    features = max(60, plan.bound_rows // 10)
+    curves = []
+    for noise in (0.0, 0.05):
+        made = sparse_linear(
+            plan.bound_rows,
+            features,
+            per_row=(10, 30),
+            true_weights=features // 10,
+            margin=SEPARATION,
+            label_noise=noise,
+            seed=11,
+        )
+        rows, structure = made.dataset().rows, Binary(features)
+        order = np.random.default_rng(SEED).permutation(plan.bound_rows)
+        longest = radius(structure, rows)
+        rate = float(np.linalg.norm(made.truth)) / SEPARATION / (math.sqrt(2.0) * longest)
+        for l1 in STRENGTHS:
+            learner = Learner(Hinge(), RDA(rate, l1), Observed(Averaged()), on="mistakes")
+            trainer = OnlineTrainer(structure, learner)
+            outcome = np.zeros(order.size, np.uint8)
+            reports, start = [], 0
+            for end in first_marks(order.size):
+                trainer.learn(rows, order[start:end], outcome[start:end])
+                wrong, start = mistaken(order[:end], outcome[:end]), int(end)
+                if wrong.size:
+                    reports.append(best_scaled(trainer, rows, wrong, made.truth, longest)[1])
+            curves.append(BoundCurve(noise, l1, tuple(reports)))
+    return curves

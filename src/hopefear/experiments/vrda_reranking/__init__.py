@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hopefear.experiments.common.files import runs_in, telling, write_files
-from hopefear.experiments.vrda_reranking.measuring import measure
-from hopefear.experiments.vrda_reranking.page import write_page
-from hopefear.experiments.vrda_reranking.plan import FULL, QUICK, Plan
-from hopefear.experiments.vrda_reranking.problems import find_problem
-from hopefear.experiments.vrda_reranking.results import table_text, to_json
-from hopefear.experiments.vrda_reranking.verdicts import Judge, judge
+from hopefear.experiments.frame import runs_in, telling, write_files
+from hopefear.experiments.vrda_reranking.claims import Judge, judge
+from hopefear.experiments.vrda_reranking.page import table_text, to_json, write_page
+from hopefear.experiments.vrda_reranking.plan import FULL, QUICK, Plan, find_problem
+from hopefear.experiments.vrda_reranking.runs import measure
 
 
 def run(

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.common.corpora import find_files
-from hopefear.experiments.common.differences import Difference, compare_choices
+from hopefear.experiments.claims import Difference, compare_choices
+from hopefear.experiments.frame import find_files
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.reading import read, tuning_metric
 
@@ -25,7 +25,7 @@ def read_translations(
     Parameters
     ----------
     data : path, optional
-        As in :func:`hopefear.experiments.common.corpora.find_data`.
+        As in :func:`hopefear.experiments.frame.find_data`.
     names : iterable of str
         Each has the files ``NAME.nbest.xz``, ``NAME.en`` (references) and ``NAME.de`` (sources).
     tell : callable
@@ -48,7 +48,7 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     Parameters
     ----------
     first, second, samples
-        As in :func:`hopefear.experiments.common.differences.compare_choices`; counts of BLEU.
+        As in :func:`hopefear.experiments.claims.compare_choices`; counts of BLEU.
 
     Examples
     --------
