@@ -12,9 +12,9 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, dptm
-from hopefear.experiments.claims import Difference
+from hopefear.experiments.claims import Difference, some_of
 from hopefear.experiments.dptm import claims, plan, runs
-from hopefear.experiments.dptm.claims import Judge, as_good, some_of
+from hopefear.experiments.dptm.claims import as_good
 from hopefear.experiments.dptm.plan import (
     FULL,
     LOSSES,
@@ -34,7 +34,7 @@ from hopefear.experiments.dptm.runs import (
     POOLED,
     RETUNED,
     Mark,
-    Measured,
+    Results,
     Trial,
     as_is,
     at_most,
@@ -47,7 +47,7 @@ from hopefear.experiments.dptm.runs import (
     trials_of,
 )
 from hopefear.experiments.frame import find_files
-from hopefear.experiments.translations import FOLDER, compare
+from hopefear.experiments.translations import FOLDER, compare_bleu
 from hopefear.translation.tuners.mert import Mert
 
 WORDS = {"agrees", "disagrees", "not shown"}
@@ -138,7 +138,7 @@ def test_the_first_candidate_is_the_decoders(problem):
 
 
 def test_pooled_counts_are_those_of_both_sets_for_every_seed(problem):
-    made = Measured(problem)
+    made = Results(problem, QUICK)
     made.scored[RETUNED] = [score_dense(problem, seed, Mert(restarts=1)) for seed in (1, 2)]
     one, two = (made.counts(RETUNED, name) for name in problem.tests)
     both = made.counts(RETUNED, POOLED)
@@ -150,7 +150,7 @@ def test_pooled_counts_are_those_of_both_sets_for_every_seed(problem):
 def test_sides_with_other_numbers_of_seeds_trade_places_fairly():
     rng = np.random.default_rng(1)
     rows = np.column_stack([rng.integers(1, 9, (40, 4)), np.full((40, 6), 9)])
-    found = compare([rows] * 3, [rows] * 5, 50)
+    found = compare_bleu([rows] * 3, [rows] * 5, 50)
     assert found.points == 0.0
     assert found.p_randomisation == 1.0
 
@@ -200,14 +200,13 @@ def test_words_of_verdicts():
 
 
 def test_strengths_are_matched_by_the_weights_they_leave(problem):
-    made = Measured(problem)
     plan = Plan((), (), (0.0, 1.0, 2.0, 3.0))
+    results = Results(problem, plan)
     base = score_dense(problem, 1, Mert(restarts=1))
     for l1, nnz in zip(plan.strengths, (10_000, 5_000, 900, 25), strict=True):
-        made.scored[at(l1)] = [replace(base, nnz=nnz)]
-    judge = Judge(made, plan)
-    assert judge.tenth() == 2.0
-    assert judge.few() == 3.0
+        results.scored[at(l1)] = [replace(base, nnz=nnz)]
+    assert claims.tenth(results) == 2.0
+    assert claims.few(results) == 3.0
 
 
 def test_paper_and_plan_speak_of_the_same_models():

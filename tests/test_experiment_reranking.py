@@ -15,10 +15,10 @@ from hopefear.data.lists.generators import candidate_lists
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import vrda_reranking as experiment
-from hopefear.experiments.claims import Difference
-from hopefear.experiments.frame import KeptRuns, Trail, order_of
+from hopefear.experiments.claims import Difference, order_of
+from hopefear.experiments.frame import KeptRuns, Trail
 from hopefear.experiments.vrda_reranking import claims, runs
-from hopefear.experiments.vrda_reranking.claims import compare, settled
+from hopefear.experiments.vrda_reranking.claims import settled
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
     FILES,
@@ -38,12 +38,13 @@ from hopefear.experiments.vrda_reranking.plan import (
 from hopefear.experiments.vrda_reranking.runs import (
     TABLE,
     TOP,
+    Trial,
     at,
     at_most,
     choose,
+    compare,
     f_score,
     follow,
-    measure,
     readings,
     run,
     sparse,
@@ -98,7 +99,7 @@ def problem() -> Problem:
 def tiny(problem, tmp_path_factory):
     out, told = tmp_path_factory.mktemp("tiny"), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "find_problem", lambda *given: problem)
+        patch.setattr(runs, "find_problem", lambda *given: problem)
         page = experiment.run(None, out, told.append, quick=True, plan=TINY)
     return page, json.loads((out / "results.json").read_text("utf-8")), told
 
@@ -144,7 +145,7 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, problem, monkey
     for name in ("run", "vote", "follow"):
         monkeypatch.setattr(runs, name, refuse)
     monkeypatch.setattr(Problem, "cut", refuse)
-    monkeypatch.setattr(experiment, "find_problem", lambda *given: problem)
+    monkeypatch.setattr(runs, "find_problem", lambda *given: problem)
     experiment.run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
@@ -157,7 +158,7 @@ def test_test_lists_change_no_choice(problem, tmp_path):
     other = ListDataset(lists.rows, None, shuffled, "parseval", lists.ids)
     plan = replace(TINY, extensions=TINY.extensions[:1], seeds=(1,), folds=2, trail_passes=1)
     one, two = (
-        measure(replace(problem, lists=found), plan, KeptRuns(tmp_path / name), silent)
+        runs.measure_problem(replace(problem, lists=found), plan, KeptRuns(tmp_path / name), silent)
         for found, name in ((lists, "one"), (other, "two"))
     )
     assert one.choices == two.choices
@@ -240,7 +241,7 @@ def test_votes_and_trails(problem):
     voted = vote(SPECS["vrda-hinge"], {"l1": 1e-3}, split, 1, 2)
     assert voted.shape == (SIZES[2], 3) and f_score(voted) > 50.0
     one, other = (
-        follow(SPECS[key], params, split.train, split.size, 1, 3)
+        follow(SPECS[key], params, split, 1, 3)
         for key, params in (("perceptron", {}), ("vrda-hinge", {"l1": 0.0}))
     )
     visits = 3 * (SIZES[0] - int(idle_lists(split.train).sum()))
@@ -253,7 +254,7 @@ def test_votes_and_trails(problem):
 
 def test_choices_follow_development_scores(tiny):
     trials = {
-        key: [runs.Trial(**{**t, "kept": KEPT.index(t["kept"])}) for t in found]
+        key: [Trial(**{**t, "kept": KEPT.index(t["kept"])}) for t in found]
         for key, found in tiny[1]["trials"].items()
     }
     made = choose(trials, TINY)
@@ -285,11 +286,13 @@ def test_dense_features_stay_in_an_average_on_the_last_support():
 
 def test_strengths_are_matched_by_the_share_of_weights_they_leave(tiny):
     class Faked:
+        plan = TINY
+
         def nnz(self, name: str) -> float:
             return {at("hinge", 0.0): 1000.0, at("hinge", 1e-4): 900.0}.get(name, 200.0)
 
-    assert claims.alike(Faked(), TINY, "hinge", 1e-5) == 1e-4
-    assert claims.alike(Faked(), TINY, "hinge", 5e-4) == 5e-3
+    assert claims.alike(Faked(), "hinge", 1e-5) == 1e-4
+    assert claims.alike(Faked(), "hinge", 5e-4) == 5e-3
 
 
 def test_verdicts_follow_the_numbers():

@@ -24,7 +24,7 @@ from hopefear.experiments.swvp_synthetic.plan import (
     most_probable,
     sequences,
 )
-from hopefear.experiments.swvp_synthetic.runs import Measured, Run, measure_all, train
+from hopefear.experiments.swvp_synthetic.runs import Dataset, Run, measure_all, train
 
 TINY = Plan(settings=(2,), datasets=2, items=(40, 20, 20), betas=(0.5, 3.0), passes=2)
 
@@ -162,7 +162,7 @@ def faked(ours, csp, n=10):
     """Datasets on which beta = 1 is best on dev, at these test accuracies; beta = 2 is as given."""
     titles = [v.title for v in (*VARIANTS, *CHECKED)]
     return [
-        Measured(
+        Dataset(
             1,
             d,
             d,
@@ -184,7 +184,7 @@ def test_cells_choose_on_dev_and_count_as_the_paper_does():
     worse = cell(faked(50.0, 75.0), "A-WM", AVERAGED)
     assert (worse.wins, worse.better_on_dev_only) == (0, 10)
     late = [
-        Measured(1, 0, 0, "", 100.0, m.csp, {"A-WM": (fake(1.0, 60, 70.0), fake(2.0, 59, 70.6))})
+        Dataset(1, 0, 0, "", 100.0, m.csp, {"A-WM": (fake(1.0, 60, 70.0), fake(2.0, 59, 70.6))})
         for m in faked(70.0, 60.0)
     ]
     assert cell(late, "A-WM", LAST).generalises == 0
@@ -195,7 +195,7 @@ def test_cells_choose_on_dev_and_count_as_the_paper_does():
 def test_a_csp_that_may_choose_takes_the_pass_that_is_best_on_dev():
     csp = fake(0.0, 50.0, 60.0)
     csp.dev[LAST], csp.test[LAST] = (70.0, 65.0), (72.0, 60.0)
-    measured = [Measured(1, 0, 0, "", 100.0, csp, m.swvp) for m in faked(73.0, 0.0, n=3)]
+    measured = [Dataset(1, 0, 0, "", 100.0, csp, m.swvp) for m in faked(73.0, 0.0, n=3)]
     found = control(measured, "A-WM", LAST)
     assert found.csp.tolist() == [72.0] * 3
     assert found.gain == pytest.approx(1.1)
@@ -204,7 +204,7 @@ def test_a_csp_that_may_choose_takes_the_pass_that_is_best_on_dev():
 
 def test_verdicts_follow_the_numbers():
     def words(measured):
-        return {v.claim: v.verdict for v in claims.judge(measured, TINY)}
+        return {v.claim: v.verdict for v in claims.judge({1: measured})}
 
     good, bad = words(faked(75.0, 50.0)), words(faked(50.0, 75.0))
     ours = "A-WM differs from CSP as in the paper"

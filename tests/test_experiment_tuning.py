@@ -14,7 +14,7 @@ from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, tuning
 from hopefear.experiments.claims import Difference
 from hopefear.experiments.frame import KeptRuns
-from hopefear.experiments.translations import compare
+from hopefear.experiments.translations import compare_bleu
 from hopefear.experiments.tuning import claims, runs
 from hopefear.experiments.tuning.claims import PEERS
 from hopefear.experiments.tuning.plan import (
@@ -114,7 +114,7 @@ def test_test_lists_change_no_choice(sets, tmp_path):
     plan = Plan((part,), seeds=(1,), replicates=50)
     other = {**sets, **{test: made_up(20, 50 + k) for k, test in enumerate(TESTS)}}
     one, two = (
-        runs.measure(given, plan, KeptRuns(tmp_path / name), silent).of("extended", "mira")
+        runs.measure_sets(given, plan, KeptRuns(tmp_path / name), silent).of("extended", "mira")
         for given, name in ((sets, "one"), (other, "two"))
     )
     assert one.trials == two.trials and one.params == two.params
@@ -165,13 +165,13 @@ def test_parameters_may_be_multiples_of_what_the_data_suggest(sets):
 def test_a_tuner_that_refuses_is_told_of(sets, monkeypatch, tmp_path):
     monkeypatch.setattr("hopefear.translation.tuners.mert_search.FEATURES", 20)
     part = replace(QUICK.part("extended"), entries=plain(("mert", "kbmira"), epochs=2))
-    made = runs.measure(
+    made = runs.measure_sets(
         sets, Plan((part,), seeds=(1, 2), replicates=50), KeptRuns(tmp_path), silent
     )
     found = made.of("extended", "mert")
     assert "20" in found.refused and len(found.runs) == 1
-    assert not made.has("extended", "mert") and made.best("extended").entry.key == "kbmira"
-    assert claims._refuses(claims.Judge(made, QUICK))[0] == "agrees"
+    assert not made.has(("extended", "mert")) and made.best("extended").entry.key == "kbmira"
+    assert claims._refuses(made)[0] == "agrees"
 
 
 def test_rounds_of_starts_are_shown_as_the_best_so_far():
@@ -182,10 +182,10 @@ def test_rounds_of_starts_are_shown_as_the_best_so_far():
 def test_pairs_are_tested_with_seeds_pooled(sets):
     lists = sets["test_2016"]
     first, second = lists.counts[lists.starts[:-1]], lists.counts[lists.starts[1:] - 1]
-    found = compare([first, first, first], [second], 200)
+    found = compare_bleu([first, first, first], [second], 200)
     assert found.significant and found.points > 0.0  # the decoder's first against its last
     assert found.first == pytest.approx(METRIC.scores(first.sum(axis=0))["bleu"])
-    assert compare([first, second], [second, first], 200).points == pytest.approx(0.0)
+    assert compare_bleu([first, second], [second, first], 200).points == pytest.approx(0.0)
 
 
 def test_verdicts_follow_the_numbers():
@@ -225,7 +225,7 @@ def test_real_lists_are_read_with_their_phrase_pairs(monkeypatch):
         pytest.skip(f"{DATA / 'multi30k-nbest'} is not there; set HOPEFEAR_DATA")
     monkeypatch.setattr("hopefear.experiments.tuning.plan.TRAIN", VAL)  # the other is large
     found = find_sets(DATA, False, silent)
-    made = runs.known(found)
+    made = runs.known(found, FULL)
     for way, peer in (("start", "start"), ("decoder", "decoder")):
         for name, theirs in zip((VAL, *TESTS), PEERS["dense"][peer], strict=False):
             assert made.fixed[way][name] == pytest.approx(theirs, abs=0.006)

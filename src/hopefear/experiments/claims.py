@@ -4,38 +4,60 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.metrics import approximate_randomisation, paired_bootstrap
 from hopefear.metrics.lists.base import ListMetric
-from hopefear.metrics.lists.comparing import paired_tests
+from hopefear.metrics.lists.comparing import Resampled
 from hopefear.report import Page
 
 ALPHA = 0.05
+AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two scores on the same data; counts are summed over seeds first."""
+    """Two scores on the same data; a test that was not made has no p."""
 
     first: float
     second: float
     low: float  # 95 % of the difference
     high: float
-    p_bootstrap: float
-    p_randomisation: float
+    p_bootstrap: float | None
+    p_randomisation: float | None = None
 
     @property
     def points(self) -> float:
         return self.first - self.second
 
     @property
+    def p(self) -> float:
+        """The largest of the tests that were made."""
+        return max(p for p in (self.p_bootstrap, self.p_randomisation) if p is not None)
+
+    @property
     def significant(self) -> bool:
-        """By both tests."""
-        return max(self.p_bootstrap, self.p_randomisation) < ALPHA
+        """By all tests that were made."""
+        return self.p < ALPHA
+
+    @property
+    def gap(self) -> str:
+        """The difference and its bounds."""
+        return f"{self.points:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+
+    @property
+    def cells(self) -> list[str]:
+        """Two cells of a table: the gap, and p by bootstrap and by randomisation.
+
+        >>> Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.0004).cells
+        ['+0.50 [+0.20, +0.80]', '0.001 / < 0.001']
+        """
+        ps = (p_text(p).removeprefix("= ") for p in (self.p_bootstrap, self.p_randomisation))
+        return [self.gap, " / ".join(ps)]
 
     def text(self) -> str:
         """In a line.
@@ -44,7 +66,38 @@ class Difference:
         '94.00 against 93.50 (+0.50 [+0.20, +0.80], p = 0.001, < 0.001)'
         """
         ps = ", ".join(p_text(p) for p in (self.p_bootstrap, self.p_randomisation))
-        return f"{self.first:.2f} against {self.second:.2f} ({gap_text(self)}, p {ps})"
+        return f"{self.first:.2f} against {self.second:.2f} ({self.gap}, p {ps})"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value in few letters."""
+    if p is None:
+        return "not tested"
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def compare(
+    metric: Any, score: str, first: Any, second: Any, samples: int, randomise: bool = True
+) -> Difference:
+    """Paired bootstrap over examples and, unless told not to, approximate randomisation.
+
+    Parameters
+    ----------
+    metric : Metric
+        Turns summed counts into scores.
+    score : str
+        Which of them.
+    first, second : int arrays [examples, S]
+        What was counted on either side.
+    samples : int
+        Draws of either test.
+    """
+    drawn = paired_bootstrap(metric, first, second, score, replicates=samples, seed=1)
+    p = None
+    if randomise:
+        traded = approximate_randomisation(metric, first, second, score, replicates=samples, seed=1)
+        p = traded.p_value
+    return Difference(drawn.first, drawn.second, drawn.low, drawn.high, drawn.p_value, p)
 
 
 def compare_choices(
@@ -54,19 +107,15 @@ def compare_choices(
     second: Sequence[np.ndarray],
     samples: int,
 ) -> Difference:
-    """Paired bootstrap and approximate randomisation over lists.
+    """Both tests over lists, seeds pooled.
 
     Parameters
     ----------
-    metric : ListMetric
-        Turns summed counts into scores.
-    score : str
-        Which of them.
+    metric, score, samples
+        As in :func:`compare`.
     first, second : sequences of int arrays [lists, S]
         Counts of the chosen candidates, an array for each seed; they are added up, so often that
         both sides have as many, for otherwise they could not trade places.
-    samples : int
-        Draws of either test.
 
     Examples
     --------
@@ -80,73 +129,91 @@ def compare_choices(
         sum(np.asarray(one, np.int64) for one in side) * (times // len(side))
         for side in (first, second)
     )
-    found = paired_tests(metric, a, b, score, samples, 1)
-    return Difference(
-        found["first"],
-        found["second"],
-        found["low"],
-        found["high"],
-        found["p_bootstrap"],
-        found["p_randomisation"],
-    )
+    return compare(Resampled(metric), score, a, b, samples)
 
 
-def p_text(p: float) -> str:
-    """A p-value in few letters."""
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+class Tests:
+    """Comparisons of one measurement; each is made once, and all of them can be written down.
 
+    Parameters
+    ----------
+    make : callable
+        From what is compared to the difference.
+    names : sequence of str
+        What its arguments are, for :meth:`plain`.
 
-def gap_text(found: Difference) -> str:
-    """A difference and its bounds."""
-    return f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
-
-
-def p_values(found: Difference) -> str:
-    """By paired bootstrap and by approximate randomisation.
-
-    >>> p_values(Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.0004))
-    '0.001 / < 0.001'
+    Examples
+    --------
+    >>> tests = Tests(lambda first, second: Difference(first, second, 0.0, 0.0, 1.0, 1.0), "ab")
+    >>> tests(2.0, 1.0).points, tests.plain()[0]["b"]
+    (1.0, 1.0)
     """
-    both = (found.p_bootstrap, found.p_randomisation)
-    return " / ".join(p_text(p).removeprefix("= ") for p in both)
 
+    def __init__(self, make: Callable[..., Difference], names: Sequence[str]) -> None:
+        self.make, self.names = make, names
+        self.differences: dict[tuple[Any, ...], Difference] = {}
 
-AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
+    def __call__(self, *key: Any) -> Difference:
+        if key not in self.differences:
+            self.differences[key] = self.make(*key)
+        return self.differences[key]
 
-
-class Bounded(Protocol):
-    """A difference with its bounds."""
-
-    @property
-    def low(self) -> float: ...
-
-    @property
-    def high(self) -> float: ...
+    def plain(self) -> list[dict[str, Any]]:
+        return [
+            {**dict(zip(self.names, key, strict=True)), **asdict(difference)}
+            for key, difference in self.differences.items()
+        ]
 
 
 class Verdict(NamedTuple):
-    """What one set of lists says about one claim."""
+    """What one place (a task, a setting, a set of lists) says about one claim.
+
+    The evidence has the numbers, with interval and p where two scores were compared.
+    """
 
     claim: str
-    where: str
+    where: Any
     verdict: str
     evidence: str
 
+    def plain(self, place: str) -> dict[str, Any]:
+        """By name; ``place`` is what the place is called, or empty where there is only one."""
+        named = {"claim": self.claim, place: self.where}
+        named |= {"verdict": self.verdict, "evidence": self.evidence}
+        return {name: value for name, value in named.items() if name}
 
-def better(found: Difference) -> str:
-    """Is the first one better, by both tests?
+
+class Claim(NamedTuple):
+    """What a paper says, and how to see whether it is so.
+
+    ``check`` goes from what was measured to the word and the evidence.
+
+    >>> claim = Claim("a is better", lambda difference: (better(difference), difference.text()))
+    >>> claim.judged("test", Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.001)).verdict
+    'agrees'
+    """
+
+    text: str
+    check: Callable[..., tuple[str, str]]
+
+    def judged(self, where: Any, *measured: Any) -> Verdict:
+        return Verdict(self.text, where, *self.check(*measured))
+
+
+def better(difference: Difference) -> str:
+    """Is the first one better, by all tests?
 
     >>> better(Difference(94.0, 93.0, 0.5, 1.5, 0.001, 0.001))
     'agrees'
     >>> better(Difference(94.0, 93.9, -0.1, 0.3, 0.3, 0.2))
     'not shown'
     """
-    if not found.significant:
+    if not difference.significant:
         return OPEN
-    return AGREES if found.points > 0.0 else DISAGREES
+    return AGREES if difference.points > 0.0 else DISAGREES
 
 
-def not_worse(found: Bounded, margin: float) -> str:
+def not_worse(difference: Difference, margin: float) -> str:
     """Is the first one better, or no more than the margin worse?
 
     >>> not_worse(Difference(93.9, 94.0, -0.15, 0.05, 0.3, 0.2), 0.2)
@@ -156,9 +223,31 @@ def not_worse(found: Bounded, margin: float) -> str:
     >>> not_worse(Difference(93.0, 94.0, -1.5, -0.5, 0.001, 0.001), 0.2)
     'disagrees'
     """
-    if found.low > -margin:
+    if difference.low > -margin:
         return AGREES
-    return DISAGREES if found.high < 0.0 else OPEN
+    return DISAGREES if difference.high < 0.0 else OPEN
+
+
+def within(difference: Difference, margin: float) -> str:
+    """Does the interval of the difference stay within the margin on both sides?
+
+    >>> within(Difference(38.0, 38.1, -0.3, 0.1, 0.7, 0.7), 0.5)
+    'agrees'
+    """
+    if difference.low > -margin and difference.high < margin:
+        return AGREES
+    return DISAGREES if difference.significant else OPEN
+
+
+def between(value: float, agrees_from: float, disagrees_below: float) -> str:
+    """Three answers from one number.
+
+    >>> between(3.0, 2.0, 1.0), between(1.5, 2.0, 1.0), between(0.5, 2.0, 1.0)
+    ('agrees', 'not shown', 'disagrees')
+    """
+    if value >= agrees_from:
+        return AGREES
+    return DISAGREES if value < disagrees_below else OPEN
 
 
 def clearly_more(first: float, second: float, ratio: float) -> str:
@@ -178,40 +267,56 @@ def all_of(words: Iterable[str]) -> str:
     >>> all_of(["agrees", "not shown"]), all_of(["agrees", "disagrees"])
     ('not shown', 'disagrees')
     """
-    found = set(words)
-    if DISAGREES in found:
+    different = set(words)
+    if DISAGREES in different:
         return DISAGREES
-    return AGREES if found == {AGREES} else OPEN
+    return AGREES if different == {AGREES} else OPEN
 
 
-class HasWord(Protocol):
-    """A verdict of any experiment."""
+def some_of(words: Iterable[str]) -> str:
+    """Agreement of any where none disagrees, and the other way round.
 
-    @property
-    def verdict(self) -> str: ...
+    >>> some_of(["agrees", "not shown"]), some_of(["agrees", "disagrees"])
+    ('agrees', 'not shown')
+    """
+    clear = set(words) - {OPEN}
+    return clear.pop() if len(clear) == 1 else OPEN
 
 
-# A claim, the place it is judged on, the word, and the evidence.
-Judged = tuple[str, Any, str, str]
+def order_of(first: Iterable[float], second: Iterable[float]) -> float:
+    """Spearman's rank correlation; 0 where one side is all alike.
+
+    >>> order_of([1, 2, 3], [30, 20, 10]), order_of([1, 2, 3], [5, 5, 5])
+    (-1.0, 0.0)
+    """
+    a, b = (_ranks(np.asarray(list(v), float)) for v in (first, second))
+    if a.std() == 0.0 or b.std() == 0.0:
+        return 0.0
+    return round(float(np.corrcoef(a, b)[0, 1]), 12)
 
 
-def tally(verdicts: Iterable[HasWord], whom: str = " with the paper") -> str:
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks, the mean of their places for equal ones."""
+    below = (values[:, None] > values).sum(axis=1)
+    return below + ((values[:, None] == values).sum(axis=1) - 1) / 2.0
+
+
+def tally(verdicts: Iterable[Verdict], whom: str = " with the paper") -> str:
     """How many of them say what.
 
-    >>> from hopefear.experiments.claims import Verdict
     >>> tally([Verdict("a < b", "dev", "agrees", ""), Verdict("a < b", "test", "not shown", "")])
     '**1 agree** with the paper, **0 disagree**, and 1 show neither'
     """
-    found = Counter(one.verdict for one in verdicts)
+    counts = Counter(one.verdict for one in verdicts)
     return (
-        f"**{found[AGREES]} agree**{whom}, **{found[DISAGREES]} disagree**, and {found[OPEN]} show "
-        "neither"
+        f"**{counts[AGREES]} agree**{whom}, **{counts[DISAGREES]} disagree**, and {counts[OPEN]} "
+        "show neither"
     )
 
 
 def verdict_table(
     page: Page,
-    verdicts: Sequence[Judged],
+    verdicts: Sequence[Verdict],
     places: Mapping[Any, str],
     place: str,
     claim: str = "claim of the paper",
@@ -222,18 +327,18 @@ def verdict_table(
     ----------
     page : Page
         Where to.
-    verdicts : sequence of (claim, place, word, evidence)
+    verdicts : sequence of Verdict
         A claim that is judged on none of the places is among the numbers only.
     places : mapping of place to str
         Columns and their heads.
     place, claim : str
         What a place is, and a claim.
     """
-    by = {(said, where): word for said, where, word, _ in verdicts}
-    claims = dict.fromkeys(said for said, where, _, _ in verdicts if where in places)
+    words = {(v.claim, v.where): v.verdict for v in verdicts}
+    claims = dict.fromkeys(v.claim for v in verdicts if v.where in places)
     page.table(
         [claim, *places.values()],
-        [[said, *(by.get((said, where)) for where in places)] for said in claims],
+        [[text, *(words.get((text, where)) for where in places)] for text in claims],
         "Verdicts.",
     )
     with page.details("The numbers behind each verdict"):

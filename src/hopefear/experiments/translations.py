@@ -34,15 +34,17 @@ def read_translations(
     names = list(names)
     wanted = [f"{name}.{end}" for name in names for end in ("nbest.xz", "en", "de")]
     folder = find_files(data, FOLDER, wanted, "lists of translations", ", or use --quick")
-    found = {}
+    lists = {}
     for name in names:
         tell(f"reading {name}")
         nbest, references, source = (folder / f"{name}.{end}" for end in ("nbest.xz", "en", "de"))
-        found[name] = read(nbest, references, source=source)
-    return found
+        lists[name] = read(nbest, references, source=source)
+    return lists
 
 
-def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
+def compare_bleu(
+    first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int
+) -> Difference:
     """Paired bootstrap and approximate randomisation over lists, on BLEU.
 
     Parameters
@@ -54,8 +56,8 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     --------
     >>> good = np.array([[9, 8, 7, 6, 9, 8, 7, 6, 9, 9]] * 50)
     >>> bad = np.array([[9, 4, 3, 2, 9, 8, 7, 6, 9, 9]] * 50)
-    >>> found = compare([good], [bad, bad], 100)
-    >>> round(found.points, 1), found.significant
+    >>> difference = compare_bleu([good], [bad, bad], 100)
+    >>> round(difference.points, 1), difference.significant
     (48.3, True)
     """
     return compare_choices(METRIC, METRIC.main, first, second, samples)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.lists.datasets import fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.experiments.frame import grid_points
 from hopefear.experiments.translations import METRIC, read_translations
 from hopefear.features.checks import frozen
 from hopefear.features.strings import Strings
@@ -56,7 +56,11 @@ class Spec:
         >>> Spec("vrda-risk").title
         'VRDA, Bayes risk'
         """
-        return f"{RULES[self.rule]}, {LOSSES[self.loss]}"
+        return f"{self.rule_title}, {LOSSES[self.loss]}"
+
+    @property
+    def rule_title(self) -> str:
+        return RULES[self.rule]
 
     def settings(self) -> list[dict[str, float]]:
         """Every point of the grid.
@@ -64,7 +68,7 @@ class Spec:
         >>> Spec("sgd-log", {"sharp": (1.0, 3.0), "rate": (0.1,)}).settings()
         [{'sharp': 1.0, 'rate': 0.1}, {'sharp': 3.0, 'rate': 0.1}]
         """
-        return [dict(zip(self.grid, point, strict=True)) for point in product(*self.grid.values())]
+        return grid_points(self.grid)
 
 
 @dataclass(frozen=True)

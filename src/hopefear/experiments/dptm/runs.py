@@ -7,7 +7,8 @@ lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.dptm.plan import WINDOW, Part, Plan, Problem, Spec, at, bleu
-from hopefear.experiments.frame import KeptRuns
-from hopefear.experiments.translations import METRIC
+from hopefear.experiments.claims import Difference, Tests
+from hopefear.experiments.dptm.plan import WINDOW, Part, Plan, Problem, Spec, at, bleu, find_problem
+from hopefear.experiments.frame import Call, KeptRuns, at_edges
+from hopefear.experiments.translations import METRIC, compare_bleu
 from hopefear.features.checks import frozen
 from hopefear.structures.nbest import NBest
 from hopefear.training.predictors import LinearPredictor
@@ -71,7 +73,7 @@ def follow(
     problem: Problem, spec: Spec, params: Mapping[str, float], seed: int, marks: Sequence[int]
 ) -> list[Mark]:
     """Learn as many passes as the last mark; test lists are not looked at."""
-    found = []
+    readings = []
     for epoch, trainer in _passes(problem, spec, params, seed, marks[-1]):
         if epoch not in marks:
             continue
@@ -80,8 +82,9 @@ def follow(
             points = pair_scores(problem.dev, w)
             step = line(problem, points)
             plain = bleu(problem.dev.chosen(best(problem.dev, problem.dev.b + points)))
-            found.append(Mark(epoch, kept, step.worth, step.t, plain, int(np.count_nonzero(w))))
-    return found
+            nnz = int(np.count_nonzero(w))
+            readings.append(Mark(epoch, kept, step.worth, step.t, plain, nnz))
+    return readings
 
 
 def score(
@@ -227,18 +230,18 @@ def choose(
     table: Mapping[str, list[Trial]], sweeps: Mapping[str, list[Trial]], plan: Plan
 ) -> dict[str, Trial]:
     """All choices by name."""
-    made: dict[str, Trial | None] = {}
+    choices: dict[str, Trial | None] = {}
     for spec in plan.table:
-        found = [t for t in table[spec.key] if t.kept != SUPPORT]
-        made[spec.key] = top(found)
-        made[as_is(spec.key)] = top(t for t in found if t.params["sharp"] == 1.0)
+        trials = [t for t in table[spec.key] if t.kept != SUPPORT]
+        choices[spec.key] = top(trials)
+        choices[as_is(spec.key)] = top(t for t in trials if t.params["sharp"] == 1.0)
     voted = [t for t in sweeps["vrda-risk"] if t.kept != AVERAGE]
     for l1 in plan.strengths:
-        made[at(l1)] = top([t for t in voted if t.params["l1"] == l1])
-    for key, found in sweeps.items():
+        choices[at(l1)] = top([t for t in voted if t.params["l1"] == l1])
+    for key, trials in sweeps.items():
         for level in plan.levels:
-            made[at_most(key, level)] = top([t for t in found if 0 < t.nnz <= level])
-    return {name: trial for name, trial in made.items() if trial is not None}
+            choices[at_most(key, level)] = top([t for t in trials if 0 < t.nnz <= level])
+    return {name: trial for name, trial in choices.items() if trial is not None}
 
 
 def as_is(key: str) -> str:
@@ -252,25 +255,34 @@ def at_most(key: str, level: int) -> str:
 
 def edges(trial: Trial, spec: Spec, marks: Sequence[int]) -> list[str]:
     """Parameters whose chosen value is an end of its grid."""
-    values = {name: (trial.params[name], grid) for name, grid in spec.grid.items()}
-    values["passes"] = (trial.passes, tuple(marks))
-    return [name for name, (v, of) in values.items() if len(of) > 1 and v in (of[0], of[-1])]
+    return at_edges({**trial.params, "passes": trial.passes}, {**spec.grid, "passes": tuple(marks)})
 
 
 DECODER, RETUNED = "decoder", "dense, tuned anew"
 POOLED = "pooled"
-Tell = Callable[[float, str], None]
 
 
 @dataclass
-class Measured:
+class Results:
     """All numbers behind the page."""
 
     problem: Problem
+    plan: Plan
     table: dict[str, list[Trial]] = field(default_factory=dict)
     sweeps: dict[str, list[Trial]] = field(default_factory=dict)
     choices: dict[str, Trial] = field(default_factory=dict)
     scored: dict[str, list[Scored]] = field(default_factory=dict)  # by choice, one for every seed
+
+    def __post_init__(self) -> None:
+        self.tests = Tests(self._compare, ("of", "against", "where", "added by"))
+
+    def against(self, first: str, second: str, where: str, how: str = MERT) -> Difference:
+        """Two choices on a test set, or on all; seeds pooled."""
+        return self.tests(first, second, where, how)
+
+    def _compare(self, first: str, second: str, where: str, how: str) -> Difference:
+        a, b = (self.counts(name, where, how) for name in (first, second))
+        return compare_bleu(a, b, self.plan.replicates)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -303,81 +315,81 @@ class Measured:
 
 
 class _Bench:
-    """Runs learners, or remembers what they did."""
+    """Runs learners, or takes up what they did."""
 
     def __init__(self, problem: Problem, plan: Plan, kept: KeptRuns) -> None:
         self.problem, self.plan, self.kept = problem, plan, kept
         self.mert = Mert(restarts=plan.restarts)
+        self.tuned = {"mert": self.mert.signature(), "lists": problem.digest}
 
-    def trials(self, spec: Spec, params: dict[str, float], seeds: Sequence[int]) -> list[Trial]:
-        marks = self.plan.marks
+    def trials(self, spec: Spec, seeds: Sequence[int]) -> list[Trial]:
+        trials = []
+        for params in spec.settings():
+            runs = self.kept.of(
+                f"choose-{spec.key}-{text_of(params)}",
+                {
+                    **_identity(spec, params),
+                    "marks": list(self.plan.marks),
+                    "seeds": list(seeds),
+                    "lists": self.problem.digest,
+                },
+                partial(self._follow, spec, params, seeds),
+            )
+            marks = [[Mark(*mark) for mark in run] for run in runs]
+            trials += trials_of(spec, params, marks)
+        return trials
 
-        def make() -> Any:
-            return [follow(self.problem, spec, params, seed, marks) for seed in seeds]
-
-        found = self._of(
-            f"choose-{spec.key}-{text_of(params)}",
-            {**_identity(spec, params), "marks": list(marks), "seeds": list(seeds)},
-            make,
-        )
-        return trials_of(spec, params, [[Mark(*mark) for mark in run] for run in found])
+    def _follow(
+        self, spec: Spec, params: Mapping[str, float], seeds: Sequence[int]
+    ) -> list[list[Mark]]:
+        return [follow(self.problem, spec, params, seed, self.plan.marks) for seed in seeds]
 
     def score(self, trial: Trial, seed: int) -> Scored:
-        spec = Spec(trial.spec)
-
-        def make() -> Any:
-            made = score(
-                self.problem, spec, trial.params, trial.passes, trial.kept, seed, self.mert
-            )
-            return asdict(made)
-
-        identity = {
-            **_identity(spec, trial.params),
-            "passes": trial.passes,
-            "kept": trial.kept,
-            "seed": seed,
-            "mert": self.mert.signature(),
-        }
-        name = f"score-{spec.key}-{text_of(trial.params)}-{trial.passes}-{trial.kept}-{seed}"
-        return Scored(**self._of(name, identity, make))
+        spec, params, passes, kept = Spec(trial.spec), trial.params, trial.passes, trial.kept
+        identity = {"passes": passes, "kept": kept, "seed": seed, **self.tuned}
+        scored: Scored = self.kept.record(
+            Scored,
+            f"score-{spec.key}-{text_of(params)}-{passes}-{kept}-{seed}",
+            {**_identity(spec, params), **identity},
+            lambda: score(self.problem, spec, params, passes, kept, seed, self.mert),
+        )
+        return scored
 
     def dense(self, seed: int) -> Scored:
-        identity = {"seed": seed, "mert": self.mert.signature()}
-        return Scored(
-            **self._of(
-                f"dense-{seed}",
-                identity,
-                lambda: asdict(score_dense(self.problem, seed, self.mert)),
-            )
+        scored: Scored = self.kept.record(
+            Scored,
+            f"dense-{seed}",
+            {"seed": seed, **self.tuned},
+            lambda: score_dense(self.problem, seed, self.mert),
         )
-
-    def _of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-        return self.kept.of(name, {**identity, "lists": self.problem.digest}, make)
+        return scored
 
 
-def measure(problem: Problem, plan: Plan, kept: KeptRuns, tell: Tell) -> Measured:
-    """Choose, then test; ``tell`` gets the share done and what is next."""
-    bench, made = _Bench(problem, plan, kept), Measured(problem)
+def measure(call: Call) -> Results:
+    """Choose, then test."""
+    plan, tell = call.plan, call.teller()
+    if call.quick:
+        call.note = "This version uses generated lists: nothing can be concluded from it."
+    problem = find_problem(call.data, call.quick, call.progress)
+    bench, results = _Bench(problem, plan, call.runs), Results(problem, plan)
     total = sum(len(spec.settings()) for spec in (*plan.table, *plan.sweeps))
     done = 0
     for specs, into, seeds in (
-        (plan.table, made.table, plan.tuning_seeds),
-        (plan.sweeps, made.sweeps, plan.sweep_seeds),
+        (plan.table, results.table, plan.tuning_seeds),
+        (plan.sweeps, results.sweeps, plan.sweep_seeds),
     ):
         for spec in specs:
             tell(0.6 * done / total, f"choosing: {spec.title}")
-            into[spec.key] = [
-                trial for params in spec.settings() for trial in bench.trials(spec, params, seeds)
-            ]
+            into[spec.key] = bench.trials(spec, seeds)
             done += len(spec.settings())
-    made.choices = choose(made.table, made.sweeps, plan)
-    made.scored[RETUNED] = [bench.dense(seed) for seed in plan.seeds]
-    for k, (name, trial) in enumerate(made.choices.items()):
+    results.choices = choose(results.table, results.sweeps, plan)
+    results.scored[RETUNED] = [bench.dense(seed) for seed in plan.seeds]
+    for k, (name, trial) in enumerate(results.choices.items()):
         if k % 4 == 0:
-            tell(0.6 + 0.35 * k / len(made.choices), f"testing: {name}")
+            tell(0.6 + 0.35 * k / len(results.choices), f"testing: {name}")
         seeds = plan.seeds if name in plan.main else plan.level_seeds
-        made.scored[name] = [bench.score(trial, seed) for seed in seeds]
-    return made
+        results.scored[name] = [bench.score(trial, seed) for seed in seeds]
+    return results
 
 
 def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:

@@ -5,9 +5,8 @@ The thresholds were set before the first full run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,39 +14,29 @@ from hopefear.experiments.claims import (
     AGREES,
     DISAGREES,
     OPEN,
+    Claim,
     Difference,
+    Verdict,
     all_of,
     better,
+    between,
     not_worse,
 )
-from hopefear.experiments.sapo.plan import AVERAGES, CRF, LAST, NAIVE, SAPO, SEARCHERS, Entry, Plan
-from hopefear.experiments.sapo.runs import Measured
-from hopefear.metrics import Tagging, approximate_randomisation, paired_bootstrap
-from hopefear.metrics.tagging import READ_BY
+from hopefear.experiments.sapo.plan import AVERAGES, CRF, LAST, NAIVE, SAPO, SEARCHERS, Entry
+from hopefear.experiments.sapo.runs import Results
 
+PLACE = "task"
+MARGIN = 0.2  # points within which two scores count as equally good
+as_good = partial(not_worse, margin=MARGIN)
+FALLS = 0.3  # points below the best passes from which a curve counts as falling
+SETTLES = 0.1  # points below the best passes, and swing over passes, up to which it has settled
+LINEAR, FLAT = 0.9, 0.5  # exponents of growth: linear from here, not linear below
+STILL = 0.05  # growth over the second half of the passes up to which weights have settled
+TIMES = 2.0  # "several times" is at least twice
+COMPARABLE = 1.5  # ratio up to which times are "almost" the same
 TAIL = 3  # passes in a row whose mean stands for where a curve is
 
-
-def compare(first: np.ndarray, second: np.ndarray, metric: str, replicates: int) -> Difference:
-    """Paired bootstrap and approximate randomisation over sentences.
-
-    Parameters
-    ----------
-    first, second : int64[sentences, 7]
-        Counts as ``Tagging.rows`` gives.
-    metric : str
-        ``f1`` or ``accuracy``.
-    replicates : int
-        Of either test.
-    """
-    used = np.isin(np.arange(first.shape[1]), READ_BY[metric])
-    # Equal counts are drawn together, so counts the score does not read are made equal.
-    a, b, how = first * used, second * used, Tagging()
-    drawn = paired_bootstrap(how, a, b, metric, replicates=replicates, seed=1)
-    traded = approximate_randomisation(how, a, b, metric, replicates=replicates, seed=1)
-    return Difference(
-        drawn.first, drawn.second, drawn.low, drawn.high, drawn.p_value, traded.p_value
-    )
+_Check = Callable[[Results], tuple[str, str]]
 
 
 def fall(curve: np.ndarray) -> float:
@@ -85,82 +74,42 @@ def late_growth(sizes: np.ndarray) -> float:
     return float(sizes[-1] / sizes[(sizes.size - 1) // 2] - 1.0)
 
 
-MARGIN = 0.2  # points within which two scores count as equally good
-as_good = partial(not_worse, margin=MARGIN)
-FALLS = 0.3  # points below the best passes from which a curve counts as falling
-SETTLES = 0.1  # points below the best passes, and swing over passes, up to which it has settled
-LINEAR, FLAT = 0.9, 0.5  # exponents of growth: linear from here, not linear below
-STILL = 0.05  # growth over the second half of the passes up to which weights have settled
-TIMES = 2.0  # "several times" is at least twice
-COMPARABLE = 1.5  # ratio up to which times are "almost" the same
-
-
-class Verdict(NamedTuple):
-    """What one task says about one claim."""
-
-    claim: str
-    task: str
-    verdict: str
-    evidence: str
-
-
-def alike(found: Difference) -> str:
+def alike(difference: Difference) -> str:
     """Does the interval of the difference stay within the margin on both sides?"""
-    if found.low > -MARGIN and found.high < MARGIN:
+    if difference.low > -MARGIN and difference.high < MARGIN:
         return AGREES
-    return DISAGREES if found.significant and abs(found.points) > MARGIN else OPEN
+    return DISAGREES if difference.significant and abs(difference.points) > MARGIN else OPEN
 
 
-def between(value: float, agrees_from: float, disagrees_below: float) -> str:
-    """Three answers from one number.
-
-    >>> between(3.0, 2.0, 1.0), between(1.5, 2.0, 1.0), between(0.5, 2.0, 1.0)
-    ('agrees', 'not shown', 'disagrees')
-    """
-    if value >= agrees_from:
-        return AGREES
-    return DISAGREES if value < disagrees_below else OPEN
+def judge(tasks: Sequence[Results]) -> list[Verdict]:
+    """All claims on all tasks."""
+    return [
+        claim.judged(task.name, task)
+        for task in tasks
+        for claim in [*CLAIMS, *(LIST_CLAIMS if task.by_n else [])]
+    ]
 
 
-def judge(made: Measured, plan: Plan) -> list[Verdict]:
-    """All claims on one task."""
-    checks = [*CHECKS, *(LIST_CHECKS if made.by_n else [])]
-    return [Verdict(claim, made.name, *check(made, plan)) for claim, check in checks]
-
-
-def against(made: Measured, plan: Plan, first: Entry, second: Entry) -> Difference:
-    """Two learners at the last pass."""
-    return compare(made.counts(first), made.counts(second), made.metric, plan.replicates)
-
-
-_Check = Callable[[Measured, Plan], tuple[str, str]]
-
-
-def _as_crf(made: Measured, plan: Plan) -> tuple[str, str]:
-    found = against(made, plan, SAPO, CRF)
-    return as_good(found), found.text()
-
-
-def _better_than(second: Entry) -> _Check:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        found = against(made, plan, SAPO, second)
-        return better(found), found.text()
+def _sapo(word: Callable[[Difference], str], second: Entry) -> _Check:
+    def check(task: Results) -> tuple[str, str]:
+        difference = task.against(SAPO, second)
+        return word(difference), difference.text()
 
     return check
 
 
 def _crf_beats(entries: Iterable[Entry]) -> _Check:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        found = {e.title: against(made, plan, CRF, e) for e in entries}
-        evidence = "; ".join(f"{title}: {f.text()}" for title, f in found.items())
-        return all_of(map(better, found.values())), evidence
+    def check(task: Results) -> tuple[str, str]:
+        differences = {e.title: task.against(CRF, e) for e in entries}
+        evidence = "; ".join(f"{title}: {d.text()}" for title, d in differences.items())
+        return all_of(map(better, differences.values())), evidence
 
     return check
 
 
 def _converges(entry: Entry) -> _Check:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        curve = made.curve(entry)
+    def check(task: Results) -> tuple[str, str]:
+        curve = task.curve(entry)
         down, wave = fall(curve), swing(curve)
         word = AGREES if max(down, wave) <= SETTLES else DISAGREES if down >= FALLS else OPEN
         return word, f"ends {down:.2f} points below its best, swings by {wave:.2f}"
@@ -169,8 +118,8 @@ def _converges(entry: Entry) -> _Check:
 
 
 def _diverges(entries: Iterable[Entry]) -> _Check:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        curves = {e.title: made.curve(e) for e in entries}
+    def check(task: Results) -> tuple[str, str]:
+        curves = {e.title: task.curve(e) for e in entries}
         falls = {title: fall(curve) for title, curve in curves.items()}
         evidence = "; ".join(
             f"{title} ends {falls[title]:.2f} below its best, swings by {swing(curve):.2f}"
@@ -181,14 +130,14 @@ def _diverges(entries: Iterable[Entry]) -> _Check:
     return check
 
 
-def _explodes(made: Measured, plan: Plan) -> tuple[str, str]:
-    found = {e.title: exponent(made.magnitude(e)) for e in NAIVE}
-    evidence = "; ".join(f"{title} grows like pass^{b:.2f}" for title, b in found.items())
-    return all_of(between(b, LINEAR, FLAT) for b in found.values()), evidence
+def _explodes(task: Results) -> tuple[str, str]:
+    exponents = {e.title: exponent(task.magnitude(e)) for e in NAIVE}
+    evidence = "; ".join(f"{title} grows like pass^{b:.2f}" for title, b in exponents.items())
+    return all_of(between(b, LINEAR, FLAT) for b in exponents.values()), evidence
 
 
-def _weights_settle(made: Measured, plan: Plan) -> tuple[str, str]:
-    sizes = made.magnitude(SAPO)
+def _weights_settle(task: Results) -> tuple[str, str]:
+    sizes = task.magnitude(SAPO)
     growth = late_growth(sizes)
     word = AGREES if growth <= STILL else DISAGREES if growth > 4 * STILL else OPEN
     return word, (
@@ -197,62 +146,60 @@ def _weights_settle(made: Measured, plan: Plan) -> tuple[str, str]:
     )
 
 
-def _weights_small(made: Measured, plan: Plan) -> tuple[str, str]:
-    ours = made.magnitude(SAPO)[-1]
-    theirs = {e.title: made.magnitude(e)[-1] for e in NAIVE}
+def _weights_small(task: Results) -> tuple[str, str]:
+    ours = task.magnitude(SAPO)[-1]
+    theirs = {e.title: task.magnitude(e)[-1] for e in NAIVE}
     word = all_of(AGREES if ours < size else DISAGREES for size in theirs.values())
     return word, f"SAPO {ours:.3g}; " + ", ".join(f"{t} {s:.3g}" for t, s in theirs.items())
 
 
-def _faster_than_crf(made: Measured, plan: Plan) -> tuple[str, str]:
-    ours, theirs = made.seconds(SAPO), made.seconds(CRF)
+def _faster_than_crf(task: Results) -> tuple[str, str]:
+    ours, theirs = task.seconds(SAPO), task.seconds(CRF)
     ratio = theirs / ours
     return between(ratio, TIMES, 1.2), (
         f"{ours:.3f} CPU seconds a pass, CRF {theirs:.3f}: {ratio:.1f} times as fast"
     )
 
 
-def _fast_as_searchers(made: Measured, plan: Plan) -> tuple[str, str]:
-    ours = made.seconds(SAPO)
-    ratios = {e.title: ours / made.seconds(e) for e in NAIVE}
+def _fast_as_searchers(task: Results) -> tuple[str, str]:
+    ours = task.seconds(SAPO)
+    ratios = {e.title: ours / task.seconds(e) for e in NAIVE}
     worst = max(ratios.values())
     word = AGREES if worst <= COMPARABLE else DISAGREES if worst > 2 * COMPARABLE else OPEN
     return word, "; ".join(f"{r:.2f} times the time of {t}" for t, r in ratios.items())
 
 
-def _searches_alike(made: Measured, plan: Plan) -> tuple[str, str]:
-    exact, beam = (made.by_search[key][0].counts[LAST] for key in ("astar", "beam"))
-    found = compare(exact, beam, made.metric, plan.replicates)
-    return alike(found), f"A* {found.text()} beam"
+def _searches_alike(task: Results) -> tuple[str, str]:
+    difference = task.compare(task.by_search["astar"], task.by_search["beam"], (LAST, LAST))
+    return alike(difference), f"A* {difference.text()} beam"
 
 
 def _few_are_enough(n: int) -> _Check:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        most = max(made.by_n)
-        few, many = (sum(r.counts[LAST] for r in made.by_n[key]) for key in (n, most))
-        found = compare(few, many, made.metric, plan.replicates)
-        return as_good(found), f"n = {n} {found.text()} n = {most}"
+    def check(task: Results) -> tuple[str, str]:
+        most = max(task.by_n)
+        difference = task.compare(task.by_n[n], task.by_n[most], (LAST, LAST))
+        return as_good(difference), f"n = {n} {difference.text()} n = {most}"
 
     return check
 
 
-CHECKS: list[tuple[str, _Check]] = [
-    ("SAPO is as good as the CRF, or better", _as_crf),
-    ("SAPO is better than the CRF", _better_than(CRF)),
-    *((f"SAPO is better than {entry.title}", _better_than(entry)) for entry in SEARCHERS),
-    ("the CRF is better than perceptron and MIRA, naive", _crf_beats(NAIVE)),
-    ("the CRF is better than perceptron and MIRA, averaged", _crf_beats(AVERAGES)),
-    ("SAPO converges", _converges(SAPO)),
-    ("the CRF converges", _converges(CRF)),
-    ("perceptron and MIRA, naive, diverge: scores fall", _diverges(NAIVE)),
-    ("perceptron and MIRA, averaged, diverge: scores fall", _diverges(AVERAGES)),
-    ("SAPO's weights settle", _weights_settle),
-    ("SAPO's weights stay smaller than those of perceptron and MIRA", _weights_small),
-    ("weights of perceptron and MIRA grow linearly or faster", _explodes),
-    ("SAPO is several times as fast as the CRF", _faster_than_crf),
-    ("SAPO is almost as fast as perceptron and MIRA", _fast_as_searchers),
+CLAIMS = [
+    Claim("SAPO is as good as the CRF, or better", _sapo(as_good, CRF)),
+    Claim("SAPO is better than the CRF", _sapo(better, CRF)),
+    *(Claim(f"SAPO is better than {entry.title}", _sapo(better, entry)) for entry in SEARCHERS),
+    Claim("the CRF is better than perceptron and MIRA, naive", _crf_beats(NAIVE)),
+    Claim("the CRF is better than perceptron and MIRA, averaged", _crf_beats(AVERAGES)),
+    Claim("SAPO converges", _converges(SAPO)),
+    Claim("the CRF converges", _converges(CRF)),
+    Claim("perceptron and MIRA, naive, diverge: scores fall", _diverges(NAIVE)),
+    Claim("perceptron and MIRA, averaged, diverge: scores fall", _diverges(AVERAGES)),
+    Claim("SAPO's weights settle", _weights_settle),
+    Claim("SAPO's weights stay smaller than those of perceptron and MIRA", _weights_small),
+    Claim("weights of perceptron and MIRA grow linearly or faster", _explodes),
+    Claim("SAPO is several times as fast as the CRF", _faster_than_crf),
+    Claim("SAPO is almost as fast as perceptron and MIRA", _fast_as_searchers),
 ]
-LIST_CHECKS: list[tuple[str, _Check]] = [
-    ("a beam of 50 does as well as A*", _searches_alike),
-    ("n = 5 is enough", _few_are_enough(5)),
+LIST_CLAIMS = [
+    Claim("a beam of 50 does as well as A*", _searches_alike),
+    Claim("n = 5 is enough", _few_are_enough(5)),
 ]

@@ -224,15 +224,15 @@ class Reader:
         return {part: self._columns(folder / name) for part, name in self.task.files.items()}
 
     def _columns(self, path: Path) -> Sentences:
-        found = read_sentences(path).sentences
-        missing = [name for name in self.task.columns.values() if name not in found.columns]
+        file = read_sentences(path).sentences
+        missing = [name for name in self.task.columns.values() if name not in file.columns]
         if missing:
             raise HopefearError(
                 f"{path} has no column {missing[0]!r}, which {self.task.name} needs; there are "
-                f"{', '.join(found.columns)}"
+                f"{', '.join(file.columns)}"
             )
-        chosen = {ours: found.columns[theirs] for ours, theirs in self.task.columns.items()}
-        return Sentences(found.starts, chosen, found.source, found.lines)
+        chosen = {ours: file.columns[theirs] for ours, theirs in self.task.columns.items()}
+        return Sentences(file.starts, chosen, file.source, file.lines)
 
 
 def find_problems(data: Path | None, plan: Plan, quick: bool) -> tuple[list[Reader], str]:
@@ -246,19 +246,19 @@ def find_problems(data: Path | None, plan: Plan, quick: bool) -> tuple[list[Read
             "No corpora were found, so only generated sentences are used; give `--data DIR`, or "
             "set HOPEFEAR_DATA."
         )
-    found, missing = [], []
+    readers, missing = [], []
     for task in plan.tasks:
         lost = [name for name in task.files.values() if not (folder / name).is_file()]
         if lost:
             missing.append(f"{task.name} ({lost[0]})")
         else:
-            found.append(Reader(task, folder, quick))
-    if not found:
+            readers.append(Reader(task, folder, quick))
+    if not readers:
         raise HopefearError(
             f"{folder} holds none of the corpora ({', '.join(missing)}); give --data a folder that "
             "holds them, or use --quick, which needs none"
         )
-    return found, f"Not found, and so left out: {', '.join(missing)}." if missing else ""
+    return readers, f"Not found, and so left out: {', '.join(missing)}." if missing else ""
 
 
 def _generated(n_train: int, n_test: int) -> dict[str, Sentences]:

@@ -7,15 +7,24 @@ over ten datasets count as different from a ratio of 1.5 on.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.experiments.claims import AGREES, ALPHA, DISAGREES, OPEN, clearly_more
-from hopefear.experiments.swvp_synthetic.plan import LAST, LENGTH, TOLERANCE, VARIANTS, Plan
-from hopefear.experiments.swvp_synthetic.runs import Measured
+from hopefear.experiments.claims import (
+    AGREES,
+    DISAGREES,
+    OPEN,
+    Claim,
+    Difference,
+    Verdict,
+    better,
+    clearly_more,
+)
+from hopefear.experiments.swvp_synthetic.plan import LAST, LENGTH, TOLERANCE, VARIANTS
+from hopefear.experiments.swvp_synthetic.runs import Dataset
 from hopefear.losses.swvp import BACKED_OFF, CONDITION_BROKEN, MISTAKES, NONE_USABLE
 from hopefear.metrics import Accuracy, Comparison, paired_bootstrap
 
@@ -105,17 +114,17 @@ class Conditions:
     backed_off: float
 
 
-def cell(measured: Sequence[Measured], title: str, kept: int) -> Cell:
+def cell(datasets: Datasets, title: str, kept: int) -> Cell:
     """A cell for the last weights or for the average; beta is chosen for the same weights."""
-    chosen = [m.chosen(title, kept) for m in measured]
+    chosen = [m.chosen(title, kept) for m in datasets]
     ours = np.array([run.test[kept, -1] for run in chosen])
-    csp = np.array([m.csp.test[kept, -1] for m in measured])
-    best = np.array([max(run.test[kept, -1] for run in m.swvp[title]) for m in measured])
+    csp = np.array([m.csp.test[kept, -1] for m in datasets])
+    best = np.array([max(run.test[kept, -1] for run in m.swvp[title]) for m in datasets])
     on_dev = np.array(
-        [run.dev[kept, -1] > m.csp.dev[kept, -1] for m, run in zip(measured, chosen, strict=True)]
+        [run.dev[kept, -1] > m.csp.dev[kept, -1] for m, run in zip(datasets, chosen, strict=True)]
     )
     return Cell(
-        measured[0].setting,
+        datasets[0].setting,
         title,
         ours,
         csp,
@@ -125,7 +134,7 @@ def cell(measured: Sequence[Measured], title: str, kept: int) -> Cell:
         # Accuracies are multiples of a token, so a difference of just the tolerance must count.
         int((best - ours <= TOLERANCE + 1e-9).sum()),
         int((on_dev & (ours <= csp)).sum()),
-        pooled([run.right[kept] for run in chosen], [m.csp.right[kept] for m in measured]),
+        pooled([run.right[kept] for run in chosen], [m.csp.right[kept] for m in datasets]),
         sign_flips(ours - csp),
     )
 
@@ -141,26 +150,26 @@ class Control:
     p_unchosen: float
 
 
-def patient_csp(measured: Sequence[Measured], kept: int) -> np.ndarray:
+def patient_csp(datasets: Datasets, kept: int) -> np.ndarray:
     """Test accuracy of CSP after the pass that does best on the development items."""
     return np.array(
-        [m.csp.test[kept, int(np.argmax(m.csp.dev[kept]))] for m in measured], np.float64
+        [m.csp.test[kept, int(np.argmax(m.csp.dev[kept]))] for m in datasets], np.float64
     )
 
 
-def control(measured: Sequence[Measured], title: str, kept: int) -> Control:
+def control(datasets: Datasets, title: str, kept: int) -> Control:
     """A variant against a CSP that may choose as well, and without any choice."""
-    ours, csp = cell(measured, title, kept), patient_csp(measured, kept)
-    means = np.array([np.mean([run.test[kept, -1] for run in m.swvp[title]]) for m in measured])
+    ours, csp = cell(datasets, title, kept), patient_csp(datasets, kept)
+    means = np.array([np.mean([run.test[kept, -1] for run in m.swvp[title]]) for m in datasets])
     chosen, unchosen = ours.accuracy - csp, means - ours.csp
     return Control(
         csp, float(chosen.mean()), sign_flips(chosen), float(unchosen.mean()), sign_flips(unchosen)
     )
 
 
-def conditions(measured: Sequence[Measured], title: str) -> Conditions:
+def conditions(datasets: Datasets, title: str) -> Conditions:
     """Over all values of beta and all datasets."""
-    counts = np.sum([run.counts for m in measured for run in m.swvp[title]], axis=0)
+    counts = np.sum([run.counts for m in datasets for run in m.swvp[title]], axis=0)
     mistakes = max(1, int(counts[MISTAKES]))
     return Conditions(
         float(counts[NONE_USABLE] / mistakes),
@@ -172,8 +181,8 @@ def conditions(measured: Sequence[Measured], title: str) -> Conditions:
 def pooled(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Comparison:
     """Paired bootstrap over the sequences of all test sets.
 
-    >>> found = pooled([np.full(50, 8)], [np.arange(50) % 8])
-    >>> found.first, found.p_value < 0.01
+    >>> comparison = pooled([np.full(50, 8)], [np.arange(50) % 8])
+    >>> comparison.first, comparison.p_value < 0.01
     (100.0, True)
     """
     ours, theirs = (
@@ -194,33 +203,21 @@ def sign_flips(differences: np.ndarray) -> float:
     return float((sums >= abs(differences.sum()) - 1e-9).mean())
 
 
-RATIO = 1.5
+PLACE = "setting"
+RATIO = 1.5  # of deviations
+Datasets = Sequence[Dataset]
+_CellCheck = Callable[[Mapping[str, "Cell"]], tuple[str, str]]
 MOST = 0.7  # share of the datasets that is a majority of the paper's size (7 of 10)
 
 
-class Verdict(NamedTuple):
-    """What one setting says about one claim."""
+def exact(ours: np.ndarray, theirs: np.ndarray) -> Difference:
+    """Two learners over the datasets, by an exact randomisation test.
 
-    claim: str
-    setting: int
-    verdict: str
-    evidence: str
-
-
-def better(differences: np.ndarray) -> str:
-    """Are the differences above zero, beyond chance?
-
-    >>> better(np.arange(1.0, 11.0)), better(np.array([1.0, -1.0])), better(-np.ones(10))
-    ('agrees', 'not shown', 'disagrees')
+    >>> better(exact(np.arange(1.0, 11.0), np.zeros(10))), better(exact(-np.ones(10), np.zeros(10)))
+    ('agrees', 'disagrees')
     """
-    if sign_flips(differences) >= ALPHA:
-        return OPEN
-    return AGREES if differences.mean() > 0.0 else DISAGREES
-
-
-def steadier(ours: float, theirs: float) -> str:
-    """Is our deviation clearly the smaller one?"""
-    return clearly_more(theirs, ours, RATIO)
+    p = sign_flips(ours - theirs)
+    return Difference(float(ours.mean()), float(theirs.mean()), np.nan, np.nan, None, p)
 
 
 def opposite(word: str) -> str:
@@ -228,121 +225,123 @@ def opposite(word: str) -> str:
     return {AGREES: DISAGREES, DISAGREES: AGREES, OPEN: OPEN}[word]
 
 
-def judge(measured: Sequence[Measured], plan: Plan) -> list[Verdict]:
-    """All claims on one setting, on the last weights."""
-    setting = measured[0].setting
-    cells = {v.key: cell(measured, v.key, LAST) for v in VARIANTS}
-    found = [_is_better(cells[v.key]) for v in VARIANTS]
-    found += [_is_steadier(cells), _wins(cells, setting), _generalises(cells), _carries(cells)]
-    found.append(_converges(measured, plan))
-    found += [_unchecked(measured), _is_the_learner(measured)]
-    return [Verdict(claim, setting, word, evidence) for claim, word, evidence in found]
+def judge(settings: Mapping[int, Datasets]) -> list[Verdict]:
+    """All claims on all settings, on the last weights."""
+    return [verdict for datasets in settings.values() for verdict in _judged(datasets)]
 
 
-def _points(found: Cell) -> str:
-    return (
-        f"{found.accuracy.mean():.2f} against {found.csp.mean():.2f} % ({found.gain:+.2f}, "
-        f"paper {gain(found.setting, found.title):+.2f}), p = {found.p_datasets:.3f} over "
-        f"datasets, {found.pooled.p_value:.4f} over test items"
-    )
+def _judged(datasets: Datasets) -> list[Verdict]:
+    setting = datasets[0].setting
+    cells = {v.key: cell(datasets, v.key, LAST) for v in VARIANTS}
+    return [
+        *(claim.judged(setting, cells) for claim in CELL_CLAIMS),
+        *(claim.judged(setting, datasets) for claim in CLAIMS),
+    ]
 
 
-def _is_better(found: Cell) -> tuple[str, str, str]:
-    word = better(found.accuracy - found.csp)
-    if gain(found.setting, found.title) < 0.0:  # the paper's one exception
-        word = opposite(word)
-    return (f"{found.title} differs from CSP as in the paper", word, _points(found))
+def _is_better(key: str) -> _CellCheck:
+    def check(cells: Mapping[str, Cell]) -> tuple[str, str]:
+        ours = cells[key]
+        word = better(exact(ours.accuracy, ours.csp))
+        theirs = gain(ours.setting, key)
+        if theirs < 0.0:  # the paper's one exception
+            word = opposite(word)
+        return word, (
+            f"{ours.accuracy.mean():.2f} against {ours.csp.mean():.2f} % ({ours.gain:+.2f}, "
+            f"paper {theirs:+.2f}), p = {ours.p_datasets:.3f} over datasets, "
+            f"{ours.pooled.p_value:.4f} over test items"
+        )
+
+    return check
 
 
-def _is_steadier(cells: Mapping[str, Cell]) -> tuple[str, str, str]:
+def _is_steadier(cells: Mapping[str, Cell]) -> tuple[str, str]:
     ours = {key: float(c.accuracy.std(ddof=1)) for key, c in cells.items()}
     theirs = float(next(iter(cells.values())).csp.std(ddof=1))
     evidence = ", ".join(f"{key} {value:.2f}" for key, value in ours.items())
     return (
-        "SWVP varies less over datasets than CSP",
-        steadier(float(np.median(list(ours.values()))), theirs),
+        clearly_more(theirs, float(np.median(list(ours.values()))), RATIO),
         f"deviations: {evidence}; CSP {theirs:.2f}; the median is judged",
     )
 
 
-def _wins(cells: Mapping[str, Cell], setting: int) -> tuple[str, str, str]:
-    need = {key: MOST * len(c.csp) for key, c in cells.items()}
-    most = [c.wins >= need[key] for key, c in cells.items()]
+def _wins(cells: Mapping[str, Cell]) -> tuple[str, str]:
+    setting = next(iter(cells.values())).setting
+    most = [c.wins >= MOST * len(c.csp) for c in cells.values()]
     word = AGREES if all(most) else OPEN if any(most) else DISAGREES
     if setting == 3:  # the paper has no majority there
         word = opposite(word)
     wins = ", ".join(f"{key} {c.wins}/{len(c.csp)}" for key, c in cells.items())
     theirs = ", ".join(f"{TABLE_1[setting][key].wins}/10" for key in cells)
-    return (
-        "SWVP wins on a majority of datasets (7 to 10 of 10) in settings 1 and 2, not in 3",
-        word,
-        f"{wins} (paper {theirs})",
-    )
+    return word, f"{wins} (paper {theirs})"
 
 
-def _generalises(cells: Mapping[str, Cell]) -> tuple[str, str, str]:
+def _generalises(cells: Mapping[str, Cell]) -> tuple[str, str]:
     total = sum(len(c.csp) for c in cells.values())
     good = sum(c.generalises for c in cells.values())
     worst = max(float(c.behind.max()) for c in cells.values())
     word = AGREES if good == total else DISAGREES if good < 0.9 * total else OPEN
-    return (
-        "the beta chosen on development items is the best on test, or within 0.5 points",
-        word,
-        f"{good} of {total}; the chosen beta is up to {worst:.2f} points behind",
-    )
+    return word, f"{good} of {total}; the chosen beta is up to {worst:.2f} points behind"
 
 
-def _carries(cells: Mapping[str, Cell]) -> tuple[str, str, str]:
+def _carries(cells: Mapping[str, Cell]) -> tuple[str, str]:
     total = sum(len(c.csp) for c in cells.values())
     failed = sum(c.better_on_dev_only for c in cells.values())
     word = AGREES if failed <= 1 else DISAGREES if failed > 0.1 * total else OPEN
-    return (
-        "what beats CSP on development items beats it on test",
-        word,
-        f"fails in {failed} of {total} (paper: {BETTER_ON_DEV_ONLY} of 120)",
-    )
+    return word, f"fails in {failed} of {total} (paper: {BETTER_ON_DEV_ONLY} of 120)"
 
 
-def _converges(measured: Sequence[Measured], plan: Plan) -> tuple[str, str, str]:
-    runs = [run for m in measured for v in VARIANTS[:2] for run in m.swvp[v.title]]
+def _converges(datasets: Datasets) -> tuple[str, str]:
+    runs = [run for d in datasets for v in VARIANTS[:2] for run in d.swvp[v.title]]
     settled = sum(int(run.mistakes[-1] == 0) for run in runs)
     wrong = np.mean([run.mistakes[-1] for run in runs])
-    swing = np.mean([run.dev[LAST, plan.passes // 2 :].std() for run in runs])
-    return (
-        "balanced learners converge within 10 passes",
-        AGREES if settled == len(runs) else DISAGREES if settled == 0 else OPEN,
+    swing = np.mean([run.dev[LAST, run.dev.shape[1] // 2 :].std() for run in runs])
+    word = AGREES if settled == len(runs) else DISAGREES if settled == 0 else OPEN
+    return word, (
         f"{settled} of {len(runs)} runs came to a pass without an update; the last pass still "
         f"makes {wrong:,.0f} on average, and accuracy varies by {swing:.2f} points over the later "
-        "passes",
+        "passes"
     )
 
 
-def _unchecked(measured: Sequence[Measured]) -> tuple[str, str, str]:
+def _unchecked(datasets: Datasets) -> tuple[str, str]:
     words, parts = [], []
-    for variant in VARIANTS[:2]:
-        free, held = (
-            cell(measured, variant.key, LAST),
-            cell(measured, variant.key + ", checked", LAST),
-        )
-        words.append(better(held.accuracy - free.accuracy))
+    for key in (v.key for v in VARIANTS[:2]):
+        free, held = (cell(datasets, title, LAST).accuracy for title in (key, f"{key}, checked"))
+        difference = exact(held, free)
+        words.append(better(difference))
         parts.append(
-            f"{variant.key}: {free.accuracy.mean():.2f} %, checked {held.accuracy.mean():.2f} % "
-            f"(p = {sign_flips(held.accuracy - free.accuracy):.3f})"
+            f"{key}: {free.mean():.2f} %, checked {held.mean():.2f} % (p = {difference.p:.3f})"
         )
     word = DISAGREES if AGREES in words else AGREES if DISAGREES in words else OPEN
-    return "condition (2) need not be imposed on balanced learners", word, "; ".join(parts)
+    return word, "; ".join(parts)
 
 
-def _is_the_learner(measured: Sequence[Measured]) -> tuple[str, str, str]:
-    best = best_variant(measured[0].setting)
-    found = cell(measured, best, LAST).accuracy - patient_csp(measured, LAST)
-    parts = [
-        f"{v.key} {c.gain:+.2f} (p = {c.p:.3f})"
-        for v in VARIANTS
-        for c in [control(measured, v.key, LAST)]
-    ]
-    return (
+def _is_the_learner(datasets: Datasets) -> tuple[str, str]:
+    best = best_variant(datasets[0].setting)
+    controls = {v.key: control(datasets, v.key, LAST) for v in VARIANTS}
+    parts = "; ".join(f"{key} {c.gain:+.2f} (p = {c.p:.3f})" for key, c in controls.items())
+    difference = exact(cell(datasets, best, LAST).accuracy, patient_csp(datasets, LAST))
+    return better(difference), f"{parts}; judged on {best}, the paper's best"
+
+
+CELL_CLAIMS = [
+    *(Claim(f"{v.key} differs from CSP as in the paper", _is_better(v.key)) for v in VARIANTS),
+    Claim("SWVP varies less over datasets than CSP", _is_steadier),
+    Claim(
+        "SWVP wins on a majority of datasets (7 to 10 of 10) in settings 1 and 2, not in 3", _wins
+    ),
+    Claim(
+        "the beta chosen on development items is the best on test, or within 0.5 points",
+        _generalises,
+    ),
+    Claim("what beats CSP on development items beats it on test", _carries),
+]
+CLAIMS = [
+    Claim("balanced learners converge within 10 passes", _converges),
+    Claim("condition (2) need not be imposed on balanced learners", _unchecked),
+    Claim(
         "the gain is the learner's: it stays when CSP may choose its pass on development items",
-        better(found),
-        f"{'; '.join(parts)}; judged on {best}, the paper's best",
-    )
+        _is_the_learner,
+    ),
+]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.claims import tally, verdict_table
-from hopefear.experiments.frame import signature_of, signed, versions
+from hopefear.experiments.claims import Verdict, tally, verdict_table
+from hopefear.experiments.frame import Call
 from hopefear.experiments.swvp_synthetic.claims import (
     TABLE_1,
     Cell,
-    Verdict,
+    Datasets,
     cell,
     conditions,
     control,
@@ -33,15 +32,21 @@ from hopefear.experiments.swvp_synthetic.plan import (
     Plan,
     perceptron,
 )
-from hopefear.experiments.swvp_synthetic.runs import Measured, Run
+from hopefear.experiments.swvp_synthetic.runs import Dataset, Run, Settings
 from hopefear.report import Page
 from hopefear.report.plot import Plot
 
+TITLE = "The structured weighted violations perceptron, run again"
+PAPER = (
+    "Dror and Reichart, The Structured Weighted Violations Perceptron Algorithm: "
+    "Table 1, on chains drawn from hidden Markov models"
+)
+_EVERY = (*VARIANTS, *CHECKED)
 
-def signature(plan: Plan) -> str:
-    """What the numbers came from, in one line."""
-    parts = {
-        "experiment": "swvp-synthetic",
+
+def signature(plan: Plan) -> dict[str, object]:
+    """What the numbers came from."""
+    return {
         "datasets": plan.datasets,
         "items": "/".join(map(str, plan.items)),
         "passes": plan.passes,
@@ -49,59 +54,48 @@ def signature(plan: Plan) -> str:
         "seeds": f"100*setting+0..{plan.datasets - 1}",
         "order": "as drawn",
     }
-    return signature_of(**parts)
 
 
-def to_json(
-    measured: Mapping[int, Sequence[Measured]],
-    verdicts: Sequence[Verdict],
-    plan: Plan,
-    quick: bool,
-) -> bytes:
-    """The file ``results.json``."""
-    content = {
-        "signature": signature(plan),
-        "versions": versions(),
-        "quick": quick,
-        "settings": asdict(plan),
+def content(settings: Settings, call: Call) -> dict[str, Any]:
+    """Every number of ``results.json``."""
+    return {
+        "settings": asdict(call.plan),
         "table_1": {
-            str(s): {kept: _cells(found, k) for k, kept in enumerate(KEPT)}
-            for s, found in measured.items()
+            str(s): {kept: _cells(datasets, k) for k, kept in enumerate(KEPT)}
+            for s, datasets in settings.items()
         },
         "control": {
             str(s): {
-                "CSP, pass chosen": patient_csp(found, LAST).tolist(),
-                **{v.title: _control_numbers(found, v.title) for v in (*VARIANTS, *CHECKED)},
+                "CSP, pass chosen": patient_csp(datasets, LAST).tolist(),
+                **{v.title: _control_numbers(datasets, v.title) for v in _EVERY},
             }
-            for s, found in measured.items()
+            for s, datasets in settings.items()
         },
         "conditions": {
-            str(s): {v.title: asdict(conditions(found, v.title)) for v in (*VARIANTS, *CHECKED)}
-            for s, found in measured.items()
+            str(s): {v.title: asdict(conditions(datasets, v.title)) for v in _EVERY}
+            for s, datasets in settings.items()
         },
         "paper": {str(s): {k: c._asdict() for k, c in t.items()} for s, t in TABLE_1.items()},
-        "verdicts": [v._asdict() for v in verdicts],
-        "datasets": [_dataset(m) for found in measured.values() for m in found],
+        "datasets": [_dataset(d) for datasets in settings.values() for d in datasets],
     }
-    return (json.dumps(content, allow_nan=False) + "\n").encode()
 
 
-def table_text(measured: Mapping[int, Sequence[Measured]]) -> str:
+def table_text(settings: Settings) -> str:
     """Table 1 of the last weights beside the paper's, for a terminal."""
     lines = []
-    for setting, found in measured.items():
+    for setting, datasets in settings.items():
         lines.append(f"setting {setting}: {SETTINGS[setting]}")
         lines.append("          accuracy (std)  wins  gener.  | paper")
-        n = len(found)
+        n = len(datasets)
         for variant in VARIANTS:
-            ours, theirs = cell(found, variant.key, LAST), TABLE_1[setting][variant.key]
+            ours, theirs = cell(datasets, variant.key, LAST), TABLE_1[setting][variant.key]
             accuracy = f"{ours.accuracy.mean():.2f} ({_std(ours.accuracy):.2f})"
             lines.append(
                 f"  {variant.key:6}  {accuracy:>14}  {f'{ours.wins}/{n}':5} "
                 f"{f'{ours.generalises}/{n}':6} | {theirs.accuracy:.2f} ({theirs.std:.2f})  "
                 f"{theirs.wins}/10  {theirs.generalises}/10"
             )
-        csp, theirs = np.array([m.csp.test[LAST, -1] for m in found]), TABLE_1[setting]["CSP"]
+        csp, theirs = np.array([m.csp.test[LAST, -1] for m in datasets]), TABLE_1[setting]["CSP"]
         accuracy = f"{csp.mean():.2f} ({_std(csp):.2f})"
         lines.append(
             f"  {'CSP':6}  {accuracy:>14}{'':15} | {theirs.accuracy:.2f} ({theirs.std:.2f})"
@@ -113,9 +107,9 @@ def _std(values: np.ndarray) -> float:
     return float(values.std(ddof=1))
 
 
-def _cells(found: Sequence[Measured], kept: int) -> dict[str, Any]:
-    cells = {v.title: cell(found, v.title, kept) for v in (*VARIANTS, *CHECKED)}
-    csp = np.array([m.csp.test[kept, -1] for m in found])
+def _cells(datasets: Datasets, kept: int) -> dict[str, Any]:
+    cells = {v.title: cell(datasets, v.title, kept) for v in _EVERY}
+    csp = np.array([m.csp.test[kept, -1] for m in datasets])
     return {
         title: {
             "accuracy": float(c.accuracy.mean()),
@@ -132,24 +126,24 @@ def _cells(found: Sequence[Measured], kept: int) -> dict[str, Any]:
         for title, c in cells.items()
     } | {
         "CSP": {"accuracy": float(csp.mean()), "std": _std(csp), "by_dataset": csp.tolist()},
-        "best possible": {"accuracy": float(np.mean([m.best_possible for m in found]))},
+        "best possible": {"accuracy": float(np.mean([m.best_possible for m in datasets]))},
     }
 
 
-def _control_numbers(found: Sequence[Measured], title: str) -> dict[str, float]:
-    c = control(found, title, LAST)
+def _control_numbers(datasets: Datasets, title: str) -> dict[str, float]:
+    c = control(datasets, title, LAST)
     return {"gain": c.gain, "p": c.p, "unchosen": c.unchosen, "p_unchosen": c.p_unchosen}
 
 
-def _dataset(made: Measured) -> dict[str, Any]:
+def _dataset(data: Dataset) -> dict[str, Any]:
     return {
-        "setting": made.setting,
-        "dataset": made.dataset,
-        "seed": made.seed,
-        "train_digest": made.digest,
-        "best_possible": made.best_possible,
-        "csp": _run(made.csp),
-        "swvp": {title: [_run(run) for run in runs] for title, runs in made.swvp.items()},
+        "setting": data.setting,
+        "dataset": data.dataset,
+        "seed": data.seed,
+        "train_digest": data.digest,
+        "best_possible": data.best_possible,
+        "csp": _run(data.csp),
+        "swvp": {title: [_run(run) for run in runs] for title, runs in data.swvp.items()},
     }
 
 
@@ -165,57 +159,46 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def by_beta(measured: Sequence[Measured], plan: Plan, kept: int) -> Plot:
+def by_beta(datasets: Datasets, plan: Plan, kept: int) -> Plot:
     """Mean test accuracy at every beta; the dashed line is CSP."""
-    plot = Plot(f"setting {measured[0].setting}, {KEPT[kept]}", "β", "accuracy, %")
+    plot = Plot(f"setting {datasets[0].setting}, {KEPT[kept]}", "β", "accuracy, %")
     for look, variant in enumerate(VARIANTS):
-        means = np.mean([[run.test[kept, -1] for run in m.swvp[variant.key]] for m in measured], 0)
+        means = np.mean([[run.test[kept, -1] for run in m.swvp[variant.key]] for m in datasets], 0)
         plot.line(list(plan.betas), means, variant.key, look=look)
-    return plot.hline(float(np.mean([m.csp.test[kept, -1] for m in measured])), "CSP")
+    return plot.hline(float(np.mean([m.csp.test[kept, -1] for m in datasets])), "CSP")
 
 
-def by_dataset(measured: Sequence[Measured]) -> Plot:
+def by_dataset(datasets: Datasets) -> Plot:
     """What each variant wins over CSP on each dataset, last weights."""
-    plot = Plot(f"setting {measured[0].setting}", "dataset", "points over CSP")
-    names = [str(m.dataset + 1) for m in measured]
+    plot = Plot(f"setting {datasets[0].setting}", "dataset", "points over CSP")
+    names = [str(m.dataset + 1) for m in datasets]
     for look, variant in enumerate(VARIANTS):
-        found = cell(measured, variant.key, LAST)
-        plot.bars(names, found.accuracy - found.csp, group=variant.key, look=look)
+        scores = cell(datasets, variant.key, LAST)
+        plot.bars(names, scores.accuracy - scores.csp, group=variant.key, look=look)
     return plot
 
 
-def by_pass(measured: Sequence[Measured], plan: Plan, kept: int) -> Plot:
+def by_pass(datasets: Datasets, plan: Plan, kept: int) -> Plot:
     """Mean test accuracy after every pass, each variant at the betas chosen for the last pass."""
-    plot = Plot(f"setting {measured[0].setting}, {KEPT[kept]}", "pass", "accuracy, %")
+    plot = Plot(f"setting {datasets[0].setting}, {KEPT[kept]}", "pass", "accuracy, %")
     passes = np.arange(1, plan.passes + 1)
     for look, variant in enumerate(VARIANTS):
-        runs = [m.chosen(variant.key, kept) for m in measured]
+        runs = [m.chosen(variant.key, kept) for m in datasets]
         plot.line(passes, np.mean([run.test[kept] for run in runs], 0), variant.key, look=look)
-    csp = np.mean([m.csp.test[kept] for m in measured], 0)
+    csp = np.mean([m.csp.test[kept] for m in datasets], 0)
     return plot.line(passes, csp, "CSP", True, look=len(VARIANTS))
 
 
-TITLE = "The structured weighted violations perceptron, run again"
-Groups = Mapping[int, Sequence[Measured]]
-
-
-def write_page(measured: Groups, verdicts: Sequence[Verdict], plan: Plan, quick: bool) -> Page:
+def fill(page: Page, settings: Settings, verdicts: Sequence[Verdict], call: Call) -> None:
     """Build the whole page."""
-    page = Page(
-        TITLE,
-        "Dror and Reichart, The Structured Weighted Violations Perceptron Algorithm: "
-        "Table 1, on chains drawn from hidden Markov models",
-        signature=signed(signature(plan)),
-    )
-    _verdicts(page, verdicts, list(measured))
-    _table_1(page, measured, quick)
-    _control(page, measured, plan)
-    _averaged(page, measured)
-    _conditions(page, measured)
-    _figures(page, measured, plan)
-    _setup(page, plan)
-    _details(page, measured, plan)
-    return page
+    _verdicts(page, verdicts, list(settings))
+    _table_1(page, settings, call.quick)
+    _control(page, settings, call.plan)
+    _averaged(page, settings)
+    _conditions(page, settings)
+    _figures(page, settings, call.plan)
+    _setup(page, call.plan)
+    _details(page, settings, call.plan)
 
 
 def _verdicts(page: Page, verdicts: Sequence[Verdict], settings: Sequence[int]) -> None:
@@ -230,7 +213,7 @@ def _verdicts(page: Page, verdicts: Sequence[Verdict], settings: Sequence[int]) 
     verdict_table(page, verdicts, {s: f"setting {s}" for s in settings}, "setting")
 
 
-def _table_1(page: Page, measured: Groups, quick: bool) -> None:
+def _table_1(page: Page, settings: Settings, quick: bool) -> None:
     page.section("Table 1: the last weights")
     page.text(
         "Test accuracy in percent, mean and deviation over datasets; β is chosen on the "
@@ -241,10 +224,10 @@ def _table_1(page: Page, measured: Groups, quick: bool) -> None:
         "all datasets together) by a paired bootstrap, which knows nothing of other datasets."
         + (" **This is the quick version: too small to conclude from.**" if quick else "")
     )
-    for setting, found in measured.items():
-        _one_table(page, setting, found, LAST)
-    if 3 in measured:
-        best = [m.best_possible for m in measured[3]]
+    for setting, datasets in settings.items():
+        _one_table(page, setting, datasets, LAST)
+    if 3 in settings:
+        best = [m.best_possible for m in settings[3]]
         page.text(
             "**Setting 3 is not like the paper's.** With the parameters that footnote 6 prints, "
             "each state emits 5 of 20 symbols and moves to 3 of 7 states, so states are easy to "
@@ -254,12 +237,12 @@ def _table_1(page: Page, measured: Groups, quick: bool) -> None:
         )
 
 
-def _one_table(page: Page, setting: int, found: Sequence[Measured], kept: int) -> None:
+def _one_table(page: Page, setting: int, datasets: Datasets, kept: int) -> None:
     """Ours, and for the last weights the paper's beside it."""
-    n, beside = len(found), kept == LAST
+    n, beside = len(datasets), kept == LAST
     rows: list[list[object]] = []
     for variant in VARIANTS:
-        c, theirs = cell(found, variant.key, kept), TABLE_1[setting][variant.key]
+        c, theirs = cell(datasets, variant.key, kept), TABLE_1[setting][variant.key]
         pairs = [
             (_mean_std(c.accuracy), f"{theirs.accuracy:.2f} ({theirs.std:.2f})"),
             (f"{c.gain:+.2f}", f"{gain(setting, variant.key):+.2f}"),
@@ -268,8 +251,8 @@ def _one_table(page: Page, setting: int, found: Sequence[Measured], kept: int) -
         ]
         cells = [text for pair in pairs for text in (pair if beside else pair[:1])]
         rows.append([variant.key, *cells, _p(c.p_datasets), _p(c.pooled.p_value)])
-    csp, theirs = np.array([m.csp.test[kept, -1] for m in found]), TABLE_1[setting]["CSP"]
-    best = np.array([m.best_possible for m in found])
+    csp, theirs = np.array([m.csp.test[kept, -1] for m in datasets]), TABLE_1[setting]["CSP"]
+    best = np.array([m.best_possible for m in datasets])
     absent: list[object] = [None] * (8 if beside else 5)
     shown = f"{theirs.accuracy:.2f} ({theirs.std:.2f})"
     rows.append(["CSP", _mean_std(csp), *([shown] if beside else []), *absent])
@@ -284,7 +267,7 @@ def _one_table(page: Page, setting: int, found: Sequence[Measured], kept: int) -
     )
 
 
-def _control(page: Page, measured: Groups, plan: Plan) -> None:
+def _control(page: Page, settings: Settings, plan: Plan) -> None:
     page.section("Is it the learner, or the choice?")
     page.text(
         "On data that cannot be separated the last weights swing from update to update. SWVP may "
@@ -294,12 +277,12 @@ def _control(page: Page, measured: Groups, plan: Plan) -> None:
         "being compared with plain CSP. p is over datasets."
     )
     rows: list[list[object]] = []
-    for setting, found in measured.items():
-        csp = patient_csp(found, LAST)
-        plain = np.mean([m.csp.test[LAST, -1] for m in found])
+    for setting, datasets in settings.items():
+        csp = patient_csp(datasets, LAST)
+        plain = np.mean([m.csp.test[LAST, -1] for m in datasets])
         rows.append([setting, "CSP, pass chosen", csp.mean(), csp.mean() - plain, *[None] * 4])
-        for v in (*VARIANTS, *CHECKED):
-            c, ours = control(found, v.title, LAST), cell(found, v.title, LAST)
+        for v in _EVERY:
+            c, ours = control(datasets, v.title, LAST), cell(datasets, v.title, LAST)
             cells = [c.gain, _p(c.p), c.unchosen, _p(c.p_unchosen)]
             rows.append([setting, v.title, ours.accuracy.mean(), ours.gain, *cells])
     page.table(
@@ -313,7 +296,7 @@ def _control(page: Page, measured: Groups, plan: Plan) -> None:
     )
 
 
-def _averaged(page: Page, measured: Groups) -> None:
+def _averaged(page: Page, settings: Settings) -> None:
     page.section("With averaged weights")
     page.text(
         "The paper does not mention averages. The average of all weights of the same runs (β "
@@ -321,13 +304,13 @@ def _averaged(page: Page, measured: Groups) -> None:
         "The true model predicts the most probable state at each place from its own parameters; no "
         "learner can expect more."
     )
-    for setting, found in measured.items():
-        _one_table(page, setting, found, AVERAGED)
+    for setting, datasets in settings.items():
+        _one_table(page, setting, datasets, AVERAGED)
     page.table(
         ["setting", "learner", "last weights", "averaged weights"],
         [
-            [setting, v.key, *(_betas(cell(found, v.key, kept)) for kept in (LAST, AVERAGED))]
-            for setting, found in measured.items()
+            [setting, v.key, *(_betas(cell(datasets, v.key, kept)) for kept in (LAST, AVERAGED))]
+            for setting, datasets in settings.items()
             for v in VARIANTS
         ],
         "β chosen on the development items, and how often if more than once.",
@@ -335,7 +318,7 @@ def _averaged(page: Page, measured: Groups) -> None:
     )
 
 
-def _conditions(page: Page, measured: Groups) -> None:
+def _conditions(page: Page, settings: Settings) -> None:
     page.section("The γ conditions, and backing off")
     page.text(
         "Condition (1), non-negative weights that sum to 1, always holds here. Condition (2), that "
@@ -346,10 +329,12 @@ def _conditions(page: Page, measured: Groups) -> None:
         "Shares are of all updates, over all β and datasets."
     )
     rows = []
-    for setting, found in measured.items():
-        for v in (*VARIANTS, *CHECKED):
-            c = conditions(found, v.title)
-            last, mean = (cell(found, v.title, kept).accuracy.mean() for kept in (LAST, AVERAGED))
+    for setting, datasets in settings.items():
+        for v in _EVERY:
+            c = conditions(datasets, v.title)
+            last, mean = (
+                cell(datasets, v.title, kept).accuracy.mean() for kept in (LAST, AVERAGED)
+            )
             rows.append(
                 [
                     setting,
@@ -372,19 +357,27 @@ def _conditions(page: Page, measured: Groups) -> None:
     )
 
 
-def _figures(page: Page, measured: Groups, plan: Plan) -> None:
+def _figures(page: Page, settings: Settings, plan: Plan) -> None:
     page.section("Accuracy by β")
     page.text("Mean over datasets on test items. **Axes do not start at 0.**")
     page.figures(
-        [by_beta(found, plan, kept) for kept in (LAST, AVERAGED) for found in measured.values()]
+        [
+            by_beta(datasets, plan, kept)
+            for kept in (LAST, AVERAGED)
+            for datasets in settings.values()
+        ]
     )
     page.section("Gain on each dataset")
     page.text("Test accuracy of the last weights at the chosen β, less that of CSP.")
-    page.figures([by_dataset(found) for found in measured.values()])
+    page.figures([by_dataset(datasets) for datasets in settings.values()])
     page.section("Accuracy by pass")
     page.text("Mean over datasets on test items. **Axes do not start at 0.**")
     page.figures(
-        [by_pass(found, plan, kept) for kept in (LAST, AVERAGED) for found in measured.values()]
+        [
+            by_pass(datasets, plan, kept)
+            for kept in (LAST, AVERAGED)
+            for datasets in settings.values()
+        ]
     )
 
 
@@ -413,13 +406,13 @@ def _setup(page: Page, plan: Plan) -> None:
     )
 
 
-def _details(page: Page, measured: Groups, plan: Plan) -> None:
+def _details(page: Page, settings: Settings, plan: Plan) -> None:
     page.section("Every dataset")
     for kept, name in ((LAST, "last weights"), (AVERAGED, "averaged weights")):
         with page.details(f"Test accuracy, {name}"):
             rows = []
-            for setting, found in measured.items():
-                for m in found:
+            for setting, datasets in settings.items():
+                for m in datasets:
                     chosen = [m.chosen(v.key, kept) for v in VARIANTS]
                     rows.append(
                         [
@@ -433,7 +426,7 @@ def _details(page: Page, measured: Groups, plan: Plan) -> None:
             columns = ["setting", "seed", *(v.key for v in VARIANTS), "CSP", "true model"]
             page.table(columns, rows, align="r" * len(columns))
     with page.details("Signatures of the learners"):
-        learners = [v.learner(1.0) for v in (*VARIANTS, *CHECKED)] + [perceptron()]
+        learners = [v.learner(1.0) for v in _EVERY] + [perceptron()]
         page.code("\n".join(learner.signature(epochs=plan.passes) for learner in learners))
 
 
@@ -445,14 +438,14 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _betas(found: Cell) -> str:
+def _betas(datasets: Cell) -> str:
     """Values in rising order, with how often each was chosen.
 
     >>> from types import SimpleNamespace
     >>> _betas(SimpleNamespace(betas=np.array([2.0, 0.5, 2.0])))
     '0.5, 2 (2)'
     """
-    counts = Counter(found.betas.tolist())
+    counts = Counter(datasets.betas.tolist())
     return ", ".join(
         f"{beta:g}" + (f" ({times})" if times > 1 else "") for beta, times in sorted(counts.items())
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopefear.core.learner import Learner
+from hopefear.experiments.frame import Call, learn
 from hopefear.experiments.swvp_synthetic.plan import (
     AVERAGED,
     CHECKED,
@@ -52,16 +53,11 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
     ((2, 2), (2, 50), True)
     """
     trainer = OnlineTrainer(problem.structure, learner)
-    rows = problem.train.rows
-    order = np.arange(len(problem.train))
-    dev = np.empty((2, passes))
-    test = np.empty((2, passes))
+    dev, test = np.empty((2, passes)), np.empty((2, passes))
     right = np.empty((2, len(problem.rest) - problem.n_dev), np.int64)
     mistakes: list[int] = []
-    for p in range(passes):
-        before = trainer.mistakes
-        trainer.learn(rows, order)
-        mistakes.append(trainer.mistakes - before)
+    for p, _ in enumerate(learn(trainer, problem.train, passes, shuffle=False)):
+        mistakes.append(trainer.mistakes - sum(mistakes))
         for kept, weights in ((LAST, trainer.weights()), (AVERAGED, trainer.average())):
             hits = _hits(problem, weights.astype(np.float32))
             dev[kept, p:] = 100.0 * hits[: problem.n_dev].mean()
@@ -75,8 +71,8 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
 def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
     """Which tokens of the items that are not trained on are right: bool[items, length]."""
     rows = problem.rest.rows
-    found = Decoder(problem.structure, weights).tags(rows) == rows.labels
-    return found.reshape(len(problem.rest), -1)
+    hits = Decoder(problem.structure, weights).tags(rows) == rows.labels
+    return hits.reshape(len(problem.rest), -1)
 
 
 def _counts(trainer: OnlineTrainer) -> np.ndarray:
@@ -88,7 +84,7 @@ def _counts(trainer: OnlineTrainer) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Dataset:
     """Every run on one dataset."""
 
     setting: int
@@ -105,14 +101,17 @@ class Measured:
         return runs[int(np.argmax([run.dev[kept, -1] for run in runs]))]
 
 
-def measure(plan: Plan, setting: int, dataset: int) -> Measured:
+Settings = dict[int, list[Dataset]]
+
+
+def train_all(plan: Plan, setting: int, dataset: int) -> Dataset:
     """Train everything on one dataset."""
     problem = make_problem(plan, setting, dataset)
 
     def every_beta(variant: Variant) -> tuple[Run, ...]:
         return tuple(train(problem, variant.learner(b), plan.passes, b) for b in plan.betas)
 
-    return Measured(
+    return Dataset(
         setting,
         dataset,
         problem.seed,
@@ -123,17 +122,23 @@ def measure(plan: Plan, setting: int, dataset: int) -> Measured:
     )
 
 
+def measure(call: Call) -> Settings:
+    """All datasets by setting; no corpora are needed."""
+    call.progress("compiling, if this was not done before; then the first datasets")
+    return measure_all(call.plan, call.progress)
+
+
 def measure_all(
     plan: Plan, progress: Callable[[str], None], workers: int | None = None
-) -> dict[int, list[Measured]]:
+) -> Settings:
     """All datasets by setting; kernels leave the interpreter free, so threads are enough.
 
     A dataset is a function of its seed alone, so the number of workers changes no number.
     """
     tasks = [(setting, d) for setting in plan.settings for d in range(plan.datasets)]
-    done: dict[tuple[int, int], Measured] = {}
+    done: dict[tuple[int, int], Dataset] = {}
     with ThreadPoolExecutor(workers or _cores()) as pool:
-        futures = {pool.submit(measure, plan, *task): task for task in tasks}
+        futures = {pool.submit(train_all, plan, *task): task for task in tasks}
         try:
             for future in as_completed(futures):
                 setting, dataset = futures[future]

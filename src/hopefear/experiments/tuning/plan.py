@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.lists import TuningLists
+from hopefear.experiments.frame import grid_points
 from hopefear.experiments.translations import METRIC, read_translations
 from hopefear.translation.features import learned
 from hopefear.translation.generated import translations
@@ -48,8 +48,7 @@ class Entry:
         >>> Entry("m", "MIRA", "mira", {"away": "fear"}, {"C": (0.1, 1.0)}).settings()
         [{'away': 'fear', 'C': 0.1}, {'away': 'fear', 'C': 1.0}]
         """
-        points = product(*self.grid.values())
-        return [{**self.params, **dict(zip(self.grid, point, strict=True))} for point in points]
+        return [{**self.params, **point} for point in grid_points(self.grid)]
 
 
 @dataclass(frozen=True)
@@ -269,11 +268,11 @@ class Watched(TuningProblem):
     spent: list[float] = field(default_factory=list)
 
     def report(self, weights: np.ndarray) -> Event:
-        found = super().report(weights)
+        event = super().report(weights)
         began = time.process_time()
-        found["tests"] = {name: self.score(weights, lists) for name, lists in self.tests.items()}
+        event["tests"] = {name: self.score(weights, lists) for name, lists in self.tests.items()}
         self.spent.append(time.process_time() - began)
-        return found
+        return event
 
 
 def problem_of(sets: Sets, part: Part) -> Watched:
@@ -300,8 +299,8 @@ def find_sets(data: Path | None, quick: bool, tell: Callable[[str], None]) -> Se
     if quick:
         return {name: made_up(n, seed) for seed, (name, n) in enumerate(MADE_UP.items())}
     files = {TRAIN: TRAIN, VAL: VAL, **TESTS}
-    found = read_translations(data, files.values(), tell)
-    return {name: found[file] for name, file in files.items()}
+    lists = read_translations(data, files.values(), tell)
+    return {name: lists[file] for name, file in files.items()}
 
 
 def made_up(n: int, seed: int) -> TuningLists:
@@ -313,7 +312,7 @@ def made_up(n: int, seed: int) -> TuningLists:
     """
     lists, references = translations(n, seed=seed)
     with_pairs: list[list[dict[str, Any]]] = [
-        [{**one, "phrases": [(f"s{w}", w) for w in one["text"].split()]} for one in found]
-        for found in lists
+        [{**one, "phrases": [(f"s{w}", w) for w in one["text"].split()]} for one in candidates]
+        for candidates in lists
     ]
     return lists_in_memory(with_pairs, references)

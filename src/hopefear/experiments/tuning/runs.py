@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.errors import HopefearError
-from hopefear.experiments.frame import KeptRuns
-from hopefear.experiments.translations import METRIC
+from hopefear.experiments.claims import Difference, Tests
+from hopefear.experiments.frame import Call, KeptRuns, Tell
+from hopefear.experiments.translations import METRIC, compare_bleu
 from hopefear.experiments.tuning.plan import (
     TESTS,
     TIMES,
@@ -22,6 +23,7 @@ from hopefear.experiments.tuning.plan import (
     Plan,
     Sets,
     Watched,
+    find_sets,
     problem_of,
 )
 from hopefear.features.checks import frozen
@@ -134,23 +136,23 @@ def run(
     )
 
 
-def val_score(found: Run) -> float:
+def val_score(run: Run) -> float:
     """BLEU on val, whether tuning was on it or beside it."""
-    return found.scores.get("dev", found.scores["train"])
+    return run.scores.get("dev", run.scores["train"])
 
 
-def best_so_far(found: Run) -> dict[str, list[float]]:
+def best_so_far(run: Run) -> dict[str, list[float]]:
     """Rounds as a user who stops there would have them: of the best on val until then.
 
     >>> best_so_far(Run(rounds={"train": [2.0, 1.0, 3.0], "test_2016": [5.0, 6.0, 4.0]}))
     {'train': [2.0, 2.0, 3.0], 'test_2016': [5.0, 5.0, 4.0]}
     """
-    judged = found.rounds.get("dev", found.rounds["train"])
+    judged = run.rounds.get("dev", run.rounds["train"])
     best = [int(np.argmax(judged[: k + 1])) for k in range(len(judged))]
-    return {where: [values[k] for k in best] for where, values in found.rounds.items()}
+    return {where: [values[k] for k in best] for where, values in run.rounds.items()}
 
 
-Tell = Callable[[float, str], None]
+Which = tuple[str, str]  # part and key
 
 
 class Trial(NamedTuple):
@@ -176,8 +178,7 @@ class Result:
 
     def scores(self, where: str) -> np.ndarray:
         """BLEU of each seed; ``val`` is known in every part."""
-        found = [val_score(run) if where == VAL else run.scores[where] for run in self.runs]
-        return np.array(found)
+        return np.array([val_score(r) if where == VAL else r.scores[where] for r in self.runs])
 
     @property
     def seconds(self) -> float:
@@ -186,7 +187,7 @@ class Result:
 
 
 @dataclass
-class Measured:
+class Results:
     """Everything the page shows.
 
     Parameters
@@ -205,6 +206,7 @@ class Measured:
         By part and key of the entry.
     """
 
+    plan: Plan
     lists: dict[str, tuple[int, int]]
     counts: dict[str, np.ndarray]
     features: dict[str, int] = field(default_factory=dict)
@@ -212,12 +214,23 @@ class Measured:
     chosen: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     results: dict[str, dict[str, Result]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.against = Tests(self._compare, ("of", "against"))
+
+    def _compare(self, first: Which, second: Which) -> Difference:
+        """Two tuners on both test sets, seeds pooled."""
+        return compare_bleu(self.tested(*first), self.tested(*second), self.plan.replicates)
+
     def of(self, part: str, key: str) -> Result:
         return self.results[part][key]
 
-    def has(self, part: str, key: str) -> bool:
-        """Whether there is such a tuner, and it did not refuse."""
-        return key in self.results.get(part, {}) and not self.of(part, key).refused
+    def has(self, *tuners: Which) -> bool:
+        """Whether there are such tuners, and they did not refuse; ``fixed`` is always there."""
+        return all(
+            part == "fixed"
+            or (key in self.results.get(part, {}) and not self.of(part, key).refused)
+            for part, key in tuners
+        )
 
     def tested(self, part: str, key: str) -> list[np.ndarray]:
         """Counts of the choices of each seed, both test sets in one; ``fixed`` has the others."""
@@ -230,30 +243,39 @@ class Measured:
 
     def best(self, part: str) -> Result:
         """The tuner with the highest mean on val."""
-        found = [r for r in self.results[part].values() if not r.refused]
-        return max(found, key=lambda result: float(result.scores(VAL).mean()))
+        tuners = [r for r in self.results[part].values() if not r.refused]
+        return max(tuners, key=lambda result: float(result.scores(VAL).mean()))
 
 
-def measure(sets: Sets, plan: Plan, kept: KeptRuns, tell: Tell) -> Measured:
-    """Tune with everyone; ``tell`` gets the share done and what is next."""
-    made = known(sets)
+def measure(call: Call) -> Results:
+    """Tune with everyone."""
+    if call.quick:
+        call.note = "This version has a few made-up lists only: too few to conclude from."
+    sets = find_sets(call.data, call.quick, lambda text: call.progress(f"  0%  {text}"))
+    return measure_sets(sets, call.plan, call.runs, call.teller(share=0.95))
+
+
+def measure_sets(sets: Sets, plan: Plan, kept: KeptRuns, tell: Tell) -> Results:
+    """Tune on these lists; ``tell`` gets the share done and what is next."""
+    results = known(sets, plan)
     total = sum(len(part.entries) for part in plan.parts)
     done = 0
     for part in plan.parts:
         tell(done / total, f"features of: {part.title}")
         problem = problem_of(sets, part)
-        made.features[part.key] = len(problem.start)
-        found = made.results[part.key] = {}
+        results.features[part.key] = len(problem.start)
+        tuners = results.results[part.key] = {}
         for entry in part.entries:
             tell(done / total, f"{part.title}: {entry.title}")
-            found[entry.key] = _result(part, entry, problem, plan, kept)
+            tuners[entry.key] = _result(part, entry, problem, plan, kept)
             done += 1
-    return made
+    return results
 
 
-def known(sets: Sets) -> Measured:
+def known(sets: Sets, plan: Plan) -> Results:
     """What is known before anything is tuned."""
-    made = Measured(
+    results = Results(
+        plan,
         {name: (len(lists), lists.n_candidates) for name, lists in sets.items()},
         {test: frozen(np.asarray(sets[test].counts)) for test in TESTS},
     )
@@ -269,9 +291,9 @@ def known(sets: Sets) -> Measured:
         for way, positions in ways.items():
             numbers = lists.starts[:-1] + positions
             sums = lists.counts[numbers].sum(axis=0, dtype=np.float64)
-            made.fixed.setdefault(way, {})[name] = float(METRIC.scores(sums)[METRIC.main])
-            made.chosen.setdefault(way, {})[name] = numbers
-    return made
+            results.fixed.setdefault(way, {})[name] = float(METRIC.scores(sums)[METRIC.main])
+            results.chosen.setdefault(way, {})[name] = numbers
+    return results
 
 
 def _result(part: Part, entry: Entry, problem: Watched, plan: Plan, kept: KeptRuns) -> Result:
@@ -293,9 +315,9 @@ def _result(part: Part, entry: Entry, problem: Watched, plan: Plan, kept: KeptRu
     trials: list[Trial] = []
     if len(settings) > 1:
         for params in settings:
-            found = one(params, plan.seeds[0], False)
-            if not found.refused:
-                trials.append(Trial(params, val_score(found)))
+            trial = one(params, plan.seeds[0], False)
+            if not trial.refused:
+                trials.append(Trial(params, val_score(trial)))
     chosen = max(trials, key=lambda trial: trial.val).params if trials else settings[0]
     seeds = plan.seeds[:1] if entry.once else plan.seeds
     done: list[Run] = []

@@ -9,23 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
-
-import numpy as np
 
 from hopefear.experiments.claims import (
     AGREES,
-    ALPHA,
     DISAGREES,
     OPEN,
+    Claim,
+    Difference,
+    Verdict,
     all_of,
+    better,
     clearly_more,
     not_worse,
+    order_of,
+    p_text,
 )
-from hopefear.experiments.frame import exponent, order_of
-from hopefear.experiments.vrda_classification.plan import LOSSES, MARGIN, SWING, Plan, short
-from hopefear.experiments.vrda_classification.runs import BoundCurve, Measured, compare
-from hopefear.metrics import Comparison
+from hopefear.experiments.vrda_classification.plan import LOSSES, MARGIN, SWING, short
+from hopefear.experiments.vrda_classification.runs import (
+    BoundCurve,
+    Measurement,
+    Results,
+    Scores,
+    compare_right,
+)
 
 # Parse reranking, section 22 of the Penn Treebank; means over 20 passes; thousands of weights.
 TABLE_1: tuple[tuple[str, float, float, float, int | None], ...] = (
@@ -40,36 +46,22 @@ TIME_RATIO = {"hinge": 0.897, "log": 0.872}  # CPU time of voted RDA, as a share
 SETTINGS = "hinge: η = 0.05, λ = 1e-5; log: η = 1000, λ = 1e-4"
 
 
+PLACE = "problem"
 as_good = partial(not_worse, margin=MARGIN)
 swings_more = partial(clearly_more, ratio=SWING)  # ten passes give deviations to a quarter
 
 
-class Verdict(NamedTuple):
-    """What one problem says about one claim."""
-
-    claim: str
-    problem: str
-    verdict: str
-    evidence: str
+_Check = Callable[[Results], tuple[str, str]]
 
 
-def better(found: Comparison) -> str:
-    """Is the first one better, beyond chance?
-
-    >>> better(Comparison(90.0, 88.0, 2.0, 0.001, 1.0, 3.0, ""))
-    'agrees'
-    >>> better(Comparison(88.0, 88.1, -0.1, 0.7, -0.4, 0.2, ""))
-    'not shown'
-    """
-    if found.p_value >= ALPHA:
-        return OPEN
-    return AGREES if found.difference > 0.0 else DISAGREES
-
-
-def judge(made: Measured, plan: Plan) -> list[Verdict]:
-    """All claims on one problem."""
-    checks = TABLE_CHECKS if made.problem.table_only else TABLE_CHECKS + FIGURE_CHECKS
-    return [Verdict(claim, made.name, *check(made, plan)) for claim, check in checks]
+def judge(measurement: Measurement) -> list[Verdict]:
+    """All claims on all problems, and Theorem 1 on generated data."""
+    verdicts = [
+        claim.judged(results.name, results)
+        for results in measurement.problems
+        for claim in TABLE_CLAIMS + (FIGURE_CLAIMS if results.whole else [])
+    ]
+    return [*verdicts, judge_bound(measurement.curves)]
 
 
 def judge_bound(curves: list[BoundCurve]) -> Verdict:
@@ -90,47 +82,47 @@ def judge_bound(curves: list[BoundCurve]) -> Verdict:
     )
 
 
-def _points(found: Comparison) -> str:
+def _points(difference: Difference) -> str:
     return (
-        f"{found.first:.2f} against {found.second:.2f} % "
-        f"({found.difference:+.2f}, p {_p(found.p_value)})"
+        f"{difference.first:.2f} against {difference.second:.2f} % "
+        f"({difference.points:+.2f}, p {p_text(difference.p)})"
     )
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+def _accuracy(first: Scores, second: Scores, late: slice = slice(None)) -> Difference:
+    return compare_right(first.right[late], second.right[late])
 
 
-def _as_perceptron(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        ours, theirs = made.sparse[f"vrda-{loss}"], made.best["perceptron"]
-        found = compare(ours.averaged.right, theirs.averaged.right)
-        kept = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
+def _as_perceptron(loss: str) -> _Check:
+    def check(results: Results) -> tuple[str, str]:
+        ours, theirs = results.sparse[f"vrda-{loss}"], results.best["perceptron"]
+        difference = _accuracy(ours.averaged, theirs.averaged)
+        average = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
         last = ours.last.nnz.mean() / theirs.last.nnz.mean()
-        fewer = AGREES if kept < 1.0 and last < 1.0 else DISAGREES if last >= 1.0 else OPEN
-        return all_of([as_good(found), fewer]), (
-            f"accuracy {_points(found)}; {kept:.0%} of the perceptron's averaged weights, "
+        fewer = AGREES if average < 1.0 and last < 1.0 else DISAGREES if last >= 1.0 else OPEN
+        return all_of([as_good(difference), fewer]), (
+            f"accuracy {_points(difference)}; {average:.0%} of the perceptron's averaged weights, "
             f"{last:.0%} of its last"
         )
 
     return check
 
 
-def _beats_tg(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        ours, theirs = made.sparse[f"vrda-{loss}"], made.sparse[f"tg-{loss}"]
-        found = compare(ours.averaged.right, theirs.averaged.right)
-        kept = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
+def _beats_tg(loss: str) -> _Check:
+    def check(results: Results) -> tuple[str, str]:
+        ours, theirs = results.sparse[f"vrda-{loss}"], results.sparse[f"tg-{loss}"]
+        difference = _accuracy(ours.averaged, theirs.averaged)
+        average = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
         return (
-            all_of([better(found), AGREES if kept < 1.0 else DISAGREES]),
-            f"accuracy {_points(found)}; {kept:.0%} of TG's averaged weights",
+            all_of([better(difference), AGREES if average < 1.0 else DISAGREES]),
+            f"accuracy {_points(difference)}; {average:.0%} of TG's averaged weights",
         )
 
     return check
 
 
-def _log_is_sparser(made: Measured, plan: Plan) -> tuple[str, str]:
-    log, hinge = made.sparse["vrda-log"], made.sparse["vrda-hinge"]
+def _log_is_sparser(results: Results) -> tuple[str, str]:
+    log, hinge = results.sparse["vrda-log"], results.sparse["vrda-hinge"]
     counts = [
         (log.averaged.nnz.mean(), hinge.averaged.nnz.mean()),
         (log.last.nnz.mean(), hinge.last.nnz.mean()),
@@ -143,10 +135,10 @@ def _log_is_sparser(made: Measured, plan: Plan) -> tuple[str, str]:
     )
 
 
-def _unregularised(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        free = next(t for t in made.trails[loss] if t.strength == 0.0)
-        ours, theirs = int(free.mistakes[-1]), int(made.trails["perceptron"][0].mistakes[-1])
+def _unregularised(loss: str) -> _Check:
+    def check(results: Results) -> tuple[str, str]:
+        free = next(t for t in results.trails[loss] if t.strength == 0.0)
+        ours, theirs = int(free.mistakes[-1]), int(results.trails["perceptron"][0].mistakes[-1])
         change = ours / max(1, theirs) - 1.0
         word = AGREES if change < -0.01 else DISAGREES if change > 0.01 else OPEN
         evidence = f"{ours:,} mistakes, perceptron {theirs:,} ({change:+.1%})"
@@ -161,9 +153,9 @@ def _unregularised(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
     return check
 
 
-def _more_mistakes(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        trails = made.trails[loss]
+def _more_mistakes(loss: str) -> _Check:
+    def check(results: Results) -> tuple[str, str]:
+        trails = results.trails[loss]
         counts = [int(t.mistakes[-1]) for t in trails]
         rho = order_of([t.strength for t in trails], counts)
         word = AGREES if rho > 0.89 else DISAGREES if rho <= 0.0 else OPEN
@@ -174,42 +166,39 @@ def _more_mistakes(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
     return check
 
 
-def _sublinear(made: Measured, plan: Plan) -> tuple[str, str]:
-    n, words, parts = len(made.problem.train), [], []
+def _sublinear(results: Results) -> tuple[str, str]:
+    n, words, parts = len(results.problem.train), [], []
     for loss in LOSSES:
-        trail = made.trails[loss][0]
-        b = exponent(trail, n)
-        per_pass = np.diff(
-            trail.mistakes[np.searchsorted(trail.samples, n * np.arange(plan.passes + 1))]
-        )
+        trail = results.trails[loss][0]
+        b, per_pass = trail.exponent(n), trail.by_pass(n, results.plan.passes)
         words.append(
             AGREES if b < 0.95 and per_pass[-1] < per_pass[0] else DISAGREES if b >= 1.0 else OPEN
         )
         parts.append(
             f"{loss}: mistakes grow like samples^{b:.2f} in the first pass, "
-            f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {plan.passes}"
+            f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {results.plan.passes}"
         )
     return all_of(words), "; ".join(parts)
 
 
-def _average_helps(loss: str) -> Callable[[Measured, Plan], tuple[str, str]]:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        done, late = made.best[f"vrda-{loss}"], plan.settled
-        found = compare(done.averaged.right[late], done.last.right[late])
+def _average_helps(loss: str) -> _Check:
+    def check(results: Results) -> tuple[str, str]:
+        done, late = results.best[f"vrda-{loss}"], results.plan.settled
+        difference = _accuracy(done.averaged, done.last, late)
         calm, wild = (s.series("accuracy")[late].std() for s in (done.averaged, done.last))
         steadier = swings_more(wild, calm)
         return (
-            all_of([better(found), steadier]),
-            f"accuracy {_points(found)}; deviation over passes {calm:.2f} against {wild:.2f}",
+            all_of([better(difference), steadier]),
+            f"accuracy {_points(difference)}; deviation over passes {calm:.2f} against {wild:.2f}",
         )
 
     return check
 
 
-def _log_swings(made: Measured, plan: Plan) -> tuple[str, str]:
+def _log_swings(results: Results) -> tuple[str, str]:
     swing = {
         name: [
-            made.best[f"vrda-{loss}"].last.series(name)[plan.settled].std()
+            results.best[f"vrda-{loss}"].last.series(name)[results.plan.settled].std()
             for loss in ("log", "hinge")
         ]
         for name in ("accuracy", "f1")
@@ -222,59 +211,68 @@ def _log_swings(made: Measured, plan: Plan) -> tuple[str, str]:
     )
 
 
-def _conservative(
-    loss: str, first: str, second: str
-) -> Callable[[Measured, Plan], tuple[str, str]]:
-    def check(made: Measured, plan: Plan) -> tuple[str, str]:
-        found = compare(
-            made.best[f"{first}-{loss}"].averaged.right,
-            made.best[f"{second}-{loss}"].averaged.right,
-        )
-        return better(found), f"accuracy {_points(found)}"
+def _conservative(loss: str, first: str, second: str) -> _Check:
+    def check(results: Results) -> tuple[str, str]:
+        ours, theirs = (results.best[f"{rule}-{loss}"].averaged for rule in (first, second))
+        difference = _accuracy(ours, theirs)
+        return better(difference), f"accuracy {_points(difference)}"
 
     return check
 
 
-def _saves_time(made: Measured, plan: Plan) -> tuple[str, str]:
+def _saves_time(results: Results) -> tuple[str, str]:
     words, parts = [], []
     for loss in LOSSES:
-        kept, bare = made.ratio(loss, "averaged"), made.ratio(loss, "last")
-        words.append(AGREES if kept < 0.95 else DISAGREES if kept > 1.05 else OPEN)
+        average, bare = results.ratio(loss, "averaged"), results.ratio(loss, "last")
+        words.append(AGREES if average < 0.95 else DISAGREES if average > 1.05 else OPEN)
         parts.append(
-            f"{loss}: {kept:.0%} of RDA's CPU time with averages, {bare:.0%} without "
+            f"{loss}: {average:.0%} of RDA's CPU time with averages, {bare:.0%} without "
             f"(paper {TIME_RATIO[loss]:.1%})"
         )
     return all_of(words), "; ".join(parts)
 
 
-def _votes(made: Measured, plan: Plan) -> tuple[str, str]:
+def _votes(results: Results) -> tuple[str, str]:
     words, parts = [], []
-    for loss, votes in made.votes.items():
-        found = compare(votes.averaged, votes.voted)
-        words.append(as_good(found))
-        parts.append(f"{loss}: averaged {_points(found)} voted, on {len(votes.voted):,} examples")
+    for loss, votes in results.votes.items():
+        difference = compare_right(votes.averaged, votes.voted)
+        words.append(as_good(difference))
+        parts.append(
+            f"{loss}: averaged {_points(difference)} voted, on {len(votes.voted):,} examples"
+        )
     return all_of(words), "; ".join(parts)
 
 
-_Check = tuple[str, Callable[[Measured, Plan], tuple[str, str]]]
-TABLE_CHECKS: list[_Check] = [
-    ("vRDA (hinge) is as good as the perceptron, with fewer weights", _as_perceptron("hinge")),
-    ("vRDA (log) is as good as the perceptron, with fewer weights", _as_perceptron("log")),
-    ("vRDA (hinge) is better and sparser than TG", _beats_tg("hinge")),
-    ("vRDA (log) is better and sparser than TG", _beats_tg("log")),
-    ("log loss needs fewer weights than hinge", _log_is_sparser),
+TABLE_CLAIMS = [
+    *(
+        Claim(
+            f"vRDA ({loss}) is as good as the perceptron, with fewer weights", _as_perceptron(loss)
+        )
+        for loss in LOSSES
+    ),
+    *(Claim(f"vRDA ({loss}) is better and sparser than TG", _beats_tg(loss)) for loss in LOSSES),
+    Claim("log loss needs fewer weights than hinge", _log_is_sparser),
 ]
-FIGURE_CHECKS: list[_Check] = [
-    ("λ = 0 makes fewer training mistakes than the perceptron (hinge)", _unregularised("hinge")),
-    ("λ = 0 makes fewer training mistakes than the perceptron (log)", _unregularised("log")),
-    ("more λ, more training mistakes (hinge)", _more_mistakes("hinge")),
-    ("more λ, more training mistakes (log)", _more_mistakes("log")),
-    ("mistakes grow more slowly than samples", _sublinear),
-    ("the average is better and steadier than the last weights (hinge)", _average_helps("hinge")),
-    ("the average is better and steadier than the last weights (log)", _average_helps("log")),
-    ("the last weights swing most under log loss", _log_swings),
-    ("hinge: vRDA is better than RDA", _conservative("hinge", "vrda", "rda")),
-    ("log: RDA is better than vRDA", _conservative("log", "rda", "vrda")),
-    ("vRDA trains faster than RDA", _saves_time),
-    ("averaging does as well as voting", _votes),
+FIGURE_CLAIMS = [
+    *(
+        Claim(
+            f"λ = 0 makes fewer training mistakes than the perceptron ({loss})",
+            _unregularised(loss),
+        )
+        for loss in LOSSES
+    ),
+    *(Claim(f"more λ, more training mistakes ({loss})", _more_mistakes(loss)) for loss in LOSSES),
+    Claim("mistakes grow more slowly than samples", _sublinear),
+    *(
+        Claim(
+            f"the average is better and steadier than the last weights ({loss})",
+            _average_helps(loss),
+        )
+        for loss in LOSSES
+    ),
+    Claim("the last weights swing most under log loss", _log_swings),
+    Claim("hinge: vRDA is better than RDA", _conservative("hinge", "vrda", "rda")),
+    Claim("log: RDA is better than vRDA", _conservative("log", "rda", "vrda")),
+    Claim("vRDA trains faster than RDA", _saves_time),
+    Claim("averaging does as well as voting", _votes),
 ]

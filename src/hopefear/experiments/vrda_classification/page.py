@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.claims import AGREES, DISAGREES, tally, verdict_table
-from hopefear.experiments.frame import results_file, signature_of, signed
-from hopefear.experiments.vrda_classification.claims import SETTINGS, TABLE_1, TIME_RATIO, Verdict
+from hopefear.experiments.claims import AGREES, DISAGREES, Verdict, tally, verdict_table
+from hopefear.experiments.frame import Call, plain
+from hopefear.experiments.vrda_classification.claims import SETTINGS, TABLE_1, TIME_RATIO
 from hopefear.experiments.vrda_classification.plan import (
     HELD_OUT,
     LOSSES,
@@ -24,54 +24,58 @@ from hopefear.experiments.vrda_classification.plan import (
 from hopefear.experiments.vrda_classification.runs import (
     SEPARATION,
     BoundCurve,
-    Measured,
+    Measurement,
+    Results,
     Run,
     Scores,
-    compare,
+    compare_right,
 )
 from hopefear.report import Page
 from hopefear.report.plot import Plot
 
+TITLE = "Online classification with voted RDA, run again"
+PAPER = (
+    "Xu, Gao, Xiao and Regan, Online Classification Using a Voted RDA Method: "
+    "Table 1 and Figures 1 to 5 on text classification"
+)
+Problems = Sequence[Results]
 
-def signature(plan: Plan) -> str:
-    """What the numbers came from, in one line."""
-    parts = {
-        "experiment": "vrda-classification",
+
+def signature(plan: Plan) -> dict[str, object]:
+    """What the numbers came from."""
+    return {
         "passes": plan.passes,
         "seed": SEED,
         **TRANSFORM,
         "intercept": "none",
         "held-out": HELD_OUT,
     }
-    return signature_of(**parts)
 
 
-def to_json(
-    measured: list[Measured],
-    curves: list[BoundCurve],
-    verdicts: Iterable[Verdict],
-    plan: Plan,
-    quick: bool,
-    note: str,
-) -> bytes:
-    """The file ``results.json``."""
-    content = {
-        "note": note,
-        "settings": asdict(plan) | {"seed": SEED, "held_out": HELD_OUT, "transform": TRANSFORM},
-        "problems": {m.name: _problem(m) for m in measured},
+def table_text(measurement: Measurement) -> str:
+    """Nothing is told at the end."""
+    return ""
+
+
+def content(measurement: Measurement, call: Call) -> dict[str, Any]:
+    """Every number of ``results.json``."""
+    fixed = {"seed": SEED, "held_out": HELD_OUT, "transform": TRANSFORM}
+    return {
+        "note": call.note,
+        "settings": asdict(call.plan) | fixed,
+        "problems": {results.name: _problem(results) for results in measurement.problems},
         "bound": [
             {"noise": c.noise, "l1": c.strength, "reports": [r.to_dict() for r in c.reports]}
-            for c in curves
+            for c in measurement.curves
         ],
     }
-    return results_file(signature(plan), quick, content, verdicts)
 
 
-def _problem(made: Measured) -> dict[str, Any]:
-    train, test = made.problem.train, made.problem.test
+def _problem(results: Results) -> dict[str, Any]:
+    train, test = results.problem.train, results.problem.test
     return {
         "data": {
-            "about": made.problem.about,
+            "about": results.problem.about,
             "train": len(train),
             "test": len(test),
             "features": train.n_features,
@@ -86,21 +90,13 @@ def _problem(made: Measured) -> dict[str, Any]:
                 "edges": c.edges,
                 "trials": [asdict(t) for t in c.trials],
             }
-            for key, c in made.choices.items()
+            for key, c in results.choices.items()
         },
-        "best": {key: _run(r) for key, r in made.best.items()},
-        "sparse": {key: _run(r) for key, r in made.sparse.items()},
+        "best": {key: _run(r) for key, r in results.best.items()},
+        "sparse": {key: _run(r) for key, r in results.sparse.items()},
         "trails": {
-            key: [
-                {
-                    "l1": t.strength,
-                    "samples": t.samples.tolist(),
-                    "nnz": t.nnz.tolist(),
-                    "mistakes": t.mistakes.tolist(),
-                }
-                for t in trails
-            ]
-            for key, trails in made.trails.items()
+            key: [{"l1" if k == "strength" else k: v for k, v in plain(t).items()} for t in trails]
+            for key, trails in results.trails.items()
         },
         "votes": {
             loss: {
@@ -111,9 +107,9 @@ def _problem(made: Measured) -> dict[str, Any]:
                 "seconds_per_1000": v.seconds,
                 "megabytes": v.megabytes,
             }
-            for loss, v in made.votes.items()
+            for loss, v in results.votes.items()
         },
-        "seconds_per_pass": made.times,
+        "seconds_per_pass": results.times,
     }
 
 
@@ -134,29 +130,29 @@ def _scores(scores: Scores) -> dict[str, Any]:
     return {"mean": scores.summary(), "nnz": scores.nnz.tolist(), **series}
 
 
-def figure_1(made: Measured) -> list[Plot]:
+def figure_1(results: Results) -> list[Plot]:
     """Non-zero weights while training, by strength of regularisation."""
     plots = []
     for loss in LOSSES:
-        plot = Plot(f"{made.name}, {loss}", "samples", "non-zero weights", y_scale="log")
-        for look, trail in enumerate(made.trails[loss]):
+        plot = Plot(f"{results.name}, {loss}", "samples", "non-zero weights", y_scale="log")
+        for look, trail in enumerate(results.trails[loss]):
             use = trail.nnz > 0
             plot.line(trail.samples[use], trail.nnz[use], f"λ = {short(trail.strength)}", look=look)
         plots.append(plot)
     return plots
 
 
-def figure_2(made: Measured) -> Plot:
+def figure_2(results: Results) -> Plot:
     """Sparsity against quality on the held-out rows, over the strengths."""
-    size = made.problem.train.n_features
+    size = results.problem.train.n_features
     plot = Plot(
-        made.name,
+        results.name,
         "non-zero weights as a share of the features",
         "F on held-out rows, %",
         x_scale="log",
     )
     for look, loss in enumerate(LOSSES):
-        trials = made.choices[f"vrda-{loss}"].along("l1")
+        trials = results.choices[f"vrda-{loss}"].along("l1")
         for kept, dashed in (("average", False), ("last", True)):
             nnz = np.array([t.nnz if kept == "average" else t.last_nnz for t in trials])
             f1 = np.array([t.f1 if kept == "average" else t.last_f1 for t in trials])
@@ -166,40 +162,40 @@ def figure_2(made: Measured) -> Plot:
     return plot
 
 
-def figure_3(made: Measured) -> list[Plot]:
+def figure_3(results: Results) -> list[Plot]:
     """Training mistakes against samples."""
     plots = []
     for loss in LOSSES:
-        plot = Plot(f"{made.name}, {loss}", "samples", "mistakes")
-        for look, trail in enumerate(made.trails[loss]):
+        plot = Plot(f"{results.name}, {loss}", "samples", "mistakes")
+        for look, trail in enumerate(results.trails[loss]):
             label = f"vRDA, λ = {short(trail.strength)}"
             plot.line(trail.samples, trail.mistakes, label, look=look)
-        perceptron = made.trails["perceptron"][0]
+        perceptron = results.trails["perceptron"][0]
         plot.line(
             perceptron.samples,
             perceptron.mistakes,
             "(voted) perceptron",
             True,
-            look=len(made.trails[loss]),
+            look=len(results.trails[loss]),
         )
         plots.append(plot)
     return plots
 
 
-def figure_4(made: Measured, plan: Plan) -> Plot:
+def figure_4(results: Results, plan: Plan) -> Plot:
     """Last weights against the average: mean and deviation of F over the settled passes."""
-    runs = [made.best[f"vrda-{loss}"] for loss in LOSSES]
+    runs = [results.best[f"vrda-{loss}"] for loss in LOSSES]
     groups = {"single (last)": [r.last for r in runs], "averaged": [r.averaged for r in runs]}
-    return _bars(made.name, groups, plan)
+    return _bars(results.name, groups, plan)
 
 
-def figure_5(made: Measured, plan: Plan) -> Plot:
+def figure_5(results: Results, plan: Plan) -> Plot:
     """RDA against voted RDA: mean and deviation of F over the settled passes."""
     groups = {
-        title: [made.best[f"{key}-{loss}"].averaged for loss in LOSSES]
+        title: [results.best[f"{key}-{loss}"].averaged for loss in LOSSES]
         for title, key in (("RDA", "rda"), ("vRDA", "vrda"))
     }
-    return _bars(made.name, groups, plan)
+    return _bars(results.name, groups, plan)
 
 
 def bound_plot(curves: list[BoundCurve], noise: float) -> Plot:
@@ -248,37 +244,22 @@ def _bars(title, groups, plan: Plan) -> Plot:
     return plot
 
 
-TITLE = "Online classification with voted RDA, run again"
-
-
-def write_page(
-    measured: Sequence[Measured],
-    curves: list[BoundCurve],
-    verdicts: Sequence[Verdict],
-    plan: Plan,
-    note: str,
-) -> Page:
+def fill(page: Page, measurement: Measurement, verdicts: Sequence[Verdict], call: Call) -> None:
     """Build the whole page."""
-    page = Page(
-        TITLE,
-        "Xu, Gao, Xiao and Regan, Online Classification Using a Voted RDA Method: "
-        "Table 1 and Figures 1 to 5 on text classification",
-        signature=signed(signature(plan)),
-    )
-    whole = [m for m in measured if not m.problem.table_only]
-    _verdicts(page, measured, verdicts)
-    _setup(page, measured, plan, note)
-    _table_1(page, measured, plan)
+    problems, plan = measurement.problems, call.plan
+    whole = [results for results in problems if results.whole]
+    _verdicts(page, problems, verdicts)
+    _setup(page, problems, plan, call.note)
+    _table_1(page, problems, plan)
     _while_training(page, whole)
     _single(page, whole, plan)
     _conservative(page, whole, plan)
     _votes(page, whole)
-    _bound(page, curves)
-    _settings(page, measured, plan)
-    return page
+    _bound(page, measurement.curves)
+    _settings(page, problems, plan)
 
 
-def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdict]) -> None:
+def _verdicts(page: Page, problems: Problems, verdicts: Sequence[Verdict]) -> None:
     page.section("What agrees and what does not")
     page.text(
         f"Of {len(verdicts)} checks (a claim on a problem) {tally(verdicts)}. The words are "
@@ -291,7 +272,7 @@ def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdi
         "Treebank, these are classes of texts, so a disagreement says that a finding "
         "does not carry over, not that it was wrong there."
     )
-    names = [m.name for m in measured]
+    names = [results.name for results in problems]
     for title, text in _summary(names, verdicts):
         page.text(f"**{title}**: {text}.")
     verdict_table(page, verdicts, {name: name for name in names}, "problem")
@@ -299,21 +280,21 @@ def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdi
 
 def _summary(names: Sequence[str], verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Claims sorted into those that hold on every problem, on none, and on some."""
-    found: dict[str, set[str]] = {}
+    claims: dict[str, set[str]] = {}
     for v in verdicts:
-        if v.problem in names:
-            found.setdefault(v.claim, set()).add(v.verdict)
+        if v.where in names:
+            claims.setdefault(v.claim, set()).add(v.verdict)
     piles = {
-        "Holds on all problems": [c for c, words in found.items() if words == {AGREES}],
-        "Contradicted on all problems": [c for c, words in found.items() if words == {DISAGREES}],
+        "Holds on all problems": [c for c, words in claims.items() if words == {AGREES}],
+        "Contradicted on all problems": [c for c, words in claims.items() if words == {DISAGREES}],
         "Depends on the problem, or is not shown": [
-            c for c, words in found.items() if words not in ({AGREES}, {DISAGREES})
+            c for c, words in claims.items() if words not in ({AGREES}, {DISAGREES})
         ],
     }
-    return [(title, "; ".join(claims)) for title, claims in piles.items() if claims]
+    return [(title, "; ".join(pile)) for title, pile in piles.items() if pile]
 
 
-def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> None:
+def _setup(page: Page, problems: Problems, plan: Plan, note: str) -> None:
     page.section("How it was done")
     if note:
         page.text(f"**{note}**")
@@ -321,14 +302,14 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> N
         ["problem", "what", "train", "test", "features", "values a row"],
         [
             [
-                m.name,
-                m.problem.about,
-                len(m.problem.train),
-                len(m.problem.test),
-                m.problem.train.n_features,
-                round(m.problem.train.rows.indices.size / len(m.problem.train), 1),
+                results.name,
+                results.problem.about,
+                len(results.problem.train),
+                len(results.problem.test),
+                results.problem.train.n_features,
+                round(results.problem.train.rows.indices.size / len(results.problem.train), 1),
             ]
-            for m in measured
+            for results in problems
         ],
         "Data.",
     )
@@ -345,7 +326,7 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> N
     )
 
 
-def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
+def _table_1(page: Page, problems: Problems, plan: Plan) -> None:
     page.section("Table 1: quality and non-zero weights")
     page.table(
         ["learner", "precision", "recall", "F", "weights"],
@@ -355,13 +336,13 @@ def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         notes=f"Their settings: {SETTINGS}.",
     )
     titles = {spec.key: spec.title for spec in plan.specs}
-    for made in measured:
-        rows = [_row(titles[key], done) for key, done in made.best.items()]
-        kind = ", macro over the classes" if len(made.problem.train.classes) > 2 else ""
+    for results in problems:
+        rows = [_row(titles[key], done) for key, done in results.best.items()]
+        kind = ", macro over the classes" if len(results.problem.train.classes) > 2 else ""
         page.table(
             _COLUMNS,
             rows,
-            f"**{made.name}**: test scores in percent{kind}, mean ± "
+            f"**{results.name}**: test scores in percent{kind}, mean ± "
             f"deviation over {plan.passes} passes.",
             highlight={
                 "F": "max",
@@ -382,12 +363,12 @@ def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         "Chosen on the same held-out rows: the fewest last weights within one standard error "
         "of the best accuracy. (The best may be λ = 0, which says nothing on sparsity.)"
     )
-    for made in measured:
-        rows = [_row(titles[key], done) for key, done in made.sparse.items()]
+    for results in problems:
+        rows = [_row(titles[key], done) for key, done in results.sparse.items()]
         page.table(
             _COLUMNS,
             rows,
-            f"**{made.name}**, sparsest within one standard error.",
+            f"**{results.name}**, sparsest within one standard error.",
             highlight={"accuracy": "max", "weights": "min", "last: weights": "min"},
         )
 
@@ -418,20 +399,20 @@ def _row(title: str, done: Run) -> list[object]:
     ]
 
 
-def _while_training(page: Page, whole: Sequence[Measured]) -> None:
+def _while_training(page: Page, whole: Problems) -> None:
     page.section("Figure 1: non-zero weights while training")
     page.text(
         "The paper: a larger λ settles soon at few weights, a smaller one takes many more "
         "samples. Ours, on all training rows, at the chosen rate:"
     )
-    page.figures([plot for made in whole for plot in figure_1(made)])
+    page.figures([plot for results in whole for plot in figure_1(results)])
     page.section("Figure 2: sparsity against quality")
     page.text(
         "The paper: for hinge loss a sparser model costs quality; log loss is best "
         "(F 0.9174) with 173 K of 1.2 M features, a share of 0.14. Ours, over λ, scored on "
         "the held-out rows, so that the test is not used to look around:"
     )
-    page.figures([figure_2(made) for made in whole])
+    page.figures([figure_2(results) for results in whole])
     page.section("Figure 3: training mistakes")
     page.text(
         "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the "
@@ -440,10 +421,10 @@ def _while_training(page: Page, whole: Sequence[Measured]) -> None:
         "make the same mistakes, so the curves lie on each other and the paper's difference "
         "must come from something else."
     )
-    page.figures([plot for made in whole for plot in figure_3(made)])
+    page.figures([plot for results in whole for plot in figure_3(results)])
 
 
-def _single(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
+def _single(page: Page, whole: Problems, plan: Plan) -> None:
     page.section("Figure 4: single against averaged prediction")
     page.text(
         "The paper: the average is better and varies less, and single predictions vary most "
@@ -451,10 +432,10 @@ def _single(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
         f"{plan.passes} passes, so that the bars show swings and not the first gains. "
         "**Axes do not start at 0.**"
     )
-    page.figures([figure_4(made, plan) for made in whole])
+    page.figures([figure_4(results, plan) for results in whole])
 
 
-def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
+def _conservative(page: Page, whole: Problems, plan: Plan) -> None:
     page.section("Figure 5: RDA against voted RDA")
     page.text(
         "The paper: updates on mistakes only are better for hinge loss, worse for log loss, "
@@ -462,14 +443,16 @@ def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
         f"time. Ours: mean and deviation of F over the last {_late(plan)} passes. "
         "**Axes do not start at 0.**"
     )
-    page.figures([figure_5(made, plan) for made in whole])
+    page.figures([figure_5(results, plan) for results in whole])
     rows = []
-    for made in whole:
+    for results in whole:
         for loss in LOSSES:
-            row: list[object] = [made.name, loss]
+            row: list[object] = [results.name, loss]
             for readout in ("averaged", "last"):
-                row += [1000.0 * made.times[f"{rule}-{loss} {readout}"] for rule in ("rda", "vrda")]
-                row.append(f"{made.ratio(loss, readout):.1%}")
+                row += [
+                    1000.0 * results.times[f"{rule}-{loss} {readout}"] for rule in ("rda", "vrda")
+                ]
+                row.append(f"{results.ratio(loss, readout):.1%}")
             rows.append([*row, f"{TIME_RATIO[loss]:.1%}"])
     page.table(
         [
@@ -491,24 +474,24 @@ def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
     )
 
 
-def _votes(page: Page, whole: Sequence[Measured]) -> None:
+def _votes(page: Page, whole: Problems) -> None:
     page.section("Voting against averaging")
     page.text(
         "The paper averages and calls the result very similar to the vote. Here Algorithm 2 "
         "is run for real: every predictor of one pass votes, as often as it survived."
     )
     rows = []
-    for made in whole:
-        for loss, votes in made.votes.items():
-            found = compare(votes.averaged, votes.voted)
+    for results in whole:
+        for loss, votes in results.votes.items():
+            difference = compare_right(votes.averaged, votes.voted)
             rows.append(
                 [
-                    made.name,
+                    results.name,
                     loss,
                     votes.predictors,
-                    found.second,
-                    found.first,
-                    f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]",
+                    difference.second,
+                    difference.first,
+                    difference.gap,
                     f"{votes.seconds[0]:.3g} / {votes.seconds[1]:.2g}",
                     f"{votes.megabytes[0]:.3g} / {votes.megabytes[1]:.2g}",
                 ]
@@ -529,7 +512,7 @@ def _votes(page: Page, whole: Sequence[Measured]) -> None:
         "what is kept, voted / averaged.",
         align="ll" + "r" * 6,
         notes="On the first "
-        + ", ".join(f"{len(m.votes['hinge'].voted):,} ({m.name})" for m in whole)
+        + ", ".join(f"{len(results.votes['hinge'].voted):,} ({results.name})" for results in whole)
         + " test examples.",
     )
 
@@ -564,17 +547,17 @@ def _bound(page: Page, curves: list[BoundCurve]) -> None:
     )
 
 
-def _settings(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
+def _settings(page: Page, problems: Problems, plan: Plan) -> None:
     page.section("Settings")
     titles = {spec.key: spec for spec in plan.specs}
     with page.details("Chosen settings"):
         rows = []
-        for made in measured:
-            for key, choice in made.choices.items():
+        for results in problems:
+            for key, choice in results.choices.items():
                 spec, best = titles[key], choice.best
                 rows.append(
                     [
-                        made.name,
+                        results.name,
                         spec.title,
                         _value(best.setting.get(spec.strength)),
                         _value(best.setting.get("rate")),
@@ -605,9 +588,9 @@ def _settings(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
             }
         )
     with page.details("Signatures of the runs"):
-        for made in measured:
-            page.text(f"**{made.name}**")
-            page.code("\n".join(done.signature for done in made.best.values()))
+        for results in problems:
+            page.text(f"**{results.name}**")
+            page.code("\n".join(done.signature for done in results.best.values()))
 
 
 def _value(value: float | None) -> str | None:

@@ -84,23 +84,31 @@ Values = tuple[float, ...]
 def _specs(
     vrda: Values, every: Values, gravity: Values, log: Values, rda: Values, tg: Values, ada: Values
 ) -> tuple[Spec, ...]:
-    kept = {"readout": "averaged"}
-    made = [Spec("perceptron", "Perceptron", "perceptron")]
+    average = {"readout": "averaged"}
+    specs = [Spec("perceptron", "Perceptron", "perceptron")]
     for name, loss in LOSSES.items():
-        made.append(
-            Spec(f"tg-{name}", f"TG ({name})", "tg", {"loss": loss, **kept}, "gravity", gravity, tg)
+        specs.append(
+            Spec(
+                f"tg-{name}",
+                f"TG ({name})",
+                "tg",
+                {"loss": loss, **average},
+                "gravity",
+                gravity,
+                tg,
+            )
         )
     for name, loss in LOSSES.items():
-        made.append(
-            Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **kept}, "l1", every, rda)
+        specs.append(
+            Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **average}, "l1", every, rda)
         )
     # On mistakes the force of the hinge is always one, so its rate changes no prediction.
-    made.append(
+    specs.append(
         Spec("vrda-hinge", "vRDA (hinge)", "vrda", {"loss": "hinge", "rate": 1.0}, "l1", vrda)
     )
-    made.append(Spec("vrda-log", "vRDA (log)", "vrda", {"loss": "logistic"}, "l1", vrda, log))
-    made.append(Spec("adagrad-rda", "AdaGrad-RDA (log)", "adagrad-rda", kept, "l1", every, ada))
-    return tuple(made)
+    specs.append(Spec("vrda-log", "vRDA (log)", "vrda", {"loss": "logistic"}, "l1", vrda, log))
+    specs.append(Spec("adagrad-rda", "AdaGrad-RDA (log)", "adagrad-rda", average, "l1", every, ada))
+    return tuple(specs)
 
 
 FULL = Plan(
@@ -161,26 +169,26 @@ def find_problems(data: Path | None, quick: bool) -> tuple[list[Problem], str]:
             "No corpora were found, so only generated data is used; give "
             "`--data DIR`, or set HOPEFEAR_DATA."
         )
-    found: list[Problem] = []
+    problems: list[Problem] = []
     missing = []
     for name, read in (("imdb", imdb), ("news20_bydate", news20)):
         if (folder / name).is_dir():
-            found += read(folder / name)
+            problems += read(folder / name)
         else:
             missing.append(name)
-    if not found:
+    if not problems:
         raise HopefearError(
             f"{folder} holds neither imdb nor news20_bydate; give --data a folder "
             "that holds them, or run without it on generated data"
         )
     note = f"Not found, and so left out: {', '.join(missing)}." if missing else ""
-    return [*found, generated()], note
+    return [*problems, generated()], note
 
 
 def generated(n_train: int = 40_000, n_test: int = 20_000, n_features: int = 20_000) -> Problem:
     """A sparse linear problem whose best weights are known, with a twentieth of labels wrong."""
     per_row = (20, 60) if n_features >= 5000 else (5, 15)
-    made = sparse_linear(
+    problem = sparse_linear(
         n_train + n_test,
         n_features,
         per_row=per_row,
@@ -188,7 +196,7 @@ def generated(n_train: int = 40_000, n_test: int = 20_000, n_features: int = 20_
         label_noise=0.05,
         seed=7,
     )
-    train, test = made.split(n_train)
+    train, test = problem.split(n_train)
     return Problem(
         "generated",
         "sparse_linear, 5 % of the labels wrong",
@@ -232,13 +240,13 @@ def _read(folder: Path) -> tuple[SparseDataset, SparseDataset]:
 
 
 def _file(folder: Path, part: str) -> Path:
-    found = sorted(folder.glob(f"{part}.libsvm*"))
-    if not found:
+    paths = sorted(folder.glob(f"{part}.libsvm*"))
+    if not paths:
         raise HopefearError(
             f"{folder} holds no {part}.libsvm, plain or compressed; "
             "put it there, or leave the folder out"
         )
-    return found[0]
+    return paths[0]
 
 
 def _ready(data: SparseDataset) -> SparseDataset:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
-from hopefear.experiments.frame import Trail
+from hopefear.experiments.claims import Difference, compare
+from hopefear.experiments.frame import Call, Tell, Trail, at_edges, first_marks, learn
 from hopefear.experiments.vrda_classification.plan import (
     HELD_OUT,
     LOSSES,
@@ -24,10 +25,11 @@ from hopefear.experiments.vrda_classification.plan import (
     Plan,
     Problem,
     Spec,
+    find_problems,
     short,
 )
 from hopefear.losses.hinge import Hinge
-from hopefear.metrics import Accuracy, Classification, Comparison, paired_bootstrap
+from hopefear.metrics import Accuracy, Classification
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.observed import Observed
 from hopefear.recipes import Scale
@@ -37,7 +39,6 @@ from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import structure_for
 from hopefear.training.bounds.voted_rda import BoundReport, best_scaled, mistaken, radius
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
 
 
@@ -56,11 +57,11 @@ class Scores:
 
     def summary(self, passes: slice = slice(None)) -> dict[str, float]:
         """Mean and standard deviation over passes of each score, and the mean of NNZ."""
-        found: dict[str, float] = {"nnz": float(self.nnz[passes].mean())}
+        means: dict[str, float] = {"nnz": float(self.nnz[passes].mean())}
         for name in ("precision", "recall", "f1", "accuracy", "error"):
             values = self.series(name)[passes]
-            found[name], found[f"{name}_std"] = float(values.mean()), float(values.std())
-        return found
+            means[name], means[f"{name}_std"] = float(values.mean()), float(values.std())
+        return means
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,15 @@ def run(
     >>> from hopefear.experiments.vrda_classification.plan import QUICK
     >>> from hopefear.experiments.vrda_classification.plan import generated
     >>> problem, perceptron = generated(200, 100, 50), QUICK.specs[0]
-    >>> done = run(perceptron, {}, problem.train, problem.test, passes=2)
-    >>> done.averaged.right.shape, bool(done.mistakes[1] > done.mistakes[0])
+    >>> passes = run(perceptron, {}, problem.train, problem.test, passes=2)
+    >>> passes.averaged.right.shape, bool(passes.mistakes[1] > passes.mistakes[0])
     ((2, 100), True)
     """
     learner = build(spec, setting, train)
     trainer = OnlineTrainer(structure_for(train, 0.0), learner)
     averaged, last = _Recorder(trainer.structure, test), _Recorder(trainer.structure, test)
     mistakes = []
-    for _ in _passes(trainer, train, passes):
+    for _ in learn(trainer, train, passes, SEED):
         averaged.add(trainer.predictor())
         last.add(LinearPredictor(trainer.weights()))
         mistakes.append(trainer.mistakes)
@@ -112,55 +113,22 @@ def run(
 def follow(spec: Spec, setting: Mapping[str, float], train: SparseDataset, passes: int) -> Trail:
     """Train, and note NNZ and mistakes ever more rarely in the first pass, then four times each."""
     trainer = OnlineTrainer(structure_for(train, 0.0), build(spec, setting, train))
-    seen = [(0, 0, 0)]
-    for _ in _passes(trainer, train, passes, marks=True):
-        seen.append((trainer.examples, trainer.support()[0], trainer.mistakes))
-    return Trail(setting.get(spec.strength, 0.0), *np.array(seen).T)
+    return Trail.of(setting.get(spec.strength, 0.0), trainer, train, passes, SEED)
 
 
 def seconds(learner: Learner, train: SparseDataset, passes: int) -> float:
     """CPU seconds to train, without scoring."""
-    trainer = OnlineTrainer(structure_for(train, 0.0), learner)
-    orders = [piece for epoch in range(passes) for piece in Passes(train, SEED).pieces(epoch)]
-    start = time.process_time()
-    for rows, order in orders:
-        trainer.learn(rows, order)
-    return time.process_time() - start
+    return sum(learn(OnlineTrainer(structure_for(train, 0.0), learner), train, passes, SEED))
 
 
-def compare(first: np.ndarray, second: np.ndarray) -> Comparison:
+def compare_right(first: np.ndarray, second: np.ndarray) -> Difference:
     """Paired bootstrap over examples of two accuracies, each a mean over passes."""
-    return paired_bootstrap(
-        Accuracy(), _counts(first), _counts(second), "accuracy", replicates=2000, seed=SEED
-    )
-
-
-def first_marks(n: int) -> np.ndarray:
-    """Places in the first pass, about as far apart as they are far from the start."""
-    wanted = np.rint(np.geomspace(min(20, n), n, 24)).astype(np.int64)
-    return wanted[np.diff(wanted, prepend=0) > 0]
+    return compare(Accuracy(), "accuracy", _counts(first), _counts(second), 2000, randomise=False)
 
 
 def _counts(right: np.ndarray) -> np.ndarray:
     right = np.atleast_2d(right)
     return np.stack((right.sum(axis=0), np.full(right.shape[1], len(right))), axis=1)
-
-
-def _passes(
-    trainer: OnlineTrainer, train: SparseDataset, passes: int, marks: bool = False
-) -> Iterator[None]:
-    """Learn; stop after every pass, or at every mark."""
-    source = Passes(train, SEED)
-    for epoch in range(passes):
-        order = np.concatenate([order for _, order in source.pieces(epoch)])
-        ends = _stops(epoch, len(train)) if marks else np.array([len(train)])
-        for piece in np.split(order, ends[:-1]):
-            trainer.learn(train.rows, piece)
-            yield
-
-
-def _stops(epoch: int, n: int) -> np.ndarray:
-    return first_marks(n) if epoch == 0 else np.array([n * q // 4 for q in range(1, 5)])
 
 
 class _Recorder:
@@ -216,18 +184,10 @@ def choose(spec: Spec, rest: SparseDataset, held_out: SparseDataset, passes: int
     """Try the whole grid on ``rest`` and pick by accuracy on ``held_out``."""
     trials = []
     for setting in spec.settings():
-        done = run(spec, setting, rest, held_out, passes)
-        kept, last = done.averaged.summary(), done.last.summary()
-        trials.append(
-            Trial(
-                setting,
-                kept["accuracy"],
-                kept["f1"],
-                int(done.averaged.nnz[-1]),
-                int(done.last.nnz[-1]),
-                last["f1"],
-            )
-        )
+        trial = run(spec, setting, rest, held_out, passes)
+        average, last = trial.averaged.summary(), trial.last.summary()
+        nnz = int(trial.averaged.nnz[-1]), int(trial.last.nnz[-1])
+        trials.append(Trial(setting, average["accuracy"], average["f1"], *nnz, last["f1"]))
     return pick(spec, trials, len(held_out))
 
 
@@ -249,10 +209,7 @@ def pick(spec: Spec, trials: Sequence[Trial], n: int) -> Choice:
     sparse = min(
         (t for t in trials if t.accuracy >= enough), key=lambda t: (t.last_nnz, -t.accuracy)
     )
-    edges = []
-    for name, values in ((spec.strength, spec.strengths), ("rate", spec.rates)):
-        if len(values) > 1 and best.setting[name] in (values[0], values[-1]):
-            edges.append(name)
+    edges = at_edges(best.setting, {spec.strength: spec.strengths, "rate": spec.rates})
     return Choice(best, sparse, tuple(trials), tuple(edges))
 
 
@@ -268,16 +225,22 @@ class Votes:
 
 
 @dataclass
-class Measured:
+class Results:
     """The numbers behind one column of the page."""
 
     problem: Problem
+    plan: Plan
     choices: dict[str, Choice] = field(default_factory=dict)
     best: dict[str, Run] = field(default_factory=dict)
     sparse: dict[str, Run] = field(default_factory=dict)
     trails: dict[str, list[Trail]] = field(default_factory=dict)  # by loss, and "perceptron"
     votes: dict[str, Votes] = field(default_factory=dict)  # by loss
     times: dict[str, float] = field(default_factory=dict)  # "vrda-hinge averaged": CPU s a pass
+
+    @property
+    def whole(self) -> bool:
+        """Whether figures show it too."""
+        return not self.problem.table_only
 
     @property
     def name(self) -> str:
@@ -288,37 +251,55 @@ class Measured:
         return self.times[f"vrda-{loss} {readout}"] / self.times[f"rda-{loss} {readout}"]
 
 
-def measure(problem: Problem, plan: Plan, tell: Callable[[float, str], None]) -> Measured:
+class Measurement(NamedTuple):
+    """All problems, and Theorem 1 beside them."""
+
+    problems: list[Results]
+    curves: list[BoundCurve]
+
+
+def measure(call: Call) -> Measurement:
+    """All problems whose data is there."""
+    call.progress("reading the data")
+    problems, call.note = find_problems(call.data, call.quick)
+    share, results = 1.0 / len(problems), []
+    for n, problem in enumerate(problems):
+        results.append(measure_problem(problem, call.plan, call.teller(n * share, share)))
+    call.progress(" 99%  bounds")
+    return Measurement(results, bound_curves(call.plan))
+
+
+def measure_problem(problem: Problem, plan: Plan, tell: Tell) -> Results:
     """Choose, train, follow, vote and time; ``tell`` gets the share done and what is next."""
-    made = Measured(problem)
+    results = Results(problem, plan)
     rest, held_out = problem.train.split(HELD_OUT, SEED)
     for n, spec in enumerate(plan.specs):
         tell(0.7 * n / len(plan.specs), f"{problem.name}: {spec.title}")
         choice = choose(spec, rest, held_out, plan.tuning_passes)
-        made.choices[spec.key] = choice
-        made.best[spec.key] = _test(spec, choice.best.setting, problem, plan)
-        made.sparse[spec.key] = (
-            made.best[spec.key]
+        results.choices[spec.key] = choice
+        results.best[spec.key] = _test(spec, choice.best.setting, problem, plan)
+        results.sparse[spec.key] = (
+            results.best[spec.key]
             if choice.sparse is choice.best
             else _test(spec, choice.sparse.setting, problem, plan)
         )
     if problem.table_only:
-        return made
+        return results
     specs = {spec.key: spec for spec in plan.specs}
     tell(0.7, f"{problem.name}: while training")
-    made.trails["perceptron"] = [follow(specs["perceptron"], {}, problem.train, plan.passes)]
+    results.trails["perceptron"] = [follow(specs["perceptron"], {}, problem.train, plan.passes)]
     for loss in LOSSES:
-        spec, chosen = specs[f"vrda-{loss}"], made.choices[f"vrda-{loss}"].best.setting
-        made.trails[loss] = [
+        spec, chosen = specs[f"vrda-{loss}"], results.choices[f"vrda-{loss}"].best.setting
+        results.trails[loss] = [
             follow(spec, {**chosen, "l1": l1}, problem.train, plan.passes) for l1 in plan.paths
         ]
     for n, loss in enumerate(LOSSES):
         tell(0.8 + 0.07 * n, f"{problem.name}: voting ({loss})")
         key = f"vrda-{loss}"
-        made.votes[loss] = vote(specs[key], made.choices[key], problem, plan)
+        results.votes[loss] = vote(specs[key], results.choices[key], problem, plan)
     tell(0.95, f"{problem.name}: timing")
-    made.times = time_all(specs, made.choices, problem, plan)
-    return made
+    results.times = time_all(specs, results.choices, problem, plan)
+    return results
 
 
 def _test(spec: Spec, setting: Mapping[str, float], problem: Problem, plan: Plan) -> Run:
@@ -333,8 +314,8 @@ def vote(spec: Spec, choice: Choice, problem: Problem, plan: Plan) -> Votes:
     for readout in ("voted", "averaged"):
         learner = build(spec, choice.best.setting, problem.train, readout=readout)
         trainer = OnlineTrainer(structure, learner)
-        for rows, order in Passes(problem.train, SEED).pieces(0):
-            trainer.learn(rows, order)
+        for _ in learn(trainer, problem.train, 1, SEED):
+            pass
         predictor = trainer.predictor()
         predictor.decide(structure, few.take([0]).rows)  # compiled before it is timed
         start = time.process_time()
@@ -364,9 +345,9 @@ def time_all(
     least = dict.fromkeys(learners, np.inf)
     for repeat in range(plan.repeats + 1):
         for name, learner in learners.items():
-            took = seconds(learner, problem.train, plan.timed_passes) / plan.timed_passes
+            each = seconds(learner, problem.train, plan.timed_passes) / plan.timed_passes
             if repeat:  # the first one may have compiled
-                least[name] = min(least[name], took)
+                least[name] = min(least[name], each)
     return {name: float(value) for name, value in least.items()}
 
 
@@ -395,7 +376,7 @@ def bound_curves(plan: Plan) -> list[BoundCurve]:
     features = max(60, plan.bound_rows // 10)
     curves = []
     for noise in (0.0, 0.05):
-        made = sparse_linear(
+        generated = sparse_linear(
             plan.bound_rows,
             features,
             per_row=(10, 30),
@@ -404,10 +385,10 @@ def bound_curves(plan: Plan) -> list[BoundCurve]:
             label_noise=noise,
             seed=11,
         )
-        rows, structure = made.dataset().rows, Binary(features)
+        rows, structure = generated.dataset().rows, Binary(features)
         order = np.random.default_rng(SEED).permutation(plan.bound_rows)
         longest = radius(structure, rows)
-        rate = float(np.linalg.norm(made.truth)) / SEPARATION / (math.sqrt(2.0) * longest)
+        rate = float(np.linalg.norm(generated.truth)) / SEPARATION / (math.sqrt(2.0) * longest)
         for l1 in STRENGTHS:
             learner = Learner(Hinge(), RDA(rate, l1), Observed(Averaged()), on="mistakes")
             trainer = OnlineTrainer(structure, learner)
@@ -417,6 +398,6 @@ def bound_curves(plan: Plan) -> list[BoundCurve]:
                 trainer.learn(rows, order[start:end], outcome[start:end])
                 wrong, start = mistaken(order[:end], outcome[:end]), int(end)
                 if wrong.size:
-                    reports.append(best_scaled(trainer, rows, wrong, made.truth, longest)[1])
+                    reports.append(best_scaled(trainer, rows, wrong, generated.truth, longest)[1])
             curves.append(BoundCurve(noise, l1, tuple(reports)))
     return curves

@@ -7,9 +7,7 @@ which checks were put differently after the first run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -17,14 +15,15 @@ from hopefear.experiments.claims import (
     AGREES,
     DISAGREES,
     OPEN,
+    Claim,
     Difference,
     Verdict,
     all_of,
     better,
-    compare_choices,
     not_worse,
+    order_of,
 )
-from hopefear.experiments.frame import Trail, exponent, order_of
+from hopefear.experiments.frame import Trail
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
     GOAL,
@@ -34,8 +33,7 @@ from hopefear.experiments.vrda_reranking.plan import (
     Plan,
     short,
 )
-from hopefear.experiments.vrda_reranking.runs import TABLE, Measured, at, at_most, sparse, tenth
-from hopefear.metrics.lists.fmeasure import Brackets
+from hopefear.experiments.vrda_reranking.runs import TABLE, Results, at, at_most, sparse, tenth
 
 # Learner, F, precision, recall, thousands of weights.
 TABLE_1: tuple[tuple[str, float, float, float, int | None], ...] = (
@@ -59,23 +57,6 @@ TABLE_2: dict[float, tuple[float, int, float, int]] = {
 WORSE = (5e-4,)  # strengths whose F differs from that of 0 significantly
 
 
-def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
-    """Paired bootstrap and approximate randomisation over lists, on F.
-
-    Parameters
-    ----------
-    first, second, samples
-        As in :func:`hopefear.experiments.claims.compare_choices`; counts of brackets.
-
-    Examples
-    --------
-    >>> good, bad = np.array([[4, 4, 4]] * 50), np.array([[2, 4, 4]] * 50)
-    >>> compare([good], [bad, bad], 100).points
-    50.0
-    """
-    return compare_choices(Brackets(), "f1", first, second, samples)
-
-
 def settled(trail: Trail, room: float) -> int:
     """Samples after which NNZ stays within ``room`` of where it ends.
 
@@ -87,6 +68,7 @@ def settled(trail: Trail, room: float) -> int:
     return int(trail.samples[min(away[-1] + 1, trail.samples.size - 1)]) if away.size else 0
 
 
+PLACE = "where"
 PLACES = ("test", "folds")
 MARGIN = 0.5  # points of F within which two models count as equally good
 as_good = partial(not_worse, margin=MARGIN)
@@ -98,113 +80,72 @@ ROOM = 0.05  # of the perceptron's weights: how near to its end NNZ must stay to
 OURS = "our goal: "  # begins claims that are not the paper's
 
 
-class Judge:
-    """Compares choices of one measurement; the same pair is tested once."""
-
-    def __init__(self, made: Measured, plan: Plan) -> None:
-        self.made, self.plan = made, plan
-        self._found: dict[tuple[str, str, str], Difference] = {}
-
-    def against(self, first: str, second: str, where: str) -> Difference:
-        """Two choices on test lists, seeds pooled, or over folds."""
-        key = (first, second, where)
-        if key not in self._found:
-            a, b = (self.made.counts(name, where) for name in (first, second))
-            self._found[key] = compare(a, b, self.plan.replicates)
-        return self._found[key]
-
-    def votes(self, name: str) -> Difference:
-        """The average of a choice against the vote of its predictors, on test lists."""
-        key = (name, f"{name} voted", "test")
-        if key not in self._found:
-            a, b = [s.counts for s in self.made.voters[name]], self.made.votes[name]
-            self._found[key] = compare(a, b, self.plan.replicates)
-        return self._found[key]
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """All that was compared."""
-        return [
-            {"of": one, "against": two, "where": where, **asdict(found)}
-            for (one, two, where), found in self._found.items()
-        ]
-
-    def share(self, first: str, second: str, where: str) -> float:
-        """Weights of one choice as a share of another's."""
-        return self.made.nnz(first, where) / max(1.0, self.made.nnz(second, where))
+_Check = Callable[[Results, str], tuple[str, str]]
 
 
-_Check = Callable[[Judge, str], tuple[str, str]]
-
-
-def judge(judge: Judge) -> list[Verdict]:
+def judge(results: Results) -> list[Verdict]:
     """All claims."""
-    found = [
-        Verdict(claim, where, *check(judge, where))
-        for claim, check in _checks(judge.plan)
-        for where in PLACES
-    ]
-    return found + [
-        Verdict(claim, "training", *check(judge, "training")) for claim, check in _TRAINING
-    ]
+    placed = [(claim, where) for claim in _claims(results.plan) for where in PLACES]
+    placed += [(claim, "training") for claim in _TRAINING]
+    return [claim.judged(where, results, where) for claim, where in placed]
 
 
-def _beat_baseline(judge: Judge, where: str) -> tuple[str, str]:
-    found = {name: judge.against(name, "baseline", where) for name in TABLE}
-    evidence = "; ".join(f"{name}: {f.text()}" for name, f in found.items())
-    return all_of(map(better, found.values())), evidence
-
-
-def _as_perceptron(name: str) -> _Check:
-    def check(judge: Judge, where: str) -> tuple[str, str]:
-        found = judge.against(name, "perceptron", where)
-        return as_good(found), found.text()
+def _all_better(names: Sequence[str], other: str) -> _Check:
+    def check(results: Results, where: str) -> tuple[str, str]:
+        differences = {name: results.against(name, other, where) for name in names}
+        evidence = "; ".join(f"{name}: {d.text()}" for name, d in differences.items())
+        return all_of(map(better, differences.values())), evidence
 
     return check
 
 
-def _better_than_perceptron(judge: Judge, where: str) -> tuple[str, str]:
-    found = {name: judge.against(name, "perceptron", where) for name in TABLE[1:]}
-    evidence = "; ".join(f"{name}: {f.text()}" for name, f in found.items())
-    return all_of(map(better, found.values())), evidence
+def _as_perceptron(name: str) -> _Check:
+    def check(results: Results, where: str) -> tuple[str, str]:
+        difference = results.against(name, "perceptron", where)
+        return as_good(difference), difference.text()
+
+    return check
 
 
 def _sparser(name: str, most: float) -> _Check:
     """Fewer weights at an F as good as the perceptron's."""
 
-    def check(judge: Judge, where: str) -> tuple[str, str]:
-        found = judge.against(name, "perceptron", where)
-        share = judge.share(name, "perceptron", where)
+    def check(results: Results, where: str) -> tuple[str, str]:
+        difference = results.against(name, "perceptron", where)
+        share = results.share(name, "perceptron", where)
         few = AGREES if share <= most else DISAGREES
-        return all_of([as_good(found), few]), (
-            f"{judge.made.nnz(name, where):,.0f} weights, {share:.1%} of the perceptron's; "
-            f"F {found.text()}"
+        return all_of([as_good(difference), few]), (
+            f"{results.nnz(name, where):,.0f} weights, {share:.1%} of the perceptron's; "
+            f"F {difference.text()}"
         )
 
     return check
 
 
-def levels(judge: Judge, loss: str, where: str) -> list[tuple[int, Difference]]:
+def levels(results: Results, loss: str, where: str) -> list[tuple[int, Difference]]:
     """VRDA against TG, each the best with at most so many weights."""
-    found = []
-    for level in judge.plan.levels:
-        ours, theirs = (at_most(f"{rule}-{loss}", level) for rule in ("vrda", "tg"))
-        if judge.made.has(ours, where) and judge.made.has(theirs, where):
-            found.append((level, judge.against(ours, theirs, where)))
-    return found
+    pairs = {
+        n: [at_most(f"{rule}-{loss}", n) for rule in ("vrda", "tg")] for n in results.plan.levels
+    }
+    return [
+        (level, results.against(*pair, where))
+        for level, pair in pairs.items()
+        if all(results.has(name, where) for name in pair)
+    ]
 
 
 def _ahead_of_tg(loss: str, dense: bool) -> _Check:
-    def check(judge: Judge, where: str) -> tuple[str, str]:
-        limit = judge.plan.sparse_levels
-        found = [(n, f) for n, f in levels(judge, loss, where) if (n > limit) == dense]
-        evidence = "; ".join(f"≤ {n:,}: {f.text()}" for n, f in found)
-        words = (as_good(f) if dense else better(f) for _, f in found)
-        return (all_of(words), evidence) if found else (OPEN, "no such models")
+    def check(results: Results, where: str) -> tuple[str, str]:
+        limit = results.plan.sparse_levels
+        pairs = [(n, d) for n, d in levels(results, loss, where) if (n > limit) == dense]
+        evidence = "; ".join(f"≤ {n:,}: {d.text()}" for n, d in pairs)
+        words = (as_good(d) if dense else better(d) for _, d in pairs)
+        return (all_of(words), evidence) if pairs else (OPEN, "no such models")
 
     return check
 
 
-def alike(made: Measured, plan: Plan, loss: str, l1: float) -> float:
+def alike(results: Results, loss: str, l1: float) -> float:
     """Our λ that leaves about the share of weights that this λ leaves in the paper.
 
     The weakest of Table 2 that leaves at most that share. Sums of directions are compared with
@@ -212,50 +153,42 @@ def alike(made: Measured, plan: Plan, loss: str, l1: float) -> float:
     """
     column = 1 if loss == "hinge" else 3
     share = TABLE_2[l1][column] / TABLE_2[0.0][column]
-    free = made.nnz(at(loss, 0.0))
-    found = [ours for ours in plan.sweep if made.nnz(at(loss, ours)) <= share * free]
-    return min(found, default=plan.sweep[-1])
+    sweep, most = results.plan.sweep, share * results.nnz(at(loss, 0.0))
+    return min((ours for ours in sweep if results.nnz(at(loss, ours)) <= most), default=sweep[-1])
 
 
-def _as_unregularised(loss: str, l1: float) -> _Check:
-    def check(judge: Judge, where: str) -> tuple[str, str]:
-        ours = alike(judge.made, judge.plan, loss, l1)
-        first, second = at(loss, ours), at(loss, 0.0)
-        if not (judge.made.has(first, where) and judge.made.has(second, where)):
+def _like_the_papers(loss: str, l1: float) -> _Check:
+    """A strength against none: worse where the paper's is, else as good and sparser."""
+
+    def check(results: Results, where: str) -> tuple[str, str]:
+        ours = alike(results, loss, l1)
+        strong, free = at(loss, ours), at(loss, 0.0)
+        if not (results.has(strong, where) and results.has(free, where)):
             return OPEN, f"λ {short(ours)} was not run here"
-        found = judge.against(first, second, where)
-        share = judge.share(first, second, where)
+        if l1 in WORSE:
+            difference = results.against(free, strong, where)
+            return better(difference), f"our λ {short(ours)}; {difference.text()}"
+        difference = results.against(strong, free, where)
+        share = results.share(strong, free, where)
         fewer = AGREES if share < 1.0 else DISAGREES
-        return all_of([as_good(found), fewer]), (
-            f"our λ {short(ours)}, {share:.0%} of the weights; F {found.text()}"
+        return all_of([as_good(difference), fewer]), (
+            f"our λ {short(ours)}, {share:.0%} of the weights; F {difference.text()}"
         )
 
     return check
 
 
-def _strong_is_worse(loss: str, l1: float) -> _Check:
-    def check(judge: Judge, where: str) -> tuple[str, str]:
-        ours = alike(judge.made, judge.plan, loss, l1)
-        first, second = at(loss, 0.0), at(loss, ours)
-        if not (judge.made.has(first, where) and judge.made.has(second, where)):
-            return OPEN, f"λ {short(ours)} was not run here"
-        found = judge.against(first, second, where)
-        return better(found), f"our λ {short(ours)}; {found.text()}"
-
-    return check
-
-
-def _falls_with_strength(judge: Judge, where: str) -> tuple[str, str]:
+def _falls_with_strength(results: Results, where: str) -> tuple[str, str]:
     """At the same rate and number of passes, mean over seeds."""
-    plan, words, parts = judge.plan, [], []
+    plan, words, parts = results.plan, [], []
     for loss in LOSSES:
         key = f"vrda-{loss}"
-        fixed = {k: v for k, v in judge.made.choices[key].params.items() if k != "l1"}
+        fixed = {k: v for k, v in results.choices[key].params.items() if k != "l1"}
         for kept in (SUPPORT, AVERAGED):
             counts = [
                 next(
                     t.nnz
-                    for t in judge.made.trials[key]
+                    for t in results.trials[key]
                     if t.params == {**fixed, "l1": l1}
                     and (t.passes, t.kept) == (plan.marks[-1], kept)
                 )
@@ -270,25 +203,25 @@ def _follows(correlation: float) -> str:
     return AGREES if correlation >= ORDERED else DISAGREES if correlation <= 0.0 else OPEN
 
 
-def _ends_sparser(judge: Judge, where: str) -> tuple[str, str]:
-    return _by_strength(judge, lambda t: float(t.nnz[-1]), -1.0, "weights at the end")
+def _ends_sparser(results: Results, where: str) -> tuple[str, str]:
+    return _by_strength(results, lambda t: float(t.nnz[-1]), -1.0, "weights at the end")
 
 
-def _settles_sooner(judge: Judge, where: str) -> tuple[str, str]:
-    room = ROOM * float(judge.made.trails["perceptron"][0].nnz[-1])
-    return _by_strength(judge, lambda t: float(settled(t, room)), -1.0, "samples until settled")
+def _settles_sooner(results: Results, where: str) -> tuple[str, str]:
+    room = ROOM * float(results.trails["perceptron"][0].nnz[-1])
+    return _by_strength(results, lambda t: float(settled(t, room)), -1.0, "samples until settled")
 
 
-def _more_mistakes(judge: Judge, where: str) -> tuple[str, str]:
-    return _by_strength(judge, lambda t: float(t.mistakes[-1]), 1.0, "mistakes in all passes")
+def _more_mistakes(results: Results, where: str) -> tuple[str, str]:
+    return _by_strength(results, lambda t: float(t.mistakes[-1]), 1.0, "mistakes in all passes")
 
 
 def _by_strength(
-    judge: Judge, measure: Callable[[Trail], float], sign: float, what: str
+    results: Results, measure: Callable[[Trail], float], sign: float, what: str
 ) -> tuple[str, str]:
     words, parts = [], []
     for loss in LOSSES:
-        trails = judge.made.trails[loss]
+        trails = results.trails[loss]
         values = [measure(t) for t in trails]
         words.append(_follows(sign * order_of([t.strength for t in trails], values)))
         shown = ", ".join(
@@ -304,10 +237,10 @@ def first_pass(trail: Trail, n: int) -> int:
 
 
 def _no_more_mistakes(loss: str) -> _Check:
-    def check(judge: Judge, where: str) -> tuple[str, str]:
-        n = visits(judge.made, judge.plan)
-        ours = first_pass(judge.made.trails[loss][0], n)
-        theirs = first_pass(judge.made.trails["perceptron"][0], n)
+    def check(results: Results, where: str) -> tuple[str, str]:
+        n = visits(results)
+        ours = first_pass(results.trails[loss][0], n)
+        theirs = first_pass(results.trails["perceptron"][0], n)
         change = ours / max(1, theirs) - 1.0
         word = AGREES if change <= 0.0 else DISAGREES if change > SAME else OPEN
         evidence = f"{ours:,} mistakes in the first pass, perceptron {theirs:,} ({change:+.1%})"
@@ -320,20 +253,18 @@ def _no_more_mistakes(loss: str) -> _Check:
     return check
 
 
-def visits(made: Measured, plan: Plan) -> int:
+def visits(results: Results) -> int:
     """Lists that a pass learns from; those without a choice are left out."""
-    return int(made.trails["perceptron"][0].samples[-1]) // plan.trail_passes
+    return int(results.trails["perceptron"][0].samples[-1]) // results.plan.trail_passes
 
 
 def _sublinear(passes: bool) -> _Check:
     """Within the first pass, or from pass to pass."""
 
-    def check(judge: Judge, where: str) -> tuple[str, str]:
-        n, words, parts = visits(judge.made, judge.plan), [], []
-        for name, (trail, *_) in judge.made.trails.items():
-            b = exponent(trail, n)
-            ends = n * np.arange(judge.plan.trail_passes + 1)
-            a_pass = np.diff(trail.mistakes[np.searchsorted(trail.samples, ends)])
+    def check(results: Results, where: str) -> tuple[str, str]:
+        n, words, parts = visits(results), [], []
+        for name, (trail, *_) in results.trails.items():
+            b, a_pass = trail.exponent(n), trail.by_pass(n, results.plan.trail_passes)
             title = name if name == "perceptron" else f"VRDA {name}, λ 0"
             if passes:
                 words.append(AGREES if a_pass[-1] < 0.9 * a_pass[0] else DISAGREES)
@@ -346,48 +277,47 @@ def _sublinear(passes: bool) -> _Check:
     return check
 
 
-def _checks(plan: Plan) -> list[tuple[str, _Check]]:
-    made: list[tuple[str, _Check]] = [
-        ("every trained model is better than the baseline", _beat_baseline),
-        ("VRDA and TG are better than the perceptron", _better_than_perceptron),
-    ]
+def _claims(plan: Plan) -> list[Claim]:
     titles = {key: plan.spec(key).title for key in TABLE}
+    limit = f"{plan.sparse_levels:,}"
+    claims = [
+        Claim("every trained model is better than the baseline", _all_better(TABLE, "baseline")),
+        Claim("VRDA and TG are better than the perceptron", _all_better(TABLE[1:], "perceptron")),
+    ]
     for key in TABLE[1:]:
-        made.append((f"{titles[key]} is as good as the perceptron", _as_perceptron(key)))
-    for loss in LOSSES:
-        key = f"vrda-{loss}"
+        claims.append(Claim(f"{titles[key]} is as good as the perceptron", _as_perceptron(key)))
+    for key in (f"vrda-{loss}" for loss in LOSSES):
         less = f"{titles[key]} is as good as the perceptron with fewer weights"
-        made.append((less, _sparser(sparse(key), 1.0)))
+        claims.append(Claim(less, _sparser(sparse(key), 1.0)))
     for naming, says in (
         (sparse, f"where its dev F is no worse, {GOAL:.0%} of its weights are enough"),
         (tenth, f"the best with {GOAL:.0%} of its weights is as good"),
     ):
         for spec in plan.voted:
             goal = f"{OURS}{spec.title} beside the perceptron, {says}"
-            made.append((goal, _sparser(naming(spec.key), GOAL)))
+            claims.append(Claim(goal, _sparser(naming(spec.key), GOAL)))
     for loss in LOSSES:
-        limit = f"{plan.sparse_levels:,}"
-        made.append(
-            (
-                f"{loss}: sparse (≤ {limit} weights), VRDA is better than TG",
-                _ahead_of_tg(loss, False),
-            )
-        )
-        made.append((f"{loss}: with more weights, VRDA is as good as TG", _ahead_of_tg(loss, True)))
+        few = f"{loss}: sparse (≤ {limit} weights), VRDA is better than TG"
+        more = f"{loss}: with more weights, VRDA is as good as TG"
+        claims.append(Claim(few, _ahead_of_tg(loss, dense=False)))
+        claims.append(Claim(more, _ahead_of_tg(loss, dense=True)))
     for loss in LOSSES:
-        for l1, check in ((1e-4, _as_unregularised), (5e-4, _strong_is_worse)):
+        for l1 in (1e-4, 5e-4):
             says = "is worse than λ 0" if l1 in WORSE else "is as good as λ 0, and sparser"
-            made.append((f"{loss}: a λ like the paper's {short(l1)} {says}", check(loss, l1)))
-    return made
+            text = f"{loss}: a λ like the paper's {short(l1)} {says}"
+            claims.append(Claim(text, _like_the_papers(loss, l1)))
+    return claims
 
 
-_TRAINING: list[tuple[str, _Check]] = [
-    ("more λ, fewer weights (Table 2)", _falls_with_strength),
-    ("more λ, fewer weights at the end of training (Figure 5)", _ends_sparser),
-    ("more λ, NNZ settles sooner (Figure 5)", _settles_sooner),
-    ("mistakes grow more slowly than samples in the first pass (Figure 6)", _sublinear(False)),
-    ("mistakes grow more slowly than samples from pass to pass (Figure 6)", _sublinear(True)),
-    ("λ = 0 makes no more mistakes than the perceptron (hinge)", _no_more_mistakes("hinge")),
-    ("λ = 0 makes no more mistakes than the perceptron (logistic)", _no_more_mistakes("logistic")),
-    ("more λ, more mistakes (Figure 6)", _more_mistakes),
+_TRAINING = [
+    Claim("more λ, fewer weights (Table 2)", _falls_with_strength),
+    Claim("more λ, fewer weights at the end of training (Figure 5)", _ends_sparser),
+    Claim("more λ, NNZ settles sooner (Figure 5)", _settles_sooner),
+    Claim("mistakes grow more slowly than samples in the first pass (Figure 6)", _sublinear(False)),
+    Claim("mistakes grow more slowly than samples from pass to pass (Figure 6)", _sublinear(True)),
+    *(
+        Claim(f"λ = 0 makes no more mistakes than the perceptron ({loss})", _no_more_mistakes(loss))
+        for loss in LOSSES
+    ),
+    Claim("more λ, more mistakes (Figure 6)", _more_mistakes),
 ]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.claims import gap_text, p_values, tally, verdict_table
-from hopefear.experiments.frame import results_file, signature_of, signed, spread
+from hopefear.experiments.claims import Verdict, tally, verdict_table
+from hopefear.experiments.frame import Call, crossed, frontier, plain, spread
 from hopefear.experiments.vrda_reranking.claims import (
     MARGIN,
     ORDERED,
@@ -19,8 +19,6 @@ from hopefear.experiments.vrda_reranking.claims import (
     TABLE_1,
     TABLE_2,
     WORSE,
-    Judge,
-    Verdict,
     levels,
 )
 from hopefear.experiments.vrda_reranking.plan import (
@@ -37,7 +35,8 @@ from hopefear.experiments.vrda_reranking.plan import (
 from hopefear.experiments.vrda_reranking.runs import (
     TABLE,
     TOP,
-    Measured,
+    VOTED,
+    Results,
     Scored,
     at,
     at_most,
@@ -51,11 +50,17 @@ from hopefear.metrics.lists.fmeasure import Brackets
 from hopefear.report import Page
 from hopefear.report.plot import Plot
 
+TITLE = "Voted dual averaging on lists of parses, run again"
+PAPER = (
+    "Gao, Xiao, Xu and He, A Voted Regularized Dual Averaging Method for Large-Scale "
+    "Discriminative Training in Natural Language Processing: section 4"
+)
+RULES = {"vrda": "VRDA", "tg": "TG"}
 
-def signature(plan: Plan) -> str:
-    """What the numbers came from, in one line."""
-    parts = {
-        "experiment": "vrda-reranking",
+
+def signature(plan: Plan) -> dict[str, object]:
+    """What the numbers came from."""
+    return {
         "features": FEATURES,
         "min_count": MIN_COUNT,
         "passes": "/".join(map(str, plan.marks)),
@@ -63,168 +68,132 @@ def signature(plan: Plan) -> str:
         "folds": plan.folds,
         "metric": Brackets().signature(),
     }
-    return signature_of(**parts)
 
 
 def scores_of(counts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """F, precision and recall of each seed."""
-    found = [Brackets().scores(c.sum(axis=0)) for c in counts]
-    return {name: np.array([f[name] for f in found]) for name in ("f1", "precision", "recall")}
+    scores = [Brackets().scores(c.sum(axis=0)) for c in counts]
+    return {name: np.array([s[name] for s in scores]) for name in ("f1", "precision", "recall")}
 
 
-def table_text(made: Measured) -> str:
+def table_text(results: Results) -> str:
     """Table 1, for a terminal."""
     lines = [f"{'':18}{'dev F':>9}{'test F':>16}{'weights':>10}"]
     for name in ("baseline", *TABLE, TOP):
-        f1 = scores_of(made.counts(name, "test"))["f1"]
+        f1 = scores_of(results.counts(name, "test"))["f1"]
         if name == "baseline":
             lines.append(f"{name:18}{'':9}{f1.mean():>16.2f}")
             continue
-        dev = np.mean([s.dev for s in made.test[name]])
-        lines.append(f"{name:18}{dev:>9.2f}{spread(f1):>16}{made.nnz(name):>10,.0f}")
+        dev = np.mean([s.dev for s in results.test[name]])
+        lines.append(f"{name:18}{dev:>9.2f}{spread(f1):>16}{results.nnz(name):>10,.0f}")
     return "\n".join(lines)
 
 
-def to_json(
-    made: Measured, judge: Judge, verdicts: Sequence[Verdict], plan: Plan, quick: bool
-) -> bytes:
-    """The file ``results.json``."""
-    content = {
-        "settings": asdict(plan),
-        "lists": made.lists,
-        "features": made.features,
-        "baseline": {where: f_score(made.baseline[where]) for where in PLACES},
-        "oracle": {where: f_score(made.oracle[where]) for where in PLACES},
-        "trials": {
-            key: [{**t._asdict(), "kept": KEPT[t.kept]} for t in found]
-            for key, found in made.trials.items()
-        },
-        "choices": {name: _choice(made, name) for name in made.choices},
-        "published": {name: _scored(found) for name, found in made.published.items()},
-        "votes": {k: [f_score(c) for c in found] for k, found in made.votes.items()},
-        "trails": {
-            key: [
-                {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in asdict(t).items()}
-                for t in found
-            ]
-            for key, found in made.trails.items()
-        },
-        "tests": judge.to_json(),
-    }
-    return results_file(signature(plan), quick, content, verdicts)
-
-
-def _choice(made: Measured, name: str) -> dict[str, Any]:
-    trial = made.choices[name]
-    found: dict[str, Any] = {**trial._asdict(), "kept": KEPT[trial.kept]}
-    found["test"] = _scored(made.test[name])
-    if name in made.folds:
-        (whole,) = made.counts(name, "folds")
-        found["folds"] = {**_scored(made.folds[name]), "f1_of_all": f_score(whole)}
-    return found
-
-
-def _scored(found: Sequence[Scored]) -> dict[str, Any]:
-    scores = scores_of([s.counts for s in found])
+def content(results: Results, call: Call) -> dict[str, Any]:
+    """Every number of ``results.json``."""
     return {
-        "signature": found[0].signature,
-        "dev": [s.dev for s in found],
-        "nnz": [s.nnz for s in found],
-        **{name: values.tolist() for name, values in scores.items()},
+        "settings": asdict(call.plan),
+        "lists": results.lists,
+        "features": results.features,
+        "baseline": {where: f_score(results.baseline[where]) for where in PLACES},
+        "oracle": {where: f_score(results.oracle[where]) for where in PLACES},
+        "trials": {
+            key: [{**t._asdict(), "kept": KEPT[t.kept]} for t in trials]
+            for key, trials in results.trials.items()
+        },
+        "choices": {name: _choice(results, name) for name in results.choices},
+        "published": {name: _scored(scored) for name, scored in results.published.items()},
+        "votes": {k: [f_score(c) for c in counts] for k, counts in results.votes.items()},
+        "trails": {key: [plain(t) for t in trails] for key, trails in results.trails.items()},
+        "tests": results.against.plain(),
     }
 
 
-def title_of(made: Measured, plan: Plan, name: str) -> str:
+def _choice(results: Results, name: str) -> dict[str, Any]:
+    trial = results.choices[name]
+    numbers: dict[str, Any] = {**trial._asdict(), "kept": KEPT[trial.kept]}
+    numbers["test"] = _scored(results.test[name])
+    if name in results.folds:
+        (whole,) = results.counts(name, "folds")
+        numbers["folds"] = {**_scored(results.folds[name]), "f1_of_all": f_score(whole)}
+    return numbers
+
+
+def _scored(scored: Sequence[Scored]) -> dict[str, Any]:
+    return {
+        "signature": scored[0].signature,
+        "dev": [s.dev for s in scored],
+        "nnz": [s.nnz for s in scored],
+        **{k: values.tolist() for k, values in scores_of([s.counts for s in scored]).items()},
+    }
+
+
+def title_of(results: Results, name: str) -> str:
     """Name of the learner of a choice."""
-    title = plan.spec(made.choices[name].spec).title
+    title = results.plan.spec(results.choices[name].spec).title
     return f"Best by dev: {title}" if name == TOP else title
 
 
-def mean_f(made: Measured, name: str, where: str) -> float:
+def mean_f(results: Results, name: str, where: str) -> float:
     """F of a choice, mean over seeds."""
-    return float(scores_of(made.counts(name, where))["f1"].mean())
+    return float(scores_of(results.counts(name, where))["f1"].mean())
 
 
-def mean_dev(made: Measured, name: str) -> float:
+def mean_dev(results: Results, name: str) -> float:
     """F of a choice on development lists, mean over seeds."""
-    return float(np.mean([s.dev for s in made.test[name]]))
+    return float(np.mean([s.dev for s in results.test[name]]))
 
 
-RULES = {"vrda": "VRDA", "tg": "TG"}
-
-
-def all_settings(made: Measured, loss: str) -> Plot:
+def all_settings(results: Results, loss: str) -> Plot:
     """Every setting that was tried, on development lists."""
-    plot = Plot(
-        f"{loss}: all settings", "non-zero weights", "F on development lists, %", "log", "linear"
-    )
-    for look, (rule, title) in enumerate(RULES.items()):
-        found = [t for t in made.trials[f"{rule}-{loss}"] if t.nnz > 0 and t.dev > 82.0]
-        plot.points([t.nnz for t in found], [t.dev for t in found], title, look=look)
+    title = f"{loss}: all settings"
+    plot = Plot(title, "non-zero weights", "F on development lists, %", "log", "linear")
+    for look, (rule, name) in enumerate(RULES.items()):
+        trials = [t for t in results.trials[f"{rule}-{loss}"] if t.nnz > 0 and t.dev > 82.0]
+        plot.points([t.nnz for t in trials], [t.dev for t in trials], name, look=look)
     return plot
 
 
-def frontier(made: Measured, plan: Plan, loss: str, where: str) -> Plot:
+def frontiers(results: Results, loss: str, where: str) -> Plot:
     """The best of each with at most so many weights, as chosen on development lists."""
+    plan = results.plan
     title = "test lists" if where == "test" else f"{plan.folds} folds"
     plot = Plot(f"{loss}: {title}", "non-zero weights, mean", "F, %", "log", "linear")
-    for look, (rule, name) in enumerate(RULES.items()):
-        x, y, spread = [], [], []
-        for level in plan.levels:
-            key = at_most(f"{rule}-{loss}", level)
-            if key not in getattr(made, where):
-                continue
-            scores = np.array([f_score(c) for c in made.counts(key, where)])
-            x.append(made.nnz(key, where))
-            y.append(float(scores.mean()))
-            spread.append(float(scores.std()))
-        low, high = (np.array(y) + sign * np.array(spread) for sign in (-1.0, 1.0))
-        plot.line(x, y, name, band=(low, high), look=look)
-    for name in ("baseline", "perceptron"):
-        scores = np.array([f_score(c) for c in made.counts(name, where)])
-        plot.hline(float(scores.mean()), name)
-    return plot
+    curves = {
+        title: [
+            (results.nnz(key, where), scores_of(results.counts(key, where))["f1"])
+            for key in (at_most(f"{rule}-{loss}", level) for level in plan.levels)
+            if key in getattr(results, where)
+        ]
+        for rule, title in RULES.items()
+    }
+    lines = {name: mean_f(results, name, where) for name in ("baseline", "perceptron")}
+    return frontier(plot, curves, lines)
 
 
-def figure_5(made: Measured, loss: str) -> Plot:
-    """Non-zero weights while training."""
-    plot = Plot(f"{loss}", "samples", "non-zero weights", y_scale="log")
-    return _trails(plot, made, loss, "nnz")
+def trails_plot(plot: Plot, results: Results, loss: str, what: str) -> Plot:
+    """Weights or mistakes while training, by strength, and the perceptron's."""
+    trails = results.trails[loss]
+    for look, trail in enumerate(trails):
+        trail.draw(plot, what, f"VRDA, λ = {short(trail.strength)}", look)
+    return results.trails["perceptron"][0].draw(plot, what, "perceptron", len(trails), True)
 
 
-def figure_6(made: Measured, loss: str) -> Plot:
-    """Mistakes while training."""
-    return _trails(Plot(f"{loss}", "samples", "mistakes"), made, loss, "mistakes")
-
-
-def _trails(plot: Plot, made: Measured, loss: str, what: str) -> Plot:
-    for look, trail in enumerate(made.trails[loss]):
-        values = getattr(trail, what)
-        use = values > 0
-        plot.line(trail.samples[use], values[use], f"VRDA, λ = {short(trail.strength)}", look=look)
-    other = made.trails["perceptron"][0]
-    values = getattr(other, what)
-    use = values > 0
-    look = len(made.trails[loss])
-    return plot.line(other.samples[use], values[use], "perceptron", True, look=look)
-
-
-def votes(page: Page, made: Measured, judge: Judge) -> None:
+def votes(page: Page, results: Results) -> None:
     page.section("Voting and averaging")
     page.text(
         "The paper tests by the vote of all predictors there were (its Figure 2). The same runs, "
         "voted and averaged:"
     )
     rows = []
-    for key, voted in made.votes.items():
-        found = judge.votes(key)
+    for key, voted in results.votes.items():
+        difference = results.against(key, key + VOTED, "test")
         rows.append(
             [
                 key,
                 spread(scores_of(voted)["f1"]),
-                f"{found.first:.2f}",
-                gap_text(found),
-                p_values(found),
+                f"{difference.first:.2f}",
+                *difference.cells,
             ]
         )
     page.table(
@@ -235,27 +204,29 @@ def votes(page: Page, made: Measured, judge: Judge) -> None:
     )
 
 
-def extensions(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def extensions(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("Other losses and rules")
     page.text(
         "Not in the paper's section 4: losses over the whole list, by VRDA (on mistakes), RDA "
         "(every list) and SGD (rate falling by a tenth a pass). Settings by one seed on "
         "development lists, small grids; sorted by F on development lists, mean over seeds. "
-        f"**{title_of(made, plan, TOP)}** is what would have been chosen."
+        f"**{title_of(results, TOP)}** is what would have been chosen."
     )
-    keys = sorted((s.key for s in plan.every), key=lambda key: -mean_dev(made, key))
+    keys = sorted((s.key for s in plan.every), key=lambda key: -mean_dev(results, key))
     rows = []
     for key in keys:
-        f1 = scores_of(made.counts(key, "test"))["f1"]
-        found = None if key == "perceptron" else judge.against(key, "perceptron", "test")
+        f1 = scores_of(results.counts(key, "test"))["f1"]
+        cells: list[object] = [None, None]
+        if key != "perceptron":
+            cells = [*results.against(key, "perceptron", "test").cells]
         rows.append(
             [
                 plan.spec(key).title,
-                f"{mean_dev(made, key):.2f}",
+                f"{mean_dev(results, key):.2f}",
                 spread(f1),
-                f"{made.nnz(key):,.0f}",
-                None if found is None else gap_text(found),
-                None if found is None else p_values(found),
+                f"{results.nnz(key):,.0f}",
+                *cells,
             ]
         )
     page.table(
@@ -263,22 +234,22 @@ def extensions(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     )
 
 
-def published(page: Page, made: Measured, plan: Plan) -> None:
+def published(page: Page, results: Results) -> None:
     page.section("Families of features")
     page.text(
         f"All above uses `{FEATURES}`: the families of Charniak and Johnson (2005), our own "
         "families of spans and subcategories, and agreement with the rest of the list. With the "
         "published families alone (`ptb`), settings unchanged:"
     )
-    whole, alone = made.features["split"], made.features["published"]
+    whole, alone = results.features["split"], results.features["published"]
     rows = []
     for name in (*TABLE, TOP):
-        few = made.published[name]
+        few = results.published[name]
         rows.append(
             [
-                title_of(made, plan, name),
-                f"{mean_dev(made, name):.2f}",
-                spread(scores_of(made.counts(name, "test"))["f1"]),
+                title_of(results, name),
+                f"{mean_dev(results, name):.2f}",
+                spread(scores_of(results.counts(name, "test"))["f1"]),
                 f"{np.mean([s.dev for s in few]):.2f}",
                 spread(scores_of([s.counts for s in few])["f1"]),
                 f"{np.mean([s.nnz for s in few]):,.0f}",
@@ -292,16 +263,16 @@ def published(page: Page, made: Measured, plan: Plan) -> None:
     )
 
 
-def setup(page: Page, made: Measured, plan: Plan) -> None:
+def setup(page: Page, results: Results) -> None:
     page.section("How it was done")
-    sizes = made.lists
+    sizes = results.lists
     page.text(
         f"Lists of the 50 best parses of {sizes['train']:,} training, {sizes['dev']:,} development "
         f"and {sizes['test']:,} test sentences (the part of the Penn Treebank that NLTK has), made "
         "by a first-stage parser that was itself trained on those sentences, by jackknife. The "
         "paper has sections 2 to 19, 20 to 21 and 22, parsed by one trained on 40,000 sentences: "
         "its baseline is four points higher, and it has 1.2 million features where we have "
-        f"{made.features['split']:,}. A feature is kept when it tells candidates apart in "
+        f"{results.features['split']:,}. A feature is kept when it tells candidates apart in "
         f"{MIN_COUNT} training lists or more; values are relative within a list. F is that of "
         "labelled brackets as EVALB counts them with COLLINS.prm."
     )
@@ -314,10 +285,11 @@ def setup(page: Page, made: Measured, plan: Plan) -> None:
     )
 
 
-def settings(page: Page, made: Measured, plan: Plan) -> None:
+def settings(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("Settings")
     rows = []
-    for key, trial in made.choices.items():
+    for key, trial in results.choices.items():
         spec = plan.spec(trial.spec)
         rows.append(
             [
@@ -337,49 +309,31 @@ def settings(page: Page, made: Measured, plan: Plan) -> None:
             align="llrlrrl",
         )
     with page.details("Signatures of the runs"):
-        page.code("\n".join(found[0].signature for found in made.test.values()))
+        page.code("\n".join(scored[0].signature for scored in results.test.values()))
 
 
-TITLE = "Voted dual averaging on lists of parses, run again"
-
-
-def write_page(
-    made: Measured, judge: Judge, verdicts: Sequence[Verdict], plan: Plan, quick: bool
-) -> Page:
+def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
     """Build the whole page."""
-    page = Page(
-        TITLE,
-        "Gao, Xiao, Xu and He, A Voted Regularized Dual Averaging Method for Large-Scale "
-        "Discriminative Training in Natural Language Processing: section 4",
-        signature=signed(signature(plan)),
-    )
-    _verdicts(page, made, verdicts, plan, quick)
-    _table_1(page, made, judge, plan)
-    _sparse(page, made, judge, plan)
-    _table_2(page, made, judge, plan)
-    _frontiers(page, made, judge, plan)
-    _training(page, made, plan)
-    votes(page, made, judge)
-    extensions(page, made, judge, plan)
-    published(page, made, plan)
-    setup(page, made, plan)
-    settings(page, made, plan)
-    return page
+    _verdicts(page, results, verdicts, call.note)
+    for section in (
+        *(_table_1, _sparse, _table_2, _frontiers, _training),
+        *(votes, extensions, published, setup, settings),
+    ):
+        section(page, results)
 
 
-def _verdicts(
-    page: Page, made: Measured, verdicts: Sequence[Verdict], plan: Plan, quick: bool
-) -> None:
+def _verdicts(page: Page, results: Results, verdicts: Sequence[Verdict], note: str) -> None:
+    plan, lists = results.plan, results.lists
     theirs = [v for v in verdicts if not v.claim.startswith(OURS)]
     page.section("What agrees and what does not")
-    if quick:
-        page.text("**This version reads a few lists only: too few to conclude from.**")
+    if note:
+        page.text(f"**{note}**")
     page.text(
         f"Of {len(theirs)} checks {tally(theirs)}. The paper learns from "
         "36,000 sentences of the Penn Treebank and tests on 1,700; ours are far fewer "
-        f"({made.lists['train']:,}, and {made.lists['test']:,} for the test), so every comparison "
+        f"({lists['train']:,}, and {lists['test']:,} for the test), so every comparison "
         f"is made twice: on the **test** lists, {len(plan.seeds)} seeds pooled, and over "
-        f"**{plan.folds} folds** of whole documents ({made.lists['folds']:,} lists, one seed; "
+        f"**{plan.folds} folds** of whole documents ({lists['folds']:,} lists, one seed; "
         "development lists are learnt from but not scored). One model is better than another when "
         "a paired bootstrap and approximate randomisation both give p < 0.05; “as good” means that "
         f"the 95 % interval of the difference stays above −{MARGIN:g} points of F. A number "
@@ -391,7 +345,8 @@ def _verdicts(
     verdict_table(page, verdicts, places, "lists", "claim")
 
 
-def _table_1(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def _table_1(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("Table 1: learners at their best")
     page.text(
         "Settings (strength, rate, passes, and what is kept of the weights) have the highest F on "
@@ -402,13 +357,13 @@ def _table_1(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     theirs = {name: row for name, *row in TABLE_1}
     rows: list[list[object]] = []
     for name in ("baseline", *TABLE, TOP):
-        scores = scores_of(made.counts(name, "test"))
+        scores = scores_of(results.counts(name, "test"))
         title, nnz, star, folds = "Baseline", None, "", None
         if name != "baseline":
-            title, nnz = title_of(made, plan, name), f"{made.nnz(name):,.0f}"
-            star = "*" if judge.against(name, "baseline", "test").significant else ""
-        if made.has(name, "folds"):
-            folds = f"{scores_of(made.counts(name, 'folds'))['f1'].mean():.2f}"
+            title, nnz = title_of(results, name), f"{results.nnz(name):,.0f}"
+            star = "*" if results.against(name, "baseline", "test").significant else ""
+        if results.has(name, "folds"):
+            folds = f"{scores_of(results.counts(name, 'folds'))['f1'].mean():.2f}"
         f, p, r, k = theirs.get(name, (None,) * 4)
         rows.append(
             [
@@ -426,18 +381,27 @@ def _table_1(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     page.table(
         [*heads, "paper: F", "paper: P", "paper: R", "paper: NNZ"],
         rows,
-        f"The oracle of the lists has F {mean_f(made, 'oracle', 'test'):.2f} on test lists and "
-        f"{mean_f(made, 'oracle', 'folds'):.2f} over folds.",
+        f"The oracle of the lists has F {mean_f(results, 'oracle', 'test'):.2f} on test lists and "
+        f"{mean_f(results, 'oracle', 'folds'):.2f} over folds.",
         align="l" + "r" * 9,
     )
     pairs = [(name, "perceptron") for name in (*TABLE[1:], TOP)]
     pairs += [(f"vrda-{loss}", f"tg-{loss}") for loss in LOSSES]
-    _differences(page, made, judge, plan, pairs)
+    crossed(
+        page,
+        "difference of F",
+        {f"{title_of(results, a)} − {title_of(results, b)}": (a, b) for a, b in pairs},
+        PLACES,
+        lambda where: (f"{where} [95 %]", "p"),
+        lambda pair, where: results.against(*pair, where).cells,
+        f"p by paired bootstrap / approximate randomisation ({plan.replicates:,} draws each).",
+    )
 
 
-def _sparse(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def _sparse(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("Few weights at the perceptron's F")
-    floor = made.choices["perceptron"].dev
+    floor = results.choices["perceptron"].dev
     page.text(
         f"Of the settings with at least the perceptron's F on development lists ({floor:.2f}), the "
         "one with the fewest weights (the best, where none has that F). Then the best setting with "
@@ -453,16 +417,15 @@ def _sparse(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         for where in PLACES:
             for key in keys:
                 name = naming(key)
-                found = judge.against(name, "perceptron", where)
+                difference = results.against(name, "perceptron", where)
                 rows.append(
                     [
                         plan.spec(key).title,
                         where,
-                        f"{made.nnz(name, where):,.0f}",
-                        f"{judge.share(name, 'perceptron', where):.1%}",
-                        f"{found.first:.2f}",
-                        gap_text(found),
-                        p_values(found),
+                        f"{results.nnz(name, where):,.0f}",
+                        f"{results.share(name, 'perceptron', where):.1%}",
+                        f"{difference.first:.2f}",
+                        *difference.cells,
                     ]
                 )
         page.table(
@@ -473,7 +436,7 @@ def _sparse(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         )
 
 
-def _table_2(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def _table_2(page: Page, results: Results) -> None:
     page.section("Table 2: strength of regularisation")
     page.text(
         "VRDA at each λ; rate and passes have the highest F on development lists for that λ. An "
@@ -485,18 +448,18 @@ def _table_2(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     )
     for n, loss in enumerate(LOSSES):
         rows = []
-        for l1 in plan.sweep:
+        for l1 in results.plan.sweep:
             row: list[object] = [short(l1)]
             for kept in (AVERAGED, SUPPORT):
                 name, free = at(loss, l1, kept), at(loss, 0.0, kept)
                 star = ""
                 if l1:
-                    star = "*" if judge.against(name, free, "test").significant else ""
-                f1 = scores_of(made.counts(name, "test"))["f1"]
-                row += [f"{spread(f1)}{star}", f"{made.nnz(name):,.0f}"]
+                    star = "*" if results.against(name, free, "test").significant else ""
+                f1 = scores_of(results.counts(name, "test"))["f1"]
+                row += [f"{spread(f1)}{star}", f"{results.nnz(name):,.0f}"]
             row.append(
-                f"{mean_f(made, at(loss, l1), 'folds'):.2f}"
-                if made.has(at(loss, l1), "folds")
+                f"{mean_f(results, at(loss, l1), 'folds'):.2f}"
+                if results.has(at(loss, l1), "folds")
                 else None
             )
             theirs = TABLE_2.get(l1)
@@ -511,7 +474,7 @@ def _table_2(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         page.table(["λ", *ours, "paper: F", "paper: NNZ"], rows, f"**{loss} loss**.", align="r" * 8)
 
 
-def _frontiers(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def _frontiers(page: Page, results: Results) -> None:
     page.section("Figures 3 and 4: F against the number of weights")
     page.text(
         "The paper: where sparse models are wanted, VRDA loses less F than TG. Ours: at each "
@@ -520,23 +483,22 @@ def _frontiers(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         "average on the last support for both, last weights for TG). **Axes do not start at 0.**"
     )
     page.figures(
-        [frontier(made, plan, loss, where) for where in PLACES for loss in LOSSES]
-        + [all_settings(made, loss) for loss in LOSSES]
+        [frontiers(results, loss, where) for where in PLACES for loss in LOSSES]
+        + [all_settings(results, loss) for loss in LOSSES]
     )
     for where in PLACES:
         rows = []
         for loss in LOSSES:
-            for level, found in levels(judge, loss, where):
+            for level, difference in levels(results, loss, where):
                 names = [at_most(f"{rule}-{loss}", level) for rule in ("vrda", "tg")]
                 rows.append(
                     [
                         loss,
                         f"{level:,}",
-                        *(f"{made.nnz(name, where):,.0f}" for name in names),
-                        f"{found.first:.2f}",
-                        f"{found.second:.2f}",
-                        gap_text(found),
-                        p_values(found),
+                        *(f"{results.nnz(name, where):,.0f}" for name in names),
+                        f"{difference.first:.2f}",
+                        f"{difference.second:.2f}",
+                        *difference.cells,
                     ]
                 )
         page.table(
@@ -547,34 +509,28 @@ def _frontiers(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         )
 
 
-def _training(page: Page, made: Measured, plan: Plan) -> None:
+def _training(page: Page, results: Results) -> None:
     page.section("Figure 5: weights while training")
     page.text(
         "The paper: more λ, sparser models that converge more quickly. Ours: non-zero weights of "
-        f"the predictor at that moment, one seed, {plan.trail_passes} passes."
+        f"the predictor at that moment, one seed, {results.plan.trail_passes} passes."
     )
-    page.figures([figure_5(made, loss) for loss in LOSSES])
+    page.figures(
+        [
+            trails_plot(
+                Plot(loss, "samples", "non-zero weights", y_scale="log"), results, loss, "nnz"
+            )
+            for loss in LOSSES
+        ]
+    )
     page.section("Figure 6: mistakes while training")
     page.text(
         "The paper: mistakes grow more slowly than samples; λ = 0 makes no more of them than the "
         "perceptron, and more λ makes more."
     )
-    page.figures([figure_6(made, loss) for loss in LOSSES])
-
-
-def _differences(
-    page: Page, made: Measured, judge: Judge, plan: Plan, pairs: Sequence[tuple[str, str]]
-) -> None:
-    rows = []
-    for first, second in pairs:
-        row: list[object] = [f"{title_of(made, plan, first)} − {title_of(made, plan, second)}"]
-        for where in PLACES:
-            found = judge.against(first, second, where)
-            row += [gap_text(found), p_values(found)]
-        rows.append(row)
-    page.table(
-        ["difference of F", *(head for where in PLACES for head in (f"{where} [95 %]", "p"))],
-        rows,
-        f"p by paired bootstrap / approximate randomisation ({plan.replicates:,} draws each).",
-        align="lrrrr",
+    page.figures(
+        [
+            trails_plot(Plot(loss, "samples", "mistakes"), results, loss, "mistakes")
+            for loss in LOSSES
+        ]
     )

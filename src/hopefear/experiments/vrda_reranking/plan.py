@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
-from hopefear.experiments.frame import find_files
+from hopefear.experiments.frame import find_files, grid_points
 from hopefear.features.lists.consensus import EXPECTED
 from hopefear.features.lists.numbering import Numbered, pruned
 from hopefear.features.trees import families
@@ -66,7 +66,7 @@ class Spec:
         >>> Spec("tg", "TG", "tg", grid={"rate": (0.1,), "gravity": (0.0, 1e-3)}).settings()
         [{'rate': 0.1, 'gravity': 0.0}, {'rate': 0.1, 'gravity': 0.001}]
         """
-        return [dict(zip(self.grid, point, strict=True)) for point in product(*self.grid.values())]
+        return grid_points(self.grid)
 
 
 @dataclass(frozen=True)
@@ -109,16 +109,16 @@ def _paper(
     steps: tuple[float, ...],
     every: tuple[int, ...],
 ) -> tuple[Spec, ...]:
-    made = [Spec("perceptron", "Perceptron", "perceptron", kept=(AVERAGED,))]  # as the paper's
+    specs = [Spec("perceptron", "Perceptron", "perceptron", kept=(AVERAGED,))]  # as the paper's
     for loss in LOSSES:
         grid = {"rate": steps, "every": every, "gravity": gravity}
-        made.append(Spec(f"tg-{loss}", f"TG ({loss})", "tg", {"loss": loss}, grid, "gravity"))
+        specs.append(Spec(f"tg-{loss}", f"TG ({loss})", "tg", {"loss": loss}, grid, "gravity"))
     # On mistakes the force of the hinge is always one, so its rate changes no prediction.
     for loss, some in zip(LOSSES, ((1.0,), rates), strict=True):
         grid = {"rate": some, "l1": l1}
         title = f"VRDA ({loss})"
-        made.append(Spec(f"vrda-{loss}", title, "vrda", {"loss": loss}, grid, "l1", _VOTERS))
-    return tuple(made)
+        specs.append(Spec(f"vrda-{loss}", title, "vrda", {"loss": loss}, grid, "l1", _VOTERS))
+    return tuple(specs)
 
 
 def _extensions(quick: bool = False) -> tuple[Spec, ...]:
@@ -152,7 +152,7 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
         },
     }
     rules = {"vrda": "VRDA", "rda": "RDA", "sgd": "SGD"}
-    made = []
+    specs = []
     for loss, given in wide.items():
         for rule, name in rules.items():
             if quick and (loss, rule) not in (("weighted-log", "sgd"), ("risk", "vrda")):
@@ -164,8 +164,8 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
             strength = "" if rule == "sgd" else "l1"
             title = f"{name} ({given['title']})"
             kept = _VOTERS if rule == "vrda" else ALL
-            made.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength, kept))
-    return tuple(made)
+            specs.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength, kept))
+    return tuple(specs)
 
 
 _L1 = (0.0, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 8e-4, 1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 1e-2)
@@ -332,24 +332,24 @@ def extracted(folder: Path, most: Sequence[int] | None = None) -> Problem:
             yield block
 
     every = chain.from_iterable(blocks(k) for k in range(len(FILES)))
-    made = dataset(every, FEATURES, min_count=MIN_COUNT, metric="parseval")
+    data = dataset(every, FEATURES, min_count=MIN_COUNT, metric="parseval")
     kinds = {*families("ptb").kinds, "score"}
-    names = made.features.names(range(made.features.size))
+    names = data.features.names(range(data.features.size))
     published = np.array([name.split("|")[0] in kinds for name in names])
     dense = np.array([names.index(name) for name in DENSE])
     files = np.repeat(np.arange(len(FILES), dtype=np.uint8), sizes)
-    lists = ListDataset(made.rows, None, made.counts, made.metric, made.ids, FOLDER)
+    lists = ListDataset(data.rows, None, data.counts, data.metric, data.ids, FOLDER)
     return Problem(lists, files, published, dense)
 
 
 def _renumbered(data: ListDataset, new: np.ndarray) -> ListDataset:
     rows = data.rows
-    found = pruned(
+    entries = pruned(
         Numbered(rows.scopes, rows.features, rows.indptr, rows.columns, rows.values),
         rows.starts,
         new,
     )
-    return data.replaced(**found._asdict())
+    return data.replaced(**entries._asdict())
 
 
 def _packed(problem: Problem) -> dict[str, np.ndarray]:

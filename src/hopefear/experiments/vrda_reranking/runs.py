@@ -6,15 +6,16 @@ what is kept of the weights. Test lists are not looked at for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.experiments.frame import KeptRuns, Trail
+from hopefear.experiments.claims import Difference, Tests, compare_choices
+from hopefear.experiments.frame import Call, KeptRuns, Tell, Trail, at_edges, learn, plain
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
     GOAL,
@@ -26,6 +27,7 @@ from hopefear.experiments.vrda_reranking.plan import (
     Problem,
     Spec,
     Split,
+    find_problem,
     short,
 )
 from hopefear.metrics.lists import Brackets
@@ -33,7 +35,6 @@ from hopefear.recipes import Scale
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor, Predictor
 from hopefear.training.ranking import Ranker
 
@@ -52,8 +53,8 @@ class Run:
 def build(spec: Spec, params: Mapping[str, Any], n: int, readout: str = "averaged") -> Learner:
     """The learner of a spec with these parameters, for so many lists a pass."""
     given = {**spec.fixed, **params, "readout": readout}
-    made: Learner = recipe(spec.recipe, "rerank").build(Scale(n=n), **given)
-    return made
+    learner: Learner = recipe(spec.recipe, "rerank").build(Scale(n=n), **given)
+    return learner
 
 
 def run(
@@ -82,16 +83,16 @@ def run(
     learner = build(spec, params, len(split.train))
     trainer = OnlineTrainer(NBest(split.size), learner)
     dev, nnz, mistakes = [], [], []
-    for epoch in _epochs(trainer, split.train, seed, marks[-1]):
+    for epoch, _ in enumerate(learn(trainer, split.train, marks[-1], seed), 1):
         if epoch not in marks:
             continue
-        found = readings(trainer, split.dense)
-        dev.append([f_score(chosen(p, trainer.structure, split.dev)) for p in found])
-        nnz.append([p.nnz for p in found])
+        predictors = readings(trainer, split.dense)
+        dev.append([f_score(chosen(p, trainer.structure, split.dev)) for p in predictors])
+        nnz.append([p.nnz for p in predictors])
         mistakes.append(trainer.mistakes)
     counts = np.zeros((len(KEPT), 0, 3), np.int64)
     if tested:
-        counts = np.stack([chosen(p, trainer.structure, split.test) for p in found])
+        counts = np.stack([chosen(p, trainer.structure, split.test) for p in predictors])
     return Run(
         learner.signature(epochs=marks[-1], seed=seed),
         np.array(dev).T,
@@ -105,24 +106,15 @@ def vote(spec: Spec, params: Mapping[str, Any], split: Split, seed: int, passes:
     """Brackets that the vote of all predictors there were chooses on test lists (Figure 2)."""
     learner = build(spec, params, len(split.train), "voted")
     trainer = OnlineTrainer(NBest(split.size), learner)
-    for _ in _epochs(trainer, split.train, seed, passes):
+    for _ in learn(trainer, split.train, passes, seed):
         pass
     return chosen(trainer.predictor(), trainer.structure, split.test)
 
 
-def follow(
-    spec: Spec, params: Mapping[str, Any], train: ListDataset, size: int, seed: int, passes: int
-) -> Trail:
+def follow(spec: Spec, params: Mapping[str, Any], split: Split, seed: int, passes: int) -> Trail:
     """Train, and note NNZ and mistakes ever more rarely in the first pass, then four times each."""
-    trainer = OnlineTrainer(NBest(size), build(spec, params, len(train)))
-    seen, source = [(0, 0, 0)], Passes(train, seed)  # type: ignore[arg-type]
-    for epoch in range(passes):
-        pieces = list(source.pieces(epoch))
-        order = np.concatenate([order for _, order in pieces])
-        for piece in np.split(order, _stops(epoch, order.size)[:-1]):
-            trainer.learn(pieces[0][0], piece)
-            seen.append((trainer.examples, trainer.support()[0], trainer.mistakes))
-    return Trail(params.get(spec.strength, 0.0), *np.array(seen).T)
+    trainer = OnlineTrainer(NBest(split.size), build(spec, params, len(split.train)))
+    return Trail.of(params.get(spec.strength, 0.0), trainer, split.train, passes, seed)
 
 
 def chosen(predictor: Predictor, structure: NBest, data: ListDataset) -> np.ndarray:
@@ -135,8 +127,8 @@ def brackets(data: ListDataset, positions: np.ndarray) -> np.ndarray:
     """Counts of brackets of one candidate of each list (int64[lists, 3])."""
     if data.counts is None:
         raise TypeError("lists of parses come with counts of brackets")
-    found: np.ndarray = data.counts[data.rows.starts[:-1] + positions]
-    return found
+    counts: np.ndarray = data.counts[data.rows.starts[:-1] + positions]
+    return counts
 
 
 def f_score(counts: np.ndarray) -> float:
@@ -148,28 +140,12 @@ def f_score(counts: np.ndarray) -> float:
     return float(Brackets().scores(counts.sum(axis=0))["f1"]) if len(counts) else 0.0
 
 
-def _epochs(trainer: OnlineTrainer, train: ListDataset, seed: int, passes: int) -> Iterator[int]:
-    """Learn; numbers of passes, each when it is over."""
-    source = Passes(train, seed)  # type: ignore[arg-type]
-    for epoch in range(passes):
-        for rows, order in source.pieces(epoch):
-            trainer.learn(rows, order)
-        yield epoch + 1
-
-
 def readings(trainer: Any, dense: np.ndarray) -> list[LinearPredictor]:
     """In the order of ``KEPT``; an average on the last support has the dense features too."""
     mean, last = trainer.average().astype(np.float32), trainer.weights()
     used = last != 0.0
     used[dense] = True
     return [LinearPredictor(w) for w in (mean, np.where(used, mean, np.float32(0.0)), last)]
-
-
-def _stops(epoch: int, n: int) -> np.ndarray:
-    if epoch:
-        return np.array([n * q // 4 for q in range(1, 5)])
-    wanted = np.rint(np.geomspace(min(20, n), n, 24)).astype(np.int64)
-    return wanted[np.diff(wanted, prepend=0) > 0]
 
 
 Trials = Mapping[str, Sequence["Trial"]]
@@ -243,23 +219,23 @@ def choose(trials: Trials, plan: Plan) -> dict[str, Trial]:
     ``vrda-hinge ≤ 5000`` its best with so many weights, and ``vrda-hinge λ 1e-4, average`` its best
     at a strength with the same reading of the weights.
     """
-    made = {key: best(found) for key, found in trials.items()}
-    floor = made["perceptron"].dev
+    choices = {key: best(tried) for key, tried in trials.items()}
+    floor = choices["perceptron"].dev
     for key in dict.fromkeys([*(s.key for s in plan.voted), *(f"tg-{loss}" for loss in LOSSES)]):
-        made[sparse(key)] = sparsest(trials[key], floor)
-        made[tenth(key)] = within(trials[key], GOAL * made["perceptron"].nnz) or made[sparse(key)]
+        choices[sparse(key)] = sparsest(trials[key], floor)
+        most = GOAL * choices["perceptron"].nnz
+        choices[tenth(key)] = within(trials[key], most) or choices[sparse(key)]
     for key in (f"{rule}-{loss}" for loss in LOSSES for rule in ("vrda", "tg")):
-        found = trials[key]
         for level in plan.levels:
-            small = within(found, level)
+            small = within(trials[key], level)
             if small is not None:
-                made[at_most(key, level)] = small
+                choices[at_most(key, level)] = small
     for loss in LOSSES:
         for l1 in plan.sweep:
             alike = [t for t in trials[f"vrda-{loss}"] if t.params["l1"] == l1]
             for kept in (AVERAGED, SUPPORT):
-                made[at(loss, l1, kept)] = best([t for t in alike if t.kept == kept])
-    return made
+                choices[at(loss, l1, kept)] = best([t for t in alike if t.kept == kept])
+    return choices
 
 
 def sparse(key: str) -> str:
@@ -280,16 +256,23 @@ def at(loss: str, l1: float, kept: int = SUPPORT) -> str:
 
 def edges(trial: Trial, grid: Mapping[str, Sequence[float]], marks: Sequence[int]) -> list[str]:
     """Parameters whose chosen value is an end of its grid."""
-    values: dict[str, tuple[float, Sequence[float]]] = {
-        name: (trial.params[name], grid[name]) for name in grid
-    }
-    values["passes"] = (trial.passes, marks)
-    return [name for name, (v, of) in values.items() if len(of) > 1 and v in (of[0], of[-1])]
+    return at_edges({**trial.params, "passes": trial.passes}, {**grid, "passes": marks})
+
+
+def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
+    """Both tests over lists, on F, from counts of brackets by seed.
+
+    >>> good, bad = np.array([[4, 4, 4]] * 50), np.array([[2, 4, 4]] * 50)
+    >>> compare([good], [bad, bad], 100).points
+    50.0
+    """
+    return compare_choices(Brackets(), "f1", first, second, samples)
 
 
 TABLE = ("perceptron", *(f"{rule}-{loss}" for rule in ("tg", "vrda") for loss in LOSSES))
 TOP = "best of all"
-_TOLD = 4  # runs from one report of progress to the next
+VOTED = " voted"
+_STRIDE = 4  # runs from one report of progress to the next
 
 
 class Scored(NamedTuple):
@@ -302,9 +285,10 @@ class Scored(NamedTuple):
 
 
 @dataclass
-class Measured:
+class Results:
     """All numbers behind the page."""
 
+    plan: Plan
     lists: dict[str, int]  # by part
     features: dict[str, int]  # by part
     baseline: dict[str, np.ndarray]  # counts of "test", "folds"
@@ -317,6 +301,20 @@ class Measured:
     voters: dict[str, list[Scored]] = field(default_factory=dict)  # their averages
     trails: dict[str, list[Trail]] = field(default_factory=dict)  # by loss, and "perceptron"
     folds: dict[str, list[Scored]] = field(default_factory=dict)  # by choice, one for every fold
+
+    def __post_init__(self) -> None:
+        self.against = Tests(self._compare, ("of", "against", "where"))
+
+    def _compare(self, first: str, second: str, where: str) -> Difference:
+        """Two choices on test lists, seeds pooled, or over folds; or an average and its vote."""
+        if second == first + VOTED:
+            averages = [s.counts for s in self.voters[first]]
+            return compare(averages, self.votes[first], self.plan.replicates)
+        return compare(self.counts(first, where), self.counts(second, where), self.plan.replicates)
+
+    def share(self, first: str, second: str, where: str) -> float:
+        """Weights of one choice as a share of another's."""
+        return self.nnz(first, where) / max(1.0, self.nnz(second, where))
 
     def counts(self, name: str, where: str) -> list[np.ndarray]:
         """Counts of a choice on test lists, by seed, or on the lists of all folds."""
@@ -341,6 +339,7 @@ class _Bench:
         self.problem, self.plan, self.kept = problem, plan, kept
         self._part: Part | None = None
         self._split: Split | None = None
+        self.lists = {"lists": problem.lists.digest}
 
     def split(self, part: Part) -> Split:
         """The lists of a part; only the latest is held in memory."""
@@ -355,91 +354,81 @@ class _Bench:
 
     def tune(self, spec: Spec, params: dict[str, float], seeds: Sequence[int]) -> list[Trial]:
         marks = self.plan.marks
-
-        def make() -> Any:
-            return [_plain(run(spec, params, self.split(Part()), s, marks)) for s in seeds]
-
-        found = self._of(
+        contents = self._of(
             f"tune-{spec.key}-{text_of(params)}",
             {**_identity(spec, params), "marks": list(marks), "seeds": list(seeds)},
-            make,
+            lambda: [plain(run(spec, params, self.split(Part()), s, marks)) for s in seeds],
         )
-        return trials_of(spec, params, [_run(content) for content in found], marks)
+        return trials_of(spec, params, [_run(content) for content in contents], marks)
 
     def score(self, trial: Trial, part: Part, seed: int) -> Scored:
-        spec = self.plan.spec(trial.spec)
-
-        def make() -> Any:
-            passes = (trial.passes,)
-            return _plain(run(spec, trial.params, self.split(part), seed, passes, tested=True))
-
-        found = _run(
-            self._of(
-                f"{part.label}-{spec.key}-{text_of(trial.params)}-{trial.passes}-{seed}",
-                {**_identity(spec, trial.params), "passes": trial.passes, "seed": seed},
-                make,
-            )
+        spec, passes = self.plan.spec(trial.spec), (trial.passes,)
+        content = self._of(
+            f"{part.label}-{spec.key}-{text_of(trial.params)}-{trial.passes}-{seed}",
+            {**_identity(spec, trial.params), "passes": trial.passes, "seed": seed},
+            lambda: plain(run(spec, trial.params, self.split(part), seed, passes, tested=True)),
         )
-        k = trial.kept
-        return Scored(
-            found.signature, float(found.dev[k, -1]), int(found.nnz[k, -1]), found.counts[k]
-        )
+        scored, k = _run(content), trial.kept
+        dev, nnz = float(scored.dev[k, -1]), int(scored.nnz[k, -1])
+        return Scored(scored.signature, dev, nnz, scored.counts[k])
 
     def vote(self, trial: Trial, seed: int) -> np.ndarray:
-        spec = self.plan.spec(trial.spec)
-
-        def make() -> Any:
-            return vote(spec, trial.params, self.split(Part()), seed, trial.passes).tolist()
-
-        name = f"vote-{spec.key}-{text_of(trial.params)}-{trial.passes}-{seed}"
-        identity = {**_identity(spec, trial.params), "passes": trial.passes, "seed": seed}
-        return np.array(self._of(name, identity, make))
+        spec, params, passes = self.plan.spec(trial.spec), trial.params, trial.passes
+        counts = self._of(
+            f"vote-{spec.key}-{text_of(params)}-{passes}-{seed}",
+            {**_identity(spec, params), "passes": passes, "seed": seed},
+            lambda: vote(spec, params, self.split(Part()), seed, passes).tolist(),
+        )
+        return np.array(counts)
 
     def follow(self, key: str, params: dict[str, float]) -> Trail:
-        spec, passes = self.plan.spec(key), self.plan.trail_passes
-
-        def make() -> Any:
-            split = self.split(Part())
-            made = follow(spec, params, split.train, split.size, self.plan.seeds[0], passes)
-            return _plain(made)
-
-        identity = {**_identity(spec, params), "passes": passes, "seed": self.plan.seeds[0]}
-        found = self._of(f"trail-{spec.key}-{text_of(params)}", identity, make)
-        arrays = (np.array(found[name]) for name in ("samples", "nnz", "mistakes"))
-        return Trail(found["strength"], *arrays)
+        spec, passes, seed = self.plan.spec(key), self.plan.trail_passes, self.plan.seeds[0]
+        trail: Trail = self.kept.record(
+            Trail,
+            f"trail-{spec.key}-{text_of(params)}",
+            {**_identity(spec, params), "passes": passes, "seed": seed, **self.lists},
+            lambda: follow(spec, params, self.split(Part()), seed, passes),
+        )
+        return trail
 
     def _of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-        return self.kept.of(name, {**identity, "lists": self.problem.lists.digest}, make)
+        return self.kept.of(name, {**identity, **self.lists}, make)
 
 
-def measure(
-    problem: Problem, plan: Plan, kept: KeptRuns, tell: Callable[[float, str], None]
-) -> Measured:
+def measure(call: Call) -> Results:
+    """All that is run; features of all lists are kept in ``out/lists.bin``."""
+    if call.quick:
+        call.note = "This version reads a few lists only: too few to conclude from."
+    problem = find_problem(call.data, call.out, call.quick, call.progress)
+    return measure_problem(problem, call.plan, call.runs, call.teller())
+
+
+def measure_problem(problem: Problem, plan: Plan, kept: KeptRuns, tell: Tell) -> Results:
     """Choose, test, vote, follow, cross-validate; ``tell`` gets the share done and what is next."""
     bench = _Bench(problem, plan, kept)
-    made = _known(problem, plan)
-    made.features = {part.label: bench.size(part) for part in (Part(), Part(published=True))}
-    _tune(made, bench, tell)
-    _test(made, bench, tell)
+    results = _known(problem, plan)
+    results.features = {part.label: bench.size(part) for part in (Part(), Part(published=True))}
+    _tune(results, bench, tell)
+    _test(results, bench, tell)
     tell(0.71, "votes")
     for loss in LOSSES:
         key = f"vrda-{loss}"
-        trial = made.choices[key]._replace(kept=AVERAGED)
-        made.votes[key] = [bench.vote(trial, seed) for seed in plan.seeds]
-        made.voters[key] = [bench.score(trial, Part(), seed) for seed in plan.seeds]
+        trial = results.choices[key]._replace(kept=AVERAGED)
+        results.votes[key] = [bench.vote(trial, seed) for seed in plan.seeds]
+        results.voters[key] = [bench.score(trial, Part(), seed) for seed in plan.seeds]
     tell(0.74, "while training")
-    made.trails["perceptron"] = [bench.follow("perceptron", {})]
+    results.trails["perceptron"] = [bench.follow("perceptron", {})]
     for loss in LOSSES:
-        chosen = made.choices[f"vrda-{loss}"].params
-        made.trails[loss] = [
+        chosen = results.choices[f"vrda-{loss}"].params
+        results.trails[loss] = [
             bench.follow(f"vrda-{loss}", {**chosen, "l1": l1}) for l1 in plan.paths
         ]
-    _published(made, bench, tell)
-    _cross(made, bench, tell)
-    return made
+    _published(results, bench, tell)
+    _cross(results, bench, tell)
+    return results
 
 
-def _known(problem: Problem, plan: Plan) -> Measured:
+def _known(problem: Problem, plan: Plan) -> Results:
     """What is known before anything is trained."""
     lists = problem.lists
     tested = {
@@ -449,7 +438,8 @@ def _known(problem: Problem, plan: Plan) -> Measured:
     first = brackets(lists, np.zeros(len(lists), np.int64))
     cheapest = brackets(lists, lists.rows.oracles)
     sizes = dict(zip(("train", "dev", "test"), map(len, problem.which(Part())), strict=True))
-    return Measured(
+    return Results(
+        plan,
         {**sizes, "folds": len(tested["folds"])},
         {},
         {where: first[which] for where, which in tested.items()},
@@ -457,52 +447,52 @@ def _known(problem: Problem, plan: Plan) -> Measured:
     )
 
 
-def _tune(made: Measured, bench: _Bench, tell: Callable[[float, str], None]) -> None:
+def _tune(results: Results, bench: _Bench, tell: Tell) -> None:
     plan = bench.plan
     total = sum(len(s.settings()) for s in plan.every)
     done = 0
     for spec in plan.every:
         often = spec in plan.specs or spec in plan.voted
         seeds = plan.tuning_seeds if often else plan.extension_seeds
-        found: list[Trial] = []
+        trials: list[Trial] = []
         for n, params in enumerate(spec.settings()):
-            if n % _TOLD == 0:
+            if n % _STRIDE == 0:
                 tell(0.5 * done / total, f"choosing: {spec.title} {text_of(params)}".rstrip())
-            found += bench.tune(spec, params, seeds)
+            trials += bench.tune(spec, params, seeds)
             done += 1
-        made.trials[spec.key] = found
-    made.choices = choose(made.trials, plan)
+        results.trials[spec.key] = trials
+    results.choices = choose(results.trials, plan)
 
 
-def _test(made: Measured, bench: _Bench, tell: Callable[[float, str], None]) -> None:
-    seeds, n = bench.plan.seeds, len(made.choices)
-    for k, (name, trial) in enumerate(made.choices.items()):
-        if k % _TOLD == 0:
+def _test(results: Results, bench: _Bench, tell: Tell) -> None:
+    seeds, n = bench.plan.seeds, len(results.choices)
+    for k, (name, trial) in enumerate(results.choices.items()):
+        if k % _STRIDE == 0:
             tell(0.5 + 0.2 * k / n, f"testing: {name}")
-        made.test[name] = [bench.score(trial, Part(), seed) for seed in seeds]
+        results.test[name] = [bench.score(trial, Part(), seed) for seed in seeds]
     # One seed chose settings of the extensions; which learner is best, all seeds say.
     keys = [spec.key for spec in bench.plan.every]
-    top = max(keys, key=lambda key: np.mean([s.dev for s in made.test[key]]))
-    made.choices[TOP], made.test[TOP] = made.choices[top], made.test[top]
+    top = max(keys, key=lambda key: np.mean([s.dev for s in results.test[key]]))
+    results.choices[TOP], results.test[TOP] = results.choices[top], results.test[top]
 
 
-def _published(made: Measured, bench: _Bench, tell: Callable[[float, str], None]) -> None:
+def _published(results: Results, bench: _Bench, tell: Tell) -> None:
     part, seeds = Part(published=True), bench.plan.seeds
     tell(0.78, "published families of features")
     for name in (*TABLE, TOP):
-        made.published[name] = [bench.score(made.choices[name], part, seed) for seed in seeds]
+        results.published[name] = [bench.score(results.choices[name], part, seed) for seed in seeds]
 
 
-def _cross(made: Measured, bench: _Bench, tell: Callable[[float, str], None]) -> None:
+def _cross(results: Results, bench: _Bench, tell: Tell) -> None:
     plan = bench.plan
-    names = [name for name in _crossed(plan) if name in made.choices]
+    names = [name for name in _crossed(plan) if name in results.choices]
     for k in range(plan.folds):
         for n, name in enumerate(names):
             share = (k + n / len(names)) / plan.folds
-            if n % _TOLD == 0:
+            if n % _STRIDE == 0:
                 tell(0.8 + 0.15 * share, f"fold {k + 1} of {plan.folds}: {name}")
-            found = bench.score(made.choices[name], Part(k, plan.folds), plan.seeds[0])
-            made.folds.setdefault(name, []).append(found)
+            scored = bench.score(results.choices[name], Part(k, plan.folds), plan.seeds[0])
+            results.folds.setdefault(name, []).append(scored)
 
 
 def _crossed(plan: Plan) -> Iterable[str]:
@@ -518,10 +508,6 @@ def _crossed(plan: Plan) -> Iterable[str]:
 
 def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:
     return {"learner": build(spec, params, 1).signature(), "kept": list(KEPT)}
-
-
-def _plain(made: Any) -> dict[str, Any]:
-    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in asdict(made).items()}
 
 
 def _run(content: Mapping[str, Any]) -> Run:
