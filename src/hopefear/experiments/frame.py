@@ -353,10 +353,18 @@ class Trail:
         """Mistakes in each pass of ``n`` samples."""
         return np.diff(self.mistakes[np.searchsorted(self.samples, n * np.arange(passes + 1))])
 
-    def draw(self, plot: Plot, what: str, label: str, look: int, dashed: bool = False) -> Plot:
-        """A line of ``nnz`` or ``mistakes`` by samples, where it is above zero."""
+    def draw(
+        self,
+        plot: Plot,
+        what: str,
+        label: str,
+        look: int,
+        dashed: bool = False,
+        zeros: bool = False,
+    ) -> Plot:
+        """A line of ``nnz`` or ``mistakes`` by samples; a logarithmic axis has no zeros."""
         values = getattr(self, what)
-        use = values > 0
+        use = (values > 0) | zeros
         return plot.line(self.samples[use], values[use], label, dashed, look=look)
 
 

@@ -130,8 +130,7 @@ QUICK = Plan(
     (
         Spec("vrda-risk", {"l1": (0.0, 1e-4, 1e-3), "sharp": (10.0,), "rate": (10.0,)}),
         Spec(
-            "tg-risk",
-            {"l1": (0.0, 1e-4, 1e-3), "sharp": (10.0,), "rate": (1.0,), "every": (10,)},
+            "tg-risk", {"l1": (0.0, 1e-4, 1e-3), "sharp": (10.0,), "rate": (1.0,), "every": (10,)}
         ),
     ),
     (0.0, 1e-4, 1e-3),

@@ -37,6 +37,7 @@ from hopefear.experiments.sapo.plan import (
     SEARCHERS,
     Entry,
     Plan,
+    Problem,
 )
 from hopefear.experiments.sapo.runs import Results, Run
 from hopefear.report import Page
@@ -364,22 +365,17 @@ def _by_search(page: Page, lists: Tasks, plan: Plan) -> None:
     )
 
 
+def _sizes(problem: Problem) -> list[int]:
+    train = problem.train
+    sizes = [len(train), len(problem.test), train.n_tokens, len(train.labels)]
+    return [*sizes, train.features.size]
+
+
 def _setup(page: Page, tasks: Tasks) -> None:
     page.section("How it was done")
     page.table(
         ["task", "what", "train", "test", "tokens", "labels", "attributes"],
-        [
-            [
-                task.name,
-                task.problem.task.about,
-                len(task.problem.train),
-                len(task.problem.test),
-                task.problem.train.n_tokens,
-                len(task.problem.train.labels),
-                task.problem.train.features.size,
-            ]
-            for task in tasks
-        ],
+        [[t.name, t.problem.task.about, *_sizes(t.problem)] for t in tasks],
         "Data: sentences, training tokens, labels, and attributes of the training text.",
     )
     page.text(

@@ -135,12 +135,7 @@ def gridded(
 
 _PASSES = 15  # over the large set of lists
 _ON_TRAIN = (
-    gridded(
-        "kbmira",
-        {"C": (1e-3, 3e-3, 1e-2), "memory": (0.9, 0.999)},
-        price=3.0,
-        epochs=_PASSES,
-    ),
+    gridded("kbmira", {"C": (1e-3, 3e-3, 1e-2), "memory": (0.9, 0.999)}, price=3.0, epochs=_PASSES),
     gridded("mira", {"C": (1e-4, 3e-4, 1e-3)}, epochs=_PASSES),
     gridded("pro", {"l2": (0.5, 50.0), "corpus": (0.25, 0.75)}),
 )
@@ -209,13 +204,7 @@ QUICK = Plan(
 )
 FULL = Plan(
     (
-        Part(
-            "dense",
-            "Few features",
-            "val",
-            _DENSE,
-            (*plain(), *VARIANTS, *choices(epochs=30)),
-        ),
+        Part("dense", "Few features", "val", _DENSE, (*plain(), *VARIANTS, *choices(epochs=30))),
         Part(
             "many",
             "Hundreds of features",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.data.sparse import SparseDataset
 from hopefear.experiments.claims import AGREES, DISAGREES, Verdict, tally, verdict_table
 from hopefear.experiments.frame import Call, plain
 from hopefear.experiments.vrda_classification.claims import SETTINGS, TABLE_1, TIME_RATIO
@@ -32,6 +33,7 @@ from hopefear.experiments.vrda_classification.runs import (
 )
 from hopefear.report import Page
 from hopefear.report.plot import Plot
+from hopefear.report.tables import Best
 
 TITLE = "Online classification with voted RDA, run again"
 PAPER = (
@@ -113,13 +115,13 @@ def _problem(results: Results) -> dict[str, Any]:
     }
 
 
-def _run(done: Run) -> dict[str, Any]:
+def _run(run: Run) -> dict[str, Any]:
     return {
-        "setting": done.setting,
-        "signature": done.signature,
-        "mistakes": done.mistakes.tolist(),
-        "averaged": _scores(done.averaged),
-        "last": _scores(done.last),
+        "setting": run.setting,
+        "signature": run.signature,
+        "mistakes": run.mistakes.tolist(),
+        "averaged": _scores(run.averaged),
+        "last": _scores(run.last),
     }
 
 
@@ -130,56 +132,35 @@ def _scores(scores: Scores) -> dict[str, Any]:
     return {"mean": scores.summary(), "nnz": scores.nnz.tolist(), **series}
 
 
-def figure_1(results: Results) -> list[Plot]:
+def figure_1(results: Results, loss: str) -> Plot:
     """Non-zero weights while training, by strength of regularisation."""
-    plots = []
-    for loss in LOSSES:
-        plot = Plot(f"{results.name}, {loss}", "samples", "non-zero weights", y_scale="log")
-        for look, trail in enumerate(results.trails[loss]):
-            use = trail.nnz > 0
-            plot.line(trail.samples[use], trail.nnz[use], f"λ = {short(trail.strength)}", look=look)
-        plots.append(plot)
-    return plots
+    plot = Plot(f"{results.name}, {loss}", "samples", "non-zero weights", y_scale="log")
+    for look, trail in enumerate(results.trails[loss]):
+        trail.draw(plot, "nnz", f"λ = {short(trail.strength)}", look)
+    return plot
 
 
 def figure_2(results: Results) -> Plot:
     """Sparsity against quality on the held-out rows, over the strengths."""
     size = results.problem.train.n_features
-    plot = Plot(
-        results.name,
-        "non-zero weights as a share of the features",
-        "F on held-out rows, %",
-        x_scale="log",
-    )
+    heads = "non-zero weights as a share of the features", "F on held-out rows, %"
+    plot = Plot(results.name, *heads, x_scale="log")
     for look, loss in enumerate(LOSSES):
         trials = results.choices[f"vrda-{loss}"].along("l1")
-        for kept, dashed in (("average", False), ("last", True)):
-            nnz = np.array([t.nnz if kept == "average" else t.last_nnz for t in trials])
-            f1 = np.array([t.f1 if kept == "average" else t.last_f1 for t in trials])
-            plot.line(
-                nnz[nnz > 0] / size, f1[nnz > 0], f"{loss}, {kept}", dashed, look=look + 2 * dashed
-            )
+        average, last = [(t.nnz, t.f1) for t in trials], [(t.last_nnz, t.last_f1) for t in trials]
+        for dashed, (name, pairs) in enumerate((("average", average), ("last", last))):
+            nnz, f1 = np.array([pair for pair in pairs if pair[0] > 0]).reshape(-1, 2).T
+            plot.line(nnz / size, f1, f"{loss}, {name}", bool(dashed), look=look + 2 * dashed)
     return plot
 
 
-def figure_3(results: Results) -> list[Plot]:
+def figure_3(results: Results, loss: str) -> Plot:
     """Training mistakes against samples."""
-    plots = []
-    for loss in LOSSES:
-        plot = Plot(f"{results.name}, {loss}", "samples", "mistakes")
-        for look, trail in enumerate(results.trails[loss]):
-            label = f"vRDA, λ = {short(trail.strength)}"
-            plot.line(trail.samples, trail.mistakes, label, look=look)
-        perceptron = results.trails["perceptron"][0]
-        plot.line(
-            perceptron.samples,
-            perceptron.mistakes,
-            "(voted) perceptron",
-            True,
-            look=len(results.trails[loss]),
-        )
-        plots.append(plot)
-    return plots
+    plot, trails = Plot(f"{results.name}, {loss}", "samples", "mistakes"), results.trails[loss]
+    for look, trail in enumerate(trails):
+        trail.draw(plot, "mistakes", f"vRDA, λ = {short(trail.strength)}", look, zeros=True)
+    (other,) = results.trails["perceptron"]
+    return other.draw(plot, "mistakes", "(voted) perceptron", len(trails), True, zeros=True)
 
 
 def figure_4(results: Results, plan: Plan) -> Plot:
@@ -203,44 +184,29 @@ def bound_plot(curves: list[BoundCurve], noise: float) -> Plot:
     title = "separable" if noise == 0.0 else f"{noise:.0%} of the labels wrong"
     plot = Plot(title, "samples", "mistakes", x_scale="log", y_scale="log")
     for look, curve in enumerate(c for c in curves if c.noise == noise):
-        samples = [r.samples for r in curve.reports]
-        plot.line(
-            samples, [r.mistakes for r in curve.reports], f"mistakes, {curve.label}", look=2 * look
+        samples, mistakes, most = zip(
+            *((r.samples, r.mistakes, r.theorem1) for r in curve.reports), strict=True
         )
-        plot.line(
-            samples,
-            [r.theorem1 for r in curve.reports],
-            f"Theorem 1, {curve.label}",
-            True,
-            look=2 * look + 1,
-        )
+        plot.line(samples, mistakes, f"mistakes, {curve.label}", look=2 * look)
+        plot.line(samples, most, f"Theorem 1, {curve.label}", True, look=2 * look + 1)
     return plot
 
 
-def _bars(title, groups, plan: Plan) -> Plot:
-    late = plan.settled
-    values = {name: [s.series("f1")[late] for s in scores] for name, scores in groups.items()}
-    ends = [
-        end
-        for series in values.values()
-        for v in series
-        for end in (v.mean() - v.std(), v.mean() + v.std())
-    ]
+def _bars(title: str, groups: dict[str, list[Scores]], plan: Plan) -> Plot:
+    bars = {
+        name: [
+            (float(v.mean()), float(v.std())) for v in (s.series("f1")[plan.settled] for s in of)
+        ]
+        for name, of in groups.items()
+    }
+    ends = [mean + sign * std for pairs in bars.values() for mean, std in pairs for sign in (-1, 1)]
     # Bars from zero would hide differences of a point; the axis says where it starts.
     room = max(0.5, 0.4 * (max(ends) - min(ends)))
-    plot = Plot(
-        title,
-        "",
-        "F, %",
-        y_range=(max(0.0, float(np.floor(min(ends) - room))), min(100.0, max(ends) + room)),
-    )
-    for name, series in values.items():
-        plot.bars(
-            list(LOSSES),
-            [float(v.mean()) for v in series],
-            [float(v.std()) for v in series],
-            group=name,
-        )
+    low, high = max(0.0, float(np.floor(min(ends) - room))), min(100.0, max(ends) + room)
+    plot = Plot(title, "", "F, %", y_range=(low, high))
+    for name, pairs in bars.items():
+        means, stds = zip(*pairs, strict=True)
+        plot.bars(list(LOSSES), list(means), list(stds), group=name)
     return plot
 
 
@@ -301,15 +267,8 @@ def _setup(page: Page, problems: Problems, plan: Plan, note: str) -> None:
     page.table(
         ["problem", "what", "train", "test", "features", "values a row"],
         [
-            [
-                results.name,
-                results.problem.about,
-                len(results.problem.train),
-                len(results.problem.test),
-                results.problem.train.n_features,
-                round(results.problem.train.rows.indices.size / len(results.problem.train), 1),
-            ]
-            for results in problems
+            [p.name, p.about, len(p.train), len(p.test), p.train.n_features, _values_a_row(p.train)]
+            for p in (results.problem for results in problems)
         ],
         "Data.",
     )
@@ -326,6 +285,10 @@ def _setup(page: Page, problems: Problems, plan: Plan, note: str) -> None:
     )
 
 
+def _values_a_row(data: SparseDataset) -> float:
+    return round(data.rows.indices.size / len(data), 1)
+
+
 def _table_1(page: Page, problems: Problems, plan: Plan) -> None:
     page.section("Table 1: quality and non-zero weights")
     page.table(
@@ -337,20 +300,14 @@ def _table_1(page: Page, problems: Problems, plan: Plan) -> None:
     )
     titles = {spec.key: spec.title for spec in plan.specs}
     for results in problems:
-        rows = [_row(titles[key], done) for key, done in results.best.items()]
+        rows = [_row(titles[key], run) for key, run in results.best.items()]
         kind = ", macro over the classes" if len(results.problem.train.classes) > 2 else ""
         page.table(
             _COLUMNS,
             rows,
             f"**{results.name}**: test scores in percent{kind}, mean ± "
             f"deviation over {plan.passes} passes.",
-            highlight={
-                "F": "max",
-                "accuracy": "max",
-                "weights": "min",
-                "last: accuracy": "max",
-                "last: weights": "min",
-            },
+            highlight={**_BEST, "F": "max", "last: accuracy": "max"},
         )
     page.text(
         "“weights” are the non-zeros of the average, which is what is kept and scored, as in "
@@ -364,36 +321,29 @@ def _table_1(page: Page, problems: Problems, plan: Plan) -> None:
         "of the best accuracy. (The best may be λ = 0, which says nothing on sparsity.)"
     )
     for results in problems:
-        rows = [_row(titles[key], done) for key, done in results.sparse.items()]
+        rows = [_row(titles[key], run) for key, run in results.sparse.items()]
         page.table(
             _COLUMNS,
             rows,
             f"**{results.name}**, sparsest within one standard error.",
-            highlight={"accuracy": "max", "weights": "min", "last: weights": "min"},
+            highlight=_BEST,
         )
 
 
-_COLUMNS = [
-    "learner",
-    "precision",
-    "recall",
-    "F",
-    "accuracy",
-    "weights",
-    "last: accuracy",
-    "last: weights",
-]
+_COLUMNS = ["learner", "precision", "recall", "F", "accuracy", "weights"]
+_COLUMNS += ["last: accuracy", "last: weights"]
+_BEST: dict[str, Best] = {"accuracy": "max", "weights": "min", "last: weights": "min"}
 
 
-def _row(title: str, done: Run) -> list[object]:
-    kept, last = done.averaged.summary(), done.last.summary()
+def _row(title: str, run: Run) -> list[object]:
+    average, last = run.averaged.summary(), run.last.summary()
     return [
         title,
-        kept["precision"],
-        kept["recall"],
-        f"{kept['f1']:.2f} ± {kept['f1_std']:.2f}",
-        f"{kept['accuracy']:.2f} ± {kept['accuracy_std']:.2f}",
-        round(kept["nnz"]),
+        average["precision"],
+        average["recall"],
+        f"{average['f1']:.2f} ± {average['f1_std']:.2f}",
+        f"{average['accuracy']:.2f} ± {average['accuracy_std']:.2f}",
+        round(average["nnz"]),
         f"{last['accuracy']:.2f} ± {last['accuracy_std']:.2f}",
         round(last["nnz"]),
     ]
@@ -405,7 +355,7 @@ def _while_training(page: Page, whole: Problems) -> None:
         "The paper: a larger λ settles soon at few weights, a smaller one takes many more "
         "samples. Ours, on all training rows, at the chosen rate:"
     )
-    page.figures([plot for results in whole for plot in figure_1(results)])
+    page.figures([figure_1(results, loss) for results in whole for loss in LOSSES])
     page.section("Figure 2: sparsity against quality")
     page.text(
         "The paper: for hinge loss a sparser model costs quality; log loss is best "
@@ -421,7 +371,7 @@ def _while_training(page: Page, whole: Problems) -> None:
         "make the same mistakes, so the curves lie on each other and the paper's difference "
         "must come from something else."
     )
-    page.figures([plot for results in whole for plot in figure_3(results)])
+    page.figures([figure_3(results, loss) for results in whole for loss in LOSSES])
 
 
 def _single(page: Page, whole: Problems, plan: Plan) -> None:
@@ -456,15 +406,8 @@ def _conservative(page: Page, whole: Problems, plan: Plan) -> None:
             rows.append([*row, f"{TIME_RATIO[loss]:.1%}"])
     page.table(
         [
-            "problem",
-            "loss",
-            "RDA",
-            "vRDA",
-            "share",
-            "RDA, last",
-            "vRDA, last",
-            "share, last",
-            "paper",
+            *("problem", "loss", "RDA", "vRDA", "share"),
+            *("RDA, last", "vRDA, last", "share, last", "paper"),
         ],
         rows,
         f"CPU milliseconds a pass and vRDA's share of RDA's, with the exact average and for "
@@ -498,14 +441,8 @@ def _votes(page: Page, whole: Problems) -> None:
             )
     page.table(
         [
-            "problem",
-            "loss",
-            "predictors",
-            "voted, %",
-            "averaged, %",
-            "difference [95 %]",
-            "seconds",
-            "megabytes",
+            *("problem", "loss", "predictors", "voted, %", "averaged, %"),
+            *("difference [95 %]", "seconds", "megabytes"),
         ],
         rows,
         "Test accuracy after one pass; CPU seconds for 1,000 examples and the size of "
@@ -568,12 +505,7 @@ def _settings(page: Page, problems: Problems, plan: Plan) -> None:
                 )
         page.table(
             [
-                "problem",
-                "learner",
-                "λ or gravity",
-                "rate",
-                "held-out accuracy",
-                "λ, sparse",
+                *("problem", "learner", "λ or gravity", "rate", "held-out accuracy", "λ, sparse"),
                 "at the edge of its grid",
             ],
             rows,
@@ -590,7 +522,7 @@ def _settings(page: Page, problems: Problems, plan: Plan) -> None:
     with page.details("Signatures of the runs"):
         for results in problems:
             page.text(f"**{results.name}**")
-            page.code("\n".join(done.signature for done in results.best.values()))
+            page.code("\n".join(run.signature for run in results.best.values()))
 
 
 def _value(value: float | None) -> str | None:

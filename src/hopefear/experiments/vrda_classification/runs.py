@@ -137,15 +137,15 @@ class _Recorder:
     def __init__(self, structure: Any, test: SparseDataset) -> None:
         self.structure, self.test = structure, test
         self.metric = Classification(len(test.classes))
-        self.seen: list[tuple[np.ndarray, int, np.ndarray]] = []
+        self.passes: list[tuple[np.ndarray, int, np.ndarray]] = []
 
     def add(self, predictor: Predictor) -> None:
         labels, _ = predictor.decide(self.structure, self.test.rows)
         gold = self.test.rows.labels
-        self.seen.append((self.metric.stats(gold, labels), predictor.nnz, gold == labels))
+        self.passes.append((self.metric.stats(gold, labels), predictor.nnz, gold == labels))
 
     def scores(self) -> Scores:
-        confusion, nnz, right = zip(*self.seen, strict=True)
+        confusion, nnz, right = zip(*self.passes, strict=True)
         return Scores(self.metric.n_classes, np.array(confusion), np.array(nnz), np.array(right))
 
 

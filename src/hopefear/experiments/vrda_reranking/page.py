@@ -179,7 +179,7 @@ def trails_plot(plot: Plot, results: Results, loss: str, what: str) -> Plot:
     return results.trails["perceptron"][0].draw(plot, what, "perceptron", len(trails), True)
 
 
-def votes(page: Page, results: Results) -> None:
+def _votes(page: Page, results: Results) -> None:
     page.section("Voting and averaging")
     page.text(
         "The paper tests by the vote of all predictors there were (its Figure 2). The same runs, "
@@ -189,12 +189,7 @@ def votes(page: Page, results: Results) -> None:
     for key, voted in results.votes.items():
         difference = results.against(key, key + VOTED, "test")
         rows.append(
-            [
-                key,
-                spread(scores_of(voted)["f1"]),
-                f"{difference.first:.2f}",
-                *difference.cells,
-            ]
+            [key, spread(scores_of(voted)["f1"]), f"{difference.first:.2f}", *difference.cells]
         )
     page.table(
         ["learner", "F, voted", "F, average", "average − voted [95 %]", "p"],
@@ -204,7 +199,7 @@ def votes(page: Page, results: Results) -> None:
     )
 
 
-def extensions(page: Page, results: Results) -> None:
+def _extensions(page: Page, results: Results) -> None:
     plan = results.plan
     page.section("Other losses and rules")
     page.text(
@@ -234,7 +229,7 @@ def extensions(page: Page, results: Results) -> None:
     )
 
 
-def published(page: Page, results: Results) -> None:
+def _published(page: Page, results: Results) -> None:
     page.section("Families of features")
     page.text(
         f"All above uses `{FEATURES}`: the families of Charniak and Johnson (2005), our own "
@@ -263,7 +258,7 @@ def published(page: Page, results: Results) -> None:
     )
 
 
-def setup(page: Page, results: Results) -> None:
+def _setup(page: Page, results: Results) -> None:
     page.section("How it was done")
     sizes = results.lists
     page.text(
@@ -285,7 +280,7 @@ def setup(page: Page, results: Results) -> None:
     )
 
 
-def settings(page: Page, results: Results) -> None:
+def _settings(page: Page, results: Results) -> None:
     plan = results.plan
     page.section("Settings")
     rows = []
@@ -317,7 +312,7 @@ def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) 
     _verdicts(page, results, verdicts, call.note)
     for section in (
         *(_table_1, _sparse, _table_2, _frontiers, _training),
-        *(votes, extensions, published, setup, settings),
+        *(_votes, _extensions, _published, _setup, _settings),
     ):
         section(page, results)
 
