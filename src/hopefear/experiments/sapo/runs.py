@@ -307,9 +307,7 @@ class _Bench:
                 seconds = self.kept.of(
                     f"{self.results.name}-time-{key} {readout}",
                     {"signature": signature, "train": train.digest, "repeats": repeats},
-                    lambda setting=setting, readout=readout: seconds_a_pass(
-                        setting, readout, train, repeats
-                    ).tolist(),
+                    partial(_seconds, setting, readout, train, repeats),
                 )
                 self.results.times[f"{key} {readout}"] = np.array(seconds)
 
