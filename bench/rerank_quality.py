@@ -25,7 +25,7 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.lists.files import read_lists
-from hopefear.experiments.common.corpora import find_data
+from hopefear.experiments.frame import find_data
 from hopefear.metrics.lists import metric_named
 from hopefear.recipes import LIST_RECIPES
 from hopefear.recipes.scales import scale_of

@@ -27,9 +27,8 @@ import sequence_quality_rows as plan
 from sequence_quality_rows import Row
 
 from hopefear.errors import HopefearError
-from hopefear.experiments.common.corpora import find_data
-from hopefear.experiments.common.kept_runs import KeptRuns
-from hopefear.experiments.sapo.problems import Problem, Reader
+from hopefear.experiments.frame import KeptRuns, find_data
+from hopefear.experiments.sapo.plan import Problem, Reader
 from hopefear.recipes import Scale
 from hopefear.tasks import recipe
 from hopefear.tasks.tag.task import train

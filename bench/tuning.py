@@ -25,8 +25,8 @@ import common
 import numpy as np
 
 from hopefear.data.files import open_bytes
-from hopefear.experiments.common.corpora import find_files
-from hopefear.experiments.common.translations import FOLDER, METRIC
+from hopefear.experiments.frame import find_files
+from hopefear.experiments.translations import FOLDER, METRIC
 from hopefear.recipes.scales import scale_of
 from hopefear.translation.features import learned
 from hopefear.translation.lists import read

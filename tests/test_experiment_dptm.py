@@ -12,16 +12,42 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, dptm
-from hopefear.experiments.common.corpora import find_files
-from hopefear.experiments.common.differences import Difference
-from hopefear.experiments.common.translations import FOLDER, compare
-from hopefear.experiments.dptm import measuring, paper, problems
-from hopefear.experiments.dptm.choosing import Trial, as_is, at_most, choose, edges, trials_of
-from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
-from hopefear.experiments.dptm.plan import FULL, LOSSES, QUICK, TABLE, Plan, Spec, at
-from hopefear.experiments.dptm.problems import bleu, find_problem, made_up
-from hopefear.experiments.dptm.runs import LINE, MERT, Mark, follow, line, pair_scores, score_dense
-from hopefear.experiments.dptm.verdicts import Judge, as_good, some_of
+from hopefear.experiments.claims import Difference, some_of
+from hopefear.experiments.dptm import claims, plan, runs
+from hopefear.experiments.dptm.claims import as_good
+from hopefear.experiments.dptm.plan import (
+    FULL,
+    LOSSES,
+    QUICK,
+    TABLE,
+    Plan,
+    Spec,
+    at,
+    bleu,
+    find_problem,
+    made_up,
+)
+from hopefear.experiments.dptm.runs import (
+    DECODER,
+    LINE,
+    MERT,
+    POOLED,
+    RETUNED,
+    Mark,
+    Results,
+    Trial,
+    as_is,
+    at_most,
+    choose,
+    edges,
+    follow,
+    line,
+    pair_scores,
+    score_dense,
+    trials_of,
+)
+from hopefear.experiments.frame import find_files
+from hopefear.experiments.translations import FOLDER, compare_bleu
 from hopefear.translation.tuners.mert import Mert
 
 WORDS = {"agrees", "disagrees", "not shown"}
@@ -29,7 +55,7 @@ DATA = Path(os.environ.get("HOPEFEAR_DATA") or Path(__file__).parents[2] / "shar
 
 
 @pytest.fixture(scope="module")
-def problem() -> problems.Problem:
+def problem() -> plan.Problem:
     return made_up((60, 40, 30, 30))
 
 
@@ -79,7 +105,7 @@ def test_a_second_call_takes_what_was_kept(quick, monkeypatch):
 
     before = page.read_bytes()
     for name in ("follow", "score", "score_dense"):
-        monkeypatch.setattr(measuring, name, never)
+        monkeypatch.setattr(runs, name, never)
     dptm.run(None, out, lambda text: None, quick=True)
     assert page.read_bytes() == before
     assert json.loads((out / "results.json").read_text("utf-8")) == results
@@ -112,7 +138,7 @@ def test_the_first_candidate_is_the_decoders(problem):
 
 
 def test_pooled_counts_are_those_of_both_sets_for_every_seed(problem):
-    made = Measured(problem)
+    made = Results(problem, QUICK)
     made.scored[RETUNED] = [score_dense(problem, seed, Mert(restarts=1)) for seed in (1, 2)]
     one, two = (made.counts(RETUNED, name) for name in problem.tests)
     both = made.counts(RETUNED, POOLED)
@@ -124,7 +150,7 @@ def test_pooled_counts_are_those_of_both_sets_for_every_seed(problem):
 def test_sides_with_other_numbers_of_seeds_trade_places_fairly():
     rng = np.random.default_rng(1)
     rows = np.column_stack([rng.integers(1, 9, (40, 4)), np.full((40, 6), 9)])
-    found = compare([rows] * 3, [rows] * 5, 50)
+    found = compare_bleu([rows] * 3, [rows] * 5, 50)
     assert found.points == 0.0
     assert found.p_randomisation == 1.0
 
@@ -174,18 +200,17 @@ def test_words_of_verdicts():
 
 
 def test_strengths_are_matched_by_the_weights_they_leave(problem):
-    made = Measured(problem)
     plan = Plan((), (), (0.0, 1.0, 2.0, 3.0))
+    results = Results(problem, plan)
     base = score_dense(problem, 1, Mert(restarts=1))
     for l1, nnz in zip(plan.strengths, (10_000, 5_000, 900, 25), strict=True):
-        made.scored[at(l1)] = [replace(base, nnz=nnz)]
-    judge = Judge(made, plan)
-    assert judge.tenth() == 2.0
-    assert judge.few() == 3.0
+        results.scored[at(l1)] = [replace(base, nnz=nnz)]
+    assert claims.tenth(results) == 2.0
+    assert claims.few(results) == 3.0
 
 
 def test_paper_and_plan_speak_of_the_same_models():
-    assert set(paper.TABLE_3) == set(TABLE)
+    assert set(claims.TABLE_3) == set(TABLE)
     assert {spec.loss for spec in FULL.table} == set(LOSSES)
     assert FULL.strengths == FULL.sweeps[0].grid["l1"]
 
@@ -206,5 +231,5 @@ def test_missing_lists_are_named(tmp_path):
 def test_the_real_lists_are_where_they_should_be():
     if not (DATA / FOLDER).is_dir():
         pytest.skip(f"no {FOLDER} in {DATA}; set HOPEFEAR_DATA")
-    wanted = [f"{name}.nbest.xz" for name in (problems.TRAIN, problems.DEV, *problems.TESTS)]
+    wanted = [f"{name}.nbest.xz" for name in (plan.TRAIN, plan.DEV, *plan.TESTS)]
     assert find_files(DATA, FOLDER, wanted, "lists") == DATA / FOLDER

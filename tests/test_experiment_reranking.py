@@ -15,37 +15,41 @@ from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import vrda_reranking as experiment
-from hopefear.experiments.common.differences import Difference
-from hopefear.experiments.common.kept_runs import KeptRuns
-from hopefear.experiments.common.trails import Trail, order_of
-from hopefear.experiments.vrda_reranking import measuring, paper, verdicts
-from hopefear.experiments.vrda_reranking.choosing import at, at_most, choose, sparse, within
-from hopefear.experiments.vrda_reranking.comparing import compare, settled
-from hopefear.experiments.vrda_reranking.measuring import TABLE, TOP, measure
+from hopefear.experiments.claims import Difference, order_of
+from hopefear.experiments.frame import KeptRuns, Trail
+from hopefear.experiments.vrda_reranking import claims, runs
+from hopefear.experiments.vrda_reranking.claims import settled
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
+    FILES,
     FULL,
     KEPT,
     LAST,
     LOSSES,
+    MIN_COUNT,
     QUICK,
     SUPPORT,
-    Plan,
-)
-from hopefear.experiments.vrda_reranking.problems import (
-    FILES,
-    MIN_COUNT,
     Part,
+    Plan,
     Problem,
     extracted,
     find_problem,
 )
 from hopefear.experiments.vrda_reranking.runs import (
+    TABLE,
+    TOP,
+    Trial,
+    at,
+    at_most,
+    choose,
+    compare,
     f_score,
     follow,
     readings,
     run,
+    sparse,
     vote,
+    within,
 )
 from hopefear.tasks.rerank.task import dataset, idle_lists, train
 
@@ -95,7 +99,7 @@ def problem() -> Problem:
 def tiny(problem, tmp_path_factory):
     out, told = tmp_path_factory.mktemp("tiny"), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "find_problem", lambda *given: problem)
+        patch.setattr(runs, "find_problem", lambda *given: problem)
         page = experiment.run(None, out, told.append, quick=True, plan=TINY)
     return page, json.loads((out / "results.json").read_text("utf-8")), told
 
@@ -139,9 +143,9 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, problem, monkey
         raise AssertionError("trained again")
 
     for name in ("run", "vote", "follow"):
-        monkeypatch.setattr(measuring, name, refuse)
+        monkeypatch.setattr(runs, name, refuse)
     monkeypatch.setattr(Problem, "cut", refuse)
-    monkeypatch.setattr(experiment, "find_problem", lambda *given: problem)
+    monkeypatch.setattr(runs, "find_problem", lambda *given: problem)
     experiment.run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
@@ -154,7 +158,7 @@ def test_test_lists_change_no_choice(problem, tmp_path):
     other = ListDataset(lists.rows, None, shuffled, "parseval", lists.ids)
     plan = replace(TINY, extensions=TINY.extensions[:1], seeds=(1,), folds=2, trail_passes=1)
     one, two = (
-        measure(replace(problem, lists=found), plan, KeptRuns(tmp_path / name), silent)
+        runs.measure_problem(replace(problem, lists=found), plan, KeptRuns(tmp_path / name), silent)
         for found, name in ((lists, "one"), (other, "two"))
     )
     assert one.choices == two.choices
@@ -237,7 +241,7 @@ def test_votes_and_trails(problem):
     voted = vote(SPECS["vrda-hinge"], {"l1": 1e-3}, split, 1, 2)
     assert voted.shape == (SIZES[2], 3) and f_score(voted) > 50.0
     one, other = (
-        follow(SPECS[key], params, split.train, split.size, 1, 3)
+        follow(SPECS[key], params, split, 1, 3)
         for key, params in (("perceptron", {}), ("vrda-hinge", {"l1": 0.0}))
     )
     visits = 3 * (SIZES[0] - int(idle_lists(split.train).sum()))
@@ -250,7 +254,7 @@ def test_votes_and_trails(problem):
 
 def test_choices_follow_development_scores(tiny):
     trials = {
-        key: [measuring.Trial(**{**t, "kept": KEPT.index(t["kept"])}) for t in found]
+        key: [Trial(**{**t, "kept": KEPT.index(t["kept"])}) for t in found]
         for key, found in tiny[1]["trials"].items()
     }
     made = choose(trials, TINY)
@@ -282,11 +286,13 @@ def test_dense_features_stay_in_an_average_on_the_last_support():
 
 def test_strengths_are_matched_by_the_share_of_weights_they_leave(tiny):
     class Faked:
+        plan = TINY
+
         def nnz(self, name: str) -> float:
             return {at("hinge", 0.0): 1000.0, at("hinge", 1e-4): 900.0}.get(name, 200.0)
 
-    assert verdicts.alike(Faked(), TINY, "hinge", 1e-5) == 1e-4
-    assert verdicts.alike(Faked(), TINY, "hinge", 5e-4) == 5e-3
+    assert claims.alike(Faked(), "hinge", 1e-5) == 1e-4
+    assert claims.alike(Faked(), "hinge", 5e-4) == 5e-3
 
 
 def test_verdicts_follow_the_numbers():
@@ -294,9 +300,9 @@ def test_verdicts_follow_the_numbers():
     close = Difference(87.1, 87.0, -0.3, 0.5, 0.7, 0.7)
     unclear = Difference(86.9, 87.0, -0.9, 0.7, 0.7, 0.7)
     behind = Difference(86.0, 87.0, -1.6, -0.4, 0.01, 0.01)
-    found = [verdicts.as_good(d) for d in (ahead, close, unclear, behind)]
+    found = [claims.as_good(d) for d in (ahead, close, unclear, behind)]
     assert found == ["agrees", "agrees", "not shown", "disagrees"]
-    found = [verdicts.better(d) for d in (ahead, close, unclear, behind)]
+    found = [claims.better(d) for d in (ahead, close, unclear, behind)]
     assert found == ["agrees", "not shown", "not shown", "disagrees"]
 
 
@@ -334,13 +340,13 @@ def test_missing_lists_are_named(tmp_path, monkeypatch):
 def test_parses_are_read_and_kept(tmp_path, monkeypatch):
     if not (DATA / "ptb-nbest").is_dir():
         pytest.skip(f"{DATA / 'ptb-nbest'} is not there; set HOPEFEAR_DATA")
-    monkeypatch.setattr("hopefear.experiments.vrda_reranking.problems.LIMITED", (30, 10, 10))
+    monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.LIMITED", (30, 10, 10))
     made = find_problem(DATA, tmp_path, True, silent)
     found = np.bincount(made.files)  # whole blocks
     assert all(a <= n <= 3 * a for n, a in zip(found, (30, 10, 10), strict=True))
     assert made.lists.ids[0] == "wsj_0001.0" and made.lists.counts.shape[1] == 3
     assert 0.5 < made.published.mean() < 1.0
-    monkeypatch.setattr("hopefear.experiments.vrda_reranking.problems.extracted", None)
+    monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.extracted", None)
     again = find_problem(DATA, tmp_path, True, silent)  # from the file it was kept in
     assert again.lists.digest == made.lists.digest
     assert again.published.tolist() == made.published.tolist()
@@ -350,14 +356,14 @@ def test_parses_are_read_and_kept(tmp_path, monkeypatch):
     assert 0 < split.size < made.cut(Part()).size
     path = tmp_path / "lists-quick.bin"
     path.write_bytes(path.read_bytes()[:-7])
-    monkeypatch.setattr("hopefear.experiments.vrda_reranking.problems.extracted", extracted)
+    monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.extracted", extracted)
     assert find_problem(DATA, tmp_path, True, silent).lists.digest == made.lists.digest
 
 
 def test_the_plan_is_the_papers():
     assert "vrda-reranking" in EXPERIMENTS
-    assert set(paper.TABLE_2) <= set(FULL.sweep) and set(FULL.fold_sweep) <= set(FULL.sweep)
-    assert [name for name, *_ in paper.TABLE_1] == ["baseline", *TABLE]
+    assert set(claims.TABLE_2) <= set(FULL.sweep) and set(FULL.fold_sweep) <= set(FULL.sweep)
+    assert [name for name, *_ in claims.TABLE_1] == ["baseline", *TABLE]
     assert {spec.key for spec in FULL.specs} == set(TABLE)
     assert len(FULL.seeds) >= 3 and FULL.folds == 5
     for loss in LOSSES:

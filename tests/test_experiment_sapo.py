@@ -12,10 +12,9 @@ import pytest
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments import sapo as experiment
-from hopefear.experiments.common.kept_runs import KeptRuns
-from hopefear.experiments.sapo import measuring, verdicts
-from hopefear.experiments.sapo.comparing import compare, exponent, fall, late_growth, swing
-from hopefear.experiments.sapo.measuring import Measured, Trial, measure
+from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.sapo import claims, runs
+from hopefear.experiments.sapo.claims import exponent, fall, late_growth, swing
 from hopefear.experiments.sapo.plan import (
     AVERAGED,
     CRF,
@@ -27,10 +26,19 @@ from hopefear.experiments.sapo.plan import (
     SAPO,
     SPECS,
     Entry,
-    Plan,
+    Problem,
+    Reader,
+    find_problems,
 )
-from hopefear.experiments.sapo.problems import Problem, Reader, find_problems
-from hopefear.experiments.sapo.runs import Run, Setting, run
+from hopefear.experiments.sapo.runs import (
+    Results,
+    Run,
+    Setting,
+    Trial,
+    compare_counts,
+    measure_task,
+    run,
+)
 from hopefear.metrics import Tagging
 
 WORDS = {"agrees", "disagrees", "not shown"}
@@ -77,9 +85,9 @@ def test_results_hold_every_run_test_and_verdict(tiny):
     made = results["tasks"]["generated"]
     assert set(results["versions"]) == {"hopefear", "python", "numpy", "numba"}
     assert set(made["runs"]) == set(SPECS)
-    for key, runs in made["runs"].items():
-        assert len(runs) == len(TINY.seeds)
-        for n, one in enumerate(runs):
+    for key, by_seed in made["runs"].items():
+        assert len(by_seed) == len(TINY.seeds)
+        for n, one in enumerate(by_seed):
             assert f"seed:{TINY.seeds[n]}" in one["signature"]
             assert all(len(v) == 3 for v in (*one["scores"].values(), one["seconds"])), key
             assert 70.0 < one["scores"]["averaged"][-1] < 100.0
@@ -87,7 +95,7 @@ def test_results_hold_every_run_test_and_verdict(tiny):
     assert made["by_search"]["astar"] == made["runs"]["sapo"][:1]
     assert len(made["trials"]) == len(TINY.lams) * len(TINY.rates)
     assert set(made["tests"]) == {f"SAPO against {e.title}" for e in ENTRIES[1:8]}
-    assert len(results["verdicts"]) == len(verdicts.CHECKS + verdicts.LIST_CHECKS)
+    assert len(results["verdicts"]) == len(claims.CLAIMS + claims.LIST_CLAIMS)
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
 
@@ -98,8 +106,8 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(measuring, "run", refuse)
-    monkeypatch.setattr(measuring, "seconds_a_pass", refuse)
+    monkeypatch.setattr(runs, "run", refuse)
+    monkeypatch.setattr(runs, "seconds_a_pass", refuse)
     experiment.run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
@@ -126,9 +134,9 @@ def test_the_strength_is_chosen_for_the_crf_alone_and_never_on_test(problem, tmp
         counts = np.zeros((2, len(test), 7), np.int64)
         return Run("", np.full(shape, score), np.ones(shape), np.ones(3), np.ones(3), counts)
 
-    monkeypatch.setattr(measuring, "run", watched)
-    monkeypatch.setattr(measuring, "seconds_a_pass", lambda *a: np.ones(1))
-    made = measure(problem, TINY, KeptRuns(tmp_path), lambda share, text: None)
+    monkeypatch.setattr(runs, "run", watched)
+    monkeypatch.setattr(runs, "seconds_a_pass", lambda *a: np.ones(1))
+    made = measure_task(problem, TINY, KeptRuns(tmp_path), lambda share, text: None)
     tuning = [s for s in seen if s[1]]
     assert all(held and not every for _, _, held, every in tuning)
     assert {setting.spec.key for setting, *_ in tuning} == {"crf"}
@@ -231,15 +239,15 @@ def counts(right: np.ndarray) -> np.ndarray:
     return rows
 
 
-def faked(problem: Problem, **curves: tuple[float, ...]) -> Measured:
+def faked(problem: Problem, **curves: tuple[float, ...]) -> Results:
     """All learners alike, but for the last weights of those given: accuracies by pass."""
-    made = Measured(replace(problem, task=replace(problem.task, metric="accuracy")))
+    results = Results(replace(problem, task=replace(problem.task, metric="accuracy")), TINY)
     for key in SPECS:
         rng = np.random.default_rng(0)
         curve = np.array(curves.get(key.replace("-", "_"), (80.0,) * 8))
         right = rng.binomial(10, curve[-1] / 100.0, 400)
         size = np.arange(1.0, 9.0) if key not in ("sapo", "crf") else np.full(8, 0.5)
-        made.runs[key] = [
+        results.runs[key] = [
             Run(
                 key,
                 np.stack([curve, np.full(8, 80.0)]),
@@ -250,12 +258,12 @@ def faked(problem: Problem, **curves: tuple[float, ...]) -> Measured:
             )
         ]
         for kept in ("last", "averaged"):
-            made.times[f"{key} {kept}"] = np.array([3.0 if key == "crf" else 1.0])
-    return made
+            results.times[f"{key} {kept}"] = np.array([3.0 if key == "crf" else 1.0])
+    return results
 
 
-def words(made: Measured, plan: Plan = TINY) -> dict[str, str]:
-    return {v.claim: v.verdict for v in verdicts.judge(made, plan)}
+def words(results: Results) -> dict[str, str]:
+    return {v.claim: v.verdict for v in claims.judge([results])}
 
 
 def test_verdicts_follow_the_numbers(problem):
@@ -294,9 +302,9 @@ def test_curves_are_measured_as_said():
     assert late_growth(np.array([1.0, 2.0, 2.0, 2.0])) == 0.0
     rng = np.random.default_rng(1)
     good, bad = (counts(rng.binomial(10, p, 300)) for p in (0.9, 0.8))
-    found = compare(good, bad, "accuracy", 300)
+    found = compare_counts(good, bad, "accuracy", 300)
     assert found.significant and 5.0 < found.low < found.points < found.high < 15.0
-    assert not compare(good, good, "accuracy", 300).significant
+    assert not compare_counts(good, good, "accuracy", 300).significant
 
 
 def test_the_plan_is_the_papers():

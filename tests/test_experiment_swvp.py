@@ -10,8 +10,8 @@ import pytest
 
 from hopefear.data.generators import hmm
 from hopefear.experiments import run_experiment
-from hopefear.experiments.swvp_synthetic import paper, verdicts
-from hopefear.experiments.swvp_synthetic.measuring import Measured, measure_all
+from hopefear.experiments.swvp_synthetic import claims
+from hopefear.experiments.swvp_synthetic.claims import cell, conditions, control, sign_flips
 from hopefear.experiments.swvp_synthetic.plan import (
     AVERAGED,
     CHECKED,
@@ -20,10 +20,11 @@ from hopefear.experiments.swvp_synthetic.plan import (
     QUICK,
     VARIANTS,
     Plan,
+    make_problem,
+    most_probable,
+    sequences,
 )
-from hopefear.experiments.swvp_synthetic.problems import make_problem, most_probable, sequences
-from hopefear.experiments.swvp_synthetic.runs import Run, train
-from hopefear.experiments.swvp_synthetic.tables import cell, conditions, control, sign_flips
+from hopefear.experiments.swvp_synthetic.runs import Dataset, Run, measure_all, train
 
 TINY = Plan(settings=(2,), datasets=2, items=(40, 20, 20), betas=(0.5, 3.0), passes=2)
 
@@ -161,7 +162,7 @@ def faked(ours, csp, n=10):
     """Datasets on which beta = 1 is best on dev, at these test accuracies; beta = 2 is as given."""
     titles = [v.title for v in (*VARIANTS, *CHECKED)]
     return [
-        Measured(
+        Dataset(
             1,
             d,
             d,
@@ -183,7 +184,7 @@ def test_cells_choose_on_dev_and_count_as_the_paper_does():
     worse = cell(faked(50.0, 75.0), "A-WM", AVERAGED)
     assert (worse.wins, worse.better_on_dev_only) == (0, 10)
     late = [
-        Measured(1, 0, 0, "", 100.0, m.csp, {"A-WM": (fake(1.0, 60, 70.0), fake(2.0, 59, 70.6))})
+        Dataset(1, 0, 0, "", 100.0, m.csp, {"A-WM": (fake(1.0, 60, 70.0), fake(2.0, 59, 70.6))})
         for m in faked(70.0, 60.0)
     ]
     assert cell(late, "A-WM", LAST).generalises == 0
@@ -194,7 +195,7 @@ def test_cells_choose_on_dev_and_count_as_the_paper_does():
 def test_a_csp_that_may_choose_takes_the_pass_that_is_best_on_dev():
     csp = fake(0.0, 50.0, 60.0)
     csp.dev[LAST], csp.test[LAST] = (70.0, 65.0), (72.0, 60.0)
-    measured = [Measured(1, 0, 0, "", 100.0, csp, m.swvp) for m in faked(73.0, 0.0, n=3)]
+    measured = [Dataset(1, 0, 0, "", 100.0, csp, m.swvp) for m in faked(73.0, 0.0, n=3)]
     found = control(measured, "A-WM", LAST)
     assert found.csp.tolist() == [72.0] * 3
     assert found.gain == pytest.approx(1.1)
@@ -203,7 +204,7 @@ def test_a_csp_that_may_choose_takes_the_pass_that_is_best_on_dev():
 
 def test_verdicts_follow_the_numbers():
     def words(measured):
-        return {v.claim: v.verdict for v in verdicts.judge(measured, TINY)}
+        return {v.claim: v.verdict for v in claims.judge({1: measured})}
 
     good, bad = words(faked(75.0, 50.0)), words(faked(50.0, 75.0))
     ours = "A-WM differs from CSP as in the paper"
@@ -225,5 +226,5 @@ def test_exact_test_equals_counting():
 
 
 def test_the_papers_own_numbers():
-    gains = [round(paper.gain(s, paper.best_variant(s)), 2) for s in (1, 2, 3)]
+    gains = [round(claims.gain(s, claims.best_variant(s)), 2) for s in (1, 2, 3)]
     assert gains == [3.72, 5.29, 5.18]  # section 7

@@ -12,32 +12,30 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, tuning
-from hopefear.experiments.common.differences import Difference
-from hopefear.experiments.common.kept_runs import KeptRuns
-from hopefear.experiments.common.translations import compare
-from hopefear.experiments.tuning import measuring, runs, verdicts
+from hopefear.experiments.claims import Difference
+from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.translations import compare_bleu
+from hopefear.experiments.tuning import claims, runs
+from hopefear.experiments.tuning.claims import PEERS
 from hopefear.experiments.tuning.plan import (
     AWAY,
     CORPORA,
     FULL,
+    MADE_UP,
+    METRIC,
     QUICK,
+    TESTS,
     TOWARD,
+    VAL,
     Entry,
     Plan,
     choice_key,
-    plain,
-)
-from hopefear.experiments.tuning.problems import (
-    MADE_UP,
-    METRIC,
-    TESTS,
-    VAL,
     find_sets,
     made_up,
+    plain,
     problem_of,
 )
 from hopefear.experiments.tuning.runs import Run, best_so_far, built, run, val_score
-from hopefear.experiments.tuning.slides import PEERS
 from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.task import tune
 from hopefear.translation.tuners.problem import TuningProblem
@@ -116,7 +114,7 @@ def test_test_lists_change_no_choice(sets, tmp_path):
     plan = Plan((part,), seeds=(1,), replicates=50)
     other = {**sets, **{test: made_up(20, 50 + k) for k, test in enumerate(TESTS)}}
     one, two = (
-        measuring.measure(given, plan, KeptRuns(tmp_path / name), silent).of("extended", "mira")
+        runs.measure_sets(given, plan, KeptRuns(tmp_path / name), silent).of("extended", "mira")
         for given, name in ((sets, "one"), (other, "two"))
     )
     assert one.trials == two.trials and one.params == two.params
@@ -167,13 +165,13 @@ def test_parameters_may_be_multiples_of_what_the_data_suggest(sets):
 def test_a_tuner_that_refuses_is_told_of(sets, monkeypatch, tmp_path):
     monkeypatch.setattr("hopefear.translation.tuners.mert.FEATURES", 20)
     part = replace(QUICK.part("extended"), entries=plain(("mert", "kbmira"), epochs=2))
-    made = measuring.measure(
+    made = runs.measure_sets(
         sets, Plan((part,), seeds=(1, 2), replicates=50), KeptRuns(tmp_path), silent
     )
     found = made.of("extended", "mert")
     assert "20" in found.refused and len(found.runs) == 1
-    assert not made.has("extended", "mert") and made.best("extended").entry.key == "kbmira"
-    assert verdicts._refuses(verdicts.Judge(made, QUICK))[0] == "agrees"
+    assert not made.has(("extended", "mert")) and made.best("extended").entry.key == "kbmira"
+    assert claims._refuses(made)[0] == "agrees"
 
 
 def test_rounds_of_starts_are_shown_as_the_best_so_far():
@@ -184,10 +182,10 @@ def test_rounds_of_starts_are_shown_as_the_best_so_far():
 def test_pairs_are_tested_with_seeds_pooled(sets):
     lists = sets["test_2016"]
     first, second = lists.counts[lists.starts[:-1]], lists.counts[lists.starts[1:] - 1]
-    found = compare([first, first, first], [second], 200)
+    found = compare_bleu([first, first, first], [second], 200)
     assert found.significant and found.points > 0.0  # the decoder's first against its last
     assert found.first == pytest.approx(METRIC.scores(first.sum(axis=0))["bleu"])
-    assert compare([first, second], [second, first], 200).points == pytest.approx(0.0)
+    assert compare_bleu([first, second], [second, first], 200).points == pytest.approx(0.0)
 
 
 def test_verdicts_follow_the_numbers():
@@ -196,8 +194,8 @@ def test_verdicts_follow_the_numbers():
     unclear = Difference(37.9, 38.0, -0.7, 0.5, 0.7, 0.7)
     behind = Difference(37.0, 38.0, -1.4, -0.6, 0.001, 0.001)
     every = (ahead, close, unclear, behind)
-    assert [verdicts.as_good(d) for d in every] == ["agrees", "agrees", "not shown", "disagrees"]
-    assert [verdicts.alike(d) for d in every] == ["disagrees", "agrees", "not shown", "disagrees"]
+    assert [claims.as_good(d) for d in every] == ["agrees", "agrees", "not shown", "disagrees"]
+    assert [claims.alike(d) for d in every] == ["disagrees", "agrees", "not shown", "disagrees"]
 
 
 def test_the_plan_has_every_tuner_and_every_choice():
@@ -225,9 +223,9 @@ def test_missing_lists_are_named(tmp_path, monkeypatch):
 def test_real_lists_are_read_with_their_phrase_pairs(monkeypatch):
     if not (DATA / "multi30k-nbest").is_dir():
         pytest.skip(f"{DATA / 'multi30k-nbest'} is not there; set HOPEFEAR_DATA")
-    monkeypatch.setattr("hopefear.experiments.tuning.problems.TRAIN", VAL)  # the other is large
+    monkeypatch.setattr("hopefear.experiments.tuning.plan.TRAIN", VAL)  # the other is large
     found = find_sets(DATA, False, silent)
-    made = measuring.known(found)
+    made = runs.known(found, FULL)
     for way, peer in (("start", "start"), ("decoder", "decoder")):
         for name, theirs in zip((VAL, *TESTS), PEERS["dense"][peer], strict=False):
             assert made.fixed[way][name] == pytest.approx(theirs, abs=0.006)

@@ -12,26 +12,25 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, run_experiment
-from hopefear.experiments.common.corpora import find_data
-from hopefear.experiments.common.trails import Trail, exponent, order_of
-from hopefear.experiments.vrda_classification import problems as data
-from hopefear.experiments.vrda_classification import verdicts
-from hopefear.experiments.vrda_classification.bound import bound_curves
-from hopefear.experiments.vrda_classification.choosing import Trial, pick
-from hopefear.experiments.vrda_classification.measuring import measure
+from hopefear.experiments.claims import Difference, better, order_of
+from hopefear.experiments.frame import Trail, find_data, first_marks
+from hopefear.experiments.vrda_classification import claims
+from hopefear.experiments.vrda_classification import plan as data
 from hopefear.experiments.vrda_classification.plan import QUICK
 from hopefear.experiments.vrda_classification.runs import (
+    Trial,
+    bound_curves,
     build,
-    compare,
-    first_marks,
+    compare_right,
     follow,
+    measure_problem,
+    pick,
     run,
 )
-from hopefear.metrics import Comparison
 
 NAME = "vrda-classification"
 SPECS = {spec.key: spec for spec in QUICK.specs}
-WORDS = {verdicts.AGREES, verdicts.DISAGREES, verdicts.OPEN}
+WORDS = {claims.AGREES, claims.DISAGREES, claims.OPEN}
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +113,7 @@ def test_results_hold_scores_settings_seeds_and_verdicts(quick):
         assert "seed:1" in done["signature"]
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
-    assert len(results["verdicts"]) == len(verdicts.TABLE_CHECKS + verdicts.FIGURE_CHECKS) + 1
+    assert len(results["verdicts"]) == len(claims.TABLE_CLAIMS + claims.FIGURE_CLAIMS) + 1
 
 
 def test_hinge_without_regularisation_is_the_perceptron(quick):
@@ -149,11 +148,11 @@ def test_settings_are_chosen_without_the_test_rows(problem, monkeypatch):
         seen.append((len(train), test is problem.test))
         return run(spec, setting, train, test, passes)
 
-    monkeypatch.setattr("hopefear.experiments.vrda_classification.choosing.run", watched)
+    monkeypatch.setattr("hopefear.experiments.vrda_classification.runs.run", watched)
     table = data.Problem("x", "", problem.train, problem.test, table_only=True)
-    made = measure(table, QUICK, lambda done, text: None)
-    assert seen
-    assert all(n == 480 and not tested for n, tested in seen)
+    made = measure_problem(table, QUICK, lambda done, text: None)
+    # Only runs on all 600 training rows, with settings that are chosen already, look at the test.
+    assert set(seen) == {(480, False), (600, True)}
     assert made.best["vrda-log"].averaged.right.shape == (QUICK.passes, 400)
     assert not made.trails
 
@@ -208,13 +207,13 @@ def test_best_and_sparse_settings():
 def test_verdicts_follow_the_numbers():
     rng = np.random.default_rng(0)
     good, poor = rng.random((3, 2000)) < 0.9, rng.random((3, 2000)) < 0.8
-    assert verdicts.better(compare(good, poor)) == "agrees"
-    assert verdicts.better(compare(poor, good)) == "disagrees"
-    assert verdicts.better(compare(good, good)) == "not shown"
-    assert verdicts.as_good(compare(good, good)) == "agrees"
-    assert verdicts.as_good(compare(poor, good)) == "disagrees"
-    wide = Comparison(90.0, 90.2, -0.2, 0.8, -2.0, 1.6, "")
-    assert verdicts.as_good(wide) == "not shown"
+    assert better(compare_right(good, poor)) == "agrees"
+    assert better(compare_right(poor, good)) == "disagrees"
+    assert better(compare_right(good, good)) == "not shown"
+    assert claims.as_good(compare_right(good, good)) == "agrees"
+    assert claims.as_good(compare_right(poor, good)) == "disagrees"
+    wide = Difference(90.0, 90.2, -2.0, 1.6, 0.8)
+    assert claims.as_good(wide) == "not shown"
     assert order_of([0, 1, 2, 3], [5, 6, 9, 20]) == pytest.approx(1.0)
     assert order_of([0, 1, 2, 3], [9, 6, 5, 2]) == pytest.approx(-1.0)
 
@@ -222,12 +221,12 @@ def test_verdicts_follow_the_numbers():
 def test_exponent_uses_the_first_pass_only():
     samples = np.array([0, 10, 100, 400, 900, 10_000])
     mistakes = np.array([0, 9, 20, 40, 60, 9_000])
-    assert exponent(Trail(0.0, samples, samples, mistakes), 900) == pytest.approx(0.5)
+    assert Trail(0.0, samples, samples, mistakes).exponent(900) == pytest.approx(0.5)
 
 
 def test_theorem_1_holds_and_a_broken_bound_would_be_told():
     curves = bound_curves(QUICK)
-    assert verdicts.judge_bound(curves).verdict == "agrees"
+    assert claims.judge_bound(curves).verdict == "agrees"
     broken = [
         c.__class__(
             c.noise,
@@ -236,7 +235,7 @@ def test_theorem_1_holds_and_a_broken_bound_would_be_told():
         )
         for c in curves
     ]
-    assert verdicts.judge_bound(broken).verdict == "disagrees"
+    assert claims.judge_bound(broken).verdict == "disagrees"
 
 
 def test_corpora_become_unit_rows_of_present_features(corpora):

@@ -9,7 +9,7 @@ import pytest
 
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
-from hopefear.experiments.dptm.problems import _generated
+from hopefear.experiments.dptm.plan import _generated
 from hopefear.metrics.lists import metric_named
 from hopefear.training.ranking import softmax
 from hopefear.translation.phrase_model import (

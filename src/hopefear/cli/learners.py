@@ -80,7 +80,7 @@ def facts(recipe: Any) -> dict[str, Any]:
         return _batch_facts(recipe)
     effects = {
         "loss": f"Part: what a mistake costs. One of {', '.join(LOSSES)}.",
-        "rule": f"Part: how weights move, each with parameters of its own. One of {', '.join(RULES)}.",
+        "rule": f"Part: how weights move. One of {', '.join(RULES)}.",
         "readout": f"Part: what is kept of all weights there were. One of {', '.join(READOUTS)}.",
         "on": "Which examples move the weights: every, or mistakes only.",
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "

@@ -36,12 +36,7 @@ def silent(text: str) -> None:
 
 
 def run_experiment(
-    name: str,
-    data: Path | None,
-    out: Path,
-    *,
-    quick: bool = False,
-    progress: Progress = silent,
+    name: str, data: Path | None, out: Path, *, quick: bool = False, progress: Progress = silent
 ) -> Path:
     """Run an experiment and return its page; ``results.json`` with every number lies beside it.
 

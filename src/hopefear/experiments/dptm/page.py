@@ -3,53 +3,148 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
-from hopefear.experiments.common.differences import gap_text, p_values
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.scores import spread
-from hopefear.experiments.common.verdict_table import tally, verdict_table
-from hopefear.experiments.dptm import figures
-from hopefear.experiments.dptm.choosing import as_is, edges, text_of
-from hopefear.experiments.dptm.measuring import DECODER, POOLED, RETUNED, Measured
-from hopefear.experiments.dptm.paper import BASELINE, TABLE_3, TABLE_4
-from hopefear.experiments.dptm.plan import TABLE, Plan, Spec, at
-from hopefear.experiments.dptm.problems import label
-from hopefear.experiments.dptm.results import signature
-from hopefear.experiments.dptm.runs import LINE, MERT
-from hopefear.experiments.dptm.verdicts import MARGIN, OURS, STEADY, Judge, Verdict, levels
+from hopefear.experiments.claims import Verdict, tally, verdict_table
+from hopefear.experiments.dptm.claims import (
+    BASELINE,
+    MARGIN,
+    OURS,
+    STEADY,
+    TABLE_3,
+    TABLE_4,
+    levels,
+    share,
+)
+from hopefear.experiments.dptm.plan import TABLE, Plan, Spec, at, label
+from hopefear.experiments.dptm.runs import (
+    DECODER,
+    LINE,
+    MERT,
+    POOLED,
+    RETUNED,
+    Results,
+    as_is,
+    at_most,
+    edges,
+    text_of,
+)
+from hopefear.experiments.frame import Call, frontier, spread
+from hopefear.experiments.translations import FOLDER, METRIC
 from hopefear.report import Page
+from hopefear.report.plot import Plot
 
 TITLE = "A discriminative phrase model, run again"
+PAPER = (
+    "Gao, Xiao, Xu and He, A Voted Regularized Dual Averaging Method for Large-Scale "
+    "Discriminative Training in Natural Language Processing: section 5"
+)
+SWEPT = ("vrda-risk", "tg-risk")
 _NAMES = {DECODER: "Baseline: the decoder's choice", RETUNED: "Baseline, weights tuned anew"}
 
 
-def write_page(
-    made: Measured, judge: Judge, verdicts: Sequence[Verdict], plan: Plan, quick: bool
-) -> Page:
+def signature(plan: Plan) -> dict[str, object]:
+    """What the numbers came from."""
+    return {
+        "lists": FOLDER,
+        "passes": "/".join(map(str, plan.marks)),
+        "seeds": ",".join(map(str, plan.seeds)),
+        "restarts": plan.restarts,
+        "metric": METRIC.signature(),
+    }
+
+
+def table_text(results: Results) -> str:
+    """Table 3, for a terminal."""
+    lines = [f"{'':20}{'dev':>8}" + "".join(f"{label(where):>19}" for where in results.places)]
+    for name in (DECODER, RETUNED, *TABLE):
+        cells = [
+            f"{scores[0]:.2f}" if len(scores) == 1 else spread(scores)
+            for scores in (results.bleus(name, where) for where in results.places)
+        ]
+        lines.append(f"{name:20}{results.dev(name):>8.2f}" + "".join(f"{c:>19}" for c in cells))
+    return "\n".join(lines)
+
+
+def content(results: Results, call: Call) -> dict[str, Any]:
+    """Every number of ``results.json``."""
+    return {
+        "settings": asdict(results.plan),
+        "pairs": results.problem.size,
+        "lists": {
+            "train": len(results.problem.train),
+            "dev": len(results.problem.dev.lists),
+            **{name: len(part.lists) for name, part in results.problem.tests.items()},
+        },
+        "table": {key: [t._asdict() for t in trials] for key, trials in results.table.items()},
+        "sweeps": {key: [t._asdict() for t in trials] for key, trials in results.sweeps.items()},
+        "decoder": {where: float(results.bleus(DECODER, where)[0]) for where in results.places},
+        "choices": {name: _choice(results, name) for name in results.scored},
+        "tests": results.tests.plain(),
+    }
+
+
+def _choice(results: Results, name: str) -> dict[str, Any]:
+    scored = results.scored[name]
+    return {
+        **(results.choices[name]._asdict() if name in results.choices else {}),
+        "signature": scored[0].signature,
+        "nnz": [s.nnz for s in scored],
+        "weight": [s.weight for s in scored],
+    } | {
+        how: {
+            "dev": [s.dev[how] for s in scored],
+            **{where: results.bleus(name, where, how).tolist() for where in results.places},
+        }
+        for how in (LINE, MERT)
+    }
+
+
+def frontiers(results: Results, where: str, how: str) -> Plot:
+    """The best of each with at most so many weights, as chosen on development lists."""
+    added = "all weights by MERT" if how == MERT else "the model's weight alone"
+    plot = Plot(f"{label(where)}, {added}", "non-zero weights, mean", "BLEU", "log", "linear")
+    lines = {"decoder": float(results.bleus(DECODER, where).mean())}
+    if how == MERT:
+        lines["tuned anew"] = float(results.bleus(RETUNED, where).mean())
+    curves = {
+        Spec(key).rule_title: [
+            (results.nnz(name), results.bleus(name, where, how))
+            for name in (at_most(key, level) for level in results.plan.levels)
+            if name in results.scored
+        ]
+        for key in SWEPT
+    }
+    return frontier(plot, curves, lines)
+
+
+def all_settings(results: Results) -> Plot:
+    """Every setting that was tried, on development lists."""
+    plot = Plot("all settings", "non-zero weights", "BLEU on development lists", "log", "linear")
+    for look, key in enumerate(SWEPT):
+        trials = [t for t in results.sweeps[key] if t.nnz > 0]
+        nnz, dev = [t.nnz for t in trials], [t.dev for t in trials]
+        plot.points(nnz, dev, Spec(key).rule_title, look=look)
+    return plot.hline(results.dev(DECODER, LINE), "decoder")
+
+
+def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
     """Build the whole page."""
-    page = Page(
-        TITLE,
-        "Gao, Xiao, Xu and He, A Voted Regularized Dual Averaging Method for Large-Scale "
-        "Discriminative Training in Natural Language Processing: section 5",
-        signature=signed(signature(plan)),
-    )
-    _verdicts(page, made, verdicts, plan, quick)
-    _question(page, made, judge)
-    _table_3(page, made, judge, plan)
-    _table_4(page, made, judge, plan)
-    _figures(page, made, judge, plan)
-    _settings(page, made, plan)
-    _setup(page, made, plan)
-    return page
+    _verdicts(page, results, verdicts, call.note)
+    _question(page, results)
+    _table_3(page, results)
+    _table_4(page, results)
+    _figures(page, results)
+    _settings(page, results)
+    _setup(page, results)
 
 
-def _verdicts(
-    page: Page, made: Measured, verdicts: Sequence[Verdict], plan: Plan, quick: bool
-) -> None:
-    theirs = [v for v in verdicts if not v.claim.startswith(OURS)]
+def _verdicts(page: Page, results: Results, verdicts: Sequence[Verdict], note: str) -> None:
+    plan, theirs = results.plan, [v for v in verdicts if not v.claim.startswith(OURS)]
     page.section("What agrees and what does not")
-    if quick:
-        page.text("**This version uses generated lists: nothing can be concluded from it.**")
+    if note:
+        page.text(f"**{note}**")
     page.text(
         f"Of {len(theirs)} checks {tally(theirs)}. One model is better "
         "than another when a paired bootstrap and approximate randomisation both give p < 0.05, "
@@ -60,11 +155,11 @@ def _verdicts(
         "the decoder's weights stay and only that of the phrase model is searched for: steadier, "
         "since MERT moves BLEU by chance. Nothing is corrected for the number of checks."
     )
-    places = {where: label(where) for where in (*made.places, STEADY)}
+    places = {where: label(where) for where in (*results.places, STEADY)}
     verdict_table(page, verdicts, places, "lists", "claim")
 
 
-def _question(page: Page, made: Measured, judge: Judge) -> None:
+def _question(page: Page, results: Results) -> None:
     page.section("What the phrase model is worth")
     page.text(
         "Bayes risk against the decoder's own choice and against its dense weights tuned anew, "
@@ -76,15 +171,14 @@ def _question(page: Page, made: Measured, judge: Judge) -> None:
             for other in (DECODER, RETUNED):
                 if name == other or (RETUNED in (name, other) and how == LINE):
                     continue
-                found = judge.against(name, other, POOLED, how)
+                difference = results.against(name, other, POOLED, how)
                 rows.append(
                     [
                         _title(name),
                         "MERT" if how == MERT else "its own weight",
                         _NAMES[other],
-                        f"{found.first:.2f}",
-                        gap_text(found),
-                        p_values(found),
+                        f"{difference.first:.2f}",
+                        *difference.cells,
                     ]
                 )
     page.table(
@@ -95,7 +189,8 @@ def _question(page: Page, made: Measured, judge: Judge) -> None:
     )
 
 
-def _table_3(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def _table_3(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("Table 3: losses and rules")
     page.text(
         "Scale of the scores, rate, passes and what is kept (average or last weights) have the "
@@ -106,42 +201,43 @@ def _table_3(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         "lower half has the baseline's score in the loss as it is, as the paper seems to "
         f"({len(plan.level_seeds)} seeds). A mark does not say which is the better one."
     )
-    heads = ["model", "dev", *map(label, made.places), STEADY, "paper: TEST1, TEST2"]
+    heads = ["model", "dev", *map(label, results.places), STEADY, "paper: TEST1, TEST2"]
     rows: list[list[object]] = []
     for name in (DECODER, RETUNED, *TABLE, *(as_is(key) for key in TABLE)):
-        if name not in made.scored and name != DECODER:
+        if name not in results.scored and name != DECODER:
             continue
-        cells = [_cell(made, judge, name, where, MERT) for where in made.places]
+        cells = [_cell(results, name, where, MERT) for where in results.places]
         theirs = (f"{BASELINE}",) * 2 if name == DECODER else TABLE_3.get(name)
         rows.append(
             [
                 _title(name),
-                f"{made.dev(name):.2f}",
+                f"{results.dev(name):.2f}",
                 *cells,
-                None if name == RETUNED else _cell(made, judge, name, POOLED, LINE),
+                None if name == RETUNED else _cell(results, name, POOLED, LINE),
                 None if theirs is None else ", ".join(theirs),
             ]
         )
     page.table(heads, rows, align="l" + "r" * (len(heads) - 1))
 
 
-def _cell(made: Measured, judge: Judge, name: str, where: str, how: str) -> str:
-    found = made.bleus(name, where, how)
+def _cell(results: Results, name: str, where: str, how: str) -> str:
+    scores = results.bleus(name, where, how)
     if name == DECODER:
-        return f"{found[0]:.2f}"
+        return f"{scores[0]:.2f}"
     marks = ""
-    if judge.against(name, DECODER, where, how).significant:
+    if results.against(name, DECODER, where, how).significant:
         marks += "α"
     anew = how == MERT and name != RETUNED
-    if anew and judge.against(name, RETUNED, where).significant:
+    if anew and results.against(name, RETUNED, where).significant:
         marks += "α′"
     other = name.replace("vrda-", "sgd-")
-    if other != name and other in made.scored and "λ" not in name:
-        marks += "β" if judge.against(name, other, where, how).significant else ""
-    return f"{spread(found)} {marks}".rstrip()
+    if other != name and other in results.scored and "λ" not in name:
+        marks += "β" if results.against(name, other, where, how).significant else ""
+    return f"{spread(scores)} {marks}".rstrip()
 
 
-def _table_4(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def _table_4(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("Table 4: strength of regularisation")
     page.text(
         "VRDA with Bayes risk at each λ; scale, rate, passes and what is kept (the average where "
@@ -152,22 +248,25 @@ def _table_4(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     rows = []
     for l1 in plan.strengths:
         name = at(l1)
-        row: list[object] = [f"{l1:g}", f"{made.nnz(name):,.0f}", f"{judge.share(l1):.2%}"]
-        row.append(f"{made.dev(name):.2f}")
-        for where, how in (*((where, MERT) for where in made.places), (POOLED, LINE)):
+        row: list[object] = [f"{l1:g}", f"{results.nnz(name):,.0f}", f"{share(results, l1):.2%}"]
+        row.append(f"{results.dev(name):.2f}")
+        for where, how in (*((where, MERT) for where in results.places), (POOLED, LINE)):
             mark = ""
-            if l1 and judge.against(name, at(0.0), where, how).significant:
+            if l1 and results.against(name, at(0.0), where, how).significant:
                 mark = " α"
-            row.append(f"{spread(made.bleus(name, where, how))}{mark}")
+            row.append(f"{spread(results.bleus(name, where, how))}{mark}")
         rows.append(row)
     page.table(
-        ["λ", "NNZ", "share", "dev", *map(label, made.places), STEADY], rows, "Ours.", align="r" * 8
+        ["λ", "NNZ", "share", "dev", *map(label, results.places), STEADY],
+        rows,
+        "Ours.",
+        align="r" * 8,
     )
     rows = []
     for l1 in plan.strengths[1:]:
-        found = judge.against(at(l1), at(0.0), POOLED)
-        line = judge.against(at(l1), at(0.0), POOLED, LINE)
-        rows.append([f"{l1:g}", gap_text(found), p_values(found), gap_text(line), p_values(line)])
+        difference = results.against(at(l1), at(0.0), POOLED)
+        line = results.against(at(l1), at(0.0), POOLED, LINE)
+        rows.append([f"{l1:g}", *difference.cells, *line.cells])
     page.table(
         ["λ", "difference to λ = 0 [95 %]", "p", f"{LINE}: difference", "p"],
         rows,
@@ -182,7 +281,8 @@ def _table_4(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     )
 
 
-def _figures(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
+def _figures(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("Figures 7 and 8: BLEU against the number of weights")
     page.text(
         "The paper: VRDA makes sparser models than TG, with less loss of BLEU. Ours: at each "
@@ -190,23 +290,22 @@ def _figures(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
         f"many; mean and deviation over {len(plan.level_seeds)} seeds. **Axes do not start at 0.**"
     )
     page.figures(
-        [figures.frontier(made, plan, where, how) for how in (MERT, LINE) for where in made.places]
-        + [figures.settings(made)]
+        [frontiers(results, where, how) for how in (MERT, LINE) for where in results.places]
+        + [all_settings(results)]
     )
     rows = []
-    for level, (voted, pulled) in levels(judge):
+    for level, (voted, pulled) in levels(results):
         for how in (MERT, LINE):
-            found = judge.against(voted, pulled, POOLED, how)
+            difference = results.against(voted, pulled, POOLED, how)
             rows.append(
                 [
                     f"{level:,}",
                     how,
-                    f"{made.nnz(voted):,.0f}",
-                    f"{made.nnz(pulled):,.0f}",
-                    f"{found.first:.2f}",
-                    f"{found.second:.2f}",
-                    gap_text(found),
-                    p_values(found),
+                    f"{results.nnz(voted):,.0f}",
+                    f"{results.nnz(pulled):,.0f}",
+                    f"{difference.first:.2f}",
+                    f"{difference.second:.2f}",
+                    *difference.cells,
                 ]
             )
     page.table(
@@ -217,14 +316,15 @@ def _figures(page: Page, made: Measured, judge: Judge, plan: Plan) -> None:
     )
 
 
-def _settings(page: Page, made: Measured, plan: Plan) -> None:
+def _settings(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("What was chosen")
     page.text(
         "On development lists: BLEU with the best weight of the model, and with weight 1, which is "
         "how it was learned. An end of a grid may mean that a better value lies beyond."
     )
     rows = []
-    for name, trial in made.choices.items():
+    for name, trial in results.choices.items():
         swept = "λ" in name or "≤" in name
         spec = next(s for s in (plan.sweeps if swept else plan.table) if s.key == trial.spec)
         rows.append(
@@ -246,9 +346,10 @@ def _settings(page: Page, made: Measured, plan: Plan) -> None:
     )
 
 
-def _setup(page: Page, made: Measured, plan: Plan) -> None:
+def _setup(page: Page, results: Results) -> None:
+    plan = results.plan
     page.section("How")
-    problem = made.problem
+    problem = results.problem
     page.text(
         "Lists are of a phrase-based decoder, 100 translations each. The model has a weight for "
         "every phrase pair that tells translations of a training list apart; a pair counts once "

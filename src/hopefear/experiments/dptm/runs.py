@@ -1,9 +1,14 @@
-"""Runs: learn a phrase model pass after pass, and choose translations with it."""
+"""Runs: phrase models pass by pass on development lists, then what the best choose from test lists.
+
+A run that ends is kept on disk. A setting stands for a rule with a loss by its BLEU on development
+lists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +17,10 @@ from hopefear.core.arrays import frozen
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.common.translations import METRIC
-from hopefear.experiments.dptm.plan import Spec
-from hopefear.experiments.dptm.problems import WINDOW, Part, Problem, bleu
+from hopefear.experiments.claims import Difference, Tests
+from hopefear.experiments.dptm.plan import WINDOW, Part, Plan, Problem, Spec, at, bleu, find_problem
+from hopefear.experiments.frame import Call, KeptRuns, at_edges
+from hopefear.experiments.translations import METRIC, compare_bleu
 from hopefear.structures.nbest import NBest
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
@@ -67,7 +73,7 @@ def follow(
     problem: Problem, spec: Spec, params: Mapping[str, float], seed: int, marks: Sequence[int]
 ) -> list[Mark]:
     """Learn as many passes as the last mark; test lists are not looked at."""
-    found = []
+    readings = []
     for epoch, trainer in _passes(problem, spec, params, seed, marks[-1]):
         if epoch not in marks:
             continue
@@ -76,8 +82,9 @@ def follow(
             points = pair_scores(problem.dev, w)
             step = line(problem, points)
             plain = bleu(problem.dev.chosen(best(problem.dev, problem.dev.b + points)))
-            found.append(Mark(epoch, kept, step.worth, step.t, plain, int(np.count_nonzero(w))))
-    return found
+            nnz = int(np.count_nonzero(w))
+            readings.append(Mark(epoch, kept, step.worth, step.t, plain, nnz))
+    return readings
 
 
 def score(
@@ -172,3 +179,218 @@ def _with_column(lists: TuningLists, points: np.ndarray) -> TuningLists:
 
 def _parts(problem: Problem) -> dict[str, Part]:
     return {"": problem.dev, **problem.tests}
+
+
+AVERAGE, SUPPORT, LAST = KEPT
+
+
+class Trial(NamedTuple):
+    """A setting after some passes, on development lists; means over seeds."""
+
+    spec: str
+    params: dict[str, float]
+    passes: int
+    kept: str
+    dev: float
+    plain: float
+    nnz: float
+
+
+def text_of(params: Mapping[str, float]) -> str:
+    """Parameters in a line.
+
+    >>> text_of({"sharp": 10.0, "l1": 1e-05})
+    'sharp=10 l1=1e-05'
+    """
+    return " ".join(f"{name}={value:g}" for name, value in params.items())
+
+
+def trials_of(spec: Spec, params: dict[str, float], runs: Sequence[Sequence[Mark]]) -> list[Trial]:
+    """One for every mark and every reading, from the runs of several seeds."""
+    return [
+        Trial(
+            spec.key,
+            params,
+            same[0].passes,
+            same[0].kept,
+            float(np.mean([mark.bleu for mark in same])),
+            float(np.mean([mark.plain for mark in same])),
+            float(np.mean([mark.nnz for mark in same])),
+        )
+        for same in zip(*runs, strict=True)
+    ]
+
+
+def top(trials: Iterable[Trial]) -> Trial | None:
+    """The trial of highest BLEU on development lists; of equals the first."""
+    return max(trials, key=lambda trial: trial.dev, default=None)
+
+
+def choose(
+    table: Mapping[str, list[Trial]], sweeps: Mapping[str, list[Trial]], plan: Plan
+) -> dict[str, Trial]:
+    """All choices by name."""
+    choices: dict[str, Trial | None] = {}
+    for spec in plan.table:
+        trials = [t for t in table[spec.key] if t.kept != SUPPORT]
+        choices[spec.key] = top(trials)
+        choices[as_is(spec.key)] = top(t for t in trials if t.params["sharp"] == 1.0)
+    voted = [t for t in sweeps["vrda-risk"] if t.kept != AVERAGE]
+    for l1 in plan.strengths:
+        choices[at(l1)] = top([t for t in voted if t.params["l1"] == l1])
+    for key, trials in sweeps.items():
+        for level in plan.levels:
+            choices[at_most(key, level)] = top([t for t in trials if 0 < t.nnz <= level])
+    return {name: trial for name, trial in choices.items() if trial is not None}
+
+
+def as_is(key: str) -> str:
+    """The baseline's score not scaled."""
+    return f"{key}, b as is"
+
+
+def at_most(key: str, level: int) -> str:
+    return f"{key} ≤ {level}"
+
+
+def edges(trial: Trial, spec: Spec, marks: Sequence[int]) -> list[str]:
+    """Parameters whose chosen value is an end of its grid."""
+    return at_edges({**trial.params, "passes": trial.passes}, {**spec.grid, "passes": tuple(marks)})
+
+
+DECODER, RETUNED = "decoder", "dense, tuned anew"
+POOLED = "pooled"
+
+
+@dataclass
+class Results:
+    """All numbers behind the page."""
+
+    problem: Problem
+    plan: Plan
+    table: dict[str, list[Trial]] = field(default_factory=dict)
+    sweeps: dict[str, list[Trial]] = field(default_factory=dict)
+    choices: dict[str, Trial] = field(default_factory=dict)
+    scored: dict[str, list[Scored]] = field(default_factory=dict)  # by choice, one for every seed
+
+    def __post_init__(self) -> None:
+        self.tests = Tests(self._compare, ("of", "against", "where", "added by"))
+
+    def against(self, first: str, second: str, where: str, how: str = MERT) -> Difference:
+        """Two choices on a test set, or on all; seeds pooled."""
+        return self.tests(first, second, where, how)
+
+    def _compare(self, first: str, second: str, where: str, how: str) -> Difference:
+        a, b = (self.counts(name, where, how) for name in (first, second))
+        return compare_bleu(a, b, self.plan.replicates)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Test sets, and all of them together."""
+        return (*self.problem.tests, POOLED)
+
+    def counts(self, name: str, where: str, how: str = MERT) -> list[np.ndarray]:
+        """Counts of what a choice chooses, by seed."""
+        if name == DECODER:
+            return self.counts(RETUNED, where, LINE)[:1]
+        if where == POOLED:
+            every = [self.counts(name, test, how) for test in self.problem.tests]
+            return [np.concatenate(parts) for parts in zip(*every, strict=True)]
+        part = self.problem.tests[where]
+        return [part.chosen(np.array(s.positions[how][where])) for s in self.scored[name]]
+
+    def bleus(self, name: str, where: str, how: str = MERT) -> np.ndarray:
+        """BLEU of each seed."""
+        return np.array([bleu(counts) for counts in self.counts(name, where, how)])
+
+    def nnz(self, name: str) -> float:
+        """Mean over seeds."""
+        return float(np.mean([s.nnz for s in self.scored[name]]))
+
+    def dev(self, name: str, how: str = MERT) -> float:
+        """BLEU on development lists, mean over seeds."""
+        if name == DECODER:
+            return self.scored[RETUNED][0].dev[LINE]
+        return float(np.mean([s.dev[how] for s in self.scored[name]]))
+
+
+class _Bench:
+    """Runs learners, or takes up what they did."""
+
+    def __init__(self, problem: Problem, plan: Plan, kept: KeptRuns) -> None:
+        self.problem, self.plan, self.kept = problem, plan, kept
+        self.mert = Mert(restarts=plan.restarts)
+        self.tuned = {"mert": self.mert.signature(), "lists": problem.digest}
+
+    def trials(self, spec: Spec, seeds: Sequence[int]) -> list[Trial]:
+        trials = []
+        for params in spec.settings():
+            runs = self.kept.of(
+                f"choose-{spec.key}-{text_of(params)}",
+                {
+                    **_identity(spec, params),
+                    "marks": list(self.plan.marks),
+                    "seeds": list(seeds),
+                    "lists": self.problem.digest,
+                },
+                partial(self._follow, spec, params, seeds),
+            )
+            marks = [[Mark(*mark) for mark in run] for run in runs]
+            trials += trials_of(spec, params, marks)
+        return trials
+
+    def _follow(
+        self, spec: Spec, params: Mapping[str, float], seeds: Sequence[int]
+    ) -> list[list[Mark]]:
+        return [follow(self.problem, spec, params, seed, self.plan.marks) for seed in seeds]
+
+    def score(self, trial: Trial, seed: int) -> Scored:
+        spec, params, passes, kept = Spec(trial.spec), trial.params, trial.passes, trial.kept
+        identity = {"passes": passes, "kept": kept, "seed": seed, **self.tuned}
+        scored: Scored = self.kept.record(
+            Scored,
+            f"score-{spec.key}-{text_of(params)}-{passes}-{kept}-{seed}",
+            {**_identity(spec, params), **identity},
+            lambda: score(self.problem, spec, params, passes, kept, seed, self.mert),
+        )
+        return scored
+
+    def dense(self, seed: int) -> Scored:
+        scored: Scored = self.kept.record(
+            Scored,
+            f"dense-{seed}",
+            {"seed": seed, **self.tuned},
+            lambda: score_dense(self.problem, seed, self.mert),
+        )
+        return scored
+
+
+def measure(call: Call) -> Results:
+    """Choose, then test."""
+    plan, tell = call.plan, call.teller()
+    if call.quick:
+        call.note = "This version uses generated lists: nothing can be concluded from it."
+    problem = find_problem(call.data, call.quick, call.progress)
+    bench, results = _Bench(problem, plan, call.runs), Results(problem, plan)
+    total = sum(len(spec.settings()) for spec in (*plan.table, *plan.sweeps))
+    done = 0
+    for specs, into, seeds in (
+        (plan.table, results.table, plan.tuning_seeds),
+        (plan.sweeps, results.sweeps, plan.sweep_seeds),
+    ):
+        for spec in specs:
+            tell(0.6 * done / total, f"choosing: {spec.title}")
+            into[spec.key] = bench.trials(spec, seeds)
+            done += len(spec.settings())
+    results.choices = choose(results.table, results.sweeps, plan)
+    results.scored[RETUNED] = [bench.dense(seed) for seed in plan.seeds]
+    for k, (name, trial) in enumerate(results.choices.items()):
+        if k % 4 == 0:
+            tell(0.6 + 0.35 * k / len(results.choices), f"testing: {name}")
+        seeds = plan.seeds if name in plan.main else plan.level_seeds
+        results.scored[name] = [bench.score(trial, seed) for seed in seeds]
+    return results
+
+
+def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:
+    return {"learner": build(spec, params).signature(), "sharp": params["sharp"]}

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.common.differences import p_values
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.scores import spread
-from hopefear.experiments.common.verdict_table import tally, verdict_table
-from hopefear.experiments.sapo import figures
-from hopefear.experiments.sapo.comparing import compare, exponent
-from hopefear.experiments.sapo.measuring import Measured
-from hopefear.experiments.sapo.plan import (
-    AVERAGED,
-    CRF,
-    CRF_AVERAGED,
-    DECAY,
-    ENTRIES,
-    HELD_OUT,
-    LAST,
-    SAPO,
-    SAPO_AVERAGED,
-    SEARCHERS,
-    Plan,
-)
-from hopefear.experiments.sapo.results import signature
-from hopefear.experiments.sapo.runs import Run
-from hopefear.experiments.sapo.verdicts import (
+from hopefear.experiments.claims import Verdict, tally, verdict_table
+from hopefear.experiments.frame import Call, crossed, spread
+from hopefear.experiments.sapo.claims import (
     COMPARABLE,
     FALLS,
     LINEAR,
@@ -36,41 +18,197 @@ from hopefear.experiments.sapo.verdicts import (
     SETTLES,
     STILL,
     TIMES,
-    Verdict,
-    against,
+    exponent,
 )
+from hopefear.experiments.sapo.plan import (
+    AVERAGED,
+    AVERAGES,
+    CRF,
+    CRF_AVERAGED,
+    DECAY,
+    ENTRIES,
+    EXTRAS,
+    HELD_OUT,
+    KEPT,
+    LAST,
+    NAIVE,
+    SAPO,
+    SAPO_AVERAGED,
+    SEARCHERS,
+    Entry,
+    Plan,
+    Problem,
+)
+from hopefear.experiments.sapo.runs import Results, Run
 from hopefear.report import Page
+from hopefear.report.plot import Plot
 
 TITLE = "Search-based probabilistic online learning (SAPO), run again"
+PAPER = (
+    "Sun, Ma, Zhang and Ren, Towards Easier and Faster Sequence Labeling for Natural Language "
+    "Processing: Figures 1 to 4"
+)
+Tasks = Sequence[Results]
 
 
-def write_page(
-    measured: Sequence[Measured], verdicts: Sequence[Verdict], plan: Plan, note: str
-) -> Page:
+def signature(plan: Plan) -> dict[str, object]:
+    """What the numbers came from."""
+    return {
+        "passes": "/".join(str(task.passes) for task in plan.tasks),
+        "seeds": ",".join(map(str, plan.seeds)),
+        "n": plan.n,
+        "decay": DECAY,
+        "constraints": "never",
+    }
+
+
+def content(tasks: Tasks, call: Call) -> dict[str, Any]:
+    """Every number of ``results.json``."""
+    return {
+        "note": call.note,
+        "settings": asdict(call.plan) | {"held_out": HELD_OUT},
+        "tasks": {task.name: _task(task) for task in tasks},
+    }
+
+
+def table_text(tasks: Tasks) -> str:
+    """Scores at the last pass, for a terminal."""
+    lines = [f"{'':18}" + "".join(f"{task.name:>16}" for task in tasks)]
+    for entry in ENTRIES:
+        cells = [spread(task.curve(entry)[:, -1]) for task in tasks]
+        lines.append(f"{entry.title:18}" + "".join(f"{cell:>16}" for cell in cells))
+    return "\n".join(lines)
+
+
+def _task(task: Results) -> dict[str, Any]:
+    problem = task.problem
+    return {
+        "about": problem.task.about,
+        "metric": task.metric,
+        "data": {
+            name: {"sentences": len(data), "tokens": data.n_tokens, "digest": data.digest}
+            for name, data in (("train", problem.train), ("test", problem.test))
+        },
+        "labels": list(problem.train.labels),
+        "attributes": problem.train.features.size,
+        "weights": problem.weights,
+        "trials": [trial._asdict() for trial in task.trials],
+        "chosen": task.chosen._asdict() | {"edges": task.edges},
+        "runs": {key: [_run(r) for r in runs] for key, runs in task.runs.items()},
+        "by_n": {str(n): [_run(r) for r in runs] for n, runs in task.by_n.items()},
+        "by_search": {key: [_run(r) for r in runs] for key, runs in task.by_search.items()},
+        "seconds": {key: values.tolist() for key, values in task.times.items()},
+        "tests": {
+            f"SAPO against {e.title}": asdict(task.against(SAPO, e)) for e in (CRF, *SEARCHERS)
+        },
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "signature": run.signature,
+        "scores": dict(zip(KEPT, run.scores.round(4).tolist(), strict=True)),
+        "magnitude": dict(zip(KEPT, run.magnitude.tolist(), strict=True)),
+        "seconds": run.seconds.round(4).tolist(),
+        "mistakes": run.mistakes.tolist(),
+    }
+
+
+LOOKS = {entry.title: look for look, entry in enumerate(ENTRIES)}
+_ROWS = {entry.title: entry for entry in ENTRIES}
+NAMES = {"f1": "F, %", "accuracy": "accuracy, %"}
+
+
+def figure_1(task: Results) -> Plot:
+    """SAPO and CRF by pass; dashed are their averages, which the paper does not have."""
+    return _curves(task, (SAPO, CRF, SAPO_AVERAGED, CRF_AVERAGED), f"{task.name}: SAPO and CRF")
+
+
+def figure_2(task: Results, naive: bool) -> Plot:
+    """SAPO beside perceptron and MIRA, by pass."""
+    which, word = (NAIVE, "naive") if naive else (AVERAGES, "averaged")
+    return _curves(task, (SAPO, *which), f"{task.name}: {word}")
+
+
+def figure_3(task: Results) -> Plot:
+    """Mean size of the weights by pass."""
+    plot = Plot(f"{task.name}", "pass", "mean |w|", y_scale="log")
+    for entry in (SAPO, CRF, *NAIVE, *AVERAGES):
+        sizes = task.magnitude(entry)
+        passes = np.arange(1, sizes.size + 1)
+        plot.line(passes, sizes, entry.title, entry in AVERAGES, look=LOOKS[entry.title])
+    return plot
+
+
+def figure_4(task: Results) -> Plot:
+    """CPU seconds a pass."""
+    entries = [e for e in ENTRIES if e.timing in task.times]
+    plot = Plot(task.name, "", "CPU seconds a pass")
+    plot.bars([_short(e) for e in entries], [task.seconds(e) for e in entries], look=0)
+    return plot
+
+
+def scores_by_n(task: Results) -> Plot:
+    """Score at the last pass by n, mean and deviation over seeds."""
+    plot = Plot(task.name, "n", f"test {NAMES[task.metric]}", x_scale="log")
+    for kept, name, entry in ((LAST, "SAPO", CRF), (AVERAGED, "SAPO-Avg", CRF_AVERAGED)):
+        scores = np.array([_ends(runs, kept) for runs in task.by_n.values()])
+        mean, std = scores.mean(axis=1), scores.std(axis=1)
+        band = (mean - std, mean + std)
+        plot.line(list(task.by_n), mean, name, kept == AVERAGED, band, look=LOOKS[name])
+        plot.hline(float(task.curve(entry)[:, -1].mean()), entry.title)
+    return plot
+
+
+def seconds_by_n(task: Results) -> Plot:
+    """CPU seconds a pass by n."""
+    plot = Plot(task.name, "n", "CPU seconds a pass", x_scale="log", y_scale="log")
+    plot.line(list(task.by_n), [seconds_of(runs) for runs in task.by_n.values()], "SAPO", look=0)
+    return plot.hline(seconds_of(task.runs["crf"]), "CRF")
+
+
+def seconds_of(runs: Sequence) -> float:
+    """CPU seconds of the typical pass of some runs: median over passes, least over seeds."""
+    return float(min(np.median(r.seconds) for r in runs))
+
+
+def _curves(task: Results, entries: Sequence[Entry], title: str) -> Plot:
+    plot = Plot(title, "pass", f"test {NAMES[task.metric]}")
+    for entry in entries:
+        curve = task.curve(entry)
+        mean, std = curve.mean(axis=0), curve.std(axis=0)
+        plot.line(
+            np.arange(1, mean.size + 1),
+            mean,
+            entry.title,
+            entry in EXTRAS,
+            (mean - std, mean + std),
+            look=LOOKS[entry.title],
+        )
+    return plot
+
+
+def _short(entry: Entry) -> str:
+    """Names as under the bars of the paper's Figure 4."""
+    return entry.title.replace("-Nbest-", "-N").replace("Naive", "N").replace("Avg", "A")
+
+
+def fill(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], call: Call) -> None:
     """Build the whole page."""
-    page = Page(
-        TITLE,
-        "Sun, Ma, Zhang and Ren, Towards Easier and Faster Sequence Labeling for Natural Language "
-        "Processing: Figures 1 to 4",
-        signature=signed(signature(plan)),
-    )
-    _verdicts(page, measured, verdicts, note)
-    _scores(page, measured, plan)
-    _by_pass(page, measured)
-    _weights(page, measured)
-    _times(page, measured, plan)
-    lists = [made for made in measured if made.by_n]
-    if lists:
+    plan = call.plan
+    _verdicts(page, tasks, verdicts, call.note)
+    _scores(page, tasks, plan)
+    _by_pass(page, tasks)
+    _weights(page, tasks)
+    _times(page, tasks, plan)
+    if lists := [task for task in tasks if task.by_n]:
         _by_n(page, lists, plan)
         _by_search(page, lists, plan)
-    _setup(page, measured, plan)
-    _settings(page, measured)
-    return page
+    _setup(page, tasks)
+    _settings(page, tasks)
 
 
-def _verdicts(
-    page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdict], note: str
-) -> None:
+def _verdicts(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], note: str) -> None:
     page.section("What agrees and what does not")
     if note:
         page.text(f"**{note}**")
@@ -87,10 +225,10 @@ def _verdicts(
         f"second half. “Several times” is {TIMES:g} times, “almost as fast” {COMPARABLE:g} times "
         "the time. The paper's neural networks are not run."
     )
-    verdict_table(page, verdicts, {made.name: made.name for made in measured}, "task")
+    verdict_table(page, verdicts, {task.name: task.name for task in tasks}, "task")
 
 
-def _scores(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
+def _scores(page: Page, tasks: Tasks, plan: Plan) -> None:
     page.section("Scores after the last pass")
     page.text(
         "Test scores in percent (F of chunks or entities as `conlleval` counts them, accuracy of "
@@ -99,48 +237,45 @@ def _scores(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         "SAPO-Avg and CRF-Avg are not in the paper: they show what averaging does for SAPO and the "
         "CRF, so that averages can be compared with averages."
     )
-    page.table(
-        ["learner", *(f"{made.name}, {_metric(made)}" for made in measured)],
-        [[e.title, *(spread(made.curve(e)[:, -1]) for made in measured)] for e in ENTRIES],
-        "After " + ", ".join(f"{m.problem.task.passes} passes ({m.name})" for m in measured) + ".",
-        align="l" + "r" * len(measured),
+    crossed(
+        page,
+        "learner",
+        _ROWS,
+        tasks,
+        lambda task: [f"{task.name}, {_metric(task)}"],
+        lambda entry, task: [spread(task.curve(entry)[:, -1])],
+        f"After {', '.join(f'{t.problem.task.passes} passes ({t.name})' for t in tasks)}.",
     )
-    rows = []
     pairs = [(SAPO, e) for e in (CRF, *SEARCHERS)]
     pairs += [(SAPO_AVERAGED, e) for e in (CRF_AVERAGED, *SEARCHERS[1::2])]
-    for first, second in pairs:
-        row: list[object] = [f"{first.title} − {second.title}"]
-        for made in measured:
-            found = against(made, plan, first, second)
-            row.append(f"{found.points:+.2f} [{found.low:+.2f}, {found.high:+.2f}]")
-            row.append(p_values(found))
-        rows.append(row)
-    heads = [head for made in measured for head in (f"{made.name} [95 %]", "p")]
-    page.table(
-        ["difference", *heads],
-        rows,
+    crossed(
+        page,
+        "difference",
+        {f"{first.title} − {second.title}": (first, second) for first, second in pairs},
+        tasks,
+        lambda task: (f"{task.name} [95 %]", "p"),
+        lambda pair, task: task.against(*pair).cells,
         "Differences in points, and p by paired bootstrap / approximate randomisation "
         f"({plan.replicates:,} draws each).",
-        align="l" + "rr" * len(measured),
     )
 
 
-def _by_pass(page: Page, measured: Sequence[Measured]) -> None:
+def _by_pass(page: Page, tasks: Tasks) -> None:
     page.section("Figure 1: SAPO and CRF by pass")
     page.text(
         "The paper: both converge, SAPO above CRF. Ours: mean and deviation over seeds. **Axes do "
         "not start at 0.**"
     )
-    page.figures([figures.figure_1(made) for made in measured])
+    page.figures([figure_1(task) for task in tasks])
     page.section("Figure 2: SAPO, perceptron and MIRA by pass")
     page.text(
         "The paper: perceptron, MIRA and n-best MIRA diverge as training goes on, and SAPO is "
         "above all of them. Ours: naive (last weights) and averaged."
     )
-    page.figures([figures.figure_2(made, naive) for made in measured for naive in (True, False)])
+    page.figures([figure_2(task, naive) for task in tasks for naive in (True, False)])
 
 
-def _weights(page: Page, measured: Sequence[Measured]) -> None:
+def _weights(page: Page, tasks: Tasks) -> None:
     page.section("Figure 3: size of the weights by pass")
     page.text(
         "Mean |w| over all weights, those that are zero included. The paper: SAPO's stays small "
@@ -148,93 +283,66 @@ def _weights(page: Page, measured: Sequence[Measured]) -> None:
         "of weight is a step of 1, MIRA's the margin, SAPO's a log probability: sizes of different "
         "learners are not on one scale, their growth is."
     )
-    page.figures([figures.figure_3(made) for made in measured])
-    page.table(
-        ["learner", *(head for m in measured for head in (f"{m.name}: mean |w|", "exponent"))],
-        [
-            [
-                e.title,
-                *(
-                    cell
-                    for m in measured
-                    for cell in (
-                        f"{m.magnitude(e)[-1]:.3g}",
-                        f"{exponent(m.magnitude(e)):.2f}",
-                    )
-                ),
-            ]
-            for e in ENTRIES
-        ],
+    page.figures([figure_3(task) for task in tasks])
+    crossed(
+        page,
+        "learner",
+        _ROWS,
+        tasks,
+        lambda task: (f"{task.name}: mean |w|", "exponent"),
+        lambda e, task: (f"{task.magnitude(e)[-1]:.3g}", f"{exponent(task.magnitude(e)):.2f}"),
         "At the last pass, and b of mean |w| ~ pass^b over all passes.",
-        align="l" + "rr" * len(measured),
     )
 
 
-def _times(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
+def _times(page: Page, tasks: Tasks, plan: Plan) -> None:
     page.section("Figure 4: CPU time a pass")
     page.text(
         "The paper: SAPO is several times as fast as CRF and about as fast as perceptron and MIRA. "
         f"Ours: CPU seconds of one thread, without scoring, the least of {plan.repeats} runs for "
         "every pass, mean over the first passes ("
-        + ", ".join(f"{m.problem.task.timed_passes} for {m.name}" for m in measured)
+        + ", ".join(f"{task.problem.task.timed_passes} for {task.name}" for task in tasks)
         + ")."
     )
-    page.figures([figures.figure_4(made) for made in measured])
-    timed = [e for e in ENTRIES if all(e.timing in made.times for made in measured)]
-    page.table(
-        ["learner", *(head for m in measured for head in (f"{m.name}, s", "× SAPO"))],
-        [
-            [
-                e.title,
-                *(
-                    cell
-                    for m in measured
-                    for cell in (f"{m.seconds(e):.3f}", f"{m.seconds(e) / m.seconds(SAPO):.2f}")
-                ),
-            ]
-            for e in timed
-        ],
+    page.figures([figure_4(task) for task in tasks])
+    crossed(
+        page,
+        "learner",
+        {e.title: e for e in ENTRIES if all(e.timing in task.times for task in tasks)},
+        tasks,
+        lambda task: (f"{task.name}, s", "× SAPO"),
+        lambda e, t: (f"{t.seconds(e):.3f}", f"{t.seconds(e) / t.seconds(SAPO):.2f}"),
         "CPU seconds a pass, and as a multiple of SAPO's.",
-        align="l" + "rr" * len(measured),
     )
 
 
-def _by_n(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
+def _by_n(page: Page, lists: Tasks, plan: Plan) -> None:
     page.section("Effect of n")
     page.text(
         "The paper: n = 5 or 10 is enough. n = 1 is the perceptron's direction with SAPO's rate "
         "and regulariser, all outputs would be the CRF's. Last pass, mean and deviation over "
         "seeds; CPU seconds with the average, median over passes."
     )
-    page.figures([f(m) for m in lists for f in (figures.scores_by_n, figures.seconds_by_n)])
-    for made in lists:
+    page.figures([f(task) for task in lists for f in (scores_by_n, seconds_by_n)])
+    for task in lists:
         rows = []
-        for n, runs in made.by_n.items():
+        for n, runs in task.by_n.items():
             last, mean = (
-                made.curve(e)[:, -1] if n == plan.n else _ends(runs, e.kept)
+                task.curve(e)[:, -1] if n == plan.n else _ends(runs, e.kept)
                 for e in (SAPO, SAPO_AVERAGED)
             )
-            rows.append([n, spread(last), spread(mean), f"{figures.seconds_of(runs):.3f}"])
-        rows.append(
-            [
-                "CRF",
-                *(spread(made.curve(e)[:, -1]) for e in (CRF, CRF_AVERAGED)),
-                f"{figures.seconds_of(made.runs['crf']):.3f}",
-            ]
-        )
-        page.table(
-            ["n", "last weights", "average", "CPU s a pass"],
-            rows,
-            f"**{made.name}**, {_metric(made)}.",
-            align="rrrr",
-        )
+            rows.append([n, spread(last), spread(mean), f"{seconds_of(runs):.3f}"])
+        ends = (spread(task.curve(e)[:, -1]) for e in (CRF, CRF_AVERAGED))
+        rows.append(["CRF", *ends, f"{seconds_of(task.runs['crf']):.3f}"])
+        heads = ["n", "last weights", "average", "CPU s a pass"]
+        page.table(heads, rows, f"**{task.name}**, {_metric(task)}.", align="rrrr")
 
 
 def _ends(runs: Sequence[Run], kept: int) -> np.ndarray:
     return np.array([r.scores[kept, -1] for r in runs])
 
 
-def _by_search(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
+def _by_search(page: Page, lists: Tasks, plan: Plan) -> None:
     page.section("A*, beam and list Viterbi")
     page.text(
         "Footnote 3 of the paper: a beam of 50 makes almost no difference. A* and list Viterbi are "
@@ -242,21 +350,13 @@ def _by_search(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
     )
     rows = []
     titles = {"astar": "A*", "beam": "beam 50", "list": "list Viterbi"}
-    for made in lists:
-        exact = made.by_search["astar"][0]
-        for key, (found,) in made.by_search.items():
-            test = compare(exact.counts[LAST], found.counts[LAST], made.metric, plan.replicates)
-            rows.append(
-                [
-                    made.name,
-                    titles[key],
-                    f"{found.scores[LAST, -1]:.2f}",
-                    f"{found.scores[AVERAGED, -1]:.2f}",
-                    None if key == "astar" else f"{-test.points:+.2f}",
-                    None if key == "astar" else p_values(test),
-                    f"{figures.seconds_of([found]):.3f}",
-                ]
-            )
+    for task in lists:
+        exact = task.by_search["astar"]
+        for key, runs in task.by_search.items():
+            test = task.compare(exact, runs, (LAST, LAST))
+            ends = [f"{runs[0].scores[kept, -1]:.2f}" for kept in (LAST, AVERAGED)]
+            cells = [None] * 2 if runs is exact else [f"{-test.points:+.2f}", test.cells[1]]
+            rows.append([task.name, titles[key], *ends, *cells, f"{seconds_of(runs):.3f}"])
     page.table(
         ["task", "search", "last weights", "average", "last − A*", "p", "CPU s a pass"],
         rows,
@@ -265,22 +365,17 @@ def _by_search(page: Page, lists: Sequence[Measured], plan: Plan) -> None:
     )
 
 
-def _setup(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
+def _sizes(problem: Problem) -> list[int]:
+    train = problem.train
+    sizes = [len(train), len(problem.test), train.n_tokens, len(train.labels)]
+    return [*sizes, train.features.size]
+
+
+def _setup(page: Page, tasks: Tasks) -> None:
     page.section("How it was done")
     page.table(
         ["task", "what", "train", "test", "tokens", "labels", "attributes"],
-        [
-            [
-                m.name,
-                m.problem.task.about,
-                len(m.problem.train),
-                len(m.problem.test),
-                m.problem.train.n_tokens,
-                len(m.problem.train.labels),
-                m.problem.train.features.size,
-            ]
-            for m in measured
-        ],
+        [[t.name, t.problem.task.about, *_sizes(t.problem)] for t in tasks],
         "Data: sentences, training tokens, labels, and attributes of the training text.",
     )
     page.text(
@@ -300,42 +395,42 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
     )
 
 
-def _settings(page: Page, measured: Sequence[Measured]) -> None:
+def _settings(page: Page, tasks: Tasks) -> None:
     page.section("Settings")
     page.table(
         ["task", "rate", "λ", "held-out score", "at the edge of its grid"],
         [
             [
-                m.name,
-                f"{m.chosen.rate:g}",
-                f"{m.chosen.lam:g}",
-                m.chosen.score,
-                " and ".join(m.edges) or None,
+                task.name,
+                f"{task.chosen.rate:g}",
+                f"{task.chosen.lam:g}",
+                task.chosen.score,
+                " and ".join(task.edges) or None,
             ]
-            for m in measured
+            for task in tasks
         ],
         "Chosen for the CRF, used by CRF and SAPO. The paper: λ = 2 (POS), 5 (Bio-NER), 1 "
         "(chunking); its rate is not given.",
         align="lrrrl",
     )
     with page.details("All that was tried for the CRF"):
-        for m in measured:
-            lams = sorted({t.lam for t in m.trials})
-            by = {(t.rate, t.lam): t.score for t in m.trials}
+        for task in tasks:
+            lams = sorted({t.lam for t in task.trials})
+            by = {(t.rate, t.lam): t.score for t in task.trials}
             page.table(
                 ["rate", *(f"λ = {lam:g}" for lam in lams)],
                 [
                     [f"{rate:g}", *(by.get((rate, lam)) for lam in lams)]
-                    for rate in sorted({t.rate for t in m.trials})
+                    for rate in sorted({t.rate for t in task.trials})
                 ],
-                f"**{m.name}**: {_metric(m)} on held-out sentences after "
-                f"{m.problem.task.tuning_passes} passes.",
+                f"**{task.name}**: {_metric(task)} on held-out sentences after "
+                f"{task.problem.task.tuning_passes} passes.",
             )
     with page.details("Signatures of the runs"):
-        for m in measured:
-            page.text(f"**{m.name}**")
-            page.code("\n".join(runs[0].signature for runs in m.runs.values()))
+        for task in tasks:
+            page.text(f"**{task.name}**")
+            page.code("\n".join(runs[0].signature for runs in task.runs.values()))
 
 
-def _metric(made: Measured) -> str:
-    return {"f1": "F", "accuracy": "accuracy"}[made.metric]
+def _metric(task: Results) -> str:
+    return {"f1": "F", "accuracy": "accuracy"}[task.metric]

@@ -1,14 +1,27 @@
-"""One training: pass after pass, the last weights and the average scored after each."""
+"""Runs: pass after pass, last weights and average scored after each; all datasets side by side."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import numpy as np
 
 from hopefear.core.learner import Learner
-from hopefear.experiments.swvp_synthetic.plan import AVERAGED, LAST
-from hopefear.experiments.swvp_synthetic.problems import Problem
+from hopefear.experiments.frame import Call, learn
+from hopefear.experiments.swvp_synthetic.plan import (
+    AVERAGED,
+    CHECKED,
+    LAST,
+    VARIANTS,
+    Plan,
+    Problem,
+    Variant,
+    make_problem,
+    perceptron,
+)
 from hopefear.training.decoding import Decoder
 from hopefear.training.online import OnlineTrainer
 
@@ -34,22 +47,17 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
     """Train in the order of the data, at most ``passes`` times, until a pass makes no mistake.
 
     >>> from hopefear.experiments.swvp_synthetic.plan import QUICK, perceptron
-    >>> from hopefear.experiments.swvp_synthetic.problems import make_problem
+    >>> from hopefear.experiments.swvp_synthetic.plan import make_problem
     >>> run = train(make_problem(QUICK, 1, 0), perceptron(), passes=2)
     >>> run.test.shape, run.right.shape, int(run.counts[0]) == int(run.mistakes.sum())
     ((2, 2), (2, 50), True)
     """
     trainer = OnlineTrainer(problem.structure, learner)
-    rows = problem.train.rows
-    order = np.arange(len(problem.train))
-    dev = np.empty((2, passes))
-    test = np.empty((2, passes))
+    dev, test = np.empty((2, passes)), np.empty((2, passes))
     right = np.empty((2, len(problem.rest) - problem.n_dev), np.int64)
     mistakes: list[int] = []
-    for p in range(passes):
-        before = trainer.mistakes
-        trainer.learn(rows, order)
-        mistakes.append(trainer.mistakes - before)
+    for p, _ in enumerate(learn(trainer, problem.train, passes, shuffle=False)):
+        mistakes.append(trainer.mistakes - sum(mistakes))
         for kept, weights in ((LAST, trainer.weights()), (AVERAGED, trainer.average())):
             hits = _hits(problem, weights.astype(np.float32))
             dev[kept, p:] = 100.0 * hits[: problem.n_dev].mean()
@@ -63,8 +71,8 @@ def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) ->
 def _hits(problem: Problem, weights: np.ndarray) -> np.ndarray:
     """Which tokens of the items that are not trained on are right: bool[items, length]."""
     rows = problem.rest.rows
-    found = Decoder(problem.structure, weights).best(rows) == rows.labels
-    return found.reshape(len(problem.rest), -1)
+    hits = Decoder(problem.structure, weights).best(rows) == rows.labels
+    return hits.reshape(len(problem.rest), -1)
 
 
 def _counts(trainer: OnlineTrainer) -> np.ndarray:
@@ -73,3 +81,79 @@ def _counts(trainer: OnlineTrainer) -> np.ndarray:
     assert work is not None
     counts: np.ndarray = work.pad.counts.copy()
     return counts
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Every run on one dataset."""
+
+    setting: int
+    dataset: int
+    seed: int
+    digest: str
+    best_possible: float
+    csp: Run
+    swvp: dict[str, tuple[Run, ...]]  # by title of the variant, a run for every beta
+
+    def chosen(self, title: str, kept: int) -> Run:
+        """The run whose beta does best on the development items; the smallest of equals."""
+        runs = self.swvp[title]
+        return runs[int(np.argmax([run.dev[kept, -1] for run in runs]))]
+
+
+Settings = dict[int, list[Dataset]]
+
+
+def train_all(plan: Plan, setting: int, dataset: int) -> Dataset:
+    """Train everything on one dataset."""
+    problem = make_problem(plan, setting, dataset)
+
+    def every_beta(variant: Variant) -> tuple[Run, ...]:
+        return tuple(train(problem, variant.learner(b), plan.passes, b) for b in plan.betas)
+
+    return Dataset(
+        setting,
+        dataset,
+        problem.seed,
+        problem.train.digest,
+        problem.best_possible,
+        train(problem, perceptron(), plan.passes),
+        {variant.title: every_beta(variant) for variant in (*VARIANTS, *CHECKED)},
+    )
+
+
+def measure(call: Call) -> Settings:
+    """All datasets by setting; no corpora are needed."""
+    call.progress("compiling, if this was not done before; then the first datasets")
+    return measure_all(call.plan, call.progress)
+
+
+def measure_all(
+    plan: Plan, progress: Callable[[str], None], workers: int | None = None
+) -> Settings:
+    """All datasets by setting; kernels leave the interpreter free, so threads are enough.
+
+    A dataset is a function of its seed alone, so the number of workers changes no number.
+    """
+    tasks = [(setting, d) for setting in plan.settings for d in range(plan.datasets)]
+    done: dict[tuple[int, int], Dataset] = {}
+    with ThreadPoolExecutor(workers or _cores()) as pool:
+        futures = {pool.submit(train_all, plan, *task): task for task in tasks}
+        try:
+            for future in as_completed(futures):
+                setting, dataset = futures[future]
+                done[setting, dataset] = future.result()
+                share = len(done) / len(tasks)
+                progress(f"{share:4.0%}  setting {setting}, dataset {dataset + 1} done")
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    return {s: [done[s, d] for d in range(plan.datasets)] for s in plan.settings}
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -3,68 +3,179 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.common.differences import gap_text, p_text
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.verdict_table import tally
-from hopefear.experiments.tuning import figures
-from hopefear.experiments.tuning.measuring import Measured, Result
-from hopefear.experiments.tuning.plan import AWAY, CORPORA, TOWARD, Part, Plan, choice_key
-from hopefear.experiments.tuning.problems import TESTS, VAL
-from hopefear.experiments.tuning.results import WHERE, mean_range, signature
-from hopefear.experiments.tuning.slides import FEATURES, PEERS, SOURCE, TITLE
-from hopefear.experiments.tuning.verdicts import MARGIN, NOT_THEIRS, Judge, Verdict
+from hopefear.experiments.claims import Verdict, p_text, tally
+from hopefear.experiments.frame import Call
+from hopefear.experiments.translations import METRIC
+from hopefear.experiments.tuning.claims import FEATURES, MARGIN, NOT_THEIRS, PEERS, SOURCE
+from hopefear.experiments.tuning.plan import (
+    AWAY,
+    CORPORA,
+    TESTS,
+    TOWARD,
+    VAL,
+    Part,
+    Plan,
+    choice_key,
+)
+from hopefear.experiments.tuning.runs import Result, Results, best_so_far
 from hopefear.report import Page
+from hopefear.report.plot import Plot
 
+WHERE = (VAL, *TESTS)
+TITLE = "Tuners of translation weights, compared"
+PAPER = "Large-scale Discriminative Training (slides): Performance Comparison"
 _FIXED = {"start": "untuned", "decoder": "decoder's first", "oracle": "oracle"}
+_PAIRS = [(toward, away) for toward in TOWARD for away in AWAY]
+SHOWN = ("mert", "kbmira", "mira", "pro-slow", "pro", "rampion", "ssvm", "risk", "expected-bleu")
+_RESTARTED = "mert"  # its rounds are starts, which know no order: the best so far counts
 
 
-def write_page(
-    made: Measured, judge: Judge, verdicts: Sequence[Verdict], plan: Plan, quick: bool
-) -> Page:
+def signature(plan: Plan) -> dict[str, object]:
+    """What the numbers came from."""
+    return {
+        "parts": ",".join(part.key for part in plan.parts),
+        "start": "moses",
+        "seeds": ",".join(map(str, plan.seeds)),
+        "metric": METRIC.signature(),
+    }
+
+
+def mean_range(values: np.ndarray) -> str:
+    """Mean, and the range where there are several.
+
+    >>> mean_range(np.array([1.0, 2.0])), mean_range(np.array([1.0]))
+    ('1.50 (1.00–2.00)', '1.00')
+    """
+    mean = f"{values.mean():.2f}"
+    return f"{mean} ({values.min():.2f}–{values.max():.2f})" if len(values) > 1 else mean
+
+
+def table_text(results: Results) -> str:
+    """All tuners, for a terminal."""
+    lines = []
+    for part in results.plan.parts:
+        size = results.features[part.key]
+        lines.append(f"{part.title} ({size:,} features)")
+        lines.append(f"  {'':32}" + "".join(f"{where:>11}" for where in WHERE) + f"{'CPU s':>9}")
+        for result in results.results[part.key].values():
+            if result.refused:
+                lines.append(f"  {result.entry.title:32}refuses")
+                continue
+            scores = "".join(f"{result.scores(where).mean():>11.2f}" for where in WHERE)
+            lines.append(f"  {result.entry.title:32}{scores}{result.seconds:>9.2f}")
+    return "\n".join(lines)
+
+
+def content(results: Results, call: Call) -> dict[str, Any]:
+    """Every number of ``results.json``."""
+    return {
+        "seeds": list(call.plan.seeds),
+        "lists": results.lists,
+        "features": results.features,
+        "fixed": results.fixed,
+        "results": {
+            part: {key: _result(result) for key, result in tuners.items()}
+            for part, tuners in results.results.items()
+        },
+        "tests": results.against.plain(),
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "title": result.entry.title,
+        "recipe": result.entry.recipe,
+        "params": dict(result.params),
+        "trials": [trial._asdict() for trial in result.trials],
+        "runs": [{k: v for k, v in asdict(run).items() if k != "choices"} for run in result.runs],
+    }
+
+
+def by_round(results: Results, part: Part) -> list[Plot]:
+    """A plot for val and one for each test set."""
+    plots = []
+    for where in (VAL, *TESTS):
+        plot = Plot(f"{where}", "round (MERT: start)", "BLEU")
+        for look, key in enumerate(key for key in SHOWN if results.has((part.key, key))):
+            _curve(plot, results.of(part.key, key), where, look)
+        for way in ("start", "decoder"):
+            plot.hline(results.fixed[way][where], "untuned" if way == "start" else "decoder")
+        plots.append(plot)
+    return plots
+
+
+def _curve(plot: Plot, result: Result, where: str, look: int) -> None:
+    runs = []
+    for run in result.runs:
+        rounds = best_so_far(run) if result.entry.recipe == _RESTARTED else run.rounds
+        key = where if where != VAL else ("dev" if "dev" in rounds else "train")
+        runs.append(rounds[key])
+    length = min(map(len, runs))
+    if not length:
+        return
+    curves = np.array([values[:length] for values in runs])
+    x = np.arange(1, length + 1)
+    if length == 1:
+        plot.points(x, curves.mean(axis=0), result.entry.title, look=look)
+        return
+    band = (curves.min(axis=0), curves.max(axis=0)) if len(runs) > 1 else None
+    plot.line(x, curves.mean(axis=0), result.entry.title, band=band, look=look)
+
+
+def times(results: Results, parts: Sequence[Part]) -> Plot:
+    """CPU seconds against BLEU on both test sets, a point for each tuner."""
+    plot = Plot("time and BLEU", "CPU seconds of tuning", "BLEU, mean of both tests", "log")
+    for look, part in enumerate(parts):
+        done = [r for r in results.results[part.key].values() if not r.refused and r.seconds > 0.0]
+        if done:
+            points = [np.mean([r.scores(test).mean() for test in TESTS]) for r in done]
+            plot.points([r.seconds for r in done], points, part.title, look=look)
+    return plot
+
+
+def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
     """Build the whole page."""
-    page = Page(
-        "Tuners of translation weights, compared",
-        TITLE,
-        signature=signed(signature(plan)),
-    )
-    _verdicts(page, verdicts, plan, quick)
-    for part in plan.parts:
-        _part(page, made, judge, part)
+    _verdicts(page, verdicts, call)
+    for part in call.plan.parts:
+        _part(page, results, part)
         if part.key == "dense":
-            _choices(page, made, judge)
-    _time(page, made, plan)
-    _setup(page, made, plan)
-    return page
+            _choices(page, results)
+    _time(page, results)
+    _setup(page, results)
 
 
-def _verdicts(page: Page, verdicts: Sequence[Verdict], plan: Plan, quick: bool) -> None:
+def _verdicts(page: Page, verdicts: Sequence[Verdict], call: Call) -> None:
     theirs = [v for v in verdicts if not v.claim.startswith(NOT_THEIRS)]
     page.section("What agrees and what does not")
-    if quick:
-        page.text("**This version has a few made-up lists only: too few to conclude from.**")
+    if call.note:
+        page.text(f"**{call.note}**")
     page.text(
         f"Of {len(theirs)} checks of what the slides say {tally(theirs, '')}. The slides show "
         f"curves for {FEATURES['dense']} and {FEATURES['extended']:,} features of another system, "
         "and no numbers; so their words are judged. Two tuners are compared on both test sets "
-        f"together, {len(plan.seeds)} seeds pooled. One is better when a paired bootstrap and "
+        f"together, {len(call.plan.seeds)} seeds pooled. One is better when a paired bootstrap and "
         "approximate randomisation over sentences both give p < 0.05; “as good” means that the "
         f"95 % interval of the difference stays above −{MARGIN:g} BLEU, “about as good” that it "
         f"stays within {MARGIN:g} on both sides. Nothing is corrected for the number of checks."
     )
     page.table(
-        ["claim", "verdict", "evidence"], [list(v) for v in verdicts], "Verdicts.", align="lll"
+        ["claim", "verdict", "evidence"],
+        [[v.claim, v.verdict, v.evidence] for v in verdicts],
+        "Verdicts.",
+        align="lll",
     )
 
 
-def _part(page: Page, made: Measured, judge: Judge, part: Part) -> None:
-    lists, candidates = made.lists[part.tuned_on]
+def _part(page: Page, results: Results, part: Part) -> None:
+    lists, candidates = results.lists[part.tuned_on]
     page.section(part.title)
     page.text(
-        f"{made.features[part.key]:,} features; tuned on {part.tuned_on} ({lists:,} lists, "
+        f"{results.features[part.key]:,} features; tuned on {part.tuned_on} ({lists:,} lists, "
         f"{candidates:,} candidates) from the weights of an untuned Moses. "
         + (
             f"{VAL} is held out: it chooses parameters where there is a grid, and rounds; HOLS "
@@ -78,12 +189,17 @@ def _part(page: Page, made: Measured, judge: Judge, part: Part) -> None:
     )
     peers = PEERS.get(part.key, {})
     rows: list[list[object]] = [
-        [_FIXED[way], *(f"{made.fixed[way][w]:.2f}" for w in WHERE), *[None] * 6, _peer(peers, way)]
+        [
+            _FIXED[way],
+            *(f"{results.fixed[way][w]:.2f}" for w in WHERE),
+            *[None] * 6,
+            _peer(peers, way),
+        ]
         for way in _FIXED
     ]
-    shown = [r for r in made.results[part.key].values() if not r.entry.key.startswith("mira-")]
+    shown = [r for r in results.results[part.key].values() if not r.entry.key.startswith("mira-")]
     for result in sorted(shown, key=_order):
-        rows.append(_row(judge, result, _peer(peers, result.entry.key)))
+        rows.append(_row(results, result, _peer(peers, result.entry.key)))
     page.table(
         [
             *("tuner", *WHERE, "tests − decoder", "p", "CPU s", "rounds", "kept", "NNZ"),
@@ -97,7 +213,7 @@ def _part(page: Page, made: Measured, judge: Judge, part: Part) -> None:
         if result.refused:
             page.text(f"{result.entry.title} refuses: {result.refused}")
     page.text("**Axes do not start at 0.** Shades: range over seeds.")
-    page.figures(figures.by_round(made, part))
+    page.figures(by_round(results, part))
     if any(result.trials for result in shown):
         with page.details("Grids"):
             page.table(
@@ -112,19 +228,19 @@ def _order(result: Result) -> float:
     return np.inf if result.refused else -float(result.scores(VAL).mean())
 
 
-def _row(judge: Judge, result: Result, peer: str | None) -> list[object]:
+def _row(results: Results, result: Result, peer: str | None) -> list[object]:
     title = result.entry.title
     if result.trials:
         changed = {k: v for k, v in result.params.items() if k in result.entry.grid}
         title += f" ({_text(changed)})"
     if result.refused:
         return [title, *["refuses"] * len(WHERE), *[None] * 6, peer]
-    found = judge.against((result.part, result.entry.key), ("fixed", "decoder"))
+    difference = results.against((result.part, result.entry.key), ("fixed", "decoder"))
     return [
         title,
         *(mean_range(result.scores(where)) for where in WHERE),
-        gap_text(found),
-        p_text(max(found.p_bootstrap, found.p_randomisation)).removeprefix("= "),
+        difference.gap,
+        p_text(difference.p).removeprefix("= "),
         f"{result.seconds:.2f}",
         max(len(run.rounds["train"]) for run in result.runs),
         ", ".join(str(run.kept) for run in result.runs),
@@ -136,13 +252,13 @@ def _row(judge: Judge, result: Result, peer: str | None) -> list[object]:
 def _peer(peers: Mapping[str, Any], key: str) -> str | None:
     if key not in peers:
         return None
-    found = peers[key]
-    scores = ", ".join(f"{score:.2f}" for score in found[:3])
-    return f"{scores}; {found.seconds}" if found.seconds else scores
+    peer = peers[key]
+    scores = ", ".join(f"{score:.2f}" for score in peer[:3])
+    return f"{scores}; {peer.seconds}" if peer.seconds else scores
 
 
-def _choices(page: Page, made: Measured, judge: Judge) -> None:
-    if not any(made.has("dense", choice_key("hope", "fear", corpus)) for corpus in CORPORA):
+def _choices(page: Page, results: Results) -> None:
+    if not any(results.has(("dense", choice_key("hope", "fear", corpus))) for corpus in CORPORA):
         return
     page.section("MIRA: what to hope for, what to fear, and BLEU in a context")
     page.text(
@@ -151,57 +267,50 @@ def _choices(page: Page, made: Measured, judge: Judge) -> None:
         "sentences, or of a pseudo-corpus that remembers 0.9 or 0.999 of itself. C is chosen on "
         f"{VAL} for each. * marks p < 0.05 against hope and fear of the same column."
     )
-    for where in (VAL, *TESTS):
+    for where in WHERE:
         rows = []
-        for toward in TOWARD:
-            for away in AWAY:
-                row: list[object] = [f"{toward} / {away}"]
-                for corpus in CORPORA:
-                    key = choice_key(toward, away, corpus)
-                    if not made.has("dense", key):
-                        row.append(None)
-                        continue
-                    ours = ("dense", choice_key("hope", "fear", corpus))
-                    other = ("dense", key)
-                    star = "*" if other != ours and judge.against(ours, other).significant else ""
-                    shown = mean_range(made.of(*other).scores(where))
-                    row.append(shown + (star if where != VAL else ""))
-                rows.append(row)
+        for toward, away in _PAIRS:
+            row: list[object] = [f"{toward} / {away}"]
+            for corpus in CORPORA:
+                ours, other = (
+                    ("dense", choice_key(*pair, corpus)) for pair in (_PAIRS[0], (toward, away))
+                )
+                if not results.has(other):
+                    row.append(None)
+                    continue
+                star = "*" if other != ours and results.against(ours, other).significant else ""
+                shown = mean_range(results.of(*other).scores(where))
+                row.append(shown + (star if where != VAL else ""))
+            rows.append(row)
         page.table(
             ["toward / away", *CORPORA], rows, f"**{where}**; tests are compared together.", "lrrr"
         )
     page.section("Parameters and differences", 3)
     with page.details("C that was chosen"):
-        page.table(
-            ["toward / away", *CORPORA],
+        rows = [
             [
-                [
-                    f"{toward} / {away}",
-                    *(
-                        _text(_gridded(made.of("dense", key)))
-                        if made.has("dense", key := choice_key(toward, away, corpus))
-                        else None
-                        for corpus in CORPORA
-                    ),
-                ]
-                for toward in TOWARD
-                for away in AWAY
-            ],
-            align="llll",
-        )
+                f"{toward} / {away}",
+                *(
+                    _text(_gridded(results.of(*tuner))) if results.has(tuner) else None
+                    for tuner in (("dense", choice_key(toward, away, c)) for c in CORPORA)
+                ),
+            ]
+            for toward, away in _PAIRS
+        ]
+        page.table(["toward / away", *CORPORA], rows, align="llll")
 
 
 def _gridded(result: Result) -> dict[str, Any]:
     return {k: v for k, v in result.params.items() if k in result.entry.grid}
 
 
-def _time(page: Page, made: Measured, plan: Plan) -> None:
+def _time(page: Page, results: Results) -> None:
     page.section("Time")
     page.text(
         "CPU seconds of one run, all rounds, looks at the tests taken off. Rounds of online tuners "
         "are passes; those of MERT are starts; that of PRO draws its pairs anew."
     )
-    page.plot(figures.times(made, plan.parts))
+    page.plot(times(results, results.plan.parts))
     rows = [
         [
             part.title,
@@ -209,8 +318,8 @@ def _time(page: Page, made: Measured, plan: Plan) -> None:
             result.seconds,
             float(np.mean([run.each for run in result.runs])),
         ]
-        for part in plan.parts
-        for result in made.results[part.key].values()
+        for part in results.plan.parts
+        for result in results.results[part.key].values()
         if not result.refused and not result.entry.key.startswith("mira-")
     ]
     with page.details("Table"):
@@ -219,20 +328,20 @@ def _time(page: Page, made: Measured, plan: Plan) -> None:
         )
 
 
-def _setup(page: Page, made: Measured, plan: Plan) -> None:
+def _setup(page: Page, results: Results) -> None:
     page.section("Setting")
     page.keyvalues(
-        {f"{name}: lists, candidates": f"{a:,}, {b:,}" for name, (a, b) in made.lists.items()}
-        | {f"features, {part.key}": made.features[part.key] for part in plan.parts}
-        | {"seeds": list(plan.seeds), "draws of each test": plan.replicates}
+        {f"{name}: lists, candidates": f"{a:,}, {b:,}" for name, (a, b) in results.lists.items()}
+        | {f"features, {part.key}": results.features[part.key] for part in results.plan.parts}
+        | {"seeds": list(results.plan.seeds), "draws of each test": results.plan.replicates}
     )
     with page.details("Signatures"):
         page.table(
             ["part", "tuner", "signature"],
             [
                 [part.key, r.entry.title, r.runs[0].signature]
-                for part in plan.parts
-                for r in made.results[part.key].values()
+                for part in results.plan.parts
+                for r in results.results[part.key].values()
             ],
             align="lll",
         )

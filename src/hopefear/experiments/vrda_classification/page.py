@@ -3,57 +3,229 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
-from hopefear.experiments.common.files import signed
-from hopefear.experiments.common.verdict_table import tally, verdict_table
-from hopefear.experiments.common.verdicts import AGREES, DISAGREES
-from hopefear.experiments.vrda_classification import figures, paper
-from hopefear.experiments.vrda_classification.bound import SEPARATION, BoundCurve
-from hopefear.experiments.vrda_classification.measuring import Measured
+import numpy as np
+
+from hopefear.data.sparse import SparseDataset
+from hopefear.experiments.claims import AGREES, DISAGREES, Verdict, tally, verdict_table
+from hopefear.experiments.frame import Call, plain
+from hopefear.experiments.vrda_classification.claims import SETTINGS, TABLE_1, TIME_RATIO
 from hopefear.experiments.vrda_classification.plan import (
     HELD_OUT,
     LOSSES,
     MARGIN,
+    SEED,
     SWING,
+    TRANSFORM,
     Plan,
     short,
 )
-from hopefear.experiments.vrda_classification.results import signature
-from hopefear.experiments.vrda_classification.runs import Run, compare
-from hopefear.experiments.vrda_classification.verdicts import Verdict
+from hopefear.experiments.vrda_classification.runs import (
+    SEPARATION,
+    BoundCurve,
+    Measurement,
+    Results,
+    Run,
+    Scores,
+    compare_right,
+)
 from hopefear.report import Page
+from hopefear.report.page import Best
+from hopefear.report.plot import Plot
 
 TITLE = "Online classification with voted RDA, run again"
+PAPER = (
+    "Xu, Gao, Xiao and Regan, Online Classification Using a Voted RDA Method: "
+    "Table 1 and Figures 1 to 5 on text classification"
+)
+Problems = Sequence[Results]
 
 
-def write_page(
-    measured: Sequence[Measured],
-    curves: list[BoundCurve],
-    verdicts: Sequence[Verdict],
-    plan: Plan,
-    note: str,
-) -> Page:
+def signature(plan: Plan) -> dict[str, object]:
+    """What the numbers came from."""
+    return {
+        "passes": plan.passes,
+        "seed": SEED,
+        **TRANSFORM,
+        "intercept": "none",
+        "held-out": HELD_OUT,
+    }
+
+
+def table_text(measurement: Measurement) -> str:
+    """Nothing is told at the end."""
+    return ""
+
+
+def content(measurement: Measurement, call: Call) -> dict[str, Any]:
+    """Every number of ``results.json``."""
+    fixed = {"seed": SEED, "held_out": HELD_OUT, "transform": TRANSFORM}
+    return {
+        "note": call.note,
+        "settings": asdict(call.plan) | fixed,
+        "problems": {results.name: _problem(results) for results in measurement.problems},
+        "bound": [
+            {"noise": c.noise, "l1": c.strength, "reports": [r.to_dict() for r in c.reports]}
+            for c in measurement.curves
+        ],
+    }
+
+
+def _problem(results: Results) -> dict[str, Any]:
+    train, test = results.problem.train, results.problem.test
+    return {
+        "data": {
+            "about": results.problem.about,
+            "train": len(train),
+            "test": len(test),
+            "features": train.n_features,
+            "classes": list(train.classes),
+            "train_digest": train.digest,
+            "test_digest": test.digest,
+        },
+        "chosen": {
+            key: {
+                "best": asdict(c.best),
+                "sparse": asdict(c.sparse),
+                "edges": c.edges,
+                "trials": [asdict(t) for t in c.trials],
+            }
+            for key, c in results.choices.items()
+        },
+        "best": {key: _run(r) for key, r in results.best.items()},
+        "sparse": {key: _run(r) for key, r in results.sparse.items()},
+        "trails": {
+            key: [{"l1" if k == "strength" else k: v for k, v in plain(t).items()} for t in trails]
+            for key, trails in results.trails.items()
+        },
+        "votes": {
+            loss: {
+                "voted": 100.0 * float(v.voted.mean()),
+                "averaged": 100.0 * float(v.averaged.mean()),
+                "examples": len(v.voted),
+                "predictors": v.predictors,
+                "seconds_per_1000": v.seconds,
+                "megabytes": v.megabytes,
+            }
+            for loss, v in results.votes.items()
+        },
+        "seconds_per_pass": results.times,
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "setting": run.setting,
+        "signature": run.signature,
+        "mistakes": run.mistakes.tolist(),
+        "averaged": _scores(run.averaged),
+        "last": _scores(run.last),
+    }
+
+
+def _scores(scores: Scores) -> dict[str, Any]:
+    series = {
+        name: scores.series(name).tolist() for name in ("precision", "recall", "f1", "accuracy")
+    }
+    return {"mean": scores.summary(), "nnz": scores.nnz.tolist(), **series}
+
+
+def figure_1(results: Results, loss: str) -> Plot:
+    """Non-zero weights while training, by strength of regularisation."""
+    plot = Plot(f"{results.name}, {loss}", "samples", "non-zero weights", y_scale="log")
+    for look, trail in enumerate(results.trails[loss]):
+        trail.draw(plot, "nnz", f"λ = {short(trail.strength)}", look)
+    return plot
+
+
+def figure_2(results: Results) -> Plot:
+    """Sparsity against quality on the held-out rows, over the strengths."""
+    size = results.problem.train.n_features
+    heads = "non-zero weights as a share of the features", "F on held-out rows, %"
+    plot = Plot(results.name, *heads, x_scale="log")
+    for look, loss in enumerate(LOSSES):
+        trials = results.choices[f"vrda-{loss}"].along("l1")
+        average, last = [(t.nnz, t.f1) for t in trials], [(t.last_nnz, t.last_f1) for t in trials]
+        for dashed, (name, pairs) in enumerate((("average", average), ("last", last))):
+            nnz, f1 = np.array([pair for pair in pairs if pair[0] > 0]).reshape(-1, 2).T
+            plot.line(nnz / size, f1, f"{loss}, {name}", bool(dashed), look=look + 2 * dashed)
+    return plot
+
+
+def figure_3(results: Results, loss: str) -> Plot:
+    """Training mistakes against samples."""
+    plot, trails = Plot(f"{results.name}, {loss}", "samples", "mistakes"), results.trails[loss]
+    for look, trail in enumerate(trails):
+        trail.draw(plot, "mistakes", f"vRDA, λ = {short(trail.strength)}", look, zeros=True)
+    (other,) = results.trails["perceptron"]
+    return other.draw(plot, "mistakes", "(voted) perceptron", len(trails), True, zeros=True)
+
+
+def figure_4(results: Results, plan: Plan) -> Plot:
+    """Last weights against the average: mean and deviation of F over the settled passes."""
+    runs = [results.best[f"vrda-{loss}"] for loss in LOSSES]
+    groups = {"single (last)": [r.last for r in runs], "averaged": [r.averaged for r in runs]}
+    return _bars(results.name, groups, plan)
+
+
+def figure_5(results: Results, plan: Plan) -> Plot:
+    """RDA against voted RDA: mean and deviation of F over the settled passes."""
+    groups = {
+        title: [results.best[f"{key}-{loss}"].averaged for loss in LOSSES]
+        for title, key in (("RDA", "rda"), ("vRDA", "vrda"))
+    }
+    return _bars(results.name, groups, plan)
+
+
+def bound_plot(curves: list[BoundCurve], noise: float) -> Plot:
+    """Mistakes, and the most that Theorem 1 allows."""
+    title = "separable" if noise == 0.0 else f"{noise:.0%} of the labels wrong"
+    plot = Plot(title, "samples", "mistakes", x_scale="log", y_scale="log")
+    for look, curve in enumerate(c for c in curves if c.noise == noise):
+        samples, mistakes, most = zip(
+            *((r.samples, r.mistakes, r.theorem1) for r in curve.reports), strict=True
+        )
+        plot.line(samples, mistakes, f"mistakes, {curve.label}", look=2 * look)
+        plot.line(samples, most, f"Theorem 1, {curve.label}", True, look=2 * look + 1)
+    return plot
+
+
+def _bars(title: str, groups: dict[str, list[Scores]], plan: Plan) -> Plot:
+    bars = {
+        name: [
+            (float(v.mean()), float(v.std())) for v in (s.series("f1")[plan.settled] for s in of)
+        ]
+        for name, of in groups.items()
+    }
+    ends = [mean + sign * std for pairs in bars.values() for mean, std in pairs for sign in (-1, 1)]
+    # Bars from zero would hide differences of a point; the axis says where it starts.
+    room = max(0.5, 0.4 * (max(ends) - min(ends)))
+    low, high = max(0.0, float(np.floor(min(ends) - room))), min(100.0, max(ends) + room)
+    plot = Plot(title, "", "F, %", y_range=(low, high))
+    for name, pairs in bars.items():
+        means, stds = zip(*pairs, strict=True)
+        plot.bars(list(LOSSES), list(means), list(stds), group=name)
+    return plot
+
+
+def fill(page: Page, measurement: Measurement, verdicts: Sequence[Verdict], call: Call) -> None:
     """Build the whole page."""
-    page = Page(
-        TITLE,
-        "Xu, Gao, Xiao and Regan, Online Classification Using a Voted RDA Method: "
-        "Table 1 and Figures 1 to 5 on text classification",
-        signature=signed(signature(plan)),
-    )
-    whole = [m for m in measured if not m.problem.table_only]
-    _verdicts(page, measured, verdicts)
-    _setup(page, measured, plan, note)
-    _table_1(page, measured, plan)
+    problems, plan = measurement.problems, call.plan
+    whole = [results for results in problems if results.whole]
+    _verdicts(page, problems, verdicts)
+    _setup(page, problems, plan, call.note)
+    _table_1(page, problems, plan)
     _while_training(page, whole)
     _single(page, whole, plan)
     _conservative(page, whole, plan)
     _votes(page, whole)
-    _bound(page, curves)
-    _settings(page, measured, plan)
-    return page
+    _bound(page, measurement.curves)
+    _settings(page, problems, plan)
 
 
-def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdict]) -> None:
+def _verdicts(page: Page, problems: Problems, verdicts: Sequence[Verdict]) -> None:
     page.section("What agrees and what does not")
     page.text(
         f"Of {len(verdicts)} checks (a claim on a problem) {tally(verdicts)}. The words are "
@@ -66,7 +238,7 @@ def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdi
         "Treebank, these are classes of texts, so a disagreement says that a finding "
         "does not carry over, not that it was wrong there."
     )
-    names = [m.name for m in measured]
+    names = [results.name for results in problems]
     for title, text in _summary(names, verdicts):
         page.text(f"**{title}**: {text}.")
     verdict_table(page, verdicts, {name: name for name in names}, "problem")
@@ -74,36 +246,29 @@ def _verdicts(page: Page, measured: Sequence[Measured], verdicts: Sequence[Verdi
 
 def _summary(names: Sequence[str], verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Claims sorted into those that hold on every problem, on none, and on some."""
-    found: dict[str, set[str]] = {}
+    claims: dict[str, set[str]] = {}
     for v in verdicts:
-        if v.problem in names:
-            found.setdefault(v.claim, set()).add(v.verdict)
+        if v.where in names:
+            claims.setdefault(v.claim, set()).add(v.verdict)
     piles = {
-        "Holds on all problems": [c for c, words in found.items() if words == {AGREES}],
-        "Contradicted on all problems": [c for c, words in found.items() if words == {DISAGREES}],
+        "Holds on all problems": [c for c, words in claims.items() if words == {AGREES}],
+        "Contradicted on all problems": [c for c, words in claims.items() if words == {DISAGREES}],
         "Depends on the problem, or is not shown": [
-            c for c, words in found.items() if words not in ({AGREES}, {DISAGREES})
+            c for c, words in claims.items() if words not in ({AGREES}, {DISAGREES})
         ],
     }
-    return [(title, "; ".join(claims)) for title, claims in piles.items() if claims]
+    return [(title, "; ".join(pile)) for title, pile in piles.items() if pile]
 
 
-def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> None:
+def _setup(page: Page, problems: Problems, plan: Plan, note: str) -> None:
     page.section("How it was done")
     if note:
         page.text(f"**{note}**")
     page.table(
         ["problem", "what", "train", "test", "features", "values a row"],
         [
-            [
-                m.name,
-                m.problem.about,
-                len(m.problem.train),
-                len(m.problem.test),
-                m.problem.train.n_features,
-                round(m.problem.train.rows.indices.size / len(m.problem.train), 1),
-            ]
-            for m in measured
+            [p.name, p.about, len(p.train), len(p.test), p.train.n_features, _values_a_row(p.train)]
+            for p in (results.problem for results in problems)
         ],
         "Data.",
     )
@@ -120,31 +285,29 @@ def _setup(page: Page, measured: Sequence[Measured], plan: Plan, note: str) -> N
     )
 
 
-def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
+def _values_a_row(data: SparseDataset) -> float:
+    return round(data.rows.indices.size / len(data), 1)
+
+
+def _table_1(page: Page, problems: Problems, plan: Plan) -> None:
     page.section("Table 1: quality and non-zero weights")
     page.table(
         ["learner", "precision", "recall", "F", "weights"],
-        [[name, p, r, f, None if n is None else f"{n} K"] for name, p, r, f, n in paper.TABLE_1],
+        [[name, p, r, f, None if n is None else f"{n} K"] for name, p, r, f, n in TABLE_1],
         "The paper's own Table 1: **parse reranking** (labelled brackets), 1.2 M features.",
         align="lrrrr",
-        notes=f"Their settings: {paper.SETTINGS}.",
+        notes=f"Their settings: {SETTINGS}.",
     )
     titles = {spec.key: spec.title for spec in plan.specs}
-    for made in measured:
-        rows = [_row(titles[key], done) for key, done in made.best.items()]
-        kind = ", macro over the classes" if len(made.problem.train.classes) > 2 else ""
+    for results in problems:
+        rows = [_row(titles[key], run) for key, run in results.best.items()]
+        kind = ", macro over the classes" if len(results.problem.train.classes) > 2 else ""
         page.table(
             _COLUMNS,
             rows,
-            f"**{made.name}**: test scores in percent{kind}, mean ± "
+            f"**{results.name}**: test scores in percent{kind}, mean ± "
             f"deviation over {plan.passes} passes.",
-            highlight={
-                "F": "max",
-                "accuracy": "max",
-                "weights": "min",
-                "last: accuracy": "max",
-                "last: weights": "min",
-            },
+            highlight={**_BEST, "F": "max", "last: accuracy": "max"},
         )
     page.text(
         "“weights” are the non-zeros of the average, which is what is kept and scored, as in "
@@ -157,56 +320,49 @@ def _table_1(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
         "Chosen on the same held-out rows: the fewest last weights within one standard error "
         "of the best accuracy. (The best may be λ = 0, which says nothing on sparsity.)"
     )
-    for made in measured:
-        rows = [_row(titles[key], done) for key, done in made.sparse.items()]
+    for results in problems:
+        rows = [_row(titles[key], run) for key, run in results.sparse.items()]
         page.table(
             _COLUMNS,
             rows,
-            f"**{made.name}**, sparsest within one standard error.",
-            highlight={"accuracy": "max", "weights": "min", "last: weights": "min"},
+            f"**{results.name}**, sparsest within one standard error.",
+            highlight=_BEST,
         )
 
 
-_COLUMNS = [
-    "learner",
-    "precision",
-    "recall",
-    "F",
-    "accuracy",
-    "weights",
-    "last: accuracy",
-    "last: weights",
-]
+_COLUMNS = ["learner", "precision", "recall", "F", "accuracy", "weights"]
+_COLUMNS += ["last: accuracy", "last: weights"]
+_BEST: dict[str, Best] = {"accuracy": "max", "weights": "min", "last: weights": "min"}
 
 
-def _row(title: str, done: Run) -> list[object]:
-    kept, last = done.averaged.summary(), done.last.summary()
+def _row(title: str, run: Run) -> list[object]:
+    average, last = run.averaged.summary(), run.last.summary()
     return [
         title,
-        kept["precision"],
-        kept["recall"],
-        f"{kept['f1']:.2f} ± {kept['f1_std']:.2f}",
-        f"{kept['accuracy']:.2f} ± {kept['accuracy_std']:.2f}",
-        round(kept["nnz"]),
+        average["precision"],
+        average["recall"],
+        f"{average['f1']:.2f} ± {average['f1_std']:.2f}",
+        f"{average['accuracy']:.2f} ± {average['accuracy_std']:.2f}",
+        round(average["nnz"]),
         f"{last['accuracy']:.2f} ± {last['accuracy_std']:.2f}",
         round(last["nnz"]),
     ]
 
 
-def _while_training(page: Page, whole: Sequence[Measured]) -> None:
+def _while_training(page: Page, whole: Problems) -> None:
     page.section("Figure 1: non-zero weights while training")
     page.text(
         "The paper: a larger λ settles soon at few weights, a smaller one takes many more "
         "samples. Ours, on all training rows, at the chosen rate:"
     )
-    page.figures([plot for made in whole for plot in figures.figure_1(made)])
+    page.figures([figure_1(results, loss) for results in whole for loss in LOSSES])
     page.section("Figure 2: sparsity against quality")
     page.text(
         "The paper: for hinge loss a sparser model costs quality; log loss is best "
         "(F 0.9174) with 173 K of 1.2 M features, a share of 0.14. Ours, over λ, scored on "
         "the held-out rows, so that the test is not used to look around:"
     )
-    page.figures([figures.figure_2(made) for made in whole])
+    page.figures([figure_2(results) for results in whole])
     page.section("Figure 3: training mistakes")
     page.text(
         "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the "
@@ -215,10 +371,10 @@ def _while_training(page: Page, whole: Sequence[Measured]) -> None:
         "make the same mistakes, so the curves lie on each other and the paper's difference "
         "must come from something else."
     )
-    page.figures([plot for made in whole for plot in figures.figure_3(made)])
+    page.figures([figure_3(results, loss) for results in whole for loss in LOSSES])
 
 
-def _single(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
+def _single(page: Page, whole: Problems, plan: Plan) -> None:
     page.section("Figure 4: single against averaged prediction")
     page.text(
         "The paper: the average is better and varies less, and single predictions vary most "
@@ -226,37 +382,32 @@ def _single(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
         f"{plan.passes} passes, so that the bars show swings and not the first gains. "
         "**Axes do not start at 0.**"
     )
-    page.figures([figures.figure_4(made, plan) for made in whole])
+    page.figures([figure_4(results, plan) for results in whole])
 
 
-def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
+def _conservative(page: Page, whole: Problems, plan: Plan) -> None:
     page.section("Figure 5: RDA against voted RDA")
     page.text(
         "The paper: updates on mistakes only are better for hinge loss, worse for log loss, "
-        f"and take {paper.TIME_RATIO['hinge']:.1%} and {paper.TIME_RATIO['log']:.1%} of the "
+        f"and take {TIME_RATIO['hinge']:.1%} and {TIME_RATIO['log']:.1%} of the "
         f"time. Ours: mean and deviation of F over the last {_late(plan)} passes. "
         "**Axes do not start at 0.**"
     )
-    page.figures([figures.figure_5(made, plan) for made in whole])
+    page.figures([figure_5(results, plan) for results in whole])
     rows = []
-    for made in whole:
+    for results in whole:
         for loss in LOSSES:
-            row: list[object] = [made.name, loss]
+            row: list[object] = [results.name, loss]
             for readout in ("averaged", "last"):
-                row += [1000.0 * made.times[f"{rule}-{loss} {readout}"] for rule in ("rda", "vrda")]
-                row.append(f"{made.ratio(loss, readout):.1%}")
-            rows.append([*row, f"{paper.TIME_RATIO[loss]:.1%}"])
+                row += [
+                    1000.0 * results.times[f"{rule}-{loss} {readout}"] for rule in ("rda", "vrda")
+                ]
+                row.append(f"{results.ratio(loss, readout):.1%}")
+            rows.append([*row, f"{TIME_RATIO[loss]:.1%}"])
     page.table(
         [
-            "problem",
-            "loss",
-            "RDA",
-            "vRDA",
-            "share",
-            "RDA, last",
-            "vRDA, last",
-            "share, last",
-            "paper",
+            *("problem", "loss", "RDA", "vRDA", "share"),
+            *("RDA, last", "vRDA, last", "share, last", "paper"),
         ],
         rows,
         f"CPU milliseconds a pass and vRDA's share of RDA's, with the exact average and for "
@@ -266,45 +417,39 @@ def _conservative(page: Page, whole: Sequence[Measured], plan: Plan) -> None:
     )
 
 
-def _votes(page: Page, whole: Sequence[Measured]) -> None:
+def _votes(page: Page, whole: Problems) -> None:
     page.section("Voting against averaging")
     page.text(
         "The paper averages and calls the result very similar to the vote. Here Algorithm 2 "
         "is run for real: every predictor of one pass votes, as often as it survived."
     )
     rows = []
-    for made in whole:
-        for loss, votes in made.votes.items():
-            found = compare(votes.averaged, votes.voted)
+    for results in whole:
+        for loss, votes in results.votes.items():
+            difference = compare_right(votes.averaged, votes.voted)
             rows.append(
                 [
-                    made.name,
+                    results.name,
                     loss,
                     votes.predictors,
-                    found.second,
-                    found.first,
-                    f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]",
+                    difference.second,
+                    difference.first,
+                    difference.gap,
                     f"{votes.seconds[0]:.3g} / {votes.seconds[1]:.2g}",
                     f"{votes.megabytes[0]:.3g} / {votes.megabytes[1]:.2g}",
                 ]
             )
     page.table(
         [
-            "problem",
-            "loss",
-            "predictors",
-            "voted, %",
-            "averaged, %",
-            "difference [95 %]",
-            "seconds",
-            "megabytes",
+            *("problem", "loss", "predictors", "voted, %", "averaged, %"),
+            *("difference [95 %]", "seconds", "megabytes"),
         ],
         rows,
         "Test accuracy after one pass; CPU seconds for 1,000 examples and the size of "
         "what is kept, voted / averaged.",
         align="ll" + "r" * 6,
         notes="On the first "
-        + ", ".join(f"{len(m.votes['hinge'].voted):,} ({m.name})" for m in whole)
+        + ", ".join(f"{len(results.votes['hinge'].voted):,} ({results.name})" for results in whole)
         + " test examples.",
     )
 
@@ -316,9 +461,7 @@ def _bound(page: Page, curves: list[BoundCurve]) -> None:
         "comparator u is the truth, scaled to give the lowest bound; where labels are right "
         f"it separates the classes by {SEPARATION:g}. Dashed: the most mistakes allowed."
     )
-    page.figures(
-        [figures.bound_plot(curves, noise) for noise in dict.fromkeys(c.noise for c in curves)]
-    )
+    page.figures([bound_plot(curves, noise) for noise in dict.fromkeys(c.noise for c in curves)])
     page.table(
         ["noise", "λ", "samples", "mistakes", "Theorem 1", "Corollary 1", "λ Δ(u)", "regime"],
         [
@@ -341,17 +484,17 @@ def _bound(page: Page, curves: list[BoundCurve]) -> None:
     )
 
 
-def _settings(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
+def _settings(page: Page, problems: Problems, plan: Plan) -> None:
     page.section("Settings")
     titles = {spec.key: spec for spec in plan.specs}
     with page.details("Chosen settings"):
         rows = []
-        for made in measured:
-            for key, choice in made.choices.items():
+        for results in problems:
+            for key, choice in results.choices.items():
                 spec, best = titles[key], choice.best
                 rows.append(
                     [
-                        made.name,
+                        results.name,
                         spec.title,
                         _value(best.setting.get(spec.strength)),
                         _value(best.setting.get("rate")),
@@ -362,12 +505,7 @@ def _settings(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
                 )
         page.table(
             [
-                "problem",
-                "learner",
-                "λ or gravity",
-                "rate",
-                "held-out accuracy",
-                "λ, sparse",
+                *("problem", "learner", "λ or gravity", "rate", "held-out accuracy", "λ, sparse"),
                 "at the edge of its grid",
             ],
             rows,
@@ -382,9 +520,9 @@ def _settings(page: Page, measured: Sequence[Measured], plan: Plan) -> None:
             }
         )
     with page.details("Signatures of the runs"):
-        for made in measured:
-            page.text(f"**{made.name}**")
-            page.code("\n".join(done.signature for done in made.best.values()))
+        for results in problems:
+            page.text(f"**{results.name}**")
+            page.code("\n".join(run.signature for run in results.best.values()))
 
 
 def _value(value: float | None) -> str | None:

@@ -1,10 +1,19 @@
-"""What is run: learners, the grids their parameters are chosen from, sizes and seeds."""
+"""What is run: learners and their grids, and two corpora of text beside a generated problem."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from hopefear.data.generators import sparse_linear
+from hopefear.data.sparse import SparseDataset
+from hopefear.data.svmlight import read_svmlight
+from hopefear.errors import HopefearError, InputError
+from hopefear.experiments.frame import find_data
 
 SEED = 1
 HELD_OUT = 0.2  # share of the training rows on which parameters are chosen
@@ -75,23 +84,31 @@ Values = tuple[float, ...]
 def _specs(
     vrda: Values, every: Values, gravity: Values, log: Values, rda: Values, tg: Values, ada: Values
 ) -> tuple[Spec, ...]:
-    kept = {"readout": "averaged"}
-    made = [Spec("perceptron", "Perceptron", "perceptron")]
+    average = {"readout": "averaged"}
+    specs = [Spec("perceptron", "Perceptron", "perceptron")]
     for name, loss in LOSSES.items():
-        made.append(
-            Spec(f"tg-{name}", f"TG ({name})", "tg", {"loss": loss, **kept}, "gravity", gravity, tg)
+        specs.append(
+            Spec(
+                f"tg-{name}",
+                f"TG ({name})",
+                "tg",
+                {"loss": loss, **average},
+                "gravity",
+                gravity,
+                tg,
+            )
         )
     for name, loss in LOSSES.items():
-        made.append(
-            Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **kept}, "l1", every, rda)
+        specs.append(
+            Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **average}, "l1", every, rda)
         )
     # On mistakes the force of the hinge is always one, so its rate changes no prediction.
-    made.append(
+    specs.append(
         Spec("vrda-hinge", "vRDA (hinge)", "vrda", {"loss": "hinge", "rate": 1.0}, "l1", vrda)
     )
-    made.append(Spec("vrda-log", "vRDA (log)", "vrda", {"loss": "logistic"}, "l1", vrda, log))
-    made.append(Spec("adagrad-rda", "AdaGrad-RDA (log)", "adagrad-rda", kept, "l1", every, ada))
-    return tuple(made)
+    specs.append(Spec("vrda-log", "vRDA (log)", "vrda", {"loss": "logistic"}, "l1", vrda, log))
+    specs.append(Spec("adagrad-rda", "AdaGrad-RDA (log)", "adagrad-rda", average, "l1", every, ada))
+    return tuple(specs)
 
 
 FULL = Plan(
@@ -125,3 +142,144 @@ QUICK = Plan(
     timed_passes=1,
     bound_rows=1000,
 )
+
+
+TRANSFORM = {"values": "presence", "norm": "l2"}
+UNIGRAMS = 127_712  # of news20_bydate: ids up to here are single words
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training and test rows, ready to learn from."""
+
+    name: str
+    about: str
+    train: SparseDataset
+    test: SparseDataset
+    table_only: bool = False  # scored in Table 1, left out of the figures
+
+
+def find_problems(data: Path | None, quick: bool) -> tuple[list[Problem], str]:
+    """What to run on, and a sentence on what was not found."""
+    if quick:
+        return [generated(1200, 800, 400)], "The quick version uses a small generated problem only."
+    folder = find_data(data)
+    if folder is None:
+        return [generated()], (
+            "No corpora were found, so only generated data is used; give "
+            "`--data DIR`, or set HOPEFEAR_DATA."
+        )
+    problems: list[Problem] = []
+    missing = []
+    for name, read in (("imdb", imdb), ("news20_bydate", news20)):
+        if (folder / name).is_dir():
+            problems += read(folder / name)
+        else:
+            missing.append(name)
+    if not problems:
+        raise HopefearError(
+            f"{folder} holds neither imdb nor news20_bydate; give --data a folder "
+            "that holds them, or run without it on generated data"
+        )
+    note = f"Not found, and so left out: {', '.join(missing)}." if missing else ""
+    return [*problems, generated()], note
+
+
+def generated(n_train: int = 40_000, n_test: int = 20_000, n_features: int = 20_000) -> Problem:
+    """A sparse linear problem whose best weights are known, with a twentieth of labels wrong."""
+    per_row = (20, 60) if n_features >= 5000 else (5, 15)
+    problem = sparse_linear(
+        n_train + n_test,
+        n_features,
+        per_row=per_row,
+        true_weights=n_features // 20,
+        label_noise=0.05,
+        seed=7,
+    )
+    train, test = problem.split(n_train)
+    return Problem(
+        "generated",
+        "sparse_linear, 5 % of the labels wrong",
+        _ready(train.dataset()),
+        _ready(test.dataset()),
+    )
+
+
+def imdb(folder: Path) -> list[Problem]:
+    """Film reviews, good against bad."""
+    train, test = _read(folder)
+    return [Problem("imdb", "film reviews, words", _ready(train), _ready(test))]
+
+
+def news20(folder: Path) -> list[Problem]:
+    """Newsgroups in two groups of ten, and, on words alone, all twenty."""
+    train, test = _read(folder)
+    sides = _groups(folder / "labels.tsv", train.classes)
+    few = [_ready(_columns(part, UNIGRAMS + 1)) for part in (train, test)]
+    return [
+        Problem(
+            "news20",
+            "20 Newsgroups by date in two groups, words and bigrams",
+            _ready(_grouped(train, sides)),
+            _ready(_grouped(test, sides)),
+        ),
+        Problem(
+            "news20, 20 classes",
+            "the same messages, all 20 groups, words only",
+            few[0],
+            few[1],
+            table_only=True,
+        ),
+    ]
+
+
+def _read(folder: Path) -> tuple[SparseDataset, SparseDataset]:
+    train = read_svmlight(_file(folder, "train"))
+    test = read_svmlight(_file(folder, "test"), features=train.features, classes=train.classes)
+    return train, test
+
+
+def _file(folder: Path, part: str) -> Path:
+    paths = sorted(folder.glob(f"{part}.libsvm*"))
+    if not paths:
+        raise HopefearError(
+            f"{folder} holds no {part}.libsvm, plain or compressed; "
+            "put it there, or leave the folder out"
+        )
+    return paths[0]
+
+
+def _ready(data: SparseDataset) -> SparseDataset:
+    return data.transformed(**TRANSFORM)
+
+
+def _groups(path: Path, classes: tuple[str, ...]) -> np.ndarray:
+    """Side (0 or 1) of every class, from lines of label, name and +1 or -1."""
+    sides = {}
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise HopefearError(
+            f"{path}: cannot be read ({error.strerror}); it must tell the side of every label"
+        ) from error
+    for number, line in enumerate(lines, 1):
+        fields = line.split("\t")
+        if len(fields) != 3 or fields[2] not in ("+1", "-1"):
+            raise InputError(str(path), number, "label, name, and +1 or -1, parted by tabs", line)
+        sides[fields[0]] = int(fields[2] == "+1")
+    lost = [name for name in classes if name not in sides]
+    if lost:
+        raise HopefearError(f"{path}: tells no side of label {lost[0]}; add a line for it")
+    return np.array([sides[name] for name in classes], np.int32)
+
+
+def _grouped(data: SparseDataset, sides: np.ndarray) -> SparseDataset:
+    rows = data.rows._replace(labels=sides[data.rows.labels])
+    return SparseDataset(rows, data.n_features, ("-1", "1"), data.features, data.source)
+
+
+def _columns(data: SparseDataset, n: int) -> SparseDataset:
+    """The first ``n`` columns."""
+    names = np.array(data.classes)[data.rows.labels]
+    narrow = SparseDataset.from_csr(data.to_csr()[:, :n], names, classes=data.classes)
+    return SparseDataset(narrow.rows, narrow.n_features, narrow.classes, source=data.source)

@@ -1,44 +1,6 @@
 """Section 4 of Gao, Xiao, Xu and He: voted dual averaging on lists of parses."""
 
-from __future__ import annotations
+from hopefear.experiments.frame import Experiment
+from hopefear.experiments.vrda_reranking import claims, page, plan, runs
 
-from collections.abc import Callable
-from pathlib import Path
-
-from hopefear.experiments.common.files import runs_in, telling, write_files
-from hopefear.experiments.vrda_reranking.measuring import measure
-from hopefear.experiments.vrda_reranking.page import write_page
-from hopefear.experiments.vrda_reranking.plan import FULL, QUICK, Plan
-from hopefear.experiments.vrda_reranking.problems import find_problem
-from hopefear.experiments.vrda_reranking.results import table_text, to_json
-from hopefear.experiments.vrda_reranking.verdicts import Judge, judge
-
-
-def run(
-    data: Path | None,
-    out: Path,
-    progress: Callable[[str], None],
-    quick: bool = False,
-    plan: Plan | None = None,
-) -> Path:
-    """Measure, judge and write ``results.json`` and ``report.html`` into ``out``.
-
-    The features of all lists are kept in ``out/lists.bin`` and every run that ends in
-    ``out/runs``, so the same call goes on where it was broken off.
-
-    Parameters
-    ----------
-    data, out, progress, quick
-        As in :func:`hopefear.experiments.run_experiment`; quick reads a few lists only.
-    plan : Plan, optional
-        How much to run: grids, seeds, levels, folds; by default all of it, or a little if quick.
-    """
-    plan = plan or (QUICK if quick else FULL)
-    problem = find_problem(data, out, quick, progress)
-    made = measure(problem, plan, runs_in(out, quick), telling(progress))
-    progress(" 95%  tests")
-    judged = Judge(made, plan)
-    verdicts = judge(judged)
-    page = write_page(made, judged, verdicts, plan, quick)
-    results = to_json(made, judged, verdicts, plan, quick)
-    return write_files(out, page, results, table_text(made), progress)
+run = Experiment("vrda-reranking", plan, runs, claims, page).run

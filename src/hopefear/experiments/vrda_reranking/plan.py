@@ -1,11 +1,28 @@
-"""What is run: learners, the grids their parameters are chosen from, seeds, levels, folds."""
+"""What is run: learners and their grids, seeds, levels, folds, and the lists of parses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear import __version__
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.data.lists.dataset import ListDataset, ListRows
+from hopefear.data.lists.files import read_lists
+from hopefear.errors import HopefearError
+from hopefear.experiments.frame import find_files, grid_points
+from hopefear.features.lists.extraction import EXPECTED
+from hopefear.features.lists.keyed import Numbered, pruned
+from hopefear.features.trees import families
+from hopefear.storage import load, save
+from hopefear.tasks.rerank.task import dataset, teaching
 
 AVERAGED, SUPPORT, LAST = 0, 1, 2
 # On the last support the few features that every candidate has always stay in: the weight of a
@@ -49,7 +66,7 @@ class Spec:
         >>> Spec("tg", "TG", "tg", grid={"rate": (0.1,), "gravity": (0.0, 1e-3)}).settings()
         [{'rate': 0.1, 'gravity': 0.0}, {'rate': 0.1, 'gravity': 0.001}]
         """
-        return [dict(zip(self.grid, point, strict=True)) for point in product(*self.grid.values())]
+        return grid_points(self.grid)
 
 
 @dataclass(frozen=True)
@@ -92,16 +109,16 @@ def _paper(
     steps: tuple[float, ...],
     every: tuple[int, ...],
 ) -> tuple[Spec, ...]:
-    made = [Spec("perceptron", "Perceptron", "perceptron", kept=(AVERAGED,))]  # as the paper's
+    specs = [Spec("perceptron", "Perceptron", "perceptron", kept=(AVERAGED,))]  # as the paper's
     for loss in LOSSES:
         grid = {"rate": steps, "every": every, "gravity": gravity}
-        made.append(Spec(f"tg-{loss}", f"TG ({loss})", "tg", {"loss": loss}, grid, "gravity"))
+        specs.append(Spec(f"tg-{loss}", f"TG ({loss})", "tg", {"loss": loss}, grid, "gravity"))
     # On mistakes the force of the hinge is always one, so its rate changes no prediction.
     for loss, some in zip(LOSSES, ((1.0,), rates), strict=True):
         grid = {"rate": some, "l1": l1}
         title = f"VRDA ({loss})"
-        made.append(Spec(f"vrda-{loss}", title, "vrda", {"loss": loss}, grid, "l1", _VOTERS))
-    return tuple(made)
+        specs.append(Spec(f"vrda-{loss}", title, "vrda", {"loss": loss}, grid, "l1", _VOTERS))
+    return tuple(specs)
 
 
 def _extensions(quick: bool = False) -> tuple[Spec, ...]:
@@ -135,7 +152,7 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
         },
     }
     rules = {"vrda": "VRDA", "rda": "RDA", "sgd": "SGD"}
-    made = []
+    specs = []
     for loss, given in wide.items():
         for rule, name in rules.items():
             if quick and (loss, rule) not in (("weighted-log", "sgd"), ("risk", "vrda")):
@@ -147,8 +164,8 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
             strength = "" if rule == "sgd" else "l1"
             title = f"{name} ({given['title']})"
             kept = _VOTERS if rule == "vrda" else ALL
-            made.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength, kept))
-    return tuple(made)
+            specs.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength, kept))
+    return tuple(specs)
 
 
 _L1 = (0.0, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 8e-4, 1e-3, 1.5e-3, 2e-3, 3e-3, 5e-3, 1e-2)
@@ -171,3 +188,185 @@ QUICK = Plan(
     trail_passes=3,
     replicates=200,
 )
+
+
+FOLDER = "ptb-nbest"
+FILES = ("train", "dev", "test")
+FEATURES = "rich,consensus"
+DENSE = ("score", EXPECTED)  # features that every candidate has, with values of any size
+MIN_COUNT = 5  # lists of the training part that a feature must tell candidates apart in
+LIMITED = 400, 150, 150  # lists of each part in the quick version
+
+
+class Part(NamedTuple):
+    """What is learnt from and what is scored: the split of the files, or a fold of all lists."""
+
+    fold: int = -1
+    folds: int = 0
+    published: bool = False  # only features of the families that were published
+
+    @property
+    def label(self) -> str:
+        """In a file name.
+
+        >>> Part().label, Part(1, 5).label, Part(published=True).label
+        ('split', 'fold-2-of-5', 'published')
+        """
+        if self.folds:
+            return f"fold-{self.fold + 1}-of-{self.folds}"
+        return "published" if self.published else "split"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Lists to learn from and lists to score, in the features that the former have often enough."""
+
+    train: ListDataset
+    dev: ListDataset
+    test: ListDataset
+    size: int  # features
+    dense: np.ndarray  # numbers of those in DENSE
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All lists in one numbering of features, and which file each is from.
+
+    Parameters
+    ----------
+    lists : ListDataset
+        Lists of all files; features that tell candidates apart in too few of them are left out
+        already, which takes none from any training part.
+    files : uint8 array
+        File of each list, a position in ``FILES``.
+    published : bool array
+        Whether a feature is of the families that Charniak and Johnson (2005) published.
+    dense : int array
+        Numbers of the features in ``DENSE``.
+    """
+
+    lists: ListDataset
+    files: np.ndarray
+    published: np.ndarray
+    dense: np.ndarray
+
+    def which(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers of the lists to learn from, to choose on and to test on.
+
+        A fold is of whole documents. Development lists in it are not tested on, since they have
+        chosen the settings.
+        """
+        if not part.folds:
+            train, dev, test = (np.flatnonzero(self.files == k) for k in range(len(FILES)))
+            return train, dev, test
+        inside = self.folds(part.folds) == part.fold
+        chose = self.files == FILES.index("dev")
+        masks = (~inside, inside & chose, inside & ~chose)
+        train, dev, test = map(np.flatnonzero, masks)
+        return train, dev, test
+
+    def folds(self, n: int) -> np.ndarray:
+        """Fold of each list; documents stay whole, and folds have about as many lists each."""
+        documents = [name.split(".")[0] for name in self.lists.ids or ()]
+        sizes = Counter(documents)
+        filled, fold = np.zeros(n, np.int64), {}
+        for document in sorted(sizes, key=lambda d: (-sizes[d], d)):
+            fold[document] = int(filled.argmin())
+            filled[fold[document]] += sizes[document]
+        return np.array([fold[document] for document in documents])
+
+    def cut(self, part: Part) -> Split:
+        """The lists of a part, in its own numbering of features."""
+        train, dev, test = self.which(part)
+        first = self.lists.take(train)
+        kept = np.bincount(first.rows.features, minlength=len(self.published)) >= MIN_COUNT
+        if part.published:
+            kept &= self.published
+        new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        return Split(
+            teaching(_renumbered(first, new)),
+            _renumbered(self.lists.take(dev), new),
+            _renumbered(self.lists.take(test), new),
+            int(kept.sum()),
+            new[self.dense[kept[self.dense]]],
+        )
+
+
+def find_problem(data: Path | None, out: Path, quick: bool, tell: Callable[[str], None]) -> Problem:
+    """The lists with their features; they are kept in ``out``, so that a second call is quick."""
+    wanted = [f"{name}.jsonl.xz" for name in FILES]
+    folder = find_files(data, FOLDER, wanted, "the lists of parses")
+    kept = out / ("lists-quick.bin" if quick else "lists.bin")
+    identity = {
+        "files": [_digest(folder / name) for name in wanted],
+        "features": FEATURES,
+        "min_count": MIN_COUNT,
+        "v": __version__,
+    }
+    try:
+        header, arrays = load(kept, "lists")
+        if header["identity"] == identity:
+            return _unpacked(header["ids"], arrays)
+    except (HopefearError, KeyError):
+        pass  # missing, damaged, or of another version: made anew
+    tell("reading parses and their features; this takes a minute")
+    problem = extracted(folder, LIMITED if quick else None)
+    header = {"identity": identity, "ids": list(problem.lists.ids or ())}
+    save(kept, "lists", header, _packed(problem))
+    return problem
+
+
+def extracted(folder: Path, most: Sequence[int] | None = None) -> Problem:
+    """Read the files and look at the trees; ``most`` limits the lists of each, by whole blocks."""
+    sizes = [0] * len(FILES)
+
+    def blocks(k: int) -> Iterator[CandidateLists]:
+        room = None if most is None else most[k]
+        size = 256 if room is None else min(50, room)
+        for block in read_lists(
+            folder / f"{FILES[k]}.jsonl.xz", "ptb", require_costs=True, block_lists=size
+        ):
+            if room is not None and sizes[k] >= room:
+                return
+            sizes[k] += len(block)
+            yield block
+
+    every = chain.from_iterable(blocks(k) for k in range(len(FILES)))
+    data = dataset(every, FEATURES, min_count=MIN_COUNT, metric="parseval")
+    kinds = {*families("ptb").kinds, "score"}
+    names = data.features.names(range(data.features.size))
+    published = np.array([name.split("|")[0] in kinds for name in names])
+    dense = np.array([names.index(name) for name in DENSE])
+    files = np.repeat(np.arange(len(FILES), dtype=np.uint8), sizes)
+    lists = ListDataset(data.rows, None, data.counts, data.metric, data.ids, FOLDER)
+    return Problem(lists, files, published, dense)
+
+
+def _renumbered(data: ListDataset, new: np.ndarray) -> ListDataset:
+    rows = data.rows
+    entries = pruned(
+        Numbered(rows.scopes, rows.features, rows.indptr, rows.columns, rows.values),
+        rows.starts,
+        new,
+    )
+    return data.replaced(**entries._asdict())
+
+
+def _packed(problem: Problem) -> dict[str, np.ndarray]:
+    return {
+        **problem.lists.rows._asdict(),
+        "counts": problem.lists.counts,
+        "from": problem.files,
+        "published": problem.published,
+        "dense": problem.dense,
+    }
+
+
+def _unpacked(ids: list[str], arrays: dict[str, np.ndarray]) -> Problem:
+    rows = ListRows(*(arrays[name] for name in ListRows._fields))
+    lists = ListDataset(rows, None, arrays["counts"], "parseval", ids, FOLDER)
+    return Problem(lists, arrays["from"], arrays["published"], arrays["dense"])
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

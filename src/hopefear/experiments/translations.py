@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.common.corpora import find_files
-from hopefear.experiments.common.differences import Difference, compare_choices
+from hopefear.experiments.claims import Difference, compare_choices
+from hopefear.experiments.frame import find_files
 from hopefear.metrics.lists import ListMetric
 from hopefear.translation.lists import read, tuning_metric
 
@@ -25,7 +25,7 @@ def read_translations(
     Parameters
     ----------
     data : path, optional
-        As in :func:`hopefear.experiments.common.corpora.find_data`.
+        As in :func:`hopefear.experiments.frame.find_data`.
     names : iterable of str
         Each has the files ``NAME.nbest.xz``, ``NAME.en`` (references) and ``NAME.de`` (sources).
     tell : callable
@@ -34,28 +34,30 @@ def read_translations(
     names = list(names)
     wanted = [f"{name}.{end}" for name in names for end in ("nbest.xz", "en", "de")]
     folder = find_files(data, FOLDER, wanted, "lists of translations", ", or use --quick")
-    found = {}
+    lists = {}
     for name in names:
         tell(f"reading {name}")
         nbest, references, source = (folder / f"{name}.{end}" for end in ("nbest.xz", "en", "de"))
-        found[name] = read(nbest, references, source=source)
-    return found
+        lists[name] = read(nbest, references, source=source)
+    return lists
 
 
-def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int) -> Difference:
+def compare_bleu(
+    first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int
+) -> Difference:
     """Paired bootstrap and approximate randomisation over lists, on BLEU.
 
     Parameters
     ----------
     first, second, samples
-        As in :func:`hopefear.experiments.common.differences.compare_choices`; counts of BLEU.
+        As in :func:`hopefear.experiments.claims.compare_choices`; counts of BLEU.
 
     Examples
     --------
     >>> good = np.array([[9, 8, 7, 6, 9, 8, 7, 6, 9, 9]] * 50)
     >>> bad = np.array([[9, 4, 3, 2, 9, 8, 7, 6, 9, 9]] * 50)
-    >>> found = compare([good], [bad, bad], 100)
-    >>> round(found.points, 1), found.significant
+    >>> difference = compare_bleu([good], [bad, bad], 100)
+    >>> round(difference.points, 1), difference.significant
     (48.3, True)
     """
     return compare_choices(METRIC, METRIC.main, first, second, samples)

@@ -1,0 +1,347 @@
+"""Claims of papers, and the verdicts on them by tests of differences."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.metrics import approximate_randomisation, paired_bootstrap
+from hopefear.metrics.lists.base import ListMetric
+from hopefear.metrics.lists.evaluation import Resampled
+from hopefear.report import Page
+
+ALPHA = 0.05
+AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two scores on the same data; a test that was not made has no p."""
+
+    first: float
+    second: float
+    low: float  # 95 % of the difference
+    high: float
+    p_bootstrap: float | None
+    p_randomisation: float | None = None
+
+    @property
+    def points(self) -> float:
+        return self.first - self.second
+
+    @property
+    def p(self) -> float:
+        """The largest of the tests that were made."""
+        return max(p for p in (self.p_bootstrap, self.p_randomisation) if p is not None)
+
+    @property
+    def significant(self) -> bool:
+        """By all tests that were made."""
+        return self.p < ALPHA
+
+    @property
+    def gap(self) -> str:
+        """The difference and its bounds."""
+        return f"{self.points:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+
+    @property
+    def cells(self) -> list[str]:
+        """Two cells of a table: the gap, and p by bootstrap and by randomisation.
+
+        >>> Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.0004).cells
+        ['+0.50 [+0.20, +0.80]', '0.001 / < 0.001']
+        """
+        ps = (p_text(p).removeprefix("= ") for p in (self.p_bootstrap, self.p_randomisation))
+        return [self.gap, " / ".join(ps)]
+
+    def text(self) -> str:
+        """In a line.
+
+        >>> Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.0004).text()
+        '94.00 against 93.50 (+0.50 [+0.20, +0.80], p = 0.001, < 0.001)'
+        """
+        ps = ", ".join(p_text(p) for p in (self.p_bootstrap, self.p_randomisation))
+        return f"{self.first:.2f} against {self.second:.2f} ({self.gap}, p {ps})"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value in few letters."""
+    if p is None:
+        return "not tested"
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def compare(
+    metric: Any, score: str, first: Any, second: Any, samples: int, randomise: bool = True
+) -> Difference:
+    """Paired bootstrap over examples and, unless told not to, approximate randomisation.
+
+    Parameters
+    ----------
+    metric : Metric
+        Turns summed counts into scores.
+    score : str
+        Which of them.
+    first, second : int arrays [examples, S]
+        What was counted on either side.
+    samples : int
+        Draws of either test.
+    """
+    drawn = paired_bootstrap(metric, first, second, score, replicates=samples, seed=1)
+    p = None
+    if randomise:
+        traded = approximate_randomisation(metric, first, second, score, replicates=samples, seed=1)
+        p = traded.p_value
+    return Difference(drawn.first, drawn.second, drawn.low, drawn.high, drawn.p_value, p)
+
+
+def compare_choices(
+    metric: ListMetric,
+    score: str,
+    first: Sequence[np.ndarray],
+    second: Sequence[np.ndarray],
+    samples: int,
+) -> Difference:
+    """Both tests over lists, seeds pooled.
+
+    Parameters
+    ----------
+    metric, score, samples
+        As in :func:`compare`.
+    first, second : sequences of int arrays [lists, S]
+        Counts of the chosen candidates, an array for each seed; they are added up, so often that
+        both sides have as many, for otherwise they could not trade places.
+
+    Examples
+    --------
+    >>> from hopefear.metrics.lists.fmeasure import Brackets
+    >>> good, bad = np.array([[4, 4, 4]] * 50), np.array([[2, 4, 4]] * 50)
+    >>> compare_choices(Brackets(), "f1", [good], [bad, bad], 100).points
+    50.0
+    """
+    times = math.lcm(len(first), len(second))
+    a, b = (
+        sum(np.asarray(one, np.int64) for one in side) * (times // len(side))
+        for side in (first, second)
+    )
+    return compare(Resampled(metric), score, a, b, samples)
+
+
+class Tests:
+    """Comparisons of one measurement; each is made once, and all of them can be written down.
+
+    Parameters
+    ----------
+    make : callable
+        From what is compared to the difference.
+    names : sequence of str
+        What its arguments are, for :meth:`plain`.
+
+    Examples
+    --------
+    >>> tests = Tests(lambda first, second: Difference(first, second, 0.0, 0.0, 1.0, 1.0), "ab")
+    >>> tests(2.0, 1.0).points, tests.plain()[0]["b"]
+    (1.0, 1.0)
+    """
+
+    def __init__(self, make: Callable[..., Difference], names: Sequence[str]) -> None:
+        self.make, self.names = make, names
+        self.differences: dict[tuple[Any, ...], Difference] = {}
+
+    def __call__(self, *key: Any) -> Difference:
+        if key not in self.differences:
+            self.differences[key] = self.make(*key)
+        return self.differences[key]
+
+    def plain(self) -> list[dict[str, Any]]:
+        return [
+            {**dict(zip(self.names, key, strict=True)), **asdict(difference)}
+            for key, difference in self.differences.items()
+        ]
+
+
+class Verdict(NamedTuple):
+    """What one place (a task, a setting, a set of lists) says about one claim.
+
+    The evidence has the numbers, with interval and p where two scores were compared.
+    """
+
+    claim: str
+    where: Any
+    verdict: str
+    evidence: str
+
+    def plain(self, place: str) -> dict[str, Any]:
+        """By name; ``place`` is what the place is called, or empty where there is only one."""
+        named = {"claim": self.claim, place: self.where}
+        named |= {"verdict": self.verdict, "evidence": self.evidence}
+        return {name: value for name, value in named.items() if name}
+
+
+class Claim(NamedTuple):
+    """What a paper says, and how to see whether it is so.
+
+    ``check`` goes from what was measured to the word and the evidence.
+
+    >>> claim = Claim("a is better", lambda difference: (better(difference), difference.text()))
+    >>> claim.judged("test", Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.001)).verdict
+    'agrees'
+    """
+
+    text: str
+    check: Callable[..., tuple[str, str]]
+
+    def judged(self, where: Any, *measured: Any) -> Verdict:
+        return Verdict(self.text, where, *self.check(*measured))
+
+
+def better(difference: Difference) -> str:
+    """Is the first one better, by all tests?
+
+    >>> better(Difference(94.0, 93.0, 0.5, 1.5, 0.001, 0.001))
+    'agrees'
+    >>> better(Difference(94.0, 93.9, -0.1, 0.3, 0.3, 0.2))
+    'not shown'
+    """
+    if not difference.significant:
+        return OPEN
+    return AGREES if difference.points > 0.0 else DISAGREES
+
+
+def not_worse(difference: Difference, margin: float) -> str:
+    """Is the first one better, or no more than the margin worse?
+
+    >>> not_worse(Difference(93.9, 94.0, -0.15, 0.05, 0.3, 0.2), 0.2)
+    'agrees'
+    >>> not_worse(Difference(93.9, 94.0, -0.15, 0.05, 0.3, 0.2), 0.1)
+    'not shown'
+    >>> not_worse(Difference(93.0, 94.0, -1.5, -0.5, 0.001, 0.001), 0.2)
+    'disagrees'
+    """
+    if difference.low > -margin:
+        return AGREES
+    return DISAGREES if difference.high < 0.0 else OPEN
+
+
+def within(difference: Difference, margin: float) -> str:
+    """Does the interval of the difference stay within the margin on both sides?
+
+    >>> within(Difference(38.0, 38.1, -0.3, 0.1, 0.7, 0.7), 0.5)
+    'agrees'
+    """
+    if difference.low > -margin and difference.high < margin:
+        return AGREES
+    return DISAGREES if difference.significant else OPEN
+
+
+def between(value: float, agrees_from: float, disagrees_below: float) -> str:
+    """Three answers from one number.
+
+    >>> between(3.0, 2.0, 1.0), between(1.5, 2.0, 1.0), between(0.5, 2.0, 1.0)
+    ('agrees', 'not shown', 'disagrees')
+    """
+    if value >= agrees_from:
+        return AGREES
+    return DISAGREES if value < disagrees_below else OPEN
+
+
+def clearly_more(first: float, second: float, ratio: float) -> str:
+    """Is the first number larger, so many times?
+
+    >>> [clearly_more(first, 1.0, 1.5) for first in (3.0, 1.2, 0.3)]
+    ['agrees', 'not shown', 'disagrees']
+    """
+    if first >= ratio * second:
+        return AGREES
+    return DISAGREES if second >= ratio * first else OPEN
+
+
+def all_of(words: Iterable[str]) -> str:
+    """Agreement of all; disagreement of any.
+
+    >>> all_of(["agrees", "not shown"]), all_of(["agrees", "disagrees"])
+    ('not shown', 'disagrees')
+    """
+    different = set(words)
+    if DISAGREES in different:
+        return DISAGREES
+    return AGREES if different == {AGREES} else OPEN
+
+
+def some_of(words: Iterable[str]) -> str:
+    """Agreement of any where none disagrees, and the other way round.
+
+    >>> some_of(["agrees", "not shown"]), some_of(["agrees", "disagrees"])
+    ('agrees', 'not shown')
+    """
+    clear = set(words) - {OPEN}
+    return clear.pop() if len(clear) == 1 else OPEN
+
+
+def order_of(first: Iterable[float], second: Iterable[float]) -> float:
+    """Spearman's rank correlation; 0 where one side is all alike.
+
+    >>> order_of([1, 2, 3], [30, 20, 10]), order_of([1, 2, 3], [5, 5, 5])
+    (-1.0, 0.0)
+    """
+    a, b = (_ranks(np.asarray(list(v), float)) for v in (first, second))
+    if a.std() == 0.0 or b.std() == 0.0:
+        return 0.0
+    return round(float(np.corrcoef(a, b)[0, 1]), 12)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks, the mean of their places for equal ones."""
+    below = (values[:, None] > values).sum(axis=1)
+    return below + ((values[:, None] == values).sum(axis=1) - 1) / 2.0
+
+
+def tally(verdicts: Iterable[Verdict], whom: str = " with the paper") -> str:
+    """How many of them say what.
+
+    >>> tally([Verdict("a < b", "dev", "agrees", ""), Verdict("a < b", "test", "not shown", "")])
+    '**1 agree** with the paper, **0 disagree**, and 1 show neither'
+    """
+    counts = Counter(one.verdict for one in verdicts)
+    return (
+        f"**{counts[AGREES]} agree**{whom}, **{counts[DISAGREES]} disagree**, and {counts[OPEN]} "
+        "show neither"
+    )
+
+
+def verdict_table(
+    page: Page,
+    verdicts: Sequence[Verdict],
+    places: Mapping[Any, str],
+    place: str,
+    claim: str = "claim of the paper",
+) -> None:
+    """A row a claim, a column a place; the numbers behind them are there to be opened.
+
+    Parameters
+    ----------
+    page : Page
+        Where to.
+    verdicts : sequence of Verdict
+        A claim that is judged on none of the places is among the numbers only.
+    places : mapping of place to str
+        Columns and their heads.
+    place, claim : str
+        What a place is, and a claim.
+    """
+    words = {(v.claim, v.where): v.verdict for v in verdicts}
+    claims = dict.fromkeys(v.claim for v in verdicts if v.where in places)
+    page.table(
+        [claim, *places.values()],
+        [[text, *(words.get((text, where)) for where in places)] for text in claims],
+        "Verdicts.",
+    )
+    with page.details("The numbers behind each verdict"):
+        page.table(
+            ["claim", place, "verdict", "evidence"], [list(v) for v in verdicts], align="llll"
+        )

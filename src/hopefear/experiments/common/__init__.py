@@ -1,1 +1,0 @@
-"""What experiments share: runs on disk, tests of differences, words of verdicts, files written."""

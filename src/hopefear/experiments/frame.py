@@ -1,0 +1,427 @@
+"""What every experiment stands on: the call, corpora, runs on disk, training, files written.
+
+An experiment is four modules: ``plan`` (what is run, on which data), ``runs`` (what is measured),
+``claims`` (what the paper reports and says, judged) and ``page`` (tables, figures, numbers).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+
+from hopefear import __version__
+from hopefear.errors import HopefearError
+from hopefear.experiments.claims import Verdict
+from hopefear.report import Page
+from hopefear.report.plot import Plot
+from hopefear.storage import write_atomically
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+
+BESIDE = Path("..", "shared", "data")
+Tell = Callable[[float, str], None]
+
+
+@dataclass
+class Call:
+    """One call of an experiment: how much is run, on what, where to, and who is told.
+
+    Parameters
+    ----------
+    plan : Plan of the experiment
+        How much is run.
+    data, out, quick, progress
+        As in :func:`hopefear.experiments.run_experiment`.
+    note : str
+        What the page must say of the data.
+    """
+
+    plan: Any
+    data: Path | None
+    out: Path
+    quick: bool
+    progress: Callable[[str], None]
+    note: str = ""
+
+    @property
+    def runs(self) -> KeptRuns:
+        """Where the runs are kept."""
+        return KeptRuns(self.out / ("runs-quick" if self.quick else "runs"))
+
+    def teller(self, start: float = 0.0, share: float = 1.0) -> Tell:
+        """Tells how far a part of the work is: it begins at ``start``, and is so much of the whole.
+
+        >>> Call(None, None, Path("out"), True, print).teller(0.5, 0.5)(0.2, "MERT, seed 1")
+         60%  MERT, seed 1
+        """
+        return lambda done, text: self.progress(f"{start + share * done:4.0%}  {text}")
+
+
+class _Plan(Protocol):
+    FULL: Any
+    QUICK: Any
+
+
+class _Runs(Protocol):
+    def measure(self, call: Call) -> Any: ...
+
+
+class _Claims(Protocol):
+    PLACE: str  # what results.json calls the place of a verdict; "" where there is one place
+
+    def judge(self, results: Any) -> list[Verdict]: ...
+
+
+class _Pages(Protocol):
+    TITLE: str
+    PAPER: str
+
+    def signature(self, plan: Any) -> dict[str, object]: ...
+
+    def content(self, results: Any, call: Call) -> dict[str, Any]: ...
+
+    def table_text(self, results: Any) -> str: ...
+
+    def fill(self, page: Page, results: Any, verdicts: Sequence[Verdict], call: Call) -> None: ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Plan, runs, claims and page of a paper, put to work."""
+
+    name: str
+    plan: _Plan
+    runs: _Runs
+    claims: _Claims
+    page: _Pages
+
+    def run(
+        self,
+        data: Path | None,
+        out: Path,
+        progress: Callable[[str], None],
+        quick: bool = False,
+        plan: Any = None,
+    ) -> Path:
+        """Measure, judge and write ``results.json`` and ``report.html`` into ``out``.
+
+        Every run that ends is kept in ``out/runs``, so the same call goes on where it was broken
+        off.
+
+        Parameters
+        ----------
+        data, out, progress, quick
+            As in :func:`hopefear.experiments.run_experiment`.
+        plan : Plan, optional
+            How much to run; by default all of it, or a little if quick.
+        """
+        plan = plan or (self.plan.QUICK if quick else self.plan.FULL)
+        call = Call(plan, data, out, quick, progress)
+        results = self.runs.measure(call)
+        progress(" 99%  tests")
+        verdicts = self.claims.judge(results)
+        parts = {"experiment": self.name, **self.page.signature(plan), "v": __version__}
+        signature = "|".join(f"{key}:{value}" for key, value in parts.items())
+        signed = signature + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items())
+        page = Page(self.page.TITLE, self.page.PAPER, signature=signed)
+        self.page.fill(page, results, verdicts, call)
+        whole = {
+            "signature": signature,
+            "versions": versions(),
+            "quick": quick,
+            **self.page.content(results, call),
+            "verdicts": [verdict.plain(self.claims.PLACE) for verdict in verdicts],
+        }
+        page.write(out / "report.html")
+        text = json.dumps(whole, indent=1, allow_nan=False) + "\n"
+        write_atomically(out / "results.json", text.encode())
+        if table := self.page.table_text(results):
+            progress(table)
+        return out / "report.html"
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    return {
+        "hopefear": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def find_data(data: Path | None) -> Path | None:
+    """The folder of the corpora: the one given, HOPEFEAR_DATA, ``../shared/data``, or none.
+
+    >>> find_data(Path("corpora")).name
+    'corpora'
+    """
+    if data is not None:
+        return data
+    if named := os.environ.get("HOPEFEAR_DATA"):
+        return Path(named)
+    return BESIDE if BESIDE.is_dir() else None
+
+
+def find_files(
+    data: Path | None, folder: str, wanted: Iterable[str], what: str, otherwise: str = ""
+) -> Path:
+    """A folder of the corpora that an experiment cannot do without.
+
+    Parameters
+    ----------
+    data : path, optional
+        As in :func:`find_data`.
+    folder : str
+        Its name there.
+    wanted : iterable of str
+        Files it must hold.
+    what, otherwise : str
+        What they are, and another way out, for the message.
+
+    Examples
+    --------
+    >>> find_files(Path("nowhere"), "ptb-nbest", ["dev.jsonl.xz"], "lists of parses")
+    Traceback (most recent call last):
+        ...
+    hopefear.errors.HopefearError: nowhere/ptb-nbest has no dev.jsonl.xz: this experiment needs \
+lists of parses; give --data, or set HOPEFEAR_DATA, to a folder that holds ptb-nbest
+    """
+    path = (find_data(data) or BESIDE) / folder
+    if lost := [name for name in wanted if not (path / name).is_file()]:
+        raise HopefearError(
+            f"{path} has no {', '.join(lost)}: this experiment needs {what}; give --data, or set "
+            f"HOPEFEAR_DATA, to a folder that holds {folder}{otherwise}"
+        )
+    return path
+
+
+class KeptRuns:
+    """A folder with a file for every run, so that what was broken off goes on where it was.
+
+    A file is used again when what it says of its making is what is wanted now: signature, data,
+    version. It does not know of edits in the code; remove the folder after those.
+
+    Parameters
+    ----------
+    folder : path
+        Made when missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     runs = KeptRuns(Path(folder) / "runs")
+    ...     runs.of("times", {"seed": 1}, lambda: {"a": [1.0]})
+    ...     runs.of("times", {"seed": 1}, lambda: {"a": [2.0]})
+    {'a': [1.0]}
+    {'a': [1.0]}
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HopefearError(
+                f"{folder}: cannot be made a folder ({error.strerror}); give another --out"
+            ) from error
+
+    def of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+        """What has this name, if JSON can hold it; made, and kept, where none is like it yet."""
+        path = self.folder / (re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-") + ".json")
+        wanted = {**identity, "v": __version__}
+        file = _read(path)
+        if file.get("identity") == wanted:
+            return file["content"]
+        content = make()
+        text = json.dumps({"identity": wanted, "content": content}, allow_nan=False)
+        write_atomically(path, text.encode())
+        return content
+
+    def record(
+        self, kind: type, name: str, identity: Mapping[str, Any], make: Callable[[], Any]
+    ) -> Any:
+        """As :meth:`of`, for a dataclass of numbers, texts and arrays."""
+        content = self.of(name, identity, lambda: plain(make()))
+        arrays = {f.name for f in fields(kind) if "ndarray" in str(f.type)}
+        return kind(**{k: np.array(v) if k in arrays else v for k, v in content.items()})
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass, arrays as lists.
+
+    >>> plain(Trail(0.5, *np.arange(3, dtype=np.int64)[:, None]))
+    {'strength': 0.5, 'samples': [0], 'nnz': [1], 'mistakes': [2]}
+    """
+    values = {f.name: getattr(record, f.name) for f in fields(record)}
+    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What a file holds; nothing where it is missing or was not written by us."""
+    try:
+        file = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return file if isinstance(file, dict) and "content" in file else {}
+
+
+def learn(
+    trainer: OnlineTrainer,
+    data: Any,
+    passes: int,
+    seed: int = 1,
+    shuffle: bool = True,
+    stops: Callable[[int, int], np.ndarray] | None = None,
+) -> Iterator[float]:
+    """Learn pass after pass; CPU seconds of learning, after each pass or at each stop in it.
+
+    Parameters
+    ----------
+    trainer, data
+        Who learns from what.
+    passes, seed, shuffle
+        How often, and in which order.
+    stops : callable, optional
+        From the number of a pass and its length to rising places in it, the last its end.
+    """
+    source = Passes(data, seed, shuffle)
+    for epoch in range(passes):
+        pieces = list(source.pieces(epoch))
+        order = np.concatenate([order for _, order in pieces])
+        ends = np.array([order.size]) if stops is None else stops(epoch, order.size)
+        for piece in np.split(order, ends[:-1]):
+            start = time.process_time()
+            trainer.learn(pieces[0][0], piece)
+            yield time.process_time() - start
+
+
+def first_marks(n: int) -> np.ndarray:
+    """Places in the first pass, about as far apart as they are far from the start."""
+    places = np.rint(np.geomspace(min(20, n), n, 24)).astype(np.int64)
+    return places[np.diff(places, prepend=0) > 0]
+
+
+@dataclass(frozen=True)
+class Trail:
+    """A learner on its way: what it had at some numbers of samples."""
+
+    strength: float
+    samples: np.ndarray
+    nnz: np.ndarray  # of the weights at that moment
+    mistakes: np.ndarray
+
+    @classmethod
+    def of(
+        cls, strength: float, trainer: OnlineTrainer, data: Any, passes: int, seed: int
+    ) -> Trail:
+        """Train, noting numbers ever more rarely in the first pass, then four times each."""
+
+        def stops(epoch: int, n: int) -> np.ndarray:
+            return np.array([n * q // 4 for q in range(1, 5)]) if epoch else first_marks(n)
+
+        notes = [(0, 0, 0)]
+        for _ in learn(trainer, data, passes, seed, stops=stops):
+            notes.append((trainer.examples, trainer.support()[0], trainer.mistakes))
+        return cls(strength, *np.array(notes).T)
+
+    def exponent(self, n: int) -> float:
+        """b of ``mistakes ~ samples^b``, least squares over the first pass in logarithms.
+
+        >>> samples = np.array([0, 100, 1000, 10000])
+        >>> trail = Trail(0.0, samples, samples, np.array([0, 10, 100, 1000]))
+        >>> round(trail.exponent(10000), 6)
+        1.0
+        """
+        use = (self.samples >= 50) & (self.samples <= n) & (self.mistakes > 0)
+        if use.sum() < 2:
+            return float("nan")
+        return float(np.polyfit(np.log(self.samples[use]), np.log(self.mistakes[use]), 1)[0])
+
+    def by_pass(self, n: int, passes: int) -> np.ndarray:
+        """Mistakes in each pass of ``n`` samples."""
+        return np.diff(self.mistakes[np.searchsorted(self.samples, n * np.arange(passes + 1))])
+
+    def draw(
+        self,
+        plot: Plot,
+        what: str,
+        label: str,
+        look: int,
+        dashed: bool = False,
+        zeros: bool = False,
+    ) -> Plot:
+        """A line of ``nnz`` or ``mistakes`` by samples; a logarithmic axis has no zeros."""
+        values = getattr(self, what)
+        use = (values > 0) | zeros
+        return plot.line(self.samples[use], values[use], label, dashed, look=look)
+
+
+def frontier(
+    plot: Plot, curves: Mapping[str, Iterable[tuple[float, np.ndarray]]], lines: Mapping[str, float]
+) -> Plot:
+    """Scores against numbers of weights: mean and deviation over seeds; lines to compare with."""
+    for look, (name, points) in enumerate(curves.items()):
+        at = [(nnz, float(scores.mean()), float(scores.std())) for nnz, scores in points]
+        x, mean, std = np.array(at).T if at else np.zeros((3, 0))
+        plot.line(x, mean, name, band=(mean - std, mean + std), look=look)
+    for name, value in lines.items():
+        plot.hline(value, name)
+    return plot
+
+
+def crossed(
+    page: Page,
+    head: str,
+    rows: Mapping[str, Any],
+    places: Iterable[Any],
+    heads: Callable[[Any], Sequence[str]],
+    cells: Callable[[Any, Any], Sequence[object]],
+    caption: str = "",
+) -> None:
+    """A table with a row for each of ``rows`` (by title) and one or more columns for each place."""
+    places = list(places)
+    columns = [head, *(name for place in places for name in heads(place))]
+    body = [[title, *(c for p in places for c in cells(row, p))] for title, row in rows.items()]
+    page.table(columns, body, caption, align="l" + "r" * (len(columns) - 1))
+
+
+def spread(values: np.ndarray) -> str:
+    """Mean and deviation over seeds.
+
+    >>> spread(np.array([93.0, 93.2]))
+    '93.10 ± 0.14'
+    """
+    return f"{values.mean():.2f} ± {values.std(ddof=1) if values.size > 1 else 0.0:.2f}"
+
+
+def grid_points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Every point of a grid.
+
+    >>> grid_points({"rate": (0.1,), "gravity": (0.0, 1e-3)})
+    [{'rate': 0.1, 'gravity': 0.0}, {'rate': 0.1, 'gravity': 0.001}]
+    """
+    points: list[dict[str, Any]] = [{}]
+    for name, values in grid.items():
+        points = [{**point, name: value} for point in points for value in values]
+    return points
+
+
+def at_edges(values: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Parameters whose chosen value is an end of its grid.
+
+    >>> at_edges({"rate": 1.0, "l1": 0.0}, {"rate": (0.1, 1.0, 10.0), "l1": (0.0, 1e-3)})
+    ['l1']
+    """
+    return [k for k, of in grid.items() if len(of) > 1 and values[k] in (of[0], of[-1])]
