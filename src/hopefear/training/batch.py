@@ -44,11 +44,14 @@ class Batch:
     tolerance, period : float, int
         Stop when ``period`` iterations made the objective smaller by less than this share of it.
     observed : bool, optional
-        On chains: only pairs of attribute and label that occur together get a weight, as in
-        CRFsuite; False gives one to all pairs, as in Wapiti: slower, larger, often better with L1.
-        None elsewhere.
+        Only pairs of attribute and label that occur together get a weight, as in CRFsuite; False
+        gives one to all pairs, as in Wapiti: slower, larger, often better with L1.
     loss : Loss
         A smooth one: ``Log``, ``WeightedLog`` or ``Risk`` (which has many minima).
+
+    Notes
+    -----
+    ``observed`` has a meaning on chains alone; elsewhere it is None and no part of the signature.
 
     Examples
     --------
