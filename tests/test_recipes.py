@@ -13,12 +13,14 @@ from list_oracle import tiny_lists
 from reference import random_problem
 
 from hopefear.core.learner import Learner, part_name
+from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.recipes import CHAIN_RECIPES, COSTS, LIST_RECIPES, LOSSES, READOUTS, RECIPES, RULES
 from hopefear.recipes.base import Auto, Recipe, Scale, steepness
 from hopefear.structures.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.classify.task import train
 from hopefear.training.online import OnlineTrainer
 from hopefear.translation.recipes import TUNE_RECIPES
 
@@ -133,6 +135,15 @@ def test_automatic_rates_do_not_overflow(name, loss, length):
     signs = 2 * problem.rows.labels - 1
     assert np.abs(scores).max() < 1e4
     assert np.mean(signs * scores > 0) > 0.8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_squared_hinge_is_trained_by_name(seed):
+    data = sparse_linear(40, 12, per_row=(2, 6), true_weights=6, seed=seed).dataset()
+    model = train(data, "sgd", {"loss": "squared-hinge"}, epochs=4).model
+    assert np.isfinite(model.predictor.weights).all()
+    gold = np.array(data.classes)[data.rows.labels]
+    assert np.mean(np.array(model.predict(data)) == gold) > 0.7
 
 
 STRUCTURES = {

@@ -129,7 +129,7 @@ class Recipe:
 
     name: str
     summary: str
-    parts: tuple[str, str, str, str]
+    parts: tuple[str, ...]
     kind: Kind
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
@@ -231,7 +231,8 @@ class Recipe:
                 raise HopefearError(f"{self.name} has no automatic rate; give a number")
         if rate is not None:
             values["rate"] = rate.rate(scale, loss) if isinstance(rate, Auto) else rate
-        return Learner(loss, *(made_part(part, values) for part in parts[1:]), self.on)
+        rule, readout = (made_part(part, values) for part in parts[1:])
+        return Learner(loss, rule, readout, self.on)
 
     def _penalty(self, params: dict[str, Any], scale: Scale) -> dict[str, Any]:
         """What ``lam`` means for one step: ``lam / n`` times the gradient of R (SAPO, eq. 5).
