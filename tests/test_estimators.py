@@ -159,13 +159,13 @@ def test_streams_refuse_new_labels(problem):
 @pytest.mark.parametrize("intercept", ["auto", 0, 2.0])
 def test_coefficients_give_the_scores(intercept, problem, three):
     X, y = problem
-    model = Classifier(intercept=intercept).fit(X, y)
+    model = Classifier(intercept=intercept, norm="none").fit(X, y)
     scores = X @ model.coef_[0].astype(float) + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-5)
     assert model.coef_.shape == (1, 80)
     assert (model.intercept_ == 0).all() == (intercept == 0)
     X, y = three
-    model = Classifier(intercept=intercept).fit(X, y)
+    model = Classifier(intercept=intercept, norm="none").fit(X, y)
     scores = X @ model.coef_.T.astype(float) + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-4)
     assert np.array_equal(model.predict(X), model.classes_[scores.argmax(axis=1)])
@@ -244,6 +244,18 @@ def test_search_reaches_learners_and_their_parameters(problem):
         search.fit(X, y)
     assert search.best_params_["classifier__l1"] == 1e-5
     assert "l1=1e-05" in search.best_estimator_[-1].model_.signature
+
+
+@pytest.mark.parametrize("estimator", [Classifier, hopefear.Tagger, hopefear.Reranker])
+def test_the_same_things_have_the_same_names_and_defaults(estimator):
+    common = {"epochs": None, "shuffle": True, "random_state": 1, "patience": None, "verbose": 0}
+    common |= {"early_stopping": False, "validation_fraction": 0.1, "callbacks": None}
+    usual = estimator().get_params()
+    assert common.items() <= usual.items()
+    assert not {"seed", "params"} & usual.keys()
+    assert {"rate": 2.0, "l1": None}.items() <= clone(
+        estimator(rate=2.0, l1=None)
+    ).get_params().items()
 
 
 @pytest.mark.parametrize("routing", [True, False])
