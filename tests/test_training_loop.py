@@ -10,14 +10,13 @@ import pytest
 from hopefear.core.component import component
 from hopefear.core.interfaces import Readout
 from hopefear.core.learner import Learner
-from hopefear.data.generators import sparse_linear
-from hopefear.data.lists.generators import candidate_lists
+from hopefear.data.generators import candidate_lists, sparse_linear
 from hopefear.errors import HopefearError
 from hopefear.losses.hinge import Hinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last, Nothing
 from hopefear.rules.sgd import SGD
-from hopefear.structures.binary import Binary
+from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.classify.task import train
 from hopefear.tasks.rerank import task as reranking

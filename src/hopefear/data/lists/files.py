@@ -545,7 +545,7 @@ def _blocks(
     symbols,
     block_lists,
 ) -> Iterator[CandidateLists]:
-    lines, opened = source.lines(), None
+    (refs, counter), lines, opened = references, source.lines(), None
     if format == "auto":
         format, lines = _guessed(source, lines)
         opened = lines
@@ -557,9 +557,11 @@ def _blocks(
     name = None if metric is None else metric.name
     check_metric(name, format not in TEXTS, source.name)
     if format == "moses":
-        yield from _moses(source, opened, *references, metric, judged and require_costs, dedup)
+        yield from _moses(
+            source, opened, refs, counter, metric, judged and require_costs, dedup
+        )
         return
-    if references[0] is not None:
+    if refs is not None:
         raise HopefearError(
             f"{source.name}: its lists hold their own references; files of references go with "
             "lists in the format moses"
