@@ -26,6 +26,7 @@ from hopefear.tasks import recipe
 from hopefear.translation.derived import needed
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
+from hopefear.translation.names import Layout
 from hopefear.translation.scoring import with_scores, without_scores
 from hopefear.translation.task import STARTS, Tuning, split, tune
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
@@ -71,7 +72,7 @@ def tuned(
     lists = read_lists(args, metric, console, dedup=args.dedup, texts=texts)
     console.say(told(lists, "tuning"))
     check_lists(args, lists)
-    dev = held_out_lists(args, metric, console, texts)
+    dev = held_out_lists(args, metric, console, texts, lists.layout)
     lists, dev = split(lists, dev, args.held_out, args.seed)
     if args.held_out:
         assert dev is not None
@@ -144,12 +145,17 @@ def wants_words(features: Sequence[str] | None, models: Sequence[Weights]) -> bo
 
 
 def held_out_lists(
-    args: argparse.Namespace, metric: ListMetric, console: Console, texts: bool
+    args: argparse.Namespace,
+    metric: ListMetric,
+    console: Console,
+    texts: bool,
+    layout: Layout | None = None,
 ) -> TuningLists | None:
-    """The lists of ``--dev-nbest``, if there are any."""
+    """The lists of ``--dev-nbest``, if there are any; their dense features are these."""
     if args.dev_nbest is None:
         return None
-    dev = read_lists(args, metric, console, "dev_", dedup=args.dedup, texts=texts)
+    more: dict[str, Any] = {"dedup": args.dedup, "texts": texts, "layout": layout}
+    dev = read_lists(args, metric, console, "dev_", **more)
     console.say(told(dev, "dev"))
     return dev
 
@@ -188,7 +194,7 @@ def settings_of(
     args.task, args.train = "tune", (args.nbest or [args.decoder])[0]
     facts = {} if lists is None else {"examples": len(lists), "candidates": lists.n_candidates}
     more = {
-        "metric": metric.signature(len(args.refs)),
+        "metric": metric.signature(len(args.refs) if args.refs else lists.n_references),
         "cost": metric.cost_signature(),
         "features": args.features,
         "min_count": args.min_count,

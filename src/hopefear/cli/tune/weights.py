@@ -21,6 +21,7 @@ from hopefear.data.report import ReadReport
 from hopefear.features.string_table import StringTable
 from hopefear.features.strings import Strings
 from hopefear.translation.derived import PREFIX, needed
+from hopefear.translation.lists import holds_json, plain_lists
 from hopefear.translation.scoring import scores
 from hopefear.translation.task import compare, corpus_oracle, evaluate
 from hopefear.translation.weights import Weights
@@ -31,14 +32,19 @@ def run_predict(args: argparse.Namespace, console: Console) -> None:
     weights, report = Weights.read(args.weights), ReadReport()
     unused = Unused(weights, args.weights)
     with Counting(console, "lists") as counting:
-        blocks = counting(_seen(_blocks(args, report), unused), args.input[0])
+        blocks = counting(_seen(_blocks(args, weights, report), unused), args.input[0])
         put(args.output, (_written(block, weights, args.nbest) for block in blocks))
     tell_skipped(report, console)
     unused.tell(console)
 
 
-def _blocks(args: argparse.Namespace, report: ReadReport) -> Iterator[TuningLists]:
-    """Whole lists; of one file block by block, as a pipe brings them."""
+def _blocks(
+    args: argparse.Namespace, weights: Weights, report: ReadReport
+) -> Iterator[TuningLists]:
+    """Whole lists; of one file of Moses block by block, as a pipe brings them."""
+    if any(map(holds_json, args.input)):
+        yield plain_lists(args.input, args.source, weights, on_error=args.on_error, report=report)
+        return
     reading: dict[str, Any] = {
         "texts": True,
         "tails": args.nbest is not None,
@@ -113,7 +119,8 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
     weights = Weights.read(args.weights)
     other = None if args.against is None else Weights.read(args.against)
     both = [weights] if other is None else [weights, other]
-    lists = read_lists(args, metric, console, texts=any(map(needed, both)))
+    words = any(map(needed, both))
+    lists = read_lists(args, metric, console, texts=words, layout=weights.layout)
     console.say(told(lists, "lists"))
     for each, path in zip(both, (args.weights, args.against), strict=False):
         unused = Unused(each, path)
