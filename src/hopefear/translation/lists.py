@@ -230,9 +230,9 @@ def counted(
 
 
 def _counter(metric: ListMetric) -> LineCounts:
-    found = counts_for(metric)
-    if isinstance(found, LineCounts):
-        return found
+    counter = counts_for(metric)
+    if isinstance(counter, LineCounts):
+        return counter
     assert isinstance(metric, Bleu)
     return BleuLineCounts(metric)
 
@@ -298,11 +298,11 @@ def lists_in_memory(
     >>> lists.sparse.names.get(0), lists.sparse.indptr.tolist()
     ('short', [0, 0, 1])
     """
-    made = _Made(source)
+    gathering = _Made(source)
     for i, candidates in enumerate(_outer(lists, source)):
-        made.add(i, candidates)
-    found = made.lists(made.dense_layout() if layout is None else layout)
-    return found if references is None else counted(found, references, metric)
+        gathering.add(i, candidates)
+    tuning_lists = gathering.lists(gathering.dense_layout() if layout is None else layout)
+    return tuning_lists if references is None else counted(tuning_lists, references, metric)
 
 
 def _outer(lists: Any, source: str) -> Iterable[Any]:
@@ -439,10 +439,10 @@ def _name(where: str, name: Any) -> str:
 
 def _numbers(where: str, name: str, value: Any) -> list[float]:
     several = value if isinstance(value, list | tuple | np.ndarray) else [value]
-    found = [_number(where, f"feature {name!r}", one) for one in several]
-    if not found:
+    numbers = [_number(where, f"feature {name!r}", one) for one in several]
+    if not numbers:
         raise HopefearError(f"{where}: feature {name!r} has no number; leave it out")
-    return found
+    return numbers
 
 
 def _number(where: str, what: str, value: Any) -> float:

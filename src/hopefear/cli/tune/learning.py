@@ -88,17 +88,17 @@ def tuned(
         watcher = scope.enter_context(TuneWatcher(console, metric.main))
         listeners: list[Listener] = [watcher] if log is None else [log, watcher]
         start = start_of(args, added)
-        found = tuning_of(args, lists, dev, metric, params, start, listeners, added, fixed)
+        tuning = tuning_of(args, lists, dev, metric, params, start, listeners, added, fixed)
         if log is not None:
-            about = found.weights.about
+            about = tuning.weights.about
             more = {
-                "signature": found.signature,
+                "signature": tuning.signature,
                 "parameters": about["parameters"],
                 "data": {**settings["data"], "digest": about["data"]["digest"]},
             }
             log.describe({**settings, **more})
-    weights = alone(found.weights, added)
-    return Outcome(found, weights, fixed or found.start, lists, first)
+    weights = alone(tuning.weights, added)
+    return Outcome(tuning, weights, fixed or tuning.start, lists, first)
 
 
 def tuning_of(
@@ -178,12 +178,12 @@ def start_of(args: argparse.Namespace, added: Mapping[str, Weights]) -> str | We
         raise HopefearError(
             f"--start {args.start}: there is no such file, and it is none of {', '.join(STARTS)}"
         )
-    found = Weights.read(args.start)
-    lacking = tuple((name, 1) for name in added if name not in dict(found.layout))
+    start = Weights.read(args.start)
+    lacking = tuple((name, 1) for name in added if name not in dict(start.layout))
     return replace(
-        found,
-        layout=(*found.layout, *lacking),
-        dense=np.concatenate([found.dense, np.zeros(len(lacking))]),
+        start,
+        layout=(*start.layout, *lacking),
+        dense=np.concatenate([start.dense, np.zeros(len(lacking))]),
     )
 
 

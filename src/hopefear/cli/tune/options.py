@@ -385,12 +385,12 @@ def _groups(text: str) -> list[str]:
     >>> _groups("dense,phrases")
     ['dense', 'phrases']
     """
-    found = [part.strip() for part in text.split(",")]
-    if not set(found) <= set(GROUPS) or len(set(found)) < len(found):
+    groups = [part.strip() for part in text.split(",")]
+    if not set(groups) <= set(GROUPS) or len(set(groups)) < len(groups):
         raise argparse.ArgumentTypeError(
             f"expected some of {', '.join(GROUPS)} between commas, found {text!r}"
         )
-    return found
+    return groups
 
 
 def _named_file(text: str) -> tuple[str, str]:

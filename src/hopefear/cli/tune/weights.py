@@ -86,15 +86,15 @@ def _written(lists: TuningLists, weights: Weights, nbest: int | None) -> bytes:
 
 def _features(lists: TuningLists, c: int) -> str:
     """Features of a candidate as Moses writes them."""
-    found, first = [], 0
+    fields, first = [], 0
     for name, width in lists.layout:
         # A number of single precision in its own shortest form is what the file had.
         numbers = (_plain(value) for value in lists.dense[c, first : first + width])
-        found.append(f"{name}= {' '.join(numbers)}")
+        fields.append(f"{name}= {' '.join(numbers)}")
         first += width
     if lists.sparse is not None:
-        found += _sparse(lists.sparse, c)
-    return " ".join(found)
+        fields += _sparse(lists.sparse, c)
+    return " ".join(fields)
 
 
 def _sparse(entries: NamedEntries, c: int) -> Iterator[str]:
@@ -126,7 +126,7 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
         unused = Unused(each, path)
         unused.see(lists)
         unused.tell(console)
-    found = evaluate(lists, weights, metric=metric)
+    scores = evaluate(lists, weights, metric=metric)
     oracle = corpus_oracle(lists, metric)
     test: dict[str, Any] | None = None
     if other is not None:
@@ -134,7 +134,7 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
     if args.json:
         print_json(
             {
-                **found.as_dict(),
+                **scores.as_dict(),
                 f"corpus_oracle_{metric.main}": oracle,
                 **({} if test is None else {"against": {"weights": args.against, **test}}),
                 "nnz": weights.nnz,
@@ -143,7 +143,7 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
             }
         )
         return
-    console.say(found.text().rstrip("\n"))
+    console.say(scores.text().rstrip("\n"))
     console.say(f"best choice for all lists together: {metric.main} {oracle:.2f} or better")
     if test is not None:
         console.say(
@@ -156,11 +156,11 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
 
 def run_inspect(args: argparse.Namespace) -> None:
     """Show a file of weights."""
-    found = facts(Weights.read(args.weights), args.weights, args.top)
+    contents = facts(Weights.read(args.weights), args.weights, args.top)
     if args.json:
-        print_json(found)
+        print_json(contents)
     else:
-        show(Console(args.quiet), found)
+        show(Console(args.quiet), contents)
 
 
 def facts(weights: Weights, path: str, top: int) -> dict[str, Any]:
