@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     needed = {"model": ("data",), "weights": ("nbest", "refs")}
-    if options.by_weights(args, shared=("on_error",), needed=needed):
+    if options.by_weights(args, shared=("on_error", "refs"), needed=needed):
         return _by_weights(args)
     if args.model == args.data == "-":
         args.usage_error("--model and --data cannot both be standard input")

@@ -20,7 +20,7 @@ _OWN: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "evaluate": {
         "tag": ("columns", "column", "no_constraints", "jobs", "report", "proba"),
-        "rerank": ("gold",),
+        "rerank": ("gold", "refs"),
     },
     "inspect": {"rerank": ("explain", "list", "pair")},
 }

@@ -163,7 +163,7 @@ def _json_lists(
     ``of_moses`` is what only N-best lists of Moses leave open.
     """
     lists, own = json_candidates(paths, dedup=dedup, on_error=on_error, report=report)
-    source = ", ".join(map(os.fspath, paths))
+    source = ", ".join(os.fspath(path) for path in paths)
     if refs is not None:
         references: Iterable[Reference] = _texts(refs)
     elif own.keys() == lists.keys():

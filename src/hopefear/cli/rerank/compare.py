@@ -47,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     files = (args.train, args.test, args.dev, args.gold, args.test_gold, args.dev_gold)
+    files += tuple(path for of in (args.refs, args.test_refs, args.dev_refs) for path in of or ())
     if files.count("-") > 1:
         args.usage_error("only one of the files that are read can be standard input")
     own.check_golds(args, "dev")

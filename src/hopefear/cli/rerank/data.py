@@ -58,7 +58,7 @@ def corpus(args: argparse.Namespace, console: Console) -> Corpus:
     metric, report, started = _metric(args), ReadReport(), time.perf_counter()
     with Counting(console, "lists") as counting:
         how = {**_how(args), "format": args.format}
-        blocks = judged_blocks(args.train, metric, report, args.gold, **how)
+        blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
         data = dataset(
             counting(blocks, args.train),
             args.features or "auto",
@@ -95,7 +95,8 @@ def held_out(which: str, like: Corpus, args: argparse.Namespace, console: Consol
     report, noting, option = ReadReport(), Noting(), f"--{which}-gold"
     with Counting(console, "lists") as counting:
         how = {**_how(args), "prefer": args.format}
-        blocks = judged_blocks(path, like.metric, report, gold, option, **how)
+        refs = getattr(args, f"{which}_refs")
+        blocks = judged_blocks(path, like.metric, report, gold, option, refs, **how)
         found = encoded(
             noting(counting(blocks, path)),
             like.data.features,
@@ -127,7 +128,7 @@ def describe(found: Corpus) -> str:
 
 
 def _metric(args: argparse.Namespace) -> ListMetric | None:
-    return metric_asked(args.metric, args.metric_option)
+    return metric_asked(args.metric, args.metric_option, args.refs)
 
 
 def _how(args: argparse.Namespace) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def run(args: argparse.Namespace, model: RerankModel, console: Console) -> None:
             model.metric,
             report,
             args.gold,
+            refs=args.refs,
             format=args.format,
             dedup=reading_of(model)["dedup"],
             on_error=args.on_error,

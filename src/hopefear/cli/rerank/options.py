@@ -16,16 +16,17 @@ def reading(group: argparse._ArgumentGroup) -> None:
         choices=FORMATS["rerank"],
         default="auto",
         help='json ({"id", "candidates": [{"text", "score", "cost", "features"}]} a line), ptb '
-        "(the same with trees), or bllip (what that parser prints); auto looks at the first lines; "
-        "taken for held-out lists where it fits (default: auto)",
+        "(the same with trees), bllip (what that parser prints) or moses (ID ||| words ||| Name= "
+        "numbers … ||| score); auto looks at the first lines; taken for held-out lists where it "
+        "fits (default: auto)",
     )
     group.add_argument(
         "--metric",
         choices=METRICS,
         metavar="NAME",
         help=f"what makes costs of texts and their references, and scores choices: "
-        f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees with gold trees, else "
-        "cost, those in the file)",
+        f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees with gold trees; with "
+        "--refs bleu of words as they are; else cost, those in the file)",
     )
     group.add_argument(
         "--metric-option",
@@ -52,7 +53,7 @@ def reading(group: argparse._ArgumentGroup) -> None:
 
 
 def gold(group: argparse._ArgumentGroup, *others: str) -> None:
-    """``--gold`` for ``--train``, and such as ``--dev-gold`` for other files."""
+    """``--gold`` and ``--refs`` for ``--train``, and such as ``--dev-gold`` for other files."""
     for option, of in (("--gold", "--train"), *((f"{other}-gold", other) for other in others)):
         group.add_argument(
             option,
@@ -60,13 +61,24 @@ def gold(group: argparse._ArgumentGroup, *others: str) -> None:
             help=f"gold trees for the lists of {of}, one a line, where they are in the format "
             "bllip",
         )
+    for option, of in (("--refs", "--train"), *((f"{other}-refs", other) for other in others)):
+        group.add_argument(
+            option,
+            nargs="+",
+            metavar="FILE",
+            help=f"references for the lists of {of}, one sentence a line, where they are in the "
+            "format moses; several files are several references of each",
+        )
 
 
 def check_golds(args: argparse.Namespace, *files: str) -> None:
-    """Wrong usage: gold trees for lists that are not given."""
+    """Wrong usage: gold trees or references for lists that are not given."""
     for name in files:
-        if getattr(args, name) is None and getattr(args, f"{name}_gold") is not None:
-            args.usage_error(f"--{name}-gold belongs to the lists of --{name}: give --{name} FILE")
+        for of in ("gold", "refs"):
+            if getattr(args, name) is None and getattr(args, f"{name}_{of}") is not None:
+                args.usage_error(
+                    f"--{name}-{of} belongs to the lists of --{name}: give --{name} FILE"
+                )
 
 
 def candidates(group: argparse._ArgumentGroup) -> None:

@@ -14,12 +14,18 @@ from hopefear.data.lists.kinds import UnjudgedError
 from hopefear.data.report import ReadReport
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
+from hopefear.metrics.lists.counters import counts_for
+from hopefear.metrics.lists.text import TextMetric
 from hopefear.recipes.base import number
 from hopefear.tasks.rerank.model import RerankModel
 
 
-def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMetric | None:
+def metric_asked(
+    name: str | None, options: Sequence[tuple[str, str]], refs: Sequence[str] | None = None
+) -> ListMetric | None:
     """The metric of ``--metric`` and ``--metric-option``; None where files bring their costs.
+
+    Of lists of Moses, which are split into words, with ``--refs`` it is BLEU unless said.
 
     >>> metric_asked("bleu", [("lowercase", "true")]).lowercase
     True
@@ -27,7 +33,7 @@ def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMe
     if name is None:
         if options:
             raise HopefearError("--metric-option belongs to a metric: give --metric NAME too")
-        return None
+        return None if refs is None else metric_named("bleu", tokenize="none")
     usual = metric_named(name).parameters()
     given = dict(options)
     for key, text in options:
@@ -43,6 +49,7 @@ def judged_blocks(
     report: ReadReport,
     gold: str | None = None,
     option: str = "--gold",
+    refs: Sequence[str] | None = None,
     **how: Any,
 ) -> Iterator[CandidateLists]:
     """Blocks of a file in which every candidate must have a cost.
@@ -57,16 +64,24 @@ def judged_blocks(
         Where lists are counted.
     gold, option : str
         The file of gold trees, if there is one, and the option that gives it.
+    refs : sequence of str, optional
+        Files of references, for lists of Moses.
     **how
         As :func:`hopefear.data.lists.files.read_lists` has it.
     """
     try:
+        if refs is not None and isinstance(metric, TextMetric):
+            how["counter"] = counts_for(metric)
         yield from read_lists(
-            path, metric=metric, require_costs=True, gold=gold, report=report, **how
+            path, metric=metric, require_costs=True, gold=gold, refs=refs, report=report, **how
         )
     except UnjudgedError as error:
         if error.format == "bllip":
             raise HopefearError(f"{error}; give them with {option} FILE") from error
+        if error.format == "moses" and refs is None:
+            raise HopefearError(
+                f"{error}; give them with {option.replace('gold', 'refs')} FILE"
+            ) from error
         if error.format == "json" and metric is None:
             raise HopefearError(
                 f"{error}; --metric NAME makes them of texts and references"

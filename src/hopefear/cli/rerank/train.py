@@ -36,6 +36,8 @@ examples:
       --run runs/vrda --model speech.model
   hopefear train rerank --train nbest.txt --format bllip --gold gold.mrg --learner perceptron \\
       --features ptb --min-count 3 --model parses.model
+  hopefear train rerank --train nbest.gz --refs train.en --dev dev.gz --dev-refs dev.en \\
+      --learner mira --model translations.model
 """
 
 
@@ -52,7 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    training.check(args, args.gold, args.dev_gold, on_dev=("patience",))
+    refs = [*(args.refs or ()), *(args.dev_refs or ())]
+    training.check(args, args.gold, args.dev_gold, *refs, on_dev=("patience",))
     own.check_golds(args, "dev")
     from hopefear.cli.compiling import announced
     from hopefear.cli.rerank.data import corpus, held_out, tell
@@ -63,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
     args.learner = args.learner or DEFAULT_LEARNER
     made = recipe(args.learner, "rerank").build(**dict(args.param))
-    metric_asked(args.metric, args.metric_option)
+    metric_asked(args.metric, args.metric_option, args.refs)
     if args.features is not None:
         Extraction.of(args.features)
     console, started = Console(args.quiet), time.perf_counter()

@@ -192,9 +192,12 @@ def settings_of(
 ) -> dict[str, Any]:
     """What ``run.json`` says."""
     args.task, args.train = "tune", (args.nbest or [args.decoder])[0]
-    facts = {} if lists is None else {"examples": len(lists), "candidates": lists.n_candidates}
+    facts, references = {}, len(args.refs or ())
+    if lists is not None:
+        facts = {"examples": len(lists), "candidates": lists.n_candidates}
+        references = references or lists.n_references
     more = {
-        "metric": metric.signature(len(args.refs) if args.refs else lists.n_references),
+        "metric": metric.signature(references),
         "cost": metric.cost_signature(),
         "features": args.features,
         "min_count": args.min_count,
