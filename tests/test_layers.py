@@ -111,7 +111,7 @@ def test_scikit_learn_is_imported_where_estimators_are():
         "tasks/classify/estimator.py",
         "tasks/rerank/predicting.py",
         "tasks/tag/predicting.py",
-        "translation/predicting.py",
+        "translation/estimator.py",
     }
 
 
