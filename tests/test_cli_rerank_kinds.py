@@ -168,4 +168,5 @@ def test_what_is_missing_is_said(run, files):
     err = run(*argv, "bad.jsonl", status=1)
     assert "bad.jsonl: no feature tells the candidates of a list apart" in err
     (files / "bad.txt").write_text("0 ||| a b ||| lm= -1 ||| -2\n")
-    assert "Moses N-best lists are not read here" in run(*argv, "bad.txt", status=1)
+    err = run(*argv, "bad.txt", status=1)
+    assert "bad.txt: expected references" in err and "give them with --refs FILE" in err

@@ -23,9 +23,9 @@ from hopefear.data.moses.reading import moses_blocks
 from hopefear.errors import HopefearError
 from hopefear.translation import derived as derived_module
 from hopefear.translation.derived import (
-    Found,
     Grams,
     Tally,
+    TellingGrams,
     derived,
     needed,
     with_consensus,
@@ -285,7 +285,7 @@ def test_tuners_take_them():
     assert corpus_score(plain, found.weights) == pytest.approx(found.after["train"])
 
 
-@pytest.mark.parametrize("kind", [Found, Grams, Tally])
+@pytest.mark.parametrize("kind", [TellingGrams, Grams, Tally])
 def test_fields_of_kernels_bear_no_name_of_a_method(kind):
     # Numba would take them for the methods that learners register on all named tuples.
     assert not set(kind._fields) & set(component._SIGNATURES)

@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     needed = {"model": ("data",), "weights": ("nbest", "refs")}
-    if options.by_weights(args, shared=("on_error",), needed=needed):
+    if options.by_weights(args, shared=("on_error", "refs"), needed=needed):
         return _by_weights(args)
     options.read_once(args, "model", "data")
     from hopefear.cli.compiling import announced

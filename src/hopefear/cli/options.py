@@ -303,9 +303,25 @@ def by_weights(
     return meant == "weights"
 
 
+def paths(args: argparse.Namespace, options: Iterable[str]) -> list[str]:
+    """Files that options name, one or several each."""
+    values = [getattr(args, name, None) for name in options]
+    return [
+        path
+        for value in values
+        if value is not None
+        for path in (value if isinstance(value, list) else [value])
+    ]
+
+
 def read_once(args: argparse.Namespace, *options: str) -> None:
     """Wrong usage: two files from standard input, which has but one."""
-    named = [f"--{name.replace('_', '-')}" for name in options if getattr(args, name, None) == "-"]
+    named = [
+        f"--{name.replace('_', '-')}"
+        for name in options
+        for path in paths(args, [name])
+        if path == "-"
+    ]
     if len(named) > 1:
         args.usage_error(f"{' and '.join(named)} cannot both be standard input")
 

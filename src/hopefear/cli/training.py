@@ -39,16 +39,15 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) ->
     files = ("train", "dev", "test", *surface.files)
     options.read_once(args, *files)
     surface.check(args, verb)
-    check_output(output, (getattr(args, name, None) for name in files))
+    check_output(output, options.paths(args, files))
 
 
 def stopping_of(patience: int | None, metric: str, corpus: Corpus, learner: Any) -> Stopping:
     """When to stop on held-out data."""
     from hopefear.training.stopping import Stopping
 
-    # An iteration of a batch learner is a small step, and scores waver on the way.
-    usual = 20 if hasattr(learner, "max_iter") else 3
-    stopping = Stopping(metric, usual if patience is None else patience)
+    stopping = Stopping(metric, patience)
+    stopping.suit(learner)
     stopping.check(corpus.score_names())
     return stopping
 

@@ -67,7 +67,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.recipes:LIST_RECIPES",
         "maxent",
         "hopefear.tasks.rerank.model:RerankModel",
-        ("json", "ptb", "bllip"),
+        ("json", "ptb", "bllip", "moses"),
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",

@@ -29,7 +29,6 @@ from hopefear.training.stopping import Stopping
 M = TypeVar("M", bound=Any)
 # Passes without a better score before training ends, unless said: online, and in batch, where an
 # iteration is a smaller step.
-PATIENCE, BATCH_PATIENCE = 3, 20
 
 
 class ArgumentError(HopefearError, ValueError):
@@ -202,11 +201,7 @@ class ModelEstimator(Estimator, Generic[M]):
         **options
             What only this task has.
         """
-        stopping, patience = None, self.patience
-        if patience is None:
-            patience = BATCH_PATIENCE if self._is_batch() else PATIENCE
-        if dev is not None:
-            stopping = Stopping(stop_on, patience)
+        stopping = None if dev is None else Stopping(stop_on, self.patience)
         if self.epochs is not None:
             options["epochs"] = self.epochs
         trained = train(

@@ -64,13 +64,13 @@ def with_consensus(lists: TuningLists, sharp: float = 3.0) -> TuningLists:
         raise HopefearError(f"{lists.source} has a feature {CONSENSUS} already; do not add another")
     dense = np.empty((lists.n_candidates, lists.dense.shape[1] + ORDERS), np.float32)
     dense[:, :-ORDERS] = lists.dense
-    for a, b, found in candidate_words(lists, "consensus"):
+    for a, b, block in candidate_words(lists, "consensus"):
         out = np.empty((b - a, ORDERS))
         scores = lists.scores[a:b].astype(np.float64)
         with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
             consensus(
-                *(found.words, found.ptr, found.starts, scores, float(sharp)),
-                *(found.grams(ORDERS), out),
+                *(block.words, block.ptr, block.starts, scores, float(sharp)),
+                *(block.grams(ORDERS), out),
             )
         dense[a:b, -ORDERS:] = out
     return replace(lists, layout=(*lists.layout, (CONSENSUS, ORDERS)), dense=frozen(dense))
@@ -114,10 +114,10 @@ def with_ngrams(lists: TuningLists, orders: int = 3) -> TuningLists:
     table = StringTable() if before is None else StringTable.of(before.names)
     sizes, ids, counts = Pile(np.int32), Pile(np.int32), Pile(np.float32)
     for a, b, words in candidate_words(lists, "ngrams"):
-        found = _found(words, b - a, orders)
-        sizes.append(np.diff(found.indptr))
-        ids.append(_interned(table, words, found)[found.grams])
-        counts.append(found.counts)
+        grams = _telling_grams(words, b - a, orders)
+        sizes.append(np.diff(grams.indptr))
+        ids.append(_interned(table, words, grams)[grams.grams])
+        counts.append(grams.counts)
     indptr = np.concatenate([[0], np.cumsum(sizes.take(), dtype=np.int64)])
     more = NamedEntries(table.strings(), frozen(indptr), frozen(ids.take()), frozen(counts.take()))
     return replace(lists, sparse=more if before is None else _interleaved(before, more))
@@ -135,13 +135,13 @@ def has_ngrams(lists: TuningLists) -> bool:
     return bool(same.any())
 
 
-def _found(words: Words, candidates: int, orders: int) -> Found:
+def _telling_grams(words: Words, candidates: int, orders: int) -> TellingGrams:
     """N-grams that tell the candidates of a list apart."""
     most, longest = words.most(orders), int(np.diff(words.starts).max(initial=1))
     place, having, low, high, which, times = np.empty((6, most), np.int32)
     tally = Tally(place, having, low, high, which, times, np.empty(longest, np.int64))
     room = orders * int(words.ptr[-1])
-    found = Found(
+    grams = TellingGrams(
         np.empty(room, np.int64),
         np.empty(room, np.int32),
         np.zeros(candidates + 1, np.int64),
@@ -149,13 +149,13 @@ def _found(words: Words, candidates: int, orders: int) -> Found:
         np.empty(room, np.float32),
     )
     with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-        kept = telling(
-            *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, found),
+        size = telling(
+            *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, grams),
         )
-    used = int(found.indptr[-1])
-    return Found(
-        *(found.first[:kept], found.order[:kept]),
-        *(found.indptr, found.grams[:used], found.counts[:used]),
+    used = int(grams.indptr[-1])
+    return TellingGrams(
+        *(grams.first[:size], grams.order[:size]),
+        *(grams.indptr, grams.grams[:used], grams.counts[:used]),
     )
 
 
@@ -173,10 +173,10 @@ def _spelled() -> np.ndarray:
 _SPELLED = _spelled()
 
 
-def _interned(table: StringTable, words: Words, found: Found) -> np.ndarray:
+def _interned(table: StringTable, words: Words, telling: TellingGrams) -> np.ndarray:
     """Numbers of the names of n-grams, new ones where they are new."""
-    grams = (words.text, words.begins, words.ends, found.first, found.order)
-    offsets = np.zeros(len(found.first) + 1, np.int64)
+    grams = (words.text, words.begins, words.ends, telling.first, telling.order)
+    offsets = np.zeros(len(telling.first) + 1, np.int64)
     name_sizes(*grams, len(PREFIX), _SPELLED, offsets)
     names = np.empty(int(offsets[-1]), np.uint8)
     prefix = np.frombuffer(PREFIX.encode(), np.uint8)
@@ -347,7 +347,7 @@ class Grams(NamedTuple):
     numbers: np.ndarray  # int32[occurrences]: the n-gram of each
 
 
-class Found(NamedTuple):
+class TellingGrams(NamedTuple):
     """The n-grams that tell candidates of a block of lists apart, each with its count."""
 
     first: np.ndarray  # int64[n-grams]: a word that it begins at
@@ -458,12 +458,12 @@ def consensus(words, ptr, starts, scores, sharp, grams, out):
 
 
 @kernel
-def telling(words, ptr, starts, orders, grams, tally, found):
-    """Fill ``found``; how many n-grams it has.
+def telling(words, ptr, starts, orders, grams, tally, out):
+    """Fill ``out``; how many n-grams it has.
 
     One that all candidates of a list have equally often tells nothing and is left out.
     """
-    kept, used = 0, 0
+    size, used = 0, 0
     for i in range(len(starts) - 1):
         first, last = starts[i], starts[i + 1]
         n = number_grams(words, ptr, first, last, orders, grams)
@@ -471,21 +471,21 @@ def telling(words, ptr, starts, orders, grams, tally, found):
         for g in range(n):
             tally.place[g] = -1
             if tally.having[g] < last - first or tally.low[g] < tally.high[g]:
-                tally.place[g] = kept
-                found.first[kept] = grams.first[g]
-                found.order[kept] = grams.order[g]
-                kept += 1
+                tally.place[g] = size
+                out.first[size] = grams.first[g]
+                out.order[size] = grams.order[g]
+                size += 1
         e = 0
         for c in range(first, last):
             while e < tally.ends[c - first]:
                 place = tally.place[tally.which[e]]
                 if place >= 0:
-                    found.grams[used] = place
-                    found.counts[used] = tally.times[e]
+                    out.grams[used] = place
+                    out.counts[used] = tally.times[e]
                     used += 1
                 e += 1
-            found.indptr[c + 1] = used
-    return kept
+            out.indptr[c + 1] = used
+    return size
 
 
 @inlined

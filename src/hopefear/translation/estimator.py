@@ -56,11 +56,11 @@ class TunedPredictor(BaseEstimator):
                     f"{lists.source}: these lists came without the words of their candidates; read "
                     "them with texts=True"
                 )
-            found = []
+            best = []
             for a, b in zip(lists.starts[:-1].tolist(), lists.starts[1:].tolist(), strict=True):
                 order = np.argsort(-points[a:b], kind="stable")[:n]
-                found.append([texts.get(a + c) for c in order.tolist()])
-        return found
+                best.append([texts.get(a + c) for c in order.tolist()])
+        return best
 
     def choose(self, nbest: Any, *, source: Any = None) -> np.ndarray:
         """Position of the best candidate of each list, from 0; of equal ones the first."""
@@ -80,8 +80,8 @@ class TunedPredictor(BaseEstimator):
         Scores of which less is better, as TER, are given a minus sign.
         """
         with as_value_errors():
-            found = corpus_score(self._judged(nbest, refs, source), self.weights_, self.metric)
-            return found if tuning_metric(self.metric).higher else -found
+            score = corpus_score(self._judged(nbest, refs, source), self.weights_, self.metric)
+            return score if tuning_metric(self.metric).higher else -score
 
     def evaluate(
         self,
@@ -118,9 +118,9 @@ class TunedPredictor(BaseEstimator):
             weights = Weights.read(path)
         if isinstance(learner := weights.about.get("learner"), str):
             params = {"learner": learner, **params}
-        made = cls(**params)
-        made.weights_ = weights
-        return made
+        tuner = cls(**params)
+        tuner.weights_ = weights
+        return tuner
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
@@ -274,7 +274,7 @@ class Tuner(Estimator, TunedPredictor):
     def _tune(self, lists: TuningLists, start: str | Weights, dev: TuningLists | None) -> None:
         if self.seeds < 1:
             raise HopefearError(f"seeds is how often to tune, 1 or more, not {self.seeds}")
-        found = tune(
+        tuning = tune(
             lists,
             self.learner,
             self._learner_params(),
@@ -287,7 +287,7 @@ class Tuner(Estimator, TunedPredictor):
             seeds=range(self.random_state, self.random_state + self.seeds),
             on_event=self._listeners(),
         )
-        self.weights_, self.tuning_, self.history_ = found.weights, found, found.history
+        self.weights_, self.tuning_, self.history_ = tuning.weights, tuning, tuning.history
 
     def _start(self) -> str | Weights:
         if isinstance(self.start, Weights) or self.start in STARTS:
@@ -311,8 +311,8 @@ class Tuner(Estimator, TunedPredictor):
 
 def say(event: Event) -> None:
     """A line on the standard error stream for every round."""
-    said = [f"{key} {event[key]}" for key in ("seed", "epoch") if key in event]
+    words = [f"{key} {event[key]}" for key in ("seed", "epoch") if key in event]
     for part in ("train", "dev"):
-        said += [f"{part} {name} {value:.2f}" for name, value in event.get(part, {}).items()]
-    if said:
-        print(*said, sep=", ", file=sys.stderr)
+        words += [f"{part} {name} {value:.2f}" for name, value in event.get(part, {}).items()]
+    if words:
+        print(*words, sep=", ", file=sys.stderr)

@@ -78,9 +78,9 @@ def translations(
     for _ in range(n):
         # Few words are frequent, as in language.
         right = np.minimum(random.geometric(0.06, random.integers(6, 15)), _WORDS).tolist()
-        found = [_candidate(random, right, noise) for _ in range(candidates)]
-        found.sort(key=lambda one: -one["score"])
-        lists.append(found)
+        rivals = [_candidate(random, right, noise) for _ in range(candidates)]
+        rivals.sort(key=lambda one: -one["score"])
+        lists.append(rivals)
         references.append(_text(right))
     return lists, references
 

@@ -135,14 +135,14 @@ def learned(
     )
     size = first + (0 if phrases is None else phrases.names.size)
     often = np.bincount(table.features, minlength=size)
-    kept = often >= min_count
-    kept[:dense] = True
-    new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    frequent = often >= min_count
+    frequent[:dense] = True
+    new = np.where(frequent, np.cumsum(frequent) - 1, -1).astype(np.int32)
     table = pruned(table, lists.starts, new)
     features = TuningFeatures(
         lists.layout if dense else (),
-        _taken(sparse, kept[dense:first]),
-        _taken(phrases, kept[first:]),
+        _taken(sparse, frequent[dense:first]),
+        _taken(phrases, frequent[first:]),
     )
     return _dataset(lists, metric, table, features, offsets)
 
@@ -187,8 +187,8 @@ def _numbers(
         for entry in named:
             if entry is not None:
                 parts.append(_named_part(entry[0].slice(a, b), entry[1]))
-        found = relative(starts, _merged(parts, b - a))
-        block = numbered(found, (found.keys - np.uint64(1)).astype(np.int32))
+        keyed = relative(starts, _merged(parts, b - a))
+        block = numbered(keyed, (keyed.keys - np.uint64(1)).astype(np.int32))
         blocks.append(block if new is None else pruned(block, starts, new))
     return joined(blocks)
 
@@ -257,9 +257,9 @@ def chosen_features(
     lists: TuningLists, features: Sequence[str] | None, fixed: Weights | None
 ) -> tuple[str, ...]:
     """Groups of features that get weights, those that words tell among them."""
-    given = fixed is not None and bool(fixed.layout)
+    has_dense = fixed is not None and bool(fixed.layout)
     if features is None:
-        there = {"dense": not given, "sparse": lists.sparse, "phrases": lists.phrases}
+        there = {"dense": not has_dense, "sparse": lists.sparse, "phrases": lists.phrases}
         return tuple(name for name, found in there.items() if found)
     known = ", ".join((*GROUPS, *DERIVED))
     if not features:
@@ -267,13 +267,13 @@ def chosen_features(
     for group in features:
         if group not in (*GROUPS, *DERIVED):
             raise HopefearError(f"features are {known}, not {group!r}")
-    if not given and lists.layout and "dense" not in kinds(features):
+    if not has_dense and lists.layout and "dense" not in kinds(features):
         raise HopefearError(
             f"{lists.source} has dense features, which would count nothing beside tuned "
             f"{', '.join(features)}: name dense too, or give weights for them that are fixed "
             "(fixed, --fixed)"
         )
-    if fixed is not None and given:
+    if fixed is not None and has_dense:
         same = dict(fixed.layout).keys() & set(told_names(features))
         if "dense" in features or same:
             raise HopefearError(
@@ -323,9 +323,9 @@ def tuned_lists(
         return whole, None
     if not fixed.layout:
         return whole, fixed_scores(scores(lists, fixed), lists.starts)
-    told = told_names(groups)
-    plain = _columns(lists, [name for name, _ in lists.layout if name not in told])
-    return _columns(whole, told), fixed_scores(scores(plain, fixed), lists.starts)
+    names = told_names(groups)
+    plain = _columns(lists, [name for name, _ in lists.layout if name not in names])
+    return _columns(whole, names), fixed_scores(scores(plain, fixed), lists.starts)
 
 
 def summed_weights(fixed: Weights, tuned: Weights) -> Weights:
@@ -349,8 +349,8 @@ def summed_weights(fixed: Weights, tuned: Weights) -> Weights:
 
 def check_start(start: Weights, groups: Sequence[str], lists: TuningLists) -> None:
     """HopefearError where weights to start from count for candidates and would get lost."""
-    told = [name for name in needed(start) if not DERIVED[name].there(lists)]
-    lost = [name for name in told if name not in groups]
+    groups_of_words = [name for name in needed(start) if not DERIVED[name].there(lists)]
+    lost = [name for name in groups_of_words if name not in groups]
     if start.sparse and lists.sparse is not None and "sparse" not in kinds(groups):
         lost.append("sparse")
     if start.phrases and "phrases" not in groups:  # lists do not say whether they have any

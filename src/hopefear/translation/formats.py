@@ -144,8 +144,8 @@ def _put(name: str, lines: Iterable[str]) -> None:
     try:
         data = "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError as error:
-        found = error.object[max(0, error.start - 10) : error.end + 10]
-        raise HopefearError(f"{name}: a name that is no Unicode text: {found!a}") from error
+        name_around = error.object[max(0, error.start - 10) : error.end + 10]
+        raise HopefearError(f"{name}: a name that is no Unicode text: {name_around!a}") from error
     if name == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -211,12 +211,12 @@ class Collector:
     def describe(self, line: int, text: str) -> None:
         """Take what a line says about the weights."""
         try:
-            found = json.loads(text, parse_constant=no_constant)
+            facts = json.loads(text, parse_constant=no_constant)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            facts = None
+        if not isinstance(facts, dict):
             self.refuse(line, f"a JSON object behind '{MARK} {ABOUT}'", text)
-        self.parts.about.update(found)
+        self.parts.about.update(facts)
 
     def finish(self) -> Parts:
         """All that came."""
@@ -427,13 +427,13 @@ def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
 def _read_sidecar(path: str, line: int, name: str, dense: list[str]) -> Parts:
     beside = os.path.join(os.path.dirname(path), name)
     try:
-        found = read_lines(beside)
+        lines = read_lines(beside)
     except InputError:
         raise
     except HopefearError as error:
         raise InputError(path, line, f"a file of sparse weights ({error})", name) from error
     collector = Collector(beside, dense, bare=True)
-    add_lines(collector, enumerate(found, 1), NAMED)
+    add_lines(collector, enumerate(lines, 1), NAMED)
     parts = collector.finish()
     if parts.layout:
         raise InputError(beside, 0, "sparse weights only, for dense ones are in " + path)
@@ -506,18 +506,18 @@ def read_json(path: str, text: str) -> Parts:
     >>> parts.layout, parts.dense
     ((('TM0', 2),), [1.0, 0.5])
     """
-    found = _loaded(path, text)
+    record = _loaded(path, text)
 
     def refuse(place: Place, expected: str, value: object) -> Any:
         shown = json.dumps(value, ensure_ascii=False)
         raise InputError(path, _line(text, place), expected, shown)
 
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InputError(path, 0, f'a JSON object with "format": "{FORMAT}"')
-    version = found.get("version", VERSION)
+    version = record.get("version", VERSION)
     if version != VERSION:
         refuse(("version",), f"version {VERSION} (newer files need a newer hopefear)", version)
-    for key, value in found.items():
+    for key, value in record.items():
         if key not in _KEYS:
             refuse((key,), f"one of {', '.join(_KEYS)}", key)
         if key in _SECTIONS and not isinstance(value, dict):
@@ -535,23 +535,23 @@ def read_json(path: str, text: str) -> Parts:
         return value
 
     layout, dense = [], []
-    for name, values in found.get(DENSE, {}).items():
+    for name, values in record.get(DENSE, {}).items():
         values = values if isinstance(values, list) else [values]
         if not name or not values:
             refuse((DENSE, name), "a name and at least one number", {name: values})
         layout.append((name, len(values)))
         dense += [number(value, (DENSE, name)) for value in values]
     sparse, phrases = (
-        {name: number(value, (kind, name)) for name, value in found.get(kind, {}).items()}
+        {name: number(value, (kind, name)) for name, value in record.get(kind, {}).items()}
         for kind in (SPARSE, PHRASES)
     )
     for name in sparse:
-        if not name or name in found.get(DENSE, {}):
+        if not name or name in record.get(DENSE, {}):
             refuse((SPARSE, name), "a name that is not dense", name)
     for pair in phrases:
         if BARS not in pair:
             refuse((PHRASES, pair), f"a phrase pair, 'source words{BARS}target words'", pair)
-    return Parts(tuple(layout), dense, sparse, phrases, found.get(ABOUT, {}))
+    return Parts(tuple(layout), dense, sparse, phrases, record.get(ABOUT, {}))
 
 
 def write_json(parts: Parts) -> Iterator[str]:
@@ -590,10 +590,10 @@ class _TwiceError(Exception):
 
 def _loaded(path: str, text: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             raise _TwiceError
-        return found
+        return members
 
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
@@ -621,7 +621,7 @@ def _loaded(path: str, text: str) -> Any:
 
 
 def _line(text: str, place: Place) -> int:
-    return next((_at(text, i) for found, i in _walk(text) if found == place), 0)
+    return next((_at(text, i) for key, i in _walk(text) if key == place), 0)
 
 
 def _at(text: str, i: int) -> int:
@@ -657,5 +657,5 @@ def _value_at(text: str, i: int) -> int:
 
 
 def _skip(text: str, i: int) -> int:
-    found = _JSON_BLANKS.match(text, i)
-    return found.end() if found else i
+    blanks = _JSON_BLANKS.match(text, i)
+    return blanks.end() if blanks else i

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
+from hopefear.data.files import ReadReport, open_bytes
+from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import read_moses
@@ -24,6 +27,8 @@ from hopefear.translation.names import Layout
 from hopefear.translation.weights import Weights
 
 Path = str | os.PathLike[str]
+PATH = (str, os.PathLike)
+BOM = b"\xef\xbb\xbf"
 
 
 def tuning_metric(metric: str | ListMetric = "bleu") -> ListMetric:
@@ -39,11 +44,12 @@ def tuning_metric(metric: str | ListMetric = "bleu") -> ListMetric:
 
 def read(
     nbest: Path | Sequence[Path],
-    refs: Path | Sequence[Path],
+    refs: Path | Sequence[Path] | None = None,
     *,
     metric: str | ListMetric = "bleu",
     source: Path | None = None,
     derive: Sequence[str] = (),
+    layout: Layout | None = None,
     **more: Any,
 ) -> TuningLists:
     """Read lists and compare their candidates with references.
@@ -51,9 +57,11 @@ def read(
     Parameters
     ----------
     nbest : path or sequence of paths
-        N-best lists in the format of Moses; several, as of several rounds, are merged.
-    refs : path or sequence of paths
-        References, one file for each.
+        N-best lists in the format of Moses, or lists as JSON, one to a line, as rerankers read
+        them (:func:`hopefear.data.lists.files.read_lists`); several files, as of several rounds,
+        are merged.
+    refs : path or sequence of paths, optional
+        References, one file for each. Lists as JSON may bring their own.
     metric : str or ListMetric
         ``bleu``, ``chrf``, ``ter``, or any metric of text; BLEU by name is that of words as they
         are, and ``Bleu()`` splits them as sacreBLEU does.
@@ -62,16 +70,107 @@ def read(
     derive : sequence of {"consensus", "ngrams"}
         Features to make from the words of candidates, which are kept then; see
         :mod:`hopefear.translation.derived`.
+    layout : tuple of (str, int), optional
+        The dense features of lists as JSON, as in :func:`lists_in_memory`; lists of Moses tell
+        which they are.
     more
         As in :func:`hopefear.data.moses.reading.read_moses`.
     """
     check_groups(derive)
+    paths: list[Any] = [nbest] if isinstance(nbest, PATH) else list(nbest)
+    if any(map(holds_json, paths)):
+        if source is not None:
+            raise HopefearError(
+                f"source is for N-best lists of Moses, whose phrase pairs are positions in it; "
+                f"leave it out with {os.fspath(paths[0])}, whose lists are JSON"
+            )
+        return derived(_json_lists(paths, refs, metric, layout, **more), derive)
+    if refs is None:
+        raise HopefearError(
+            f"{os.fspath(paths[0])}: N-best lists of Moses need references to be compared with; "
+            "give refs (--refs FILE)"
+        )
     if derive:
         more["texts"] = True
     counter = counts_for(tuning_metric(metric))
     phrases = source is not None
-    lists = read_moses(nbest, refs, metric=counter, source=source, phrases=phrases, **more)
+    lists = read_moses(paths, refs, metric=counter, source=source, phrases=phrases, **more)
     return derived(lists, derive)
+
+
+def holds_json(path: Path) -> bool:
+    """Whether a file begins as lists in JSON do; nothing is read of standard input."""
+    if os.fspath(path) == "-":
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        head = b"" if peek is None else peek(1)
+    else:
+        with open_bytes(path) as stream:
+            head = stream.peek(1)
+    return head.removeprefix(BOM).lstrip().startswith(b"{")
+
+
+def json_candidates(
+    paths: Sequence[Path], *, dedup: str = "none", **reading: Any
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Sequence[str]]]:
+    """``(candidates, references)`` of lists as JSON, by id; those of one id make one list.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        As `hopefear train rerank` reads them.
+    dedup : {"first", "none"}
+        Of the candidates of a list with equal words and features, keep the first, or all.
+    **reading
+        As in :func:`hopefear.data.lists.files.read_lists`.
+    """
+    lists: dict[str, dict[Any, dict[str, Any]]] = {}
+    references: dict[str, Sequence[str]] = {}
+    for path in paths:
+        for block in read_lists(path, "json", dedup="none", **reading):
+            values = block.named
+            for i, name in enumerate(block.ids):
+                candidates = lists.setdefault(name, {})
+                if block.references is not None:
+                    references.setdefault(name, block.references[i])
+                for c in range(int(block.starts[i]), int(block.starts[i + 1])):
+                    features = {}
+                    if values is not None:
+                        entries = slice(int(values.indptr[c]), int(values.indptr[c + 1]))
+                        names = (values.names[j] for j in values.ids[entries].tolist())
+                        features = dict(zip(names, values.values[entries].tolist(), strict=True))
+                    one = {"text": block.texts[c], "features": features, "score": block.scores[c]}
+                    same = block.texts[c], frozenset(features.items())
+                    candidates.setdefault(same if dedup == "first" else len(candidates), one)
+    return {name: list(candidates.values()) for name, candidates in lists.items()}, references
+
+
+def _json_lists(
+    paths: Sequence[Path],
+    refs: Any,
+    metric: str | ListMetric,
+    layout: Layout | None,
+    *,
+    dedup: str = "first",
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+    **of_moses: Any,
+) -> TuningLists:
+    """The lists, compared with the references of files or with their own.
+
+    ``of_moses`` is what only N-best lists of Moses leave open.
+    """
+    lists, own = json_candidates(paths, dedup=dedup, on_error=on_error, report=report)
+    source = ", ".join(os.fspath(path) for path in paths)
+    if refs is not None:
+        references: Iterable[Reference] = _texts(refs)
+    elif own.keys() == lists.keys():
+        references = [list(own[name]) for name in lists]
+    else:
+        raise HopefearError(
+            f"{source}: {len(lists) - len(own)} of {len(lists)} lists have no references to be "
+            "compared with; write them into the lists, or give refs (--refs FILE)"
+        )
+    return lists_in_memory(lists.values(), references, metric=metric, layout=layout, source=source)
 
 
 Reference = str | Sequence[str]
@@ -128,9 +227,9 @@ def counted(
 
 
 def _counter(metric: ListMetric) -> LineCounts:
-    found = counts_for(metric)
-    if isinstance(found, LineCounts):
-        return found
+    counter = counts_for(metric)
+    if isinstance(counter, LineCounts):
+        return counter
     assert isinstance(metric, Bleu)
     return BleuLineCounts(metric)
 
@@ -196,11 +295,11 @@ def lists_in_memory(
     >>> lists.sparse.names.get(0), lists.sparse.indptr.tolist()
     ('short', [0, 0, 1])
     """
-    made = _Made(source)
+    gathering = _Made(source)
     for i, candidates in enumerate(_outer(lists, source)):
-        made.add(i, candidates)
-    found = made.lists(made.dense_layout() if layout is None else layout)
-    return found if references is None else counted(found, references, metric)
+        gathering.add(i, candidates)
+    tuning_lists = gathering.lists(gathering.dense_layout() if layout is None else layout)
+    return tuning_lists if references is None else counted(tuning_lists, references, metric)
 
 
 def _outer(lists: Any, source: str) -> Iterable[Any]:
@@ -337,10 +436,10 @@ def _name(where: str, name: Any) -> str:
 
 def _numbers(where: str, name: str, value: Any) -> list[float]:
     several = value if isinstance(value, list | tuple | np.ndarray) else [value]
-    found = [_number(where, f"feature {name!r}", one) for one in several]
-    if not found:
+    numbers = [_number(where, f"feature {name!r}", one) for one in several]
+    if not numbers:
         raise HopefearError(f"{where}: feature {name!r} has no number; leave it out")
-    return found
+    return numbers
 
 
 def _number(where: str, what: str, value: Any) -> float:
@@ -356,9 +455,6 @@ def _pair(where: str, pair: Any) -> str:
             f"{where}: a phrase pair is its source words and its target words, not {pair!r:.60}"
         )
     return " ||| ".join(" ".join(side.split()) for side in sides)
-
-
-PATH = (str, os.PathLike)
 
 
 def judged_lists(
@@ -385,12 +481,14 @@ def judged_lists(
         Their dense features are dense here too.
     """
     if is_files(nbest):
-        if not is_files(refs):
+        if refs is not None and not is_files(refs):
             raise HopefearError(
                 "refs: N-best files need files of references, for their ids are lines there; found "
                 f"{refs!r:.60}"
             )
-        return read(nbest, refs, metric=metric, source=source, **_kinds(weights))
+        layout = None if weights is None else weights.layout
+        kinds = _kinds(weights)
+        return read(nbest, refs, metric=metric, source=source, layout=layout, **kinds)
     if isinstance(nbest, TuningLists):
         return nbest if refs is None else counted(nbest, _texts(refs), metric)
     if refs is None:
@@ -398,7 +496,7 @@ def judged_lists(
     return counted(_made(nbest, source, weights), _texts(refs), metric)
 
 
-def plain_lists(nbest: Any, source: Any, weights: Weights) -> TuningLists:
+def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> TuningLists:
     """Lists to choose from: all candidates, with their texts.
 
     Parameters
@@ -407,11 +505,17 @@ def plain_lists(nbest: Any, source: Any, weights: Weights) -> TuningLists:
         As for :func:`judged_lists`.
     weights : Weights
         What will score them.
+    **reading
+        What becomes of bad lines of files: ``on_error``, ``report``.
     """
     if isinstance(nbest, TuningLists):
         return nbest
     if not is_files(nbest):
         return _made(nbest, source, weights)
+    paths: list[Any] = [nbest] if isinstance(nbest, PATH) else list(nbest)
+    if any(map(holds_json, paths)):
+        lists, _ = json_candidates(paths, judged=False, **reading)
+        return _made(list(lists.values()), source, weights)
     pairs = bool(weights.phrases) and source is not None
     return read_moses(
         nbest,
@@ -420,6 +524,7 @@ def plain_lists(nbest: Any, source: Any, weights: Weights) -> TuningLists:
         phrases=pairs,
         dedup="none",
         absent="skip",
+        **reading,
         **_kinds(weights),
     )
 

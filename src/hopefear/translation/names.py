@@ -126,11 +126,11 @@ def places(layout: Layout) -> dict[str, slice]:
     >>> places((("LM0", 1), ("TM0", 2)))
     {'LM0': slice(0, 1, None), 'TM0': slice(1, 3, None)}
     """
-    found, first = {}, 0
+    slices, first = {}, 0
     for name, width in layout:
-        found[name] = slice(first, first + width)
+        slices[name] = slice(first, first + width)
         first += width
-    return found
+    return slices
 
 
 def check_same(

@@ -94,12 +94,12 @@ def phrase_learner(
             raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(known)}")
     usual = 1.0 if loss == "risk" else _RATES[rule]
     step = usual if rate is None else float(rate)
-    made: Any = {
+    step_rule: Any = {
         "vrda": lambda: RDA(rate=step, l1=l1),
         "sgd": lambda: SGD(rate=step, l1=l1),
         "tg": lambda: TruncatedGradient(rate=step, gravity=l1, every=every),
     }[rule]()
-    return Learner(LOSSES[loss](), made, Averaged(), "mistakes" if rule == "vrda" else "every")
+    return Learner(LOSSES[loss](), step_rule, Averaged(), "mistakes" if rule == "vrda" else "every")
 
 
 def kept_weights(trainer: OnlineTrainer, kept: str) -> np.ndarray:
@@ -257,7 +257,7 @@ def add_phrase_model(
     _pairs(dev)
     begin = start_weights(dev, start)
     both = Weights((*begin.layout, (name, 1)), np.append(begin.dense, 1.0))
-    found = tune(
+    tuning = tune(
         with_scores(dev, {name: model}),
         learner,
         params,
@@ -267,8 +267,8 @@ def add_phrase_model(
         seeds=seeds,
         on_event=on_event,
     )
-    about = {**found.weights.about, "weight of the phrase model": float(found.weights.dense[-1])}
-    return replace(without_scores(found.weights, {name: model}), about=about)
+    about = {**tuning.weights.about, "weight of the phrase model": float(tuning.weights.dense[-1])}
+    return replace(without_scores(tuning.weights, {name: model}), about=about)
 
 
 def _pairs(lists: TuningLists) -> Any:

@@ -134,9 +134,11 @@ def iterate(
     }
     decoder = DecoderCommand(command, timeout)
     judge = _Judge(paths, metric, {"dense": dense, "sparse": sparse})
-    given = first if isinstance(first, Weights) else None
-    with RoundsFolder(Path(folder), identity, given, resume, about or {}) as kept:
-        return _Rounds(kept, decoder, judge, first, rounds, patience, tolerance, on_event).run(tune)
+    first_weights = first if isinstance(first, Weights) else None
+    with RoundsFolder(Path(folder), identity, first_weights, resume, about or {}) as rounds_folder:
+        return _Rounds(
+            rounds_folder, decoder, judge, first, rounds, patience, tolerance, on_event
+        ).run(tune)
 
 
 def _digest(files: Sequence[Sentences]) -> str:
@@ -352,9 +354,9 @@ class DecoderCommand:
         """The error that says what a run did, with the last lines it printed."""
         log = folder / LOG
         tail = log.read_text("utf-8", "replace").splitlines()[-_TAIL:] if log.exists() else []
-        said = f"; the end of {log}:" if tail else f"; {log} is empty"
+        words = f"; the end of {log}:" if tail else f"; {log} is empty"
         shown = "".join(f"\n    {line}" for line in tail)
-        return HopefearError(f"decoder, round {number}: {self.command!r} {what}{said}{shown}")
+        return HopefearError(f"decoder, round {number}: {self.command!r} {what}{words}{shown}")
 
     def _places(self, folder: Path, number: int) -> dict[str, str]:
         return {
@@ -366,7 +368,7 @@ class DecoderCommand:
     def _run(self, folder: Path, number: int, log: Path) -> int:
         """Exit status of the command; whatever interrupts the wait ends it and what it started."""
         places = self._places(folder.resolve(), number)
-        told = {f"HOPEFEAR_{place.upper()}": value for place, value in places.items()}
+        variables = {f"HOPEFEAR_{place.upper()}": value for place, value in places.items()}
         until = None if self.timeout is None else time.monotonic() + self.timeout
         with open(log, "wb") as out, interruptible() as interrupted:
             process = subprocess.Popen(
@@ -375,7 +377,7 @@ class DecoderCommand:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **told},
+                env={**os.environ, **variables},
                 start_new_session=True,  # a group of its own, which ends as one
             )
             try:
@@ -600,7 +602,7 @@ class RoundsFolder:
                     (folder / name).unlink()
 
 
-def completed(found: Weights, before: Weights) -> Weights:
+def completed(weights: Weights, before: Weights) -> Weights:
     """Tuned weights with those that the decoder reads but its lists do not show, as they were.
 
     Where there are such, tuned weights get the size that they had, for a decoder sees proportions.
@@ -611,18 +613,18 @@ def completed(found: Weights, before: Weights) -> Weights:
     >>> completed(Weights((("TM0", 2),), [3.0, -1.0]), before).dense.tolist()
     [0.75, -0.25, 1.0]
     """
-    tuned = {name for name, _ in found.layout}
+    tuned = {name for name, _ in weights.layout}
     hidden = [(name, width) for name, width in before.layout if name not in tuned]
     if not hidden:
-        return found
-    old, new = (_size(each, tuned & dict(before.layout).keys()) for each in (before, found))
+        return weights
+    old, new = (_size(each, tuned & dict(before.layout).keys()) for each in (before, weights))
     if old > 0.0 and new > 0.0:
-        found = found.scaled(old / new)
+        weights = weights.scaled(old / new)
     where = places(before.layout)
     return replace(
-        found,
-        layout=(*found.layout, *hidden),
-        dense=np.concatenate([found.dense, *(before.dense[where[name]] for name, _ in hidden)]),
+        weights,
+        layout=(*weights.layout, *hidden),
+        dense=np.concatenate([weights.dense, *(before.dense[where[name]] for name, _ in hidden)]),
     )
 
 

@@ -30,19 +30,19 @@ def scores(lists: TuningLists, weights: Weights) -> np.ndarray:
     [-4.0, -3.0, -2.0, -2.5]
     """
     lists = derived(lists, needed(weights))
-    found = np.zeros(lists.n_candidates)
+    totals = np.zeros(lists.n_candidates)
     if weights.layout:
-        found += lists.dense @ weights.arranged(lists.layout, lists.source).dense
+        totals += lists.dense @ weights.arranged(lists.layout, lists.source).dense
     if weights.sparse and lists.sparse is not None:
-        found += _summed(lists.sparse, weights.sparse)
+        totals += _summed(lists.sparse, weights.sparse)
     if weights.phrases:
         if lists.phrases is None:
             raise HopefearError(
                 f"{lists.source}: the weights are for phrase pairs too, and those were not read; "
                 "give the sentences that were translated (--source)"
             )
-        found += _summed(lists.phrases, weights.phrases)
-    return found
+        totals += _summed(lists.phrases, weights.phrases)
+    return totals
 
 
 def choice(lists: TuningLists, weights: Weights) -> np.ndarray:

@@ -149,7 +149,7 @@ def tune(
     seeds = check_seeds(seeds)
     lists, dev = split(lists, dev, held_out, seeds[0])
     groups = chosen_features(lists, features, fixed)
-    unit, kept = 1.0, fixed
+    unit, unit_fixed = 1.0, fixed
     if fixed is not None and fixed.layout:
         if isinstance(start, Weights) or start != "auto":
             raise HopefearError(
@@ -157,8 +157,8 @@ def tune(
                 "those starts from 0; leave one of the two out"
             )
         unit = float(np.abs(fixed.dense).sum()) or 1.0
-        kept = fixed.scaled(1.0 / unit)
-    plain, (lists, offsets) = lists, tuned_lists(lists, groups, kept)
+        unit_fixed = fixed.scaled(1.0 / unit)
+    plain, (lists, offsets) = lists, tuned_lists(lists, groups, unit_fixed)
     data = learned(lists, judge, kinds(groups), min_count, offsets)
     begin = Weights((), np.zeros(0))
     if isinstance(start, Weights):
@@ -168,18 +168,18 @@ def tune(
     vector = begin.on(data.features)
     other = None
     if dev is not None:
-        dev, offsets = tuned_lists(dev, groups, kept)
+        dev, offsets = tuned_lists(dev, groups, unit_fixed)
         other = data.features.encode(dev, judge, offsets)
     problem = TuningProblem(data, judge, vector, other)
     check_problem(problem)
-    made = built(learner, data, judge, params or {})
+    tuner = built(learner, data, judge, params or {})
     before = problem.report(vector)
-    runs = tuple(one_run(made, problem, seed, on_event, len(seeds) > 1) for seed in seeds)
+    runs = tuple(one_run(tuner, problem, seed, on_event, len(seeds) > 1) for seed in seeds)
     chosen = max(runs, key=lambda run: worth(run, judge))
     check_collapse(problem, chosen.tuned.weights, chosen.train, before)
     main = judge.main
     after = {"train": chosen.train} | ({} if chosen.dev is None else {"dev": chosen.dev})
-    signature = made.signature(
+    signature = tuner.signature(
         start="given" if isinstance(start, Weights) else begin.about.get("start", "zero"),
         features=signed_groups(groups, fixed),
         min_count=min_count,
@@ -193,7 +193,7 @@ def tune(
         oracle["dev"] = best_possible(dev, judge)
     about = {
         "learner": learner,
-        "parameters": made.parameters(),
+        "parameters": tuner.parameters(),
         "signature": signature,
         "metric": judge.signature(lists.n_references),
         "seed": chosen.seed,
@@ -206,10 +206,10 @@ def tune(
         },
         "scores": after,
     }
-    found = Weights.of(data.features, unit * chosen.tuned.weights, about)
-    found = with_earlier(found, begin, data.features, lists, min_count)
+    weights = Weights.of(data.features, unit * chosen.tuned.weights, about)
+    weights = with_earlier(weights, begin, data.features, lists, min_count)
     return Tuning(
-        found if fixed is None else summed_weights(fixed, found),
+        weights if fixed is None else summed_weights(fixed, weights),
         begin,
         judge,
         {name: value[main] for name, value in before.items()},
@@ -231,9 +231,9 @@ def begun(
     gained = lists.layout[len(plain.layout) :]
     if isinstance(start, Weights) and {name for name, _ in gained} & dict(start.layout).keys():
         return start_weights(lists, start)
-    found = start_weights(plain, start)
+    begin = start_weights(plain, start)
     none = np.zeros(sum(width for _, width in gained))
-    return replace(found, layout=lists.layout, dense=np.concatenate([found.dense, none]))
+    return replace(begin, layout=lists.layout, dense=np.concatenate([begin.dense, none]))
 
 
 def built(learner: str, data: ListDataset, metric: ListMetric, params: Mapping[str, Any]) -> Any:
@@ -256,9 +256,9 @@ def one_run(
     tuned = tuner.tune(problem, seed=seed, on_event=listeners)
     if not np.isfinite(tuned.weights).all():
         return Run(seed, math.nan, None if problem.dev is None else math.nan, tuned)
-    found = problem.report(tuned.weights)
+    report = problem.report(tuned.weights)
     main = problem.metric.main
-    return Run(seed, found["train"][main], found.get("dev", {}).get(main), tuned)
+    return Run(seed, report["train"][main], report.get("dev", {}).get(main), tuned)
 
 
 def worth(run: Run, metric: ListMetric) -> float:
@@ -320,16 +320,16 @@ def check_seeds(seeds: Any) -> list[int]:
     >>> check_seeds(range(2))
     [0, 1]
     """
-    found = list(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else None
-    if not found:
+    numbers = list(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else None
+    if not numbers:
         raise HopefearError(f"seeds are some whole numbers, such as (1, 2, 3), not {seeds!r:.60}")
-    for seed in found:
+    for seed in numbers:
         whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
         if not whole or not 0 <= seed <= MOST_SEED:
             raise HopefearError(
                 f"a seed is a whole number from 0 to {MOST_SEED}, not {seed!r:.60}; choose another"
             )
-    return [int(seed) for seed in found]
+    return [int(seed) for seed in numbers]
 
 
 def check_problem(problem: TuningProblem) -> None:
@@ -481,9 +481,9 @@ def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
         total += float(scores @ scores)
     if total == 0.0 or not width:
         return frozen(np.zeros(width)), 0.0
-    found = np.linalg.lstsq(squares, products, rcond=1e-10)[0]
-    missed = total - 2.0 * float(found @ products) + float(found @ squares @ found)
-    return found, 1.0 - max(0.0, missed) / total
+    weights = np.linalg.lstsq(squares, products, rcond=1e-10)[0]
+    missed = total - 2.0 * float(weights @ products) + float(weights @ squares @ weights)
+    return weights, 1.0 - max(0.0, missed) / total
 
 
 def _centred(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

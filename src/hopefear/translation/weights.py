@@ -200,15 +200,15 @@ class Weights:
         """
         values = {name: self.dense[where] for name, where in places(self.layout).items()}
         wanted = [name for name, _ in layout]
-        kept = [name for name in wanted if name in values]
-        kept += [name for name in values if name not in wanted and name not in drop]
-        found = replace(
+        names = [name for name in wanted if name in values]
+        names += [name for name in values if name not in wanted and name not in drop]
+        arranged = replace(
             self,
-            layout=tuple((name, len(values[name])) for name in kept),
-            dense=np.concatenate([np.zeros(0), *(values[name] for name in kept)]),
+            layout=tuple((name, len(values[name])) for name in names),
+            dense=np.concatenate([np.zeros(0), *(values[name] for name in names)]),
         )
-        found.matches(layout, source)
-        return found
+        arranged.matches(layout, source)
+        return arranged
 
     def scaled(self, factor: float) -> Weights:
         """All weights times a positive number, which changes no choice."""
@@ -249,14 +249,14 @@ def changes(before: Weights, after: Weights) -> list[tuple[str, float, float]]:
     >>> changes(Weights(layout, [0.5, 0.2, 0.2]), Weights(layout, [0.4, 0.2, 0.6]))
     [('TM0.1', 0.2, 0.6), ('LM0', 0.5, 0.4), ('TM0.0', 0.2, 0.2)]
     """
-    found = []
+    pairs = []
     for group in ("dense", "sparse", "phrases"):
         old, new = (_by_name(weights, group) for weights in (before, after))
         for name in dict.fromkeys((*old, *new)):
             pair = old.get(name, 0.0), new.get(name, 0.0)
             if group == "dense" or pair[0] != pair[1]:
-                found.append((name, *pair))
-    return sorted(found, key=lambda change: -abs(change[2] - change[1]))
+                pairs.append((name, *pair))
+    return sorted(pairs, key=lambda change: -abs(change[2] - change[1]))
 
 
 def _by_name(weights: Weights, group: str) -> Mapping[str, float]:

@@ -28,6 +28,8 @@ run was killed and resumed.
       --run runs/vrda --model speech.model
   hopefear train rerank --train nbest.txt --format bllip --gold gold.mrg --learner perceptron \\
       --features ptb --min-count 3 --model parses.model
+  hopefear train rerank --train nbest.gz --refs train.en --dev dev.gz --dev-refs dev.en \\
+      --learner mira --model translations.model
 """,
 )
 _COMPARE = Words(
@@ -88,27 +90,40 @@ class Lists(Surface):
         "inspect": _INSPECT,
     }
     passes = "5; of batch learners, their max_iter"
-    files = ("gold", "dev_gold", "test_gold")
+    files = ("gold", "dev_gold", "test_gold", "refs", "dev_refs", "test_refs")
 
     def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
-        _gold(group, "--gold", "--train")
-        _gold(group, "--dev-gold", "--dev")
-        if verb == "compare":
-            _gold(group, "--test-gold", "--test")
+        others = ("dev", "test") if verb == "compare" else ("dev",)
+        for prefix, of in (("", "train"), *((f"{other}-", other) for other in others)):
+            options.named(
+                group,
+                f"--{prefix}gold",
+                f"gold trees for the lists of --{of}, one a line, where they are in the format "
+                "bllip",
+            )
+        for prefix, of in (("", "train"), *((f"{other}-", other) for other in others)):
+            group.add_argument(
+                f"--{prefix}refs",
+                nargs="+",
+                metavar="FILE",
+                help=f"references for the lists of --{of}, one sentence a line, where they are in "
+                "the format moses; several files are several references of each",
+            )
         options.one_format(
             group,
             self.name,
             'json ({"id", "candidates": [{"text", "score", "cost", "features"}]} a line), ptb '
-            "(the same with trees), or bllip (what that parser prints); auto looks at the first "
-            "lines; taken for held-out lists where it fits",
+            "(the same with trees), bllip (what that parser prints) or moses (ID ||| words ||| "
+            "Name= numbers … ||| score); auto looks at the first lines; taken for held-out lists "
+            "where it fits",
         )
         group.add_argument(
             "--metric",
             choices=METRICS,
             metavar="NAME",
             help=f"what makes costs of texts and their references, and scores choices: "
-            f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees with gold trees, "
-            "else cost, those in the file)",
+            f"{', '.join(METRICS)} (default: parseval, F1 of brackets, for trees with gold trees; "
+            "with --refs bleu of words as they are; else cost, those in the file)",
         )
         group.add_argument(
             "--metric-option",
@@ -200,14 +215,13 @@ class Lists(Surface):
                 metavar="I:J",
                 help="why candidate I beats candidate J; positions in the list, from 0",
             )
-            options.one_format(
-                lists, self.name, "of that file: json, ptb or bllip; auto looks at its first lines"
-            )
+            options.one_format(lists, self.name, "of that file; auto looks at its first lines")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if verb in ("train", "compare"):
-            if args.dev is None and args.dev_gold is not None:
-                args.usage_error("--dev-gold belongs to the lists of --dev: give --dev FILE")
+            for of in ("gold", "refs"):
+                if args.dev is None and getattr(args, f"dev_{of}") is not None:
+                    args.usage_error(f"--dev-{of} belongs to the lists of --dev: give --dev FILE")
         elif verb == "inspect":
             if args.explain is None and (args.list or args.pair or args.format != "auto"):
                 args.usage_error("--list, --pair and --format belong to --explain FILE")
@@ -218,7 +232,7 @@ class Lists(Surface):
         from hopefear.features.lists.extraction import Extraction
 
         learner = super().build(name, params, args)
-        metric_asked(args.metric, args.metric_option)
+        metric_asked(args.metric, args.metric_option, args.refs)
         if args.features is not None:
             Extraction.of(args.features)
         return learner
@@ -233,14 +247,6 @@ class Lists(Surface):
 
 
 SURFACE = Lists()
-
-
-def _gold(group: argparse._ArgumentGroup, option: str, of: str) -> None:
-    group.add_argument(
-        option,
-        metavar="FILE",
-        help=f"gold trees for the lists of {of}, one a line, where they are in the format bllip",
-    )
 
 
 def _pair(text: str) -> tuple[int, int]:

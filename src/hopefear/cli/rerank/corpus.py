@@ -21,6 +21,8 @@ from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
+from hopefear.metrics.lists.table import counts_for
+from hopefear.metrics.lists.text import TextMetric
 from hopefear.tasks.rerank.model import RerankModel
 
 _TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "cer": "CER"}
@@ -30,10 +32,10 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
     """The lists of ``--train``."""
     from hopefear.tasks.rerank import task
 
-    metric, report = metric_asked(args.metric, args.metric_option), ReadReport()
+    metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
     with Counting(console, "lists") as counting:
         how = {**_how(args), "format": args.format}
-        blocks = judged_blocks(args.train, metric, report, args.gold, **how)
+        blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
         data = task.dataset(
             counting(blocks, args.train),
             args.features or "auto",
@@ -127,7 +129,7 @@ class Candidates(Corpus):
         path, gold = getattr(args, which), getattr(args, f"{which}_gold")
         report, noting, option = ReadReport(), Noting(), f"--{which}-gold"
         with Counting(console, "lists") as counting:
-            how = {**_how(args), "prefer": args.format}
+            how = {**_how(args), "prefer": args.format, "refs": getattr(args, f"{which}_refs")}
             blocks = judged_blocks(path, self.judged_by, report, gold, option, **how)
             data = encoded(
                 noting(counting(blocks, path)),
@@ -228,8 +230,12 @@ def _how(args: argparse.Namespace) -> dict[str, Any]:
     return {"dedup": args.dedup, "on_error": args.on_error}
 
 
-def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMetric | None:
+def metric_asked(
+    name: str | None, options: Sequence[tuple[str, str]], refs: Sequence[str] | None = None
+) -> ListMetric | None:
     """The metric of ``--metric`` and ``--metric-option``; None where files bring their costs.
+
+    Of lists of Moses, which are split into words, with ``--refs`` it is BLEU unless said.
 
     >>> metric_asked("bleu", [("lowercase", "true")]).lowercase
     True
@@ -237,7 +243,7 @@ def metric_asked(name: str | None, options: Sequence[tuple[str, str]]) -> ListMe
     if name is None:
         if options:
             raise HopefearError("--metric-option belongs to a metric: give --metric NAME too")
-        return None
+        return None if refs is None else metric_named("bleu", tokenize="none")
     from hopefear.recipes.base import number
 
     usual = metric_named(name).parameters()
@@ -255,6 +261,7 @@ def judged_blocks(
     report: ReadReport,
     gold: str | None = None,
     option: str = "--gold",
+    refs: Sequence[str] | None = None,
     **how: Any,
 ) -> Iterator[CandidateLists]:
     """Blocks of a file in which every candidate must have a cost.
@@ -269,16 +276,23 @@ def judged_blocks(
         Where lists are counted.
     gold, option : str
         The file of gold trees, if there is one, and the option that gives it.
+    refs : sequence of str, optional
+        Files of references, for lists of Moses.
     **how
         As :func:`hopefear.data.lists.files.read_lists` has it.
     """
+    if refs is not None and isinstance(metric, TextMetric):
+        how["counter"] = counts_for(metric)
     try:
         yield from read_lists(
-            path, metric=metric, require_costs=True, gold=gold, report=report, **how
+            path, metric=metric, require_costs=True, gold=gold, refs=refs, report=report, **how
         )
     except UnjudgedError as error:
         if error.format == "bllip":
             raise HopefearError(f"{error}; give them with {option} FILE") from error
+        if error.format == "moses" and refs is None:
+            refs_option = option.replace("gold", "refs")
+            raise HopefearError(f"{error}; give them with {refs_option} FILE") from error
         if error.format == "json" and metric is None:
             raise HopefearError(
                 f"{error}; --metric NAME makes them of texts and references"

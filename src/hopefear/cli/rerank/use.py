@@ -40,6 +40,7 @@ def evaluate(
             model.metric,
             report,
             args.gold,
+            refs=args.refs,
             format=args.format,
             dedup=reading_of(model)["dedup"],
             on_error=args.on_error,

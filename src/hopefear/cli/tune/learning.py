@@ -26,6 +26,7 @@ from hopefear.tasks import recipe
 from hopefear.translation.derived import needed
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
+from hopefear.translation.names import Layout
 from hopefear.translation.scoring import with_scores, without_scores
 from hopefear.translation.task import STARTS, Tuning, split, tune
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
@@ -71,7 +72,7 @@ def tuned(
     lists = read_lists(args, metric, console, dedup=args.dedup, texts=texts)
     console.say(told(lists, "tuning"))
     check_lists(args, lists)
-    dev = held_out_lists(args, metric, console, texts)
+    dev = held_out_lists(args, metric, console, texts, lists.layout)
     lists, dev = split(lists, dev, args.held_out, args.seed)
     if args.held_out:
         assert dev is not None
@@ -87,17 +88,17 @@ def tuned(
         watcher = scope.enter_context(TuneWatcher(console, metric.main))
         listeners: list[Listener] = [watcher] if log is None else [log, watcher]
         start = start_of(args, added)
-        found = tuning_of(args, lists, dev, metric, params, start, listeners, added, fixed)
+        tuning = tuning_of(args, lists, dev, metric, params, start, listeners, added, fixed)
         if log is not None:
-            about = found.weights.about
+            about = tuning.weights.about
             more = {
-                "signature": found.signature,
+                "signature": tuning.signature,
                 "parameters": about["parameters"],
                 "data": {**settings["data"], "digest": about["data"]["digest"]},
             }
             log.describe({**settings, **more})
-    weights = alone(found.weights, added)
-    return Outcome(found, weights, fixed or found.start, lists, first)
+    weights = alone(tuning.weights, added)
+    return Outcome(tuning, weights, fixed or tuning.start, lists, first)
 
 
 def tuning_of(
@@ -144,12 +145,17 @@ def wants_words(features: Sequence[str] | None, models: Sequence[Weights]) -> bo
 
 
 def held_out_lists(
-    args: argparse.Namespace, metric: ListMetric, console: Console, texts: bool
+    args: argparse.Namespace,
+    metric: ListMetric,
+    console: Console,
+    texts: bool,
+    layout: Layout | None = None,
 ) -> TuningLists | None:
-    """The lists of ``--dev-nbest``, if there are any."""
+    """The lists of ``--dev-nbest``, if there are any; their dense features are these."""
     if args.dev_nbest is None:
         return None
-    dev = read_lists(args, metric, console, "dev_", dedup=args.dedup, texts=texts)
+    more: dict[str, Any] = {"dedup": args.dedup, "texts": texts, "layout": layout}
+    dev = read_lists(args, metric, console, "dev_", **more)
     console.say(told(dev, "dev"))
     return dev
 
@@ -172,12 +178,12 @@ def start_of(args: argparse.Namespace, added: Mapping[str, Weights]) -> str | We
         raise HopefearError(
             f"--start {args.start}: there is no such file, and it is none of {', '.join(STARTS)}"
         )
-    found = Weights.read(args.start)
-    lacking = tuple((name, 1) for name in added if name not in dict(found.layout))
+    start = Weights.read(args.start)
+    lacking = tuple((name, 1) for name in added if name not in dict(start.layout))
     return replace(
-        found,
-        layout=(*found.layout, *lacking),
-        dense=np.concatenate([found.dense, np.zeros(len(lacking))]),
+        start,
+        layout=(*start.layout, *lacking),
+        dense=np.concatenate([start.dense, np.zeros(len(lacking))]),
     )
 
 
@@ -186,9 +192,12 @@ def settings_of(
 ) -> dict[str, Any]:
     """What ``run.json`` says."""
     args.task, args.train = "tune", (args.nbest or [args.decoder])[0]
-    facts = {} if lists is None else {"examples": len(lists), "candidates": lists.n_candidates}
+    facts, references = {}, len(args.refs or ())
+    if lists is not None:
+        facts = {"examples": len(lists), "candidates": lists.n_candidates}
+        references = references or lists.n_references
     more = {
-        "metric": metric.signature(len(args.refs)),
+        "metric": metric.signature(references),
         "cost": metric.cost_signature(),
         "features": args.features,
         "min_count": args.min_count,

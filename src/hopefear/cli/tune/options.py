@@ -18,8 +18,9 @@ USAGE = (
 )
 DESCRIPTION = """
 Find weights for the features of a decoder, or of anything that scores translations, under which
-the best candidate of each list scores high. Lists are in the format of Moses; features may be a
-dozen dense scores, millions of sparse ones, or the phrase pairs of derivations (--source). The
+the best candidate of each list scores high. Lists are in the format of Moses, or in JSON as
+`train rerank` reads them; features may be a dozen dense scores, millions of sparse ones, or the
+phrase pairs of derivations (--source). The
 learner is any of `hopefear learners --task tune`. With held-out lists (--dev-nbest, --held-out)
 the best round is the one that scores best on them. What is told: the score before and after, of
 the decoder's own first choices and of the best choice there is, how far each weight moved, and
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> None:
     """Tell what cannot work before anything is read or run."""
     wrong = args.usage_error
-    if args.refs is None:
+    if args.refs is None and (args.decoder is not None or not _own_references(args.nbest)):
         wrong("references are needed: give --refs FILE")
     if args.decoder is None:
         if args.nbest is None:
@@ -125,7 +126,7 @@ def check(args: argparse.Namespace) -> None:
 def check_held_out(args: argparse.Namespace) -> None:
     """Wrong usage: half of what held-out lists need, or too much."""
     wrong = args.usage_error
-    if (args.dev_nbest is None) != (args.dev_refs is None):
+    if (args.dev_nbest is None) != (args.dev_refs is None) and not _own_references(args.dev_nbest):
         wrong("--dev-nbest and --dev-refs belong together")
     if args.dev_nbest is None and args.dev_source is not None:
         wrong("--dev-source belongs to --dev-nbest")
@@ -136,9 +137,23 @@ def check_held_out(args: argparse.Namespace) -> None:
             wrong("--source and --dev-source: give both, or neither")
 
 
+def _own_references(paths: list[str] | None) -> bool:
+    """Whether lists may bring their references along: those in JSON do."""
+    if not paths:
+        return False
+    from hopefear.translation.lists import holds_json
+
+    return any(map(holds_json, paths))
+
+
 def inputs(args: argparse.Namespace) -> list[str]:
     """All files that are read."""
-    many = [*(args.nbest or ()), *args.refs, *(args.dev_nbest or ()), *(args.dev_refs or ())]
+    many = [
+        *(args.nbest or ()),
+        *(args.refs or ()),
+        *(args.dev_nbest or ()),
+        *(args.dev_refs or ()),
+    ]
     named = [path for _, path in args.add]
     single = [args.source, args.dev_source, args.fixed, args.start]
     return [*many, *named, *(path for path in single if path is not None)]
@@ -158,15 +173,16 @@ def lists(group: argparse._ArgumentGroup, *, needed: bool = False) -> None:
         nargs="+",
         metavar="FILE",
         required=needed,
-        help="N-best lists of Moses (ID ||| words ||| Name= numbers … ||| score); several, as of "
-        "several runs of a decoder, are merged",
+        help="N-best lists of Moses (ID ||| words ||| Name= numbers … ||| score), or lists in JSON "
+        "as `train rerank` reads them; several, as of several runs of a decoder, are merged",
     )
     group.add_argument(
         "--refs",
         nargs="+",
         metavar="FILE",
         required=needed,
-        help="references, one sentence a line; several files are several references of each",
+        help="references, one sentence a line; several files are several references of each; lists "
+        "in JSON may bring their own",
     )
     source(group)
 
@@ -369,12 +385,12 @@ def _groups(text: str) -> list[str]:
     >>> _groups("dense,phrases")
     ['dense', 'phrases']
     """
-    found = [part.strip() for part in text.split(",")]
-    if not set(found) <= set(GROUPS) or len(set(found)) < len(found):
+    groups = [part.strip() for part in text.split(",")]
+    if not set(groups) <= set(GROUPS) or len(set(groups)) < len(groups):
         raise argparse.ArgumentTypeError(
             f"expected some of {', '.join(GROUPS)} between commas, found {text!r}"
         )
-    return found
+    return groups
 
 
 def _named_file(text: str) -> tuple[str, str]:

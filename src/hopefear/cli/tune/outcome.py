@@ -50,10 +50,10 @@ class Outcome:
     def facts(self) -> dict[str, Any]:
         """Everything by name; scores of held-out lists begin with ``dev_``."""
         tuning, main = self.tuning, self.tuning.metric.main
-        found: dict[str, Any] = {}
+        scores: dict[str, Any] = {}
         for name, before in tuning.before.items():
             of = "" if name == "train" else f"{name}_"
-            found |= {
+            scores |= {
                 f"{of}{main}": tuning.after[name],
                 f"{of}{main}_before": before,
                 f"{of}oracle_{main}": tuning.oracle[name],
@@ -61,7 +61,7 @@ class Outcome:
             }
         about = self.weights.about
         return {
-            **found,
+            **scores,
             "metric": main,
             "learner": about["learner"],
             "parameters": about["parameters"],
@@ -88,15 +88,15 @@ class Outcome:
     def spread(self) -> dict[str, dict[str, float]]:
         """How seeds and restarts differ, where there were several."""
         runs = self.tuning.runs
-        found = {}
+        spreads = {}
         if len(runs) > 1:
-            found["seeds"] = spread_of([run.train for run in runs])
+            spreads["seeds"] = spread_of([run.train for run in runs])
             held = [run.dev for run in runs if run.dev is not None]
             if held:
-                found["seeds, held out"] = spread_of(held)
+                spreads["seeds, held out"] = spread_of(held)
         if len(restarts := self.tuning.chosen.tuned.runs) > 1:
-            found["restarts"] = spread_of(restarts)
-        return found
+            spreads["restarts"] = spread_of(restarts)
+        return spreads
 
     def moved(self) -> list[Change]:
         """How the weights changed, added features among them."""
@@ -213,13 +213,13 @@ def weights_table(before: Weights, after: Weights) -> tuple[list[str], list[list
 
 def spread_of(values: Sequence[float]) -> dict[str, float]:
     """Least, mean, most, standard deviation and how many."""
-    found = np.asarray(values, np.float64)
+    numbers = np.asarray(values, np.float64)
     return {
-        "min": float(found.min()),
-        "mean": float(found.mean()),
-        "max": float(found.max()),
-        "std": float(found.std(ddof=1)),
-        "n": len(found),
+        "min": float(numbers.min()),
+        "mean": float(numbers.mean()),
+        "max": float(numbers.max()),
+        "std": float(numbers.std(ddof=1)),
+        "n": len(numbers),
     }
 
 

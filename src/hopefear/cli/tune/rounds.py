@@ -183,15 +183,15 @@ def iterated(
         ),
     )
     first_round = Path(args.run, "round-0")
-    begun = first_round / (START if (first_round / START).exists() else WEIGHTS)
-    return Rounds(found, metric, args.learner, len(args.refs), Weights.read(begun))
+    first_weights = first_round / (START if (first_round / START).exists() else WEIGHTS)
+    return Rounds(found, metric, args.learner, len(args.refs), Weights.read(first_weights))
 
 
 def _settings(args: argparse.Namespace, metric: ListMetric) -> dict[str, Any]:
     """What ``run.json`` says, and what a run that is resumed must have in common with this one."""
     files = ("nbest", "source", "dev_nbest", "dev_refs", "dev_source")
-    given = {name: getattr(args, name) for name in (*files, "absent", "on_error")}
-    return settings_of(args, None, metric) | given
+    options = {name: getattr(args, name) for name in (*files, "absent", "on_error")}
+    return settings_of(args, None, metric) | options
 
 
 def _resumable(folder: str, rounds: Callable[[], Iterated]) -> Iterated:

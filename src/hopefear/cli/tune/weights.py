@@ -21,6 +21,7 @@ from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import moses_blocks, read_moses
 from hopefear.translation.derived import PREFIX, needed
+from hopefear.translation.lists import holds_json, plain_lists
 from hopefear.translation.scoring import scores
 from hopefear.translation.task import compare, corpus_oracle, evaluate
 from hopefear.translation.weights import Weights
@@ -31,14 +32,19 @@ def run_predict(args: argparse.Namespace, console: Console) -> None:
     weights, report = Weights.read(args.weights), ReadReport()
     unused = Unused(weights, args.weights)
     with Counting(console, "lists") as counting:
-        blocks = counting(_seen(_blocks(args, report), unused), args.input[0])
+        blocks = counting(_seen(_blocks(args, weights, report), unused), args.input[0])
         put(args.output, (_written(block, weights, args.nbest) for block in blocks))
     tell_skipped(report, console)
     unused.tell(console)
 
 
-def _blocks(args: argparse.Namespace, report: ReadReport) -> Iterator[TuningLists]:
-    """Whole lists; of one file block by block, as a pipe brings them."""
+def _blocks(
+    args: argparse.Namespace, weights: Weights, report: ReadReport
+) -> Iterator[TuningLists]:
+    """Whole lists; of one file of Moses block by block, as a pipe brings them."""
+    if any(map(holds_json, args.input)):
+        yield plain_lists(args.input, args.source, weights, on_error=args.on_error, report=report)
+        return
     reading: dict[str, Any] = {
         "texts": True,
         "tails": args.nbest is not None,
@@ -80,15 +86,15 @@ def _written(lists: TuningLists, weights: Weights, nbest: int | None) -> bytes:
 
 def _features(lists: TuningLists, c: int) -> str:
     """Features of a candidate as Moses writes them."""
-    found, first = [], 0
+    fields, first = [], 0
     for name, width in lists.layout:
         # A number of single precision in its own shortest form is what the file had.
         numbers = (_plain(value) for value in lists.dense[c, first : first + width])
-        found.append(f"{name}= {' '.join(numbers)}")
+        fields.append(f"{name}= {' '.join(numbers)}")
         first += width
     if lists.sparse is not None:
-        found += _sparse(lists.sparse, c)
-    return " ".join(found)
+        fields += _sparse(lists.sparse, c)
+    return " ".join(fields)
 
 
 def _sparse(entries: NamedEntries, c: int) -> Iterator[str]:
@@ -113,13 +119,14 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
     weights = Weights.read(args.weights)
     other = None if args.against is None else Weights.read(args.against)
     both = [weights] if other is None else [weights, other]
-    lists = read_lists(args, metric, console, texts=any(map(needed, both)))
+    words = any(map(needed, both))
+    lists = read_lists(args, metric, console, texts=words, layout=weights.layout)
     console.say(told(lists, "lists"))
     for each, path in zip(both, (args.weights, args.against), strict=False):
         unused = Unused(each, path)
         unused.see(lists)
         unused.tell(console)
-    found = evaluate(lists, weights, metric=metric)
+    scores = evaluate(lists, weights, metric=metric)
     oracle = corpus_oracle(lists, metric)
     test: dict[str, Any] | None = None
     if other is not None:
@@ -127,7 +134,7 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
     if args.json:
         print_json(
             {
-                **found.as_dict(),
+                **scores.as_dict(),
                 f"corpus_oracle_{metric.main}": oracle,
                 **({} if test is None else {"against": {"weights": args.against, **test}}),
                 "nnz": weights.nnz,
@@ -136,7 +143,7 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
             }
         )
         return
-    console.say(found.text().rstrip("\n"))
+    console.say(scores.text().rstrip("\n"))
     console.say(f"best choice for all lists together: {metric.main} {oracle:.2f} or better")
     if test is not None:
         console.say(
@@ -149,11 +156,11 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
 
 def run_inspect(args: argparse.Namespace) -> None:
     """Show a file of weights."""
-    found = facts(Weights.read(args.weights), args.weights, args.top)
+    contents = facts(Weights.read(args.weights), args.weights, args.top)
     if args.json:
-        print_json(found)
+        print_json(contents)
     else:
-        show(Console(args.quiet), found)
+        show(Console(args.quiet), contents)
 
 
 def facts(weights: Weights, path: str, top: int) -> dict[str, Any]:

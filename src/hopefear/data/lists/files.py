@@ -523,11 +523,9 @@ def read_lists(
             raise HopefearError(f"{name} must be one of {', '.join(FORMATS)}, not {found!r}")
     if block_lists < 1:
         raise HopefearError(f"block_lists={block_lists}: a block holds at least 1 list")
-    if judged:
-        references = refs, counter
-    else:
-        metric, references = None, (None, None)
-    what = format, prefer, gold, references, metric, recount, judged, require_costs
+    if not judged:
+        refs = counter = metric = None
+    what = format, prefer, gold, refs, counter, metric, recount, judged, require_costs
     return _blocks(source, *what, dedup, symbols, block_lists)
 
 
@@ -536,7 +534,8 @@ def _blocks(
     format,
     prefer,
     gold,
-    references,
+    refs,
+    counter,
     metric,
     recount,
     judged,
@@ -545,21 +544,18 @@ def _blocks(
     symbols,
     block_lists,
 ) -> Iterator[CandidateLists]:
-    (refs, counter), lines, opened = references, source.lines(), None
+    lines, piped = source.lines(), format == "auto" and source.name == "-"
     if format == "auto":
         format, lines = _guessed(source, lines)
-        opened = lines
         lined = {prefer, format} & {"bllip", "moses"}
         if prefer != "auto" and (not lined or prefer == format):
             format = prefer
-        if source.name != "-":
-            opened = None  # it is opened anew
     name = None if metric is None else metric.name
     check_metric(name, format not in TEXTS, source.name)
     if format == "moses":
-        yield from _moses(
-            source, opened, refs, counter, metric, judged and require_costs, dedup
-        )
+        # Other files than pipes are opened anew.
+        rest, needed = lines if piped else None, judged and require_costs
+        yield from _moses(source, rest, refs, counter, metric, needed, dedup)
         return
     if refs is not None:
         raise HopefearError(

@@ -63,7 +63,7 @@ def moses_candidates(
     [-3.0, -1.0, -2.0, -1.0, -1.0, -4.0, 1.0]
     """
     files = None if refs is None else parallel_sentences(refs)
-    texts = files and list(zip(*(file.lines() for file in files), strict=True))
+    texts = None if files is None else list(zip(*(f.lines() for f in files), strict=True))
     names: list[str] = []
     for block in moses_blocks(
         path,

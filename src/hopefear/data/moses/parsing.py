@@ -268,7 +268,7 @@ def first_of_each(keys, starts, longest, keep):
     while size < 2 * longest:
         size *= 2
     slots = np.zeros(size, np.int64)
-    kept = 0
+    count = 0
     for i in range(len(starts) - 1):
         slots[:] = 0
         for c in range(starts[i], starts[i + 1]):
@@ -278,8 +278,8 @@ def first_of_each(keys, starts, longest, keep):
             keep[c] = slots[slot] == 0
             if keep[c]:
                 slots[slot] = c + 1
-                kept += 1
-    return kept
+                count += 1
+    return count
 
 
 @kernel
@@ -353,15 +353,15 @@ class MosesLayout:
     def learn(self, line: str) -> None:
         """Take the names of a line; whatever is wrong with it the kernel will find."""
         fields = _BARS.split(line)
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         name = ""
         for token in fields[2].split() if len(fields) > 2 else ():
             if token.endswith("="):
-                name = "" if token[:-1] in found else token[:-1]
-                found.setdefault(name, 0)
+                name = "" if token[:-1] in sizes else token[:-1]
+                sizes.setdefault(name, 0)
             elif name:
-                found[name] += 1
-        blocks = ((name, max(1, size)) for name, size in found.items() if name)
+                sizes[name] += 1
+        blocks = ((name, max(1, size)) for name, size in sizes.items() if name)
         self.blocks = tuple((name, size) for name, size in blocks if self._is_dense(name, size))
         text, offsets = _packed([name for name, _ in self.blocks])
         columns = np.cumsum([0, *(size for _, size in self.blocks)])

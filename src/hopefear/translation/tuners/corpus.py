@@ -33,8 +33,8 @@ def quick_worth(metric: ListMetric) -> Worth:
         return _bleu
 
     def worth(sums: np.ndarray) -> np.ndarray:
-        found = np.asarray(metric.scores(sums)[metric.main])
-        return found if metric.higher else -found
+        scores = np.asarray(metric.scores(sums)[metric.main])
+        return scores if metric.higher else -scores
 
     return worth
 
@@ -42,7 +42,7 @@ def quick_worth(metric: ListMetric) -> Worth:
 @kernel
 def _bleu(sums):
     """Corpus BLEU as sacreBLEU smooths it, without a logarithm."""
-    found = np.zeros(len(sums))
+    scores = np.zeros(len(sums))
     for k in range(len(sums)):
         product, missed, hit = 1.0, 1.0, False
         for n in range(ORDERS):
@@ -59,8 +59,8 @@ def _bleu(sums):
         length, wanted = sums[k, 2 * ORDERS], sums[k, 2 * ORDERS + 1]
         if hit and length > 0:
             brevity = 1.0 if length >= wanted else math.exp(1.0 - wanted / length)
-            found[k] = 100.0 * brevity * math.sqrt(math.sqrt(product))
-    return found
+            scores[k] = 100.0 * brevity * math.sqrt(math.sqrt(product))
+    return scores
 
 
 _BLOCK = 1 << 16  # candidates whose sums are in memory at a time
@@ -162,14 +162,14 @@ def oracle_choice(lists: TuningLists, metric: ListMetric) -> np.ndarray:
     value = quick_worth(metric)
     sums = counts[starts[:-1] + chosen].sum(axis=0, dtype=np.float64)
     for _ in range(_ROUNDS):
-        moved = False
+        gained = False
         for i in range(len(lists)):
             own = counts[starts[i] : starts[i + 1]].astype(np.float64)
             rest = sums - own[chosen[i]]
             worth = value(rest + own)
             best = int(worth.argmax())
             if worth[best] > worth[chosen[i]]:
-                chosen[i], sums, moved = best, rest + own[best], True
-        if not moved:
+                chosen[i], sums, gained = best, rest + own[best], True
+        if not gained:
             break
     return chosen

@@ -75,9 +75,9 @@ class LineSearch:
 
     def __init__(self, starts: Any, counts: Any, worth: Worth) -> None:
         self.starts = np.ascontiguousarray(starts, np.int64)
-        found = np.asarray(counts)
-        whole = "i8" if found.size and np.abs(found).max() > np.iinfo(np.int32).max else "i4"
-        self.counts = np.ascontiguousarray(found, "f8" if found.dtype.kind == "f" else whole)
+        table = np.asarray(counts)
+        whole = "i8" if table.size and np.abs(table).max() > np.iinfo(np.int32).max else "i4"
+        self.counts = np.ascontiguousarray(table, "f8" if table.dtype.kind == "f" else whole)
         size = int(self.starts[-1])
         if self.counts.ndim != 2 or len(self.counts) != size:
             raise HopefearError(
@@ -147,20 +147,20 @@ class LineSearch:
         width : float
             Leave out intervals that are narrower, which another rounding might miss.
         """
-        found = self.intervals(intercepts, slopes, low, high)
-        plain = np.asarray(self.worth(found.sums), np.float64)
+        pieces = self.intervals(intercepts, slopes, low, high)
+        plain = np.asarray(self.worth(pieces.sums), np.float64)
         worths = smoothed(plain, smooth, window)
         here = min(max(0.0, low), high)
-        k = max(0, int(np.searchsorted(found.low, here, side="right")) - 1)
+        k = max(0, int(np.searchsorted(pieces.low, here, side="right")) - 1)
         before = float(worths[k])
-        if here in (found.low[k], found.high[k]):
-            beside = k if here == found.low[k] else k + 1
+        if here in (pieces.low[k], pieces.high[k]):
+            beside = k if here == pieces.low[k] else k + 1
             there = np.insert(plain, beside, self._at(intercepts, slopes, here))
             before = float(smoothed(there, smooth, window)[beside])
         before -= here * (pull[0] + pull[1] * here)
-        inside = _inside(found, *pull, width) if pull[1] > 0.0 else _middle(found)
+        inside = _inside(pieces, *pull, width) if pull[1] > 0.0 else _middle(pieces)
         worths -= inside * (pull[0] + pull[1] * inside)
-        worths[found.high - found.low < width] = -math.inf
+        worths[pieces.high - pieces.low < width] = -math.inf
         best = int(worths.argmax())
         if not worths[best] > before:
             return Step(here, before, before)
@@ -209,13 +209,13 @@ def smoothed(worths: np.ndarray, smooth: str, window: int) -> np.ndarray:
     return np.lib.stride_tricks.sliding_window_view(padded, 2 * window + 1).min(axis=1)
 
 
-def _middle(found: Intervals) -> np.ndarray:
+def _middle(pieces: Intervals) -> np.ndarray:
     """A place inside each interval: its middle, if that is not too far out.
 
     Beyond the last corners, and in long intervals far from 0, where only the direction would count,
     the end next to 0 is passed by as much as it lies from 0, or as corners usually do.
     """
-    low, high = found.low, found.high
+    low, high = pieces.low, pieces.high
     k = (len(low) - 2) // 2
     usual = float(np.partition(np.abs(low[1:]), k)[k]) if len(low) > 1 else 0.0
     usual = usual if usual > 0.0 else 1.0
@@ -224,14 +224,14 @@ def _middle(found: Intervals) -> np.ndarray:
     return near + 0.5 * (np.maximum(low - near, -most) + np.minimum(high - near, most))
 
 
-def _inside(found: Intervals, first: float, second: float, width: float) -> np.ndarray:
+def _inside(pieces: Intervals, first: float, second: float, width: float) -> np.ndarray:
     """The place in each interval where ``first * t + second * t**2`` is least.
 
     It keeps ``width`` off the ends, where another rounding might end up on the other side.
     """
-    middle, wanted = _middle(found), -0.5 * first / second
+    middle, wanted = _middle(pieces), -0.5 * first / second
     ends = []
-    for end, sign in ((found.low, 1.0), (found.high, -1.0)):
+    for end, sign in ((pieces.low, 1.0), (pieces.high, -1.0)):
         way = np.abs(middle - end)
         spare = np.minimum(np.maximum(width, _SPARE * way), way)
         ends.append(end + sign * np.where(np.isfinite(end), spare, 0.0))
@@ -422,11 +422,11 @@ def running(counts, first, old, new, order, real, sums):
 @kernel
 def first_best(starts, scores):
     """Number of the highest score of each list; of equal ones the first."""
-    found = np.empty(starts.size - 1, np.int64)
+    winners = np.empty(starts.size - 1, np.int64)
     for i in range(starts.size - 1):
         best = starts[i]
         for c in range(starts[i] + 1, starts[i + 1]):
             if scores[c] > scores[best]:
                 best = c
-        found[i] = best
-    return found
+        winners[i] = best
+    return winners

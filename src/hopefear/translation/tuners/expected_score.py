@@ -158,8 +158,8 @@ def spreads(rows: Any, n: int) -> np.ndarray:
     squares, candidates = np.zeros(n), np.zeros(n)
     most = int(np.diff(rows.scopes).max(initial=1))
     add_spreads(rows, np.zeros(most), np.zeros(most), squares, candidates)
-    found = np.sqrt(squares / np.maximum(candidates, 1.0))
-    return np.where(found > 0.0, found, 1.0)
+    widths = np.sqrt(squares / np.maximum(candidates, 1.0))
+    return np.where(widths > 0.0, widths, 1.0)
 
 
 @kernel

@@ -122,8 +122,8 @@ class Hols(RoundsTuner):
         n = len(problem.start)
         if self.dense >= 0:
             return min(self.dense, n)
-        found = int(getattr(problem.data.features, "n_dense", n))
-        return found if found < n else 0
+        dense = int(getattr(problem.data.features, "n_dense", n))
+        return dense if dense < n else 0
 
     def _split(self, problem: TuningProblem, seed: int) -> list[tuple[ListDataset, ListDataset]]:
         """Lists for directions and lists for steps, once or, with roles changed, twice."""
@@ -163,14 +163,14 @@ class _Roles:
 
     def each(self, weights: np.ndarray, n: int) -> tuple[np.ndarray, float]:
         """The same along each of the first ``n`` weights in turn."""
-        moved, worth = np.zeros(len(weights)), -math.inf
+        move, worth = np.zeros(len(weights)), -math.inf
         for j in range(n):
             along = np.zeros(len(weights))
             along[j] = 1.0
-            step = self.search.best(weights + moved, along)
-            moved[j] += step.t
+            step = self.search.best(weights + move, along)
+            move[j] += step.t
             worth = step.worth
-        return moved, worth
+        return move, worth
 
 
 def descent(objective: Any, weights: np.ndarray, steps: int) -> np.ndarray:

@@ -195,19 +195,19 @@ class _Run:
     def _directions(self, w: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
         """Random directions, and those to the best ends of other starts."""
         scale = self.lists.scale
-        drawn = rng.normal(size=(self.mert.random, len(w))) / scale
+        random = rng.normal(size=(self.mert.random, len(w))) / scale
         best = sorted(self.ends, key=lambda end: -end[0])[: self.mert.elite]
         share = _size(w, scale) if self.free else 1.0
         ways = [end / (_size(end, scale) if self.free else 1.0) - w / share for _, end in best]
-        return [way for way in (*drawn, *ways) if way.any()]
+        return [way for way in (*random, *ways) if way.any()]
 
     def _all(self, w: np.ndarray) -> np.ndarray:
         """Weights of all features from those that matter."""
-        found = self.start.copy()
-        found[self.lists.active] = w
+        weights = self.start.copy()
+        weights[self.lists.active] = w
         wanted = self.free if self.mert.normalize is None else self.mert.normalize
-        total = float(np.abs(found).sum())
-        return found / total if wanted and total > 0.0 else found
+        total = float(np.abs(weights).sum())
+        return weights / total if wanted and total > 0.0 else weights
 
 
 def _size(w: np.ndarray, scale: np.ndarray) -> float:
@@ -250,15 +250,15 @@ class DenseLists:
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Scores of all candidates under weights of the active features."""
-        found = self.offsets.copy()
-        add_scores(self.table, np.asarray(w, np.float64), found)
-        return found
+        scores = self.offsets.copy()
+        add_scores(self.table, np.asarray(w, np.float64), scores)
+        return scores
 
     def slopes(self, direction: np.ndarray) -> np.ndarray:
         """What the scores gain along a direction."""
-        found = np.zeros(len(self.offsets))
-        add_scores(self.table, np.asarray(direction, np.float64), found)
-        return found
+        slopes = np.zeros(len(self.offsets))
+        add_scores(self.table, np.asarray(direction, np.float64), slopes)
+        return slopes
 
     def worth(self, scores: np.ndarray) -> float:
         """What the best candidates are worth; of equals the first."""
@@ -355,15 +355,15 @@ def dense_table(data: ListDataset, size: int) -> tuple[np.ndarray, np.ndarray]:
     rows = data.rows
     used = np.zeros(size, np.bool_)
     used[rows.features] = True
-    found = np.flatnonzero(used)
-    if len(found) > FEATURES:
+    features = np.flatnonzero(used)
+    if len(features) > FEATURES:
         raise HopefearError(
-            f"mert searches along one feature after the other, and {data.source} has {len(found)} "
-            f"of them, over the limit of {FEATURES}; tune those with pro or mira"
+            f"mert searches along one feature after the other, and {data.source} has "
+            f"{len(features)} of them, over the limit of {FEATURES}; tune those with pro or mira"
         )
     number = np.zeros(size, np.int64)
-    number[found] = np.arange(len(found))
-    table = np.zeros((len(found), data.n_candidates), np.float32)
+    number[features] = np.arange(len(features))
+    table = np.zeros((len(features), data.n_candidates), np.float32)
     fill_table(
         rows.starts,
         rows.scopes,
@@ -375,7 +375,7 @@ def dense_table(data: ListDataset, size: int) -> tuple[np.ndarray, np.ndarray]:
         table,
     )
     active = np.array([differing(values, rows.starts) for values in table], np.bool_)
-    return found[active], table if active.all() else table[active]
+    return features[active], table if active.all() else table[active]
 
 
 def _spread(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> float:

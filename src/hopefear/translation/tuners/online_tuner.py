@@ -120,8 +120,8 @@ class OnlineTuner(RoundsTuner):
         """Weights after each pass over the lists."""
         data, start = problem.data, np.asarray(problem.start, np.float64)
         scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
-        begun = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
-        passes = Passes(begun, seed)  # type: ignore[arg-type]
+        lists = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
+        passes = Passes(lists, seed)  # type: ignore[arg-type]
         rows: Any = passes.rows
         if self.background != "none":
             # A pseudo-corpus writes costs and oracles anew, list by list.

@@ -169,7 +169,7 @@ def ascend(pairs, margins, caps, sweeps, w, shares):
         for e in range(pairs.indptr[p], pairs.indptr[p + 1]):
             squares[p] += float(pairs.values[e]) ** 2
     for _ in range(sweeps):
-        moved = 0.0
+        largest = 0.0
         for p in range(margins.size):
             if squares[p] == 0.0:
                 continue
@@ -177,10 +177,10 @@ def ascend(pairs, margins, caps, sweeps, w, shares):
             change = min(max(wanted, 0.0), caps[p]) - shares[p]
             if change != 0.0:
                 shares[p] += change
-                moved = max(moved, abs(change) / caps[p])
+                largest = max(largest, abs(change) / caps[p])
                 for e in range(pairs.indptr[p], pairs.indptr[p + 1]):
                     w[pairs.indices[e]] += change * pairs.values[e]
-        if moved < 1e-6:
+        if largest < 1e-6:
             break
 
 

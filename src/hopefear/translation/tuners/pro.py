@@ -196,8 +196,10 @@ class Pro(RoundsTuner):
             )
         scale = 1.0 / math.sqrt(pairs.square() or 1.0)
         examples = mirrored(pairs, n_features, scale)
-        found = fit(Binary(n_features), self.classifier, Passes(examples, seed), epochs=self.epochs)
-        return scale * np.asarray(found.predictor.weights, np.float64)  # type: ignore[union-attr]
+        result = fit(
+            Binary(n_features), self.classifier, Passes(examples, seed), epochs=self.epochs
+        )
+        return scale * np.asarray(result.predictor.weights, np.float64)  # type: ignore[union-attr]
 
     def _mixed(self, problem: TuningProblem, old: np.ndarray, new: np.ndarray) -> np.ndarray:
         if not problem.data.rows.offsets.any():
@@ -262,11 +264,11 @@ def draw_pairs(
     """
     rows = data.rows
     n, keep = len(data), min(keep, samples)
-    found, counts = np.zeros((n * keep, 2), np.int64), np.zeros(n, np.int64)
+    pairs, counts = np.zeros((n * keep, 2), np.int64), np.zeros(n, np.int64)
     with np.errstate(over="ignore"):
-        _draw(rows.starts, rows.costs, rows.weights, samples, threshold, seed, turn, found, counts)
+        _draw(rows.starts, rows.costs, rows.weights, samples, threshold, seed, turn, pairs, counts)
     place = np.arange(n * keep) % keep
-    return found[place < np.repeat(counts, keep)]
+    return pairs[place < np.repeat(counts, keep)]
 
 
 def differences(data: ListDataset, pairs: np.ndarray) -> Pairs:
@@ -318,8 +320,8 @@ class LogLoss:
 
 
 @kernel
-def _draw(starts, costs, weights, samples, threshold, seed, turn, found, counts):
-    keep = found.shape[0] // max(1, counts.size)
+def _draw(starts, costs, weights, samples, threshold, seed, turn, pairs, counts):
+    keep = pairs.shape[0] // max(1, counts.size)
     gaps = np.zeros(keep)
     for i in range(counts.size):
         first, n = starts[i], starts[i + 1] - starts[i]
@@ -338,11 +340,11 @@ def _draw(starts, costs, weights, samples, threshold, seed, turn, found, counts)
             at = min(count, keep - 1)
             while at > 0 and gaps[at - 1] < gap:
                 gaps[at] = gaps[at - 1]
-                found[base + at] = found[base + at - 1]
+                pairs[base + at] = pairs[base + at - 1]
                 at -= 1
             gaps[at] = gap
             better = a if costs[a] < costs[b] else b
-            found[base + at, 0], found[base + at, 1] = better, a + b - better
+            pairs[base + at, 0], pairs[base + at, 1] = better, a + b - better
             count = min(count + 1, keep)
         counts[i] = count
 
