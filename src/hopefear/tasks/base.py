@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.core.learner import parameters_by_part
+from hopefear.core.learner import parameters_by_part, part_name
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics import best_temperature
 from hopefear.recipes import Scale
@@ -129,7 +129,7 @@ class Task:
 def train(
     task: Task,
     data: Any,
-    learner: str | Any | None = None,
+    learner: Any = None,
     params: Mapping[str, Any] | None = None,
     *,
     epochs: int | None = None,
@@ -176,30 +176,23 @@ def train(
         As in :func:`hopefear.training.loop.fit`.
     """
     task.check(data, dev)
-    name = learner if isinstance(learner, str) else TASKS[task.name].learner
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content)
-    if learner is None or isinstance(learner, str):
-        given = task.parameters(params or {}, name, data)
-        structure, built = task.composed(
-            passes, lambda scale: recipe(name, task.name).build(scale, **given), given
-        )
-    else:
-        structure, built = task.composed(passes, lambda scale: learner, {})
-        name = type(built.loss).__name__
-    task.check_together(structure, built, data)
-    if start is not None and not built.batch:
+    name, build, parameters = builder(task, learner, params or {}, data)
+    structure, learner = task.composed(passes, build, parameters)
+    task.check_together(structure, learner, data)
+    if start is not None and not learner.batch:
         raise HopefearError(
             f"{name} learns online, and only batch learners start from given weights; "
             f"{batch_learners(task.name)}"
         )
     if stopping is not None:
-        stopping.suit(built)
+        stopping.suit(learner)
         stopping.check(task.score_names(data))
-    if built.batch and epochs is not None:
-        built = replace(built, max_iter=epochs)
-    epochs = task.epochs if epochs is None and not built.batch else epochs
+    if learner.batch and epochs is not None:
+        learner = replace(learner, max_iter=epochs)
+    epochs = task.epochs if epochs is None and not learner.batch else epochs
     length = {} if epochs is None else {"epochs": epochs}
-    signature = built.signature(**task.words(), **length, seed=seed)
+    signature = learner.signature(**task.words(), **length, seed=seed)
     identity = {
         "signature": signature,
         "data": data.digest,
@@ -214,7 +207,7 @@ def train(
         identity["start"] = hashlib.sha256(np.asarray(start, np.float64).tobytes()).hexdigest()
     result = fit(
         structure,
-        built,
+        learner,
         passes,
         epochs=epochs,
         dtype=dtype,
@@ -227,16 +220,16 @@ def train(
         identity=identity,
         start=start,
         n_jobs=n_jobs,
-        trainer=task.trainer(structure, built, passes),
+        trainer=task.trainer(structure, learner, passes),
     )
     temperature = 1.0
-    if needs_temperature(built, result.predictor):
-        held = data if dev is None else dev
-        temperature = task.temperature(structure, result.predictor, held, n_jobs)
+    if needs_temperature(learner, result.predictor):
+        sample = data if dev is None else dev
+        temperature = task.temperature(structure, result.predictor, sample, n_jobs)
     about = {
         "learner": name,
-        "on": built.on,
-        "parameters": parameters_by_part(built),
+        "on": learner.on,
+        "parameters": parameters_by_part(learner),
         "epochs": epochs,
         "seed": seed,
         "data": {
@@ -247,7 +240,23 @@ def train(
         "training": task.summary(result),
     }
     model = task.model(data, structure, result.predictor, temperature, signature, about)
-    return Trained(model, built, result)
+    return Trained(model, learner, result)
+
+
+def builder(
+    task: Task, learner: Any, params: Mapping[str, Any], data: Any
+) -> tuple[str, Callable[[Scale], Any], Mapping[str, Any]]:
+    """Name of a learner, how it is built for data of some scale, and its parameters."""
+    if learner is None or isinstance(learner, str):
+        name = learner or TASKS[task.name].learner
+        parameters, table = task.parameters(params, name, data), recipe(name, task.name)
+        return name, lambda scale: table.build(scale, **parameters), parameters
+    if params:
+        raise HopefearError(
+            f"parameters {', '.join(params)} are for a recipe, and the learner is built already; "
+            "give the name of a recipe, or no parameters"
+        )
+    return part_name(type(learner.loss)), lambda scale: learner, {}
 
 
 def batch_learners(task: str) -> str:

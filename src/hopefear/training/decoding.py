@@ -88,13 +88,13 @@ class Decoder:
 
         self._everywhere(rows, work, n)
         counts[lengths == 0] = 1  # of no tokens there is one output, and it is certain
-        found = []
+        ranked = []
         for i, (count, T) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
             start = n * int(rows.starts[i])
             best = scores[i, :count]
             logs = best / self.temperature
             within = np.exp(logs - logs[0])
-            found.append(
+            ranked.append(
                 Ranked(
                     paths[start : start + count * T].reshape(count, T),
                     best,
@@ -102,7 +102,7 @@ class Decoder:
                     within / within.sum(),
                 )
             )
-        return found
+        return ranked
 
     def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every label at every token (float64[tokens, labels])."""

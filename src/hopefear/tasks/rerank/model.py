@@ -133,10 +133,10 @@ class RerankModel(Model):
     @functools.cached_property
     def compact(self) -> RerankModel:
         """The same model with only those features that have a weight; it chooses the same."""
-        kept = self.predictor.touched()
-        if len(kept) == self.features.size:
+        used = self.predictor.touched()
+        if len(used) == self.features.size:
             return self
-        return replace(self, predictor=self.predictor.only(kept), features=self.features.kept(kept))
+        return replace(self, predictor=self.predictor.only(used), features=self.features.kept(used))
 
     def own_header(self) -> dict[str, Any]:
         return {
