@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from hopefear import __version__
 from hopefear.errors import HopefearError
 from hopefear.metrics.chunks import Reading, agreements, chunked, coded, spans
-from hopefear.metrics.classification import Accuracy, Scores, _percent, _plain
-from hopefear.metrics.significance import approximate_randomisation, paired_bootstrap
+from hopefear.metrics.classification import Accuracy
+from hopefear.metrics.interface import Scores, percent, plain
+from hopefear.metrics.significance import paired_tests
 
 CORRECT, FOUND, GOLD, RIGHT, TOKENS, WHOLE, SENTENCES = range(7)
 # Which counts a score is made of.
@@ -52,7 +53,7 @@ class Tagging(NamedTuple):
     --------
     >>> metric = Tagging()
     >>> gold, found = ["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "I-NP", "O", "B-NP"]
-    >>> scores = metric.value(metric.stats(gold, found))
+    >>> scores = metric.scores(metric.stats(gold, found))
     >>> scores["accuracy"], scores["f1"], scores["sentence_accuracy"]
     (75.0, 50.0, 0.0)
     """
@@ -80,17 +81,17 @@ class Tagging(NamedTuple):
     ) -> NDArray[np.int64]:
         return self.rows(reference, output, starts, labels).sum(axis=0)
 
-    def value(self, stats: NDArray[np.int64]) -> Scores:
-        stats = np.moveaxis(np.asarray(stats), -1, 0)
-        precision, recall, f1 = _prf(stats[CORRECT], stats[FOUND], stats[GOLD])
-        return _plain(
+    def scores(self, sums: NDArray[np.int64]) -> Scores:
+        sums = np.moveaxis(np.asarray(sums), -1, 0)
+        precision, recall, f1 = _prf(sums[CORRECT], sums[FOUND], sums[GOLD])
+        return plain(
             {
-                "accuracy": _percent(stats[RIGHT], stats[TOKENS]),
+                "accuracy": percent(sums[RIGHT], sums[TOKENS]),
                 "precision": precision,
                 "recall": recall,
                 "f1": f1,
-                "sentence_accuracy": _percent(stats[WHOLE], stats[SENTENCES]),
-                "tokens": stats[TOKENS],
+                "sentence_accuracy": percent(sums[WHOLE], sums[SENTENCES]),
+                "tokens": sums[TOKENS],
             }
         )
 
@@ -125,7 +126,7 @@ class ChunkScores:
         """Scores by their usual names, with their signature."""
         stats = self.stats.tolist()
         counts = {"correct": stats[CORRECT], "found": stats[FOUND], "gold": stats[GOLD]}
-        return self.metric.value(self.stats) | counts | {"signature": self.metric.signature}
+        return self.metric.scores(self.stats) | counts | {"signature": self.metric.signature}
 
     def per_type(self) -> dict[str, Scores]:
         """Precision, recall, F1 and counts of each type."""
@@ -237,7 +238,7 @@ def _counted(metric, reference, output, starts, labels):
 
 
 def _prf(correct, found, gold):
-    precision, recall = _percent(correct, found), _percent(correct, gold)
+    precision, recall = percent(correct, found), percent(correct, gold)
     both = precision + recall
     # In this order: 2 correct / (found + gold) may round to another last digit than the script's.
     f1 = np.divide(2 * precision * recall, both, out=np.zeros(np.shape(both)), where=both > 0)
@@ -298,19 +299,7 @@ def compare_taggings(
     used = np.isin(np.arange(7), READ_BY[metric])
     # Equal counts are drawn together, so counts the score does not read are made equal.
     first, second = (scorer.rows(gold, x, starts, labels) * used for x in (a, b))
-    drawn = paired_bootstrap(scorer, first, second, metric, replicates=samples, seed=seed)
-    traded = approximate_randomisation(scorer, first, second, metric, replicates=samples, seed=seed)
-    return {
-        "metric": metric,
-        "first": drawn.first,
-        "second": drawn.second,
-        "difference": drawn.difference,
-        "low": drawn.low,
-        "high": drawn.high,
-        "p_bootstrap": drawn.p_value,
-        "p_randomisation": traded.p_value,
-        "signature": f"{drawn.signature} {traded.signature}",
-    }
+    return {"metric": metric} | paired_tests(scorer, first, second, metric, samples, seed)
 
 
 class Confusion(NamedTuple):
@@ -491,8 +480,8 @@ def unknown_word_accuracy(
             "true or false each"
         )
     metric = Accuracy("token")
-    rare = metric.value(metric.stats(one[mask], two[mask]))
-    common = metric.value(metric.stats(one[~mask], two[~mask]))
+    rare = metric.scores(metric.stats(one[mask], two[mask]))
+    common = metric.scores(metric.stats(one[~mask], two[~mask]))
     return {
         "accuracy_unknown": rare["accuracy"],
         "accuracy_known": common["accuracy"],

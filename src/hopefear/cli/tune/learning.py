@@ -181,7 +181,7 @@ def settings_of(
     args.task, args.train = "tune", (args.nbest or [args.decoder])[0]
     facts = {} if lists is None else {"examples": len(lists), "candidates": lists.n_candidates}
     more = {
-        "metric": metric.signature(len(args.refs)),
+        "metric": metric.signature_for(len(args.refs)),
         "cost": metric.cost_signature(),
         "features": args.features,
         "min_count": args.min_count,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopefear.metrics.lists.base import ListMetric
-from hopefear.metrics.lists.evaluation import paired_tests
+from hopefear.metrics.significance import paired_tests
 
 ALPHA = 0.05
 

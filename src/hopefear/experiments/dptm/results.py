@@ -24,7 +24,7 @@ def signature(plan: Plan) -> str:
         "passes": "/".join(map(str, plan.marks)),
         "seeds": ",".join(map(str, plan.seeds)),
         "restarts": plan.restarts,
-        "metric": METRIC.signature(),
+        "metric": METRIC.signature,
     }
     return signature_of(**parts)
 

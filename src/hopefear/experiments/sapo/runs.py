@@ -103,7 +103,7 @@ def run(
         both = {LAST: trainer.weights(), AVERAGED: trainer.average().astype(np.float32)}
         sizes.append([float(np.abs(both[k]).sum(dtype=np.float64)) / weights for k in both])
         counts = [_counts(metrics, structure, both[k], test) for k in both]
-        scores.append([float(metrics.value(c.sum(axis=0))[metric]) for c in counts])
+        scores.append([float(metrics.scores(c.sum(axis=0))[metric]) for c in counts])
     return Run(
         setting.signature(len(train), seed),
         np.array(scores).T,

@@ -25,7 +25,7 @@ def signature(plan: Plan) -> str:
         "parts": ",".join(part.key for part in plan.parts),
         "start": "moses",
         "seeds": ",".join(map(str, plan.seeds)),
-        "metric": METRIC.signature(),
+        "metric": METRIC.signature,
     }
     return signature_of(**parts)
 

@@ -27,7 +27,7 @@ def signature(plan: Plan) -> str:
         "passes": "/".join(map(str, plan.marks)),
         "seeds": ",".join(map(str, plan.seeds)),
         "folds": plan.folds,
-        "metric": Brackets().signature(),
+        "metric": Brackets().signature,
     }
     return signature_of(**parts)
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores, _plain
+from hopefear.metrics.interface import Scores, plain, ratio
 
 Counts = NDArray[Any]  # int64, or float64 where a metric counts in fractions
 
@@ -62,7 +62,12 @@ class ListMetric(ABC):
         """Counts ``[m, S]`` of candidates in lists, one sequence of references for each list."""
         return self.counts(texts, references)
 
-    def signature(self, n_references: int = 1) -> str:
+    @property
+    def signature(self) -> str:
+        """How scores against one reference were made."""
+        return self.signature_for(1)
+
+    def signature_for(self, n_references: int) -> str:
         """How the scores were made; ``n_references`` is -1 where lists have different numbers."""
         return f"metric:{self.name}{_listed(self.parameters())}|v:{__version__}"
 
@@ -105,12 +110,6 @@ def checked_sets(
         i = int(np.diff(bounds).argmin())
         raise HopefearError(f"list {i} has no reference; give at least one")
     return sets, bounds
-
-
-def ratio(part: ArrayLike, whole: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
-    """``part / whole``, and ``empty`` where there is nothing to divide by."""
-    a, b = np.asarray(part, np.float64), np.asarray(whole, np.float64)
-    return np.divide(a, b, out=np.full(b.shape, empty), where=b != 0)
 
 
 def columns_of(counts: ArrayLike, metric: ListMetric) -> NDArray[Any]:
@@ -163,4 +162,10 @@ class GivenCost(ListMetric):
 
     def scores(self, sums: ArrayLike) -> Scores:
         total, number = columns_of(sums, self)
-        return _plain({"cost": ratio(total, number)})
+        return plain({"cost": ratio(total, number)})
+
+
+def signed(prefix: str, scorer: Any, n_references: int) -> str:
+    """The signature that sacreBLEU prints beside a score."""
+    scorer.num_refs = n_references
+    return f"{prefix}|{scorer.get_signature()}"

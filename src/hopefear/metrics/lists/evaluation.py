@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores
+from hopefear.metrics.interface import Scores
 from hopefear.metrics.lists.base import GivenCost, ListMetric, checked_starts, columns_of
-from hopefear.metrics.significance import (
-    approximate_randomisation,
-    confidence_interval,
-    paired_bootstrap,
-)
+from hopefear.metrics.significance import confidence_interval, paired_tests
 
 
 def first_lowest(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -89,19 +85,6 @@ def values_of(values: ArrayLike, candidates: int, who: str) -> NDArray[np.float6
     return found
 
 
-class Resampled(NamedTuple):
-    """A metric of candidates, as resampling asks for one."""
-
-    metric: ListMetric
-
-    def value(self, stats: NDArray[Any]) -> Scores:
-        return self.metric.scores(stats)
-
-    @property
-    def signature(self) -> str:
-        return self.metric.signature()
-
-
 def compare_lists(
     metric: ListMetric,
     counts: ArrayLike,
@@ -155,25 +138,6 @@ def compare_lists(
     a = rows[numbered(first, starts, "first")]
     b = rows[numbered(second, starts, "second")]
     return paired_tests(metric, a, b, score or metric.main, samples, seed)
-
-
-def paired_tests(
-    metric: ListMetric, a: ArrayLike, b: ArrayLike, score: str, samples: int, seed: int
-) -> Scores:
-    """Both tests on counts ``[lists, S]`` of two choices."""
-    scorer = Resampled(metric)
-    boot = paired_bootstrap(scorer, a, b, score, replicates=samples, seed=seed)
-    shuffled = approximate_randomisation(scorer, a, b, score, replicates=samples, seed=seed)
-    return {
-        "first": boot.first,
-        "second": boot.second,
-        "difference": boot.difference,
-        "low": boot.low,
-        "high": boot.high,
-        "p_bootstrap": boot.p_value,
-        "p_randomisation": shuffled.p_value,
-        "signature": f"{boot.signature},randomisation(n={samples},seed={seed})",
-    }
 
 
 class Choice(NamedTuple):
@@ -240,7 +204,7 @@ class ListScores:
     @property
     def signature(self) -> str:
         bounds = f"bounds:bootstrap(n={self.samples},seed={self.seed})"
-        return f"{self.metric.signature(self.n_references)}|{bounds}"
+        return f"{self.metric.signature_for(self.n_references)}|{bounds}"
 
     def as_dict(self) -> dict[str, Any]:
         """Everything by name: ``f1``, ``f1_low``, ``baseline_f1``, ``p_value`` and so on."""
@@ -405,9 +369,7 @@ def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None)
 
 
 def _choice(metric: ListMetric, rows: NDArray, samples: int, seed: int) -> Choice:
-    interval = confidence_interval(
-        Resampled(metric), rows, metric.main, replicates=samples, seed=seed
-    )
+    interval = confidence_interval(metric, rows, metric.main, replicates=samples, seed=seed)
     return Choice(metric.scores(rows.sum(axis=0)), interval.low, interval.high)
 
 
