@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Growing, Strings
+from hopefear.core.checks import check_at_least
 from hopefear.core.hashing import (
     ENTRIES,
     TOKENS,
@@ -380,8 +381,7 @@ def read_text(
     >>> data.classes
     ('neg', 'pos')
     """
-    if min_count < 1:
-        raise HopefearError(f"min_count must be at least 1, not {min_count}")
+    check_at_least("min_count", min_count, 1)
     report = ReadReport() if report is None else report
     counter = TextCounter(ngrams, hash_bits, features)
     lengths, columns, values = Growing(np.int64), Growing(np.int32), Growing(np.float32)
