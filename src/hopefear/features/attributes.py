@@ -128,9 +128,9 @@ def renamed(
     values = numbers[ids]
     ids = names[ids]
     if not (numbers != 0.0).all():
-        kept = values != 0.0
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[indptr]
-        ids, values = ids[kept], values[kept]
+        nonzero = values != 0.0
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(nonzero)])[indptr]
+        ids, values = ids[nonzero], values[nonzero]
     if (numbers[numbers != 0.0] == 1.0).all():
         values = np.empty(0, np.float32)
     return AttributeRows(starts, indptr, table.strings(), ids, values)

@@ -71,8 +71,8 @@ def confidence_interval(
     >>> from hopefear.metrics import Accuracy
     >>> metric = Accuracy()
     >>> rows = metric.rows([1] * 100, [1] * 90 + [0] * 10)
-    >>> found = confidence_interval(metric, rows, "accuracy")
-    >>> found.value, found.low < 90 < found.high
+    >>> result = confidence_interval(metric, rows, "accuracy")
+    >>> result.value, result.low < 90 < result.high
     (90.0, True)
     """
     rows = _checked(rows)
@@ -122,8 +122,8 @@ def paired_bootstrap(
     >>> metric, gold = Accuracy(), [1] * 100
     >>> a = metric.rows(gold, [1] * 95 + [0] * 5)
     >>> b = metric.rows(gold, [1] * 60 + [0] * 40)
-    >>> found = paired_bootstrap(metric, a, b, "accuracy")
-    >>> found.difference, found.p_value < 0.01
+    >>> result = paired_bootstrap(metric, a, b, "accuracy")
+    >>> result.difference, result.p_value < 0.01
     (35.0, True)
     """
     a, b = _paired(first, second)

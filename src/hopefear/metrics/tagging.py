@@ -52,8 +52,8 @@ class Tagging(NamedTuple):
     Examples
     --------
     >>> metric = Tagging()
-    >>> gold, found = ["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "I-NP", "O", "B-NP"]
-    >>> scores = metric.scores(metric.stats(gold, found))
+    >>> gold, result = ["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "I-NP", "O", "B-NP"]
+    >>> scores = metric.scores(metric.stats(gold, result))
     >>> scores["accuracy"], scores["f1"], scores["sentence_accuracy"]
     (75.0, 50.0, 0.0)
     """
@@ -130,8 +130,8 @@ class ChunkScores:
 
     def per_type(self) -> dict[str, Scores]:
         """Precision, recall, F1 and counts of each type."""
-        correct, found, gold = self.counts.T
-        table = zip(self.types, *_prf(correct, found, gold), correct, found, gold, strict=True)
+        correct, output, gold = self.counts.T
+        table = zip(self.types, *_prf(correct, output, gold), correct, output, gold, strict=True)
         names = ("precision", "recall", "f1", "correct", "found", "gold")
         return {k: {n: v.item() for n, v in zip(names, row, strict=True)} for k, *row in table}
 
@@ -216,9 +216,9 @@ def tagging_counts(
 def _counted(metric, reference, output, starts, labels):
     """Counts of each sentence, names of types, counts ``[types, 3]`` of each type."""
     data = coded((reference, output), starts, labels)
-    found = chunked(data, Reading(*metric))
-    one, two = found.taggings
-    n, k = len(data.starts) - 1, len(found.kinds)
+    chunks = chunked(data, Reading(*metric))
+    one, two = chunks.taggings
+    n, k = len(data.starts) - 1, len(chunks.kinds)
     ends = agreements(one, two) - 1
     rows = np.zeros((n, 7), np.int64)
     kinds = np.zeros((k, 3), np.int64)
@@ -227,18 +227,18 @@ def _counted(metric, reference, output, starts, labels):
         (FOUND, np.flatnonzero(two.starts), two.kinds),
         (GOLD, np.flatnonzero(one.starts), one.kinds),
     ):
-        rows[:, column] = np.bincount(found.sentence[where], minlength=n)
+        rows[:, column] = np.bincount(chunks.sentence[where], minlength=n)
         kinds[:, column] = np.bincount(kind[where], minlength=k)
-    right = found.same[data.codes[0]] == found.same[data.codes[1]]
+    right = chunks.same[data.codes[0]] == chunks.same[data.codes[1]]
     rows[:, RIGHT] = np.diff(np.concatenate([[0], np.cumsum(right)])[data.starts])
     rows[:, TOKENS] = np.diff(data.starts)
     rows[:, SENTENCES] = rows[:, TOKENS] > 0
     rows[:, WHOLE] = (rows[:, RIGHT] == rows[:, TOKENS]) & (rows[:, TOKENS] > 0)
-    return rows, found.kinds, kinds
+    return rows, chunks.kinds, kinds
 
 
-def _prf(correct, found, gold):
-    precision, recall = percent(correct, found), percent(correct, gold)
+def _prf(correct, output, gold):
+    precision, recall = percent(correct, output), percent(correct, gold)
     both = precision + recall
     # In this order: 2 correct / (found + gold) may round to another last digit than the script's.
     f1 = np.divide(2 * precision * recall, both, out=np.zeros(np.shape(both)), where=both > 0)
@@ -289,8 +289,8 @@ def compare_taggings(
     --------
     >>> gold = [["B-X", "O"]] * 40
     >>> worse = gold[:30] + [["O", "O"]] * 10
-    >>> found = compare_taggings(gold, gold, worse, metric="accuracy", samples=200)
-    >>> found["difference"], found["p_randomisation"] < 0.05
+    >>> result = compare_taggings(gold, gold, worse, metric="accuracy", samples=200)
+    >>> result["difference"], result["p_randomisation"] < 0.05
     (12.5, True)
     """
     if metric not in READ_BY:
@@ -369,8 +369,8 @@ def label_confusion(
 
     Examples
     --------
-    >>> found = label_confusion(["N", "V", "N"], ["N", "N", "N"])
-    >>> found.counts.tolist(), found.top(1)
+    >>> result = label_confusion(["N", "V", "N"], ["N", "N", "N"])
+    >>> result.counts.tolist(), result.top(1)
     ([[2, 0], [1, 0]], [('V', 'N', 1)])
     """
     data = coded((gold, predicted), starts, labels)
@@ -394,13 +394,13 @@ def span_errors(
 
     Examples
     --------
-    >>> found = span_errors(["B-X", "I-X", "O", "B-Y"], ["B-X", "O", "B-X", "B-X"])
-    >>> found.type, found.bounds, found.spurious, found.types.top()
+    >>> result = span_errors(["B-X", "I-X", "O", "B-Y"], ["B-X", "O", "B-X", "B-X"])
+    >>> result.type, result.bounds, result.spurious, result.types.top()
     (1, 1, 1, [('Y', 'X', 1)])
     """
     data = coded((gold, predicted), starts, labels)
-    found = chunked(data, Reading(reading))
-    one, two = found.taggings
+    chunks = chunked(data, Reading(reading))
+    one, two = chunks.taggings
     first, after, kind = spans(one)
     other_first, other_after, other_kind = spans(two)
     at = np.minimum(np.searchsorted(other_first, first), max(len(other_first) - 1, 0))
@@ -408,10 +408,10 @@ def span_errors(
         agree = (other_first[at] == first) & (other_after[at] == after)
     else:
         agree = np.zeros(len(first), bool)
-    types = _confusion(found.kinds, kind[agree], other_kind[at[agree]])
+    types = _confusion(chunks.kinds, kind[agree], other_kind[at[agree]])
     correct = int(np.trace(types.counts))
     own = np.zeros(len(first), bool)
-    for k in range(len(found.kinds)):
+    for k in range(len(chunks.kinds)):
         mine, theirs = kind == k, other_kind == k
         own[mine] = _touched(first[mine], after[mine], other_first[theirs], other_after[theirs])
     touched = _touched(first, after, other_first, other_after)
@@ -468,8 +468,8 @@ def unknown_word_accuracy(
 
     Examples
     --------
-    >>> found = unknown_word_accuracy(["N", "V"], ["N", "N"], [False, True])
-    >>> found["accuracy_known"], found["accuracy_unknown"], found["unknown"]
+    >>> result = unknown_word_accuracy(["N", "V"], ["N", "N"], [False, True])
+    >>> result["accuracy_known"], result["accuracy_unknown"], result["unknown"]
     (100.0, 0.0, 1)
     """
     one, two = coded((gold, predicted), None, labels).codes
@@ -496,11 +496,11 @@ def _confusion(names, one, two) -> Confusion:
     return Confusion(tuple(names), np.bincount(one * n + two, minlength=n * n).reshape(n, n))
 
 
-def _met(found: Confusion) -> Confusion:
+def _met(confusion: Confusion) -> Confusion:
     """Without names that do not occur."""
-    which = np.flatnonzero(found.counts.any(axis=0) | found.counts.any(axis=1))
-    names = tuple(found.names[i] for i in which)
-    return Confusion(names, found.counts[np.ix_(which, which)])
+    which = np.flatnonzero(confusion.counts.any(axis=0) | confusion.counts.any(axis=1))
+    names = tuple(confusion.names[i] for i in which)
+    return Confusion(names, confusion.counts[np.ix_(which, which)])
 
 
 def _touched(first, after, other_first, other_after) -> NDArray[np.bool_]:

@@ -509,9 +509,9 @@ def _hash_order(terms: tuple[Term, ...]) -> tuple[int, ...]:
 def _numbers(sentences: Any, name: str) -> np.ndarray:
     """Value of each distinct string of a column, or InputError for one that is no number."""
     column = sentences.columns[name]
-    found = np.fromiter((_number(s) for s in column.strings), np.float64, len(column.strings))
+    numbers = np.fromiter((_number(s) for s in column.strings), np.float64, len(column.strings))
     with np.errstate(over="ignore"):
-        values = found.astype(np.float32)
+        values = numbers.astype(np.float32)
     bad = ~np.isfinite(values)
     if bad.any():
         places = np.flatnonzero(bad[column.ids])

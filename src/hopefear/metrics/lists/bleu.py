@@ -318,8 +318,10 @@ def _corpus_bleu(rows: NDArray[Any]) -> NDArray[np.float64]:
     from sacrebleu.metrics import BLEU
 
     *counts, length, wanted = (int(n) for n in rows)
-    found = BLEU.compute_bleu(counts[:ORDERS], counts[ORDERS:], length, wanted, smooth_method="exp")
-    return np.asarray(found.score)
+    scores = BLEU.compute_bleu(
+        counts[:ORDERS], counts[ORDERS:], length, wanted, smooth_method="exp"
+    )
+    return np.asarray(scores.score)
 
 
 def _bleu(
