@@ -162,7 +162,7 @@ def test_a_run_measures_what_its_weights_are(problem):
     assert again.scores[:, 0].tolist() == one.scores[:, -1].tolist()
     assert again.counts.tolist() == one.counts.tolist()
     for kept in (LAST, AVERAGED):
-        scores = Tagging().value(one.counts[kept].sum(axis=0))
+        scores = Tagging().scores(one.counts[kept].sum(axis=0))
         assert scores["f1"] == pytest.approx(one.scores[kept, -1])
     # Every mistake of a perceptron moves some weights by 1, so the sum of sizes is bounded.
     most = one.mistakes[-1] * 2 * problem.train.rows.indices.size

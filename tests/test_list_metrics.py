@@ -131,8 +131,8 @@ def test_signatures_are_those_sacrebleu_prints():
         (TER(), Ter()),
     ]:
         score = official.corpus_score(texts, references)
-        assert metric.signature(2) == f"{score.name}|{official.get_signature()}"
-    assert "nrefs:var" in Bleu().signature(-1)
+        assert metric.signature_for(2) == f"{score.name}|{official.get_signature()}"
+    assert "nrefs:var" in Bleu().signature_for(-1)
 
 
 # --- edit distances and F-measures by brute force

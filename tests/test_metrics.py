@@ -37,7 +37,7 @@ def test_equal_to_scikit_learn(case):
     k, reference, output = case
     metric = Classification(k)
     stats = metric.stats(reference, output)
-    scores = metric.value(stats)
+    scores = metric.scores(stats)
     labels = list(range(k))
     matrix = sk.confusion_matrix(reference, output, labels=labels)
     assert np.array_equal(metric.confusion(stats), matrix)
@@ -77,8 +77,8 @@ def test_stats_of_parts_add_up_and_values_take_many_sums(case, cut):
         assert whole.dtype == np.int64
         assert np.array_equal(parts.sum(axis=0), whole)
         assert np.array_equal(metric.rows(reference, output).sum(axis=0), whole)
-        many = metric.value(np.stack((parts, parts)))
-        for name, value in metric.value(parts[1]).items():
+        many = metric.scores(np.stack((parts, parts)))
+        for name, value in metric.scores(parts[1]).items():
             assert type(value) in (int, float)
             assert many[name].shape == (2, 2)
             assert many[name][1, 1] == value

@@ -166,7 +166,7 @@ def test_scores_that_the_official_scorer_prints():
     gold = parse_trees(["(S (A (B b) (C c)) (D d))", "(S (, x))", "(S (A (B b)))"])
     test = parse_trees(["(S (B b) (A (C c) (E d)))", "(S (, x))", "(S (A (, b)) (C c))"])
     metric = Parseval("own")
-    scores = metric.value(metric.stats(gold, test))
+    scores = metric.scores(metric.stats(gold, test))
     assert scores["f1"] == 50.0
     assert (scores["sentences"], scores["errors"]) == (1, 1)
     assert (scores["crossing"], scores["no_crossing"], scores["exact"]) == (1.0, 0.0, 0.0)

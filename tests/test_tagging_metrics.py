@@ -160,9 +160,9 @@ def test_values_of_many_sums_at_once():
     metric = Tagging()
     rows = tagging_counts(*recorded("random-bio"))
     sums = np.stack([rows[:30].sum(axis=0), rows.sum(axis=0)])
-    many = metric.value(sums)
+    many = metric.scores(sums)
     for i in range(2):
-        one = metric.value(sums[i])
+        one = metric.scores(sums[i])
         assert all(many[name][i] == one[name] for name in one)
 
 
@@ -186,7 +186,7 @@ def test_comparison_finds_a_real_difference_and_no_false_one(metric):
     assert clear == compare_taggings(gold, good, bad, starts, **settings_)
     none = compare_taggings(gold, good, alike, starts, **settings_)
     assert none["p_bootstrap"] > 0.05 and none["p_randomisation"] > 0.05
-    assert clear["first"] == Tagging().value(
+    assert clear["first"] == Tagging().scores(
         Tagging().stats(gold, good, starts, LABELS)
     )[metric]  # fmt: skip
 

@@ -193,6 +193,18 @@ def slot_of(slots, h):
 
 
 @inlined
+def pair_slot(slots, h, key):
+    """Where slots of pairs (key, what belongs to it) hold ``key``, of hash h, or have room for it.
+
+    No key is 0: that marks an empty slot.
+    """
+    slot = slot_of(slots, h)
+    while slots[np.uint64(slot)] != 0 and slots[np.uint64(slot)] != key:
+        slot = (slot + 2) & (len(slots) - 1)
+    return slot
+
+
+@inlined
 def entry_key(parent, token):
     """What the slots of n-grams hold."""
     return (np.uint64(parent + 1) << np.uint64(32)) | np.uint64(token)
@@ -204,8 +216,8 @@ def _key(tables, e):
 
 
 @kernel
-def fill_slots(tables):
-    """Put every token and every n-gram of two and more into its slot again."""
+def fill_token_slots(tables):
+    """Put every token into its slot again."""
     slots = tables.token_slots
     used = tables.used[TOKENS]
     for t in range(used):
@@ -216,34 +228,40 @@ def fill_slots(tables):
         size = tables.offsets[t + 1] - tables.offsets[t]
         slots[slot] = tables.token_hash[t]
         slots[slot + 1] = np.uint64((size << 32) | (t + 1))
+
+
+@kernel
+def fill_slots(tables):
+    """Put every token and every n-gram of two and more into its slot again."""
+    fill_token_slots(tables)
     slots = tables.entry_slots
     used = tables.used[ENTRIES]
     for e in range(used):
         prefetch(slots, slot_of(slots, mix(np.uint64(0), _key(tables, min(e + _AHEAD, used - 1)))))
         if tables.parent[e] >= 0:
             key = _key(tables, e)
-            slot = slot_of(slots, mix(np.uint64(0), key))
-            while slots[slot] != 0:
-                slot = (slot + 2) & (len(slots) - 1)
+            slot = pair_slot(slots, mix(np.uint64(0), key), key)
             slots[slot] = key
             slots[slot + 1] = np.uint64(e)
 
 
 @inlined
-def token_at(tables, text, begin, size, h, grow):
-    """Number of the token ``text[begin:begin + size]``, of hash h; new ones get the next, or -1."""
-    slots = tables.token_slots
+def _token_slot(slots, offsets, known, text, begin, size, h):
+    """Slot of the token ``text[begin:begin + size]``, of hash h, or the empty one it would get."""
     slot = slot_of(slots, h)
     while slots[np.uint64(slot + 1)] != 0:
         about = np.int64(slots[np.uint64(slot + 1)])
         if slots[np.uint64(slot)] == h and (about >> 32) == size:
-            t = (about & 0xFFFFFFFF) - 1
             # Up to 8 bytes, tokens of one size have different hashes.
-            if size <= 8 or same_bytes(tables.text, tables.offsets[t], text, begin, size):
-                return t
+            t = (about & 0xFFFFFFFF) - 1
+            if size <= 8 or same_bytes(known, offsets[t], text, begin, size):
+                break
         slot = (slot + 2) & (len(slots) - 1)
-    if not grow:
-        return np.int64(-1)
+    return slot
+
+
+@inlined
+def _new_token(tables, slot, text, begin, size, h):
     t = tables.used[TOKENS]
     first = tables.used[TEXT]
     for k in range(size):
@@ -251,11 +269,21 @@ def token_at(tables, text, begin, size, h, grow):
     tables.offsets[t] = first
     tables.offsets[t + 1] = first + size
     tables.token_hash[t] = h
-    slots[slot] = h
-    slots[slot + 1] = np.uint64((np.int64(size) << 32) | (t + 1))
+    tables.token_slots[slot] = h
+    tables.token_slots[slot + 1] = np.uint64((np.int64(size) << 32) | (t + 1))
     tables.used[TOKENS] = t + 1
     tables.used[TEXT] = first + size
     return t
+
+
+@inlined
+def token_at(tables, text, begin, size, h, grow):
+    """Number of the token ``text[begin:begin + size]``, of hash h; new ones get the next, or -1."""
+    slots = tables.token_slots
+    slot = _token_slot(slots, tables.offsets, tables.text, text, begin, size, h)
+    if slots[np.uint64(slot + 1)] != 0:
+        return (np.int64(slots[np.uint64(slot + 1)]) & 0xFFFFFFFF) - 1
+    return _new_token(tables, slot, text, begin, size, h) if grow else np.int64(-1)
 
 
 @inlined
@@ -273,11 +301,9 @@ def unigram_at(tables, token, grow):
 def entry_at(tables, parent, token, h, grow):
     """Entry of "parent, then token", whose key has the hash h; a new one gets the next, or -1."""
     slots, key = tables.entry_slots, entry_key(parent, token)
-    slot = slot_of(slots, h)
-    while slots[np.uint64(slot)] != 0:
-        if slots[np.uint64(slot)] == key:
-            return np.int64(slots[np.uint64(slot + 1)])
-        slot = (slot + 2) & (len(slots) - 1)
+    slot = pair_slot(slots, h, key)
+    if slots[np.uint64(slot)] != 0:
+        return np.int64(slots[np.uint64(slot + 1)])
     if not grow:
         return np.int64(-1)
     e = _new_entry(tables, parent, token)
@@ -317,11 +343,13 @@ def hash_tokens(tables):
 _BATCH = 1 << 18  # strings to hold as bytes at a time
 
 
-class _StringSlots(NamedTuple):
-    slots: np.ndarray  # uint64[2 * power of two]: hash; number + 1, 0 if empty
-    hashes: np.ndarray  # uint64[room]
-    offsets: np.ndarray  # int64[room + 1]
-    text: np.ndarray  # uint8
+class _Tokens(NamedTuple):
+    """The part of `NGramTables` that numbers strings."""
+
+    token_slots: np.ndarray
+    token_hash: np.ndarray
+    offsets: np.ndarray
+    text: np.ndarray
     used: np.ndarray  # int64[2]: strings, bytes of text
 
 
@@ -391,21 +419,20 @@ class StringTable:
     def _make_room(self, strings: int, length: int) -> None:
         old = self._table
         size, used = old.used.tolist()
-        if size + strings <= len(old.hashes) and used + length <= len(old.text):
+        if size + strings <= len(old.token_hash) and used + length <= len(old.text):
             return
         new = _empty_strings(max(size + strings, 2 * size), max(used + length, 2 * used))
-        new.hashes[:size] = old.hashes[:size]
+        new.token_hash[:size] = old.token_hash[:size]
         new.offsets[: size + 1] = old.offsets[: size + 1]
         new.text[:used] = old.text[:used]
         new.used[:] = old.used
-        _fill_strings(new)
+        fill_token_slots(new)
         self._table = new
 
 
-def _empty_strings(strings: int, text: int) -> _StringSlots:
-    slots = 1 << max(4, (4 * strings // 3).bit_length())
-    return _StringSlots(
-        np.zeros(2 * slots, np.uint64),
+def _empty_strings(strings: int, text: int) -> _Tokens:
+    return _Tokens(
+        np.zeros(2 * _slots_for(strings), np.uint64),
         np.empty(strings, np.uint64),
         np.zeros(strings + 1, np.int64),
         np.empty(text, np.uint8),
@@ -423,63 +450,22 @@ def _as_bytes(batch: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return packed.text, packed.offsets[:-1], packed.offsets[1:]
 
 
-@inlined
-def _string_slot(slots, h):
-    return np.int64(h & np.uint64(len(slots) // 2 - 1)) * 2
-
-
 @kernel
-def _fill_strings(table):
-    slots = table.slots
-    used = table.used[0]
-    for i in range(used):
-        prefetch(slots, _string_slot(slots, table.hashes[min(i + _AHEAD, used - 1)]))
-        slot = _string_slot(slots, table.hashes[i])
-        while slots[slot + 1] != 0:
-            slot = (slot + 2) & (len(slots) - 1)
-        slots[slot] = table.hashes[i]
-        slots[slot + 1] = np.uint64(i + 1)
-
-
-@kernel
-def _string_numbers(table, text, begins, ends, grow):
+def _string_numbers(tables, text, begins, ends, grow):
     n = len(begins)
-    slots = table.slots
+    # Taken out of the tuple once: every time counts references anew.
+    slots, offsets, known = tables.token_slots, tables.offsets, tables.text
     hashes = np.empty(n, np.uint64)
     for e in range(n):
-        size = ends[e] - begins[e]
-        h = np.uint64(size)
-        for p in range(begins[e], ends[e], 8):
-            h = mix(h, load_part(text, p, min(8, ends[e] - p)))
-        hashes[e] = h
+        hashes[e] = text_hash(text, begins[e], ends[e] - begins[e])
     numbers = np.empty(n, np.int32)
     for e in range(n):
-        prefetch(slots, _string_slot(slots, hashes[min(e + _AHEAD, n - 1)]))
-        h, begin, size = hashes[e], begins[e], ends[e] - begins[e]
-        slot = _string_slot(slots, h)
-        number = -1
-        while slots[slot + 1] != 0:
-            if slots[slot] == h:
-                i = np.int64(slots[slot + 1]) - 1
-                first = table.offsets[i]
-                if table.offsets[i + 1] - first == size and same_bytes(
-                    table.text, first, text, begin, size
-                ):
-                    number = i
-                    break
-            slot = (slot + 2) & (len(slots) - 1)
-        if number < 0 and grow:
-            number = table.used[0]
-            first = table.used[1]
-            for k in range(size):
-                table.text[first + k] = text[begin + k]
-            table.offsets[number + 1] = first + size
-            table.hashes[number] = h
-            slots[slot] = h
-            slots[slot + 1] = np.uint64(number + 1)
-            table.used[0] = number + 1
-            table.used[1] = first + size
-        numbers[e] = number
+        prefetch(slots, slot_of(slots, hashes[min(e + _AHEAD, n - 1)]))
+        begin, size = begins[e], ends[e] - begins[e]
+        slot = _token_slot(slots, offsets, known, text, begin, size, hashes[e])
+        if slots[slot + 1] == 0 and grow:
+            _new_token(tables, slot, text, begin, size, hashes[e])
+        numbers[e] = np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF)) - 1
     return numbers
 
 
@@ -545,7 +531,17 @@ def _empty_keys(room: int) -> _KeySlots:
 
 
 @inlined
-def _key_slot(slots, key):
+def key_slot(slots, keys, key):
+    """Where slots of numbers (of ``keys``, plus 1) hold a well-spread key, or have room for it."""
+    mask = np.uint64(slots.size - 1)
+    slot = _first_slot(slots, key)
+    while slots[slot] != 0 and keys[slots[slot] - 1] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@inlined
+def _first_slot(slots, key):
     return (key ^ (key >> np.uint64(32))) & np.uint64(slots.size - 1)
 
 
@@ -553,14 +549,11 @@ def _key_slot(slots, key):
 def _key_numbers(table, keys, grow):
     slots, out = table.slots, np.empty(keys.size, np.int32)
     for e in range(keys.size):
-        prefetch(slots, _key_slot(slots, keys[min(e + _AHEAD, keys.size - 1)]))
-        key = keys[e]
-        slot = _key_slot(slots, key)
-        while slots[slot] != 0 and table.keys[slots[slot] - 1] != key:
-            slot = (slot + np.uint64(1)) & np.uint64(slots.size - 1)
+        prefetch(slots, _first_slot(slots, keys[min(e + _AHEAD, keys.size - 1)]))
+        slot = key_slot(slots, table.keys, keys[e])
         if slots[slot] == 0 and grow:
             n = table.used[0]
-            table.keys[n] = key
+            table.keys[n] = keys[e]
             slots[slot] = n + 1
             table.used[0] = n + 1
         out[e] = slots[slot] - 1

@@ -90,10 +90,10 @@ def read_crfsuite(
     weight, bad = _weights(lines, declaration, np.cumsum(blank))
     fields = _fields(lines, token)
     bad |= broken | _check(lines, token, fields)
-    kept = lines.short_enough(lines.without_sentences(token, blank, bad), blank)
-    if not np.array_equal(kept, token):
-        fields = _fields(lines, kept)
-    return _assembled(lines, kept, blank, fields, weight)
+    good = lines.short_enough(lines.without_sentences(token, blank, bad), blank)
+    if not np.array_equal(good, token):
+        fields = _fields(lines, good)
+    return _assembled(lines, good, blank, fields, weight)
 
 
 class _Fields(NamedTuple):
@@ -130,7 +130,7 @@ def _fields(lines: Lines, token: np.ndarray) -> _Fields:
 def _check(lines: Lines, token: np.ndarray, fields: _Fields) -> np.ndarray:
     """Lines with a label or an attribute that cannot be read."""
     attribute = fields.of_attributes()
-    found = np.zeros(len(lines), bool)
+    marks = np.zeros(len(lines), bool)
     wrong = np.zeros(len(fields.ids), bool)
     for mask, fault in ((~attribute, _label_fault), (attribute, _attribute_fault)):
         faulty = np.zeros(len(fields.texts) + 1, bool)
@@ -141,12 +141,12 @@ def _check(lines: Lines, token: np.ndarray, fields: _Fields) -> np.ndarray:
     places = np.flatnonzero(token)
     for e in np.flatnonzero(wrong).tolist():
         k = int(places[np.searchsorted(fields.offsets, e, "right") - 1])
-        if not found[k]:
+        if not marks[k]:
             text = fields.texts[fields.ids[e]]
             fault = _attribute_fault if attribute[e] else _label_fault
             lines.bad(k, fault(text), text)
-            found[k] = True
-    return found
+            marks[k] = True
+    return marks
 
 
 def _label_fault(text: str) -> str:

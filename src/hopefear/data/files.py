@@ -101,18 +101,18 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 def _unpacked(raw: Any, head: bytes, name: str) -> Any:
     promised = _SUFFIX.get(Path(name).suffix.lower())
-    found = next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), None)
-    if found == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):
-        found = None  # text may begin with BZh
-    if promised and found != promised:
+    packing = next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), None)
+    if packing == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):
+        packing = None  # text may begin with BZh
+    if promised and packing != promised:
         raise InputError(name, 0, f"{promised} data, as the name says", _shown(head))
-    if found == "gzip":
+    if packing == "gzip":
         return gzip.GzipFile(fileobj=raw)
-    if found == "xz":
+    if packing == "xz":
         return lzma.LZMAFile(raw)
-    if found == "bzip2":
+    if packing == "bzip2":
         return bz2.BZ2File(raw)
-    if found == "zstd":
+    if packing == "zstd":
         return _Zstd(raw, name)
     return raw
 
@@ -214,16 +214,16 @@ def fill_blocks(
     """
     name = os.fspath(path)
     buffer = np.empty(max(size, len(_BOM)) + PADDING, np.uint8)
-    kept, line, first = 0, 1, True
+    rest, line, first = 0, 1, True
     tail = b""
     with stream or open_bytes(path) as stream:
         while True:
-            if kept == len(buffer) - PADDING:
-                if kept >= max_line:
+            if rest == len(buffer) - PADDING:
+                if rest >= max_line:
                     raise InputError(name, line, f"lines of at most {max_line} bytes", "more")
-                buffer = np.concatenate([buffer, np.empty(kept, np.uint8)])
-            got = stream.readinto(buffer[kept : len(buffer) - PADDING].data)
-            have = kept + got
+                buffer = np.concatenate([buffer, np.empty(rest, np.uint8)])
+            got = stream.readinto(buffer[rest : len(buffer) - PADDING].data)
+            have = rest + got
             if first:
                 have = _without_mark(buffer, have, name)
                 first = False
@@ -232,24 +232,24 @@ def fill_blocks(
                     buffer[have] = 10
                     yield _padded(buffer, have + 1), have + 1, line
                 return
-            end = _last_newline(buffer, kept, have)
+            end = _last_newline(buffer, rest, have)
             if end == 0:
-                kept = have
+                rest = have
                 continue
             tail = buffer[end:have].tobytes()
             yield _padded(buffer, end), end, line
             line += count_lines(buffer[:end])
-            kept = len(tail)
-            buffer[:kept] = np.frombuffer(tail, np.uint8)
+            rest = len(tail)
+            buffer[:rest] = np.frombuffer(tail, np.uint8)
 
 
 def file_size(path: str | os.PathLike[str]) -> int:
     """Bytes in a file as it lies on disk, 0 where they cannot be known before reading."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def count_lines(text: np.ndarray) -> int:
@@ -272,9 +272,9 @@ def _last_newline(buffer: np.ndarray, start: int, stop: int) -> int:
     step = 1 << 12
     for begin in range(max(start, stop - step), start - step, -step):
         begin = max(begin, start)
-        found = buffer[begin : min(begin + step, stop)].tobytes().rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        place = buffer[begin : min(begin + step, stop)].tobytes().rfind(b"\n")
+        if place >= 0:
+            return begin + place + 1
         if begin == start:
             break
     return 0

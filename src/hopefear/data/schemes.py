@@ -55,10 +55,10 @@ def legal(labels: Sequence[str], scheme: str) -> Constraints:
 
     Examples
     --------
-    >>> found = legal(["O", "B-X", "I-X", "I-Y"], "bio")
-    >>> found.start.tolist()
+    >>> result = legal(["O", "B-X", "I-X", "I-Y"], "bio")
+    >>> result.start.tolist()
     [True, True, False, False]
-    >>> found.step[1].tolist()
+    >>> result.step[1].tolist()
     [True, True, True, False]
     """
     scheme = scheme_name(scheme)
@@ -212,8 +212,8 @@ def spans(
 
     Examples
     --------
-    >>> found = spans(["B-X", "E-X", "O", "S-Y"], None, "iobes")
-    >>> found.first.tolist(), found.after.tolist(), found.kinds.texts()
+    >>> result = spans(["B-X", "E-X", "O", "S-Y"], None, "iobes")
+    >>> result.first.tolist(), result.after.tolist(), result.kinds.texts()
     ([0, 3], [2, 4], ['X', 'Y'])
     """
     read = _read_checked(_column(labels), starts, scheme_name(scheme), place, repair)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
+from hopefear.core.checks import check_not_negative
 from hopefear.errors import HopefearError
 
 
@@ -171,9 +172,7 @@ class SequenceDataset:
                 )
             if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
                 raise HopefearError(f"{source}: a value of an attribute is not finite")
-        weights = rows.weights
-        if weights.size and not (weights.min() >= 0.0 and np.isfinite(weights.max())):
-            raise HopefearError(f"{source}: sequence weights must be finite and not negative")
+        check_not_negative(f"{source}: sequence weights", rows.weights)
 
     @functools.cached_property
     def digest(self) -> str:

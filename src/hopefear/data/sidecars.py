@@ -74,8 +74,8 @@ def read_weights(path: str | os.PathLike[str], n: int) -> np.ndarray:
         weights = weights.astype(np.float32)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if bad.size:
-        found = lines[bad[0]].decode(errors="replace").strip()
-        raise InputError(os.fspath(path), int(bad[0]) + 1, "a weight of at least zero", found)
+        shown = lines[bad[0]].decode(errors="replace").strip()
+        raise InputError(os.fspath(path), int(bad[0]) + 1, "a weight of at least zero", shown)
     if weights.size != n:
         raise InputError(os.fspath(path), 0, f"{n} weights, one a line", f"{weights.size} lines")
     return weights

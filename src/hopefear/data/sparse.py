@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.checks import check_at_least, check_fraction, check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.labels import class_codes, classes_of
 from hopefear.data.numbers import LARGEST
@@ -284,8 +285,7 @@ class SparseDataset:
         for name, vector in (("y", labels), ("sample_weight", weights)):
             if vector.shape != (n,):
                 raise HopefearError(f"X has {n} rows, but {name} has shape {vector.shape}")
-        if not np.isfinite(weights).all() or (weights < 0).any():
-            raise HopefearError("sample_weight must be finite and not negative")
+        check_not_negative("sample_weight", weights)
         rows = SparseRows(matrix.indptr, matrix.indices, values, labels, weights)
         return cls(rows, width, classes or ())
 
@@ -341,8 +341,7 @@ class SparseDataset:
         seed : int
             The same seed holds out the same rows.
         """
-        if not 0 < fraction < 1:
-            raise HopefearError(f"the held-out fraction must be between 0 and 1, not {fraction}")
+        check_fraction("the held-out fraction", fraction)
         count = min(max(1, round(len(self) * fraction)), len(self) - 1)
         if count < 1:
             raise HopefearError(f"{self.source}: {len(self)} rows are too few to hold some out")
@@ -395,8 +394,7 @@ def blocks(dataset: SparseDataset, rows_per_block: int) -> Iterator[SparseRows]:
     >>> [b.values.tolist() for b in blocks(data, 2)]
     [[1.0, 2.0], [3.0]]
     """
-    if rows_per_block < 1:
-        raise HopefearError(f"rows_per_block must be at least 1, not {rows_per_block}")
+    check_at_least("rows_per_block", rows_per_block, 1)
     rows = dataset.rows
     for begin in range(0, len(dataset), rows_per_block):
         end = min(begin + rows_per_block, len(dataset))

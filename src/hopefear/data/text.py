@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Growing, Strings
+from hopefear.core.checks import check_at_least
 from hopefear.core.hashing import (
     ENTRIES,
     TOKENS,
@@ -185,8 +186,8 @@ class TextCounter:
                 values = _roomier(values, len(columns))
                 continue
             size = _line_length(text, i)
-            found = text[i : i + min(size - 1, 80)].tobytes().decode("utf-8", "replace")
-            error = InputError(name, line_of(text, i, first_line), EXPECTED[code], found)
+            shown = text[i : i + min(size - 1, 80)].tobytes().decode("utf-8", "replace")
+            error = InputError(name, line_of(text, i, first_line), EXPECTED[code], shown)
             if on_error == "raise":
                 raise error
             report.skip(str(error))
@@ -312,9 +313,9 @@ def _line_length(text: np.ndarray, i: int) -> int:
     step = 1 << 12
     begin = i
     while True:
-        found = text[begin : begin + step].tobytes().find(b"\n")
-        if found >= 0:
-            return begin + found + 1 - i
+        place = text[begin : begin + step].tobytes().find(b"\n")
+        if place >= 0:
+            return begin + place + 1 - i
         begin += step
 
 
@@ -380,8 +381,7 @@ def read_text(
     >>> data.classes
     ('neg', 'pos')
     """
-    if min_count < 1:
-        raise HopefearError(f"min_count must be at least 1, not {min_count}")
+    check_at_least("min_count", min_count, 1)
     report = ReadReport() if report is None else report
     counter = TextCounter(ngrams, hash_bits, features)
     lengths, columns, values = Growing(np.int64), Growing(np.int32), Growing(np.float32)
@@ -409,12 +409,12 @@ def read_text(
     indptr = np.zeros(len(codes) + 1, np.int64)
     np.cumsum(lengths.take(), out=indptr[1:])
     final, moved = counter.finish(min_count)
-    kept, counts = columns.take(), values.take()
+    ids, counts = columns.take(), values.take()
     if moved is not None:
-        kept = moved[kept]
+        ids = moved[ids]
         if min_count > 1:
-            indptr, kept, counts = drop_unknown(indptr, kept, counts)
-    rows = SparseRows(indptr, kept, counts, codes, np.ones(len(codes), np.float32))
+            indptr, ids, counts = drop_unknown(indptr, ids, counts)
+    rows = SparseRows(indptr, ids, counts, codes, np.ones(len(codes), np.float32))
     return SparseDataset(rows, final.size, names, final, os.fspath(path))
 
 

@@ -106,14 +106,14 @@ class Lines:
 
     def starting(self, prefixes: Sequence[bytes]) -> np.ndarray:
         """Lines that begin with one of these."""
-        found = np.zeros(len(self), bool)
+        mask = np.zeros(len(self), bool)
         wanted = tuple(p for p in prefixes if p)
         if not wanted or not self.text:
-            return found
+            return mask
         heads = self.buffer[np.minimum(self.begins, len(self.text) - 1)]
         for k in np.flatnonzero(np.isin(heads, [p[0] for p in wanted])).tolist():
-            found[k] = self.text.startswith(wanted, self.begins[k], self.ends[k])
-        return found
+            mask[k] = self.text.startswith(wanted, self.begins[k], self.ends[k])
+        return mask
 
     def join(self, mask: np.ndarray, glue: bytes) -> bytes:
         """The marked lines, one behind the other."""
@@ -131,7 +131,7 @@ class Lines:
 
     def undecodable(self) -> np.ndarray:
         """Lines that are not UTF-8."""
-        found = np.zeros(len(self), bool)
+        mask = np.zeros(len(self), bool)
         try:
             self.text.decode()
         except UnicodeDecodeError as error:
@@ -141,19 +141,19 @@ class Lines:
                     self.line(k).decode()
                 except UnicodeDecodeError:
                     self.bad(k, "UTF-8 text", self.shown(k))
-                    found[k] = True
-        return found
+                    mask[k] = True
+        return mask
 
     def too_long(self, token: np.ndarray, separator: bytes) -> np.ndarray:
         """Token lines with a field beyond the limit."""
-        found = np.zeros(len(self), bool)
+        mask = np.zeros(len(self), bool)
         for k in np.flatnonzero(token & (self.ends - self.begins > MAX_TOKEN_BYTES)).tolist():
             fields = self.line(k).split(separator if separator == b"\t" else None)
             longest = max(map(len, fields))
             if longest > MAX_TOKEN_BYTES:
                 self.bad(k, f"fields of at most {MAX_TOKEN_BYTES:,} bytes", f"{longest:,} bytes")
-                found[k] = True
-        return found
+                mask[k] = True
+        return mask
 
     def without_sentences(
         self, token: np.ndarray, boundary: np.ndarray, bad: np.ndarray
@@ -184,10 +184,10 @@ class Lines:
         edge = np.concatenate([[10], self.buffer, [10]])
         closed = (edge == 9) | (edge == 10)
         empty = (edge[1:-1] == 9) & (closed[:-2] | closed[2:])
-        found = token & (self.count(empty) > 0)
-        for k in np.flatnonzero(found).tolist():
+        mask = token & (self.count(empty) > 0)
+        for k in np.flatnonzero(mask).tolist():
             self.bad(k, "text in every column", f"an empty one: {self.shown(k)}")
-        return found
+        return mask
 
     def sentences(
         self,
@@ -378,13 +378,13 @@ def _checked_ids(lines: Lines, row: np.ndarray, blank: np.ndarray) -> tuple[np.n
     good |= (kind == _NODE) & (first == before) & (last > 0)
     good |= (kind == _RANGE) & (first == before + 1) & (last > first) & (last <= sizes[sentence])
     wrong = row & ~good
-    told = np.zeros(len(lines), bool)
+    mask = np.zeros(len(lines), bool)
     places = np.flatnonzero(wrong)
     for k in places[np.append(True, np.diff(sentence[places]) > 0)[: len(places)]].tolist():
-        found = lines.line(k).partition(b"\t")[0].decode()
-        lines.bad(k, _expected(int(kind[k]), int(before[k]), int(sizes[sentence[k]])), found)
-        told[k] = True
-    return kind, told
+        shown = lines.line(k).partition(b"\t")[0].decode()
+        lines.bad(k, _expected(int(kind[k]), int(before[k]), int(sizes[sentence[k]])), shown)
+        mask[k] = True
+    return kind, mask
 
 
 def _expected(kind: int, before: int, size: int) -> str:
@@ -400,9 +400,9 @@ def _ids(lines: Lines, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     texts = compress(lines.text.split(b"\n"), row.tolist())
     column = Column.of([text.partition(b"\t")[0].decode() for text in texts])
     table = np.array([_read_id(text) for text in column.strings], np.int64).reshape(-1, 3)
-    found = np.zeros((3, len(lines)), np.int64)
-    found[:, row] = table[column.ids].T
-    return found[0], found[1], found[2]
+    numbers = np.zeros((3, len(lines)), np.int64)
+    numbers[:, row] = table[column.ids].T
+    return numbers[0], numbers[1], numbers[2]
 
 
 def _read_id(text: str) -> tuple[int, int, int]:

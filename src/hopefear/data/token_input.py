@@ -147,8 +147,8 @@ def read_labels(y: Any, starts: np.ndarray) -> tuple[Column, list[Any]]:
     >>> names.texts(), labels
     (['7', '3', '7'], [7, 3])
     """
-    found, flat = flattened(y, "labels")
-    _check_lengths(found, starts, "labels")
+    bounds, flat = flattened(y, "labels")
+    _check_lengths(bounds, starts, "labels")
     kinds = set(map(type, flat))
     if not _all_are(kinds, str) and not all(map(_is_whole, kinds)):
         k = next(k for k, label in enumerate(flat) if not _goes_with(label, flat[0]))
@@ -191,8 +191,8 @@ def read_allowed(allowed: Any, starts: np.ndarray, known: Mapping[Any, str]) -> 
         [None] * length if sequence is None else sequence
         for sequence, length in zip(allowed, lengths, strict=True)
     ]
-    found, sets = flattened(full, "allowed labels")
-    _check_lengths(found, starts, "allowed labels")
+    bounds, sets = flattened(full, "allowed labels")
+    _check_lengths(bounds, starts, "allowed labels")
     names: list[Any] = []
     for k, one in enumerate(sets):
         if one is None:
@@ -242,15 +242,15 @@ def _text_column(texts: list[Any], what: str, starts: np.ndarray) -> Column:
     return column
 
 
-def _check_lengths(found: np.ndarray, starts: np.ndarray, what: str) -> None:
-    if len(found) != len(starts):
+def _check_lengths(bounds: np.ndarray, starts: np.ndarray, what: str) -> None:
+    if len(bounds) != len(starts):
         raise HopefearError(
-            f"{len(starts) - 1} sequences of tokens, but {len(found) - 1} of {what}"
+            f"{len(starts) - 1} sequences of tokens, but {len(bounds) - 1} of {what}"
         )
-    wrong = np.diff(found) != np.diff(starts)
+    wrong = np.diff(bounds) != np.diff(starts)
     if wrong.any():
         i = int(np.argmax(wrong))
-        tokens, others = int(np.diff(starts)[i]), int(np.diff(found)[i])
+        tokens, others = int(np.diff(starts)[i]), int(np.diff(bounds)[i])
         raise HopefearError(f"sequence {i}: {tokens} tokens, but {others} {what}")
 
 

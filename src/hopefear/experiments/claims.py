@@ -12,7 +12,6 @@ import numpy as np
 
 from hopefear.metrics import approximate_randomisation, paired_bootstrap
 from hopefear.metrics.lists.base import ListMetric
-from hopefear.metrics.lists.evaluation import Resampled
 from hopefear.report import Page
 
 ALPHA = 0.05
@@ -129,7 +128,7 @@ def compare_choices(
         sum(np.asarray(one, np.int64) for one in side) * (times // len(side))
         for side in (first, second)
     )
-    return compare(Resampled(metric), score, a, b, samples)
+    return compare(metric, score, a, b, samples)
 
 
 class Tests:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, whole_number
+from hopefear.core.checks import check_at_least
 from hopefear.core.component import kernel
 from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError, ModelError
@@ -127,9 +128,9 @@ def renamed(
     values = numbers[ids]
     ids = names[ids]
     if not (numbers != 0.0).all():
-        kept = values != 0.0
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[indptr]
-        ids, values = ids[kept], values[kept]
+        nonzero = values != 0.0
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(nonzero)])[indptr]
+        ids, values = ids[nonzero], values[nonzero]
     if (numbers[numbers != 0.0] == 1.0).all():
         values = np.empty(0, np.float32)
     return AttributeRows(starts, indptr, table.strings(), ids, values)
@@ -275,8 +276,7 @@ class AttributeFeatures:
             Leave out attributes that occur less often, whatever their values; larger gives fewer
             columns.
         """
-        if min_count < 1:
-            raise HopefearError(f"min_count must be at least 1, not {min_count}")
+        check_at_least("min_count", min_count, 1)
         counts = np.bincount(rows.ids, minlength=rows.strings.size)
         return cls(_kept(rows.strings, counts >= min_count))
 

@@ -52,8 +52,8 @@ class Trees:
         """The same trees with only the symbols they use, in the same order.
 
         >>> rows = TreeRows(*map(np.array, ([0, 1], [5], [7], [-1], [1], [0], [1])))
-        >>> found = Trees(rows, list("abcdefgh")).compact()
-        >>> found.symbols, found.rows.labels.tolist(), found.rows.words.tolist()
+        >>> result = Trees(rows, list("abcdefgh")).compact()
+        >>> result.symbols, result.rows.labels.tolist(), result.rows.words.tolist()
         (['f', 'h'], [0], [1])
         """
         rows, used = self.rows, np.zeros(len(self.symbols) + 1, bool)
@@ -110,8 +110,8 @@ def scan_trees(text: np.ndarray, offsets: np.ndarray) -> Scanned:
     Examples
     --------
     >>> text = np.frombuffer(b"(S (NP (PRP it)) (VP (VBZ is)))", np.uint8)
-    >>> found = scan_trees(text, np.array([0, len(text)]))
-    >>> found.parents.tolist(), found.nexts.tolist(), found.ends.tolist()
+    >>> result = scan_trees(text, np.array([0, len(text)]))
+    >>> result.parents.tolist(), result.nexts.tolist(), result.ends.tolist()
     ([-1, 0, 1, 0, 3], [5, 3, 3, 5, 5], [2, 1, 1, 2, 2])
     """
     room = int(np.count_nonzero(text == _OPEN))
@@ -367,7 +367,7 @@ def _lengths(trees: Trees) -> np.ndarray:
 
 def _roles(*parts: Trees) -> list[_Roles]:
     known: dict[str, int] = {}
-    found = []
+    rows = []
     for part in parts:
         size = len(part.symbols)
         roles = _Roles(np.full(size, -1, np.int64), np.full(size, -1, np.int64))
@@ -379,8 +379,8 @@ def _roles(*parts: Trees) -> list[_Roles]:
             label = _bare(name)
             if label not in ROOTS and label not in PUNCTUATION:
                 roles.labels[s] = known.setdefault(SAME.get(label, label), len(known))
-        found.append(roles)
-    return found
+        rows.append(roles)
+    return rows
 
 
 def _bare(label: str) -> str:

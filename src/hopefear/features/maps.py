@@ -197,7 +197,7 @@ class TableFeatures:
 
 @kernel
 def _find(table, ids):
-    found = np.empty(len(ids), np.int32)
+    places = np.empty(len(ids), np.int32)
     for i in range(len(ids)):
         low, high = 0, len(table)
         while low < high:
@@ -206,8 +206,8 @@ def _find(table, ids):
                 low = middle + 1
             else:
                 high = middle
-        found[i] = low if low < len(table) and table[low] == ids[i] else -1
-    return found
+        places[i] = low if low < len(table) and table[low] == ids[i] else -1
+    return places
 
 
 MAX_ORDER = 3

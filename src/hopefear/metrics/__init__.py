@@ -1,10 +1,10 @@
 """Counts first, a number from summed counts second.
 
-A metric is a named tuple with ``rows(reference, output)``, statistics for each example;
-``stats(reference, output)``, their sum; ``value(stats)``, scores by name, for one sum ``[S]`` or
-for many ``[..., S]`` at once; and ``signature``, which says how the numbers were made. Sums of
-parts add up to the sum of the whole, so scores of shards, resamples and swaps need no second look
-at the outputs.
+A metric has ``scores(sums)``, scores by name, for one sum of statistics ``[S]`` or for many
+``[..., S]`` at once, and ``signature``, which says how the numbers were made. Statistics come from
+``rows(reference, output)``, those of each example, and ``stats(reference, output)``, their sum.
+Sums of parts add up to the sum of the whole, so scores of shards, resamples and swaps need no
+second look at the outputs.
 """
 
 from hopefear.metrics.calibration import (

@@ -68,8 +68,8 @@ def reliability(probabilities: ArrayLike, correct: ArrayLike, *, bins: int = 10)
 
     Examples
     --------
-    >>> found = reliability([0.95, 0.95, 0.55, 0.55], [True, True, True, False])
-    >>> round(found.ece, 3), found.counts[[5, 9]].tolist()
+    >>> result = reliability([0.95, 0.95, 0.55, 0.55], [True, True, True, False])
+    >>> round(result.ece, 3), result.counts[[5, 9]].tolist()
     (5.0, [2, 2])
     """
     p, right = np.asarray(probabilities, np.float64), np.asarray(correct)
@@ -109,8 +109,8 @@ def best_temperature(
 
     Examples
     --------
-    >>> found = best_temperature(lambda t: -(t - 2.0) ** 2)
-    >>> round(found.value, 3), found.at_bound
+    >>> result = best_temperature(lambda t: -(t - 2.0) ** 2)
+    >>> round(result.value, 3), result.at_bound
     (2.0, False)
     """
     if not 0.0 < low < high < math.inf:
@@ -160,8 +160,8 @@ def fit_temperature(
 
     Examples
     --------
-    >>> found = fit_temperature([[4.0, 0.0]] * 4, [0, 0, 0, 1])
-    >>> round(found.value, 3), found.after > found.before
+    >>> result = fit_temperature([[4.0, 0.0]] * 4, [0, 0, 0, 1])
+    >>> round(result.value, 3), result.after > result.before
     (3.641, True)
     """
     table = _table(scores)

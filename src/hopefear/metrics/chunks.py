@@ -43,8 +43,8 @@ def coded(
 
     Examples
     --------
-    >>> found = coded([["O", "B-X"], ["O", "O"]])
-    >>> found.names, found.codes[1].tolist(), found.starts.tolist()
+    >>> result = coded([["O", "B-X"], ["O", "O"]])
+    >>> result.names, result.codes[1].tolist(), result.starts.tolist()
     (['O', 'B-X'], [0, 0], [0, 2])
     """
     place: dict[str, int] = {name: i for i, name in enumerate(labels or ())}
@@ -102,18 +102,18 @@ def _flat(tagging: Any) -> Any:
 
 
 def _nested_starts(taggings: Sequence[Any]) -> NDArray[np.int64]:
-    found = []
+    lengths = []
     for tagging in taggings:
         if _is_nested(tagging):
-            found.append(np.cumsum([0, *map(len, tagging)]))
+            lengths.append(np.cumsum([0, *map(len, tagging)]))
         else:
-            found.append(np.array([0, len(getattr(tagging, "ids", tagging))]))
-    for other in found[1:]:
-        if not np.array_equal(found[0], other):
+            lengths.append(np.array([0, len(getattr(tagging, "ids", tagging))]))
+    for other in lengths[1:]:
+        if not np.array_equal(lengths[0], other):
             raise HopefearError(
                 "taggings differ in their sentences; give each token one label in every tagging"
             )
-    return found[0]
+    return lengths[0]
 
 
 OUT, DOT, BEGIN, INSIDE, END, SINGLE, OPEN, CLOSE, OTHER = range(9)
@@ -194,19 +194,19 @@ def chunked(data: Coded, how: Reading) -> Chunked:
     return Chunked(list(kinds), taggings, same, sentence)
 
 
-def agreements(gold: Chunking, found: Chunking) -> NDArray[np.intp]:
+def agreements(gold: Chunking, output: Chunking) -> NDArray[np.intp]:
     """Places right after chunks that both taggings have.
 
     A chunk is right when both begin it together with one type, and the first change after that is
     the end of both. Equal to the script's single pass also where tags make chunks that never end.
     """
-    together = gold.kinds == found.kinds
-    opened = gold.starts & found.starts & together
-    changes = np.flatnonzero(gold.ends | found.ends | ~together)
+    together = gold.kinds == output.kinds
+    opened = gold.starts & output.starts & together
+    changes = np.flatnonzero(gold.ends | output.ends | ~together)
     count = np.concatenate([[0], np.cumsum(opened)])
     # An end is looked at before a start at the same place, so a place opens what comes after it.
     since = np.diff(count[changes], prepend=0) > 0
-    right = changes[since & gold.ends[changes] & found.ends[changes]]
+    right = changes[since & gold.ends[changes] & output.ends[changes]]
     if len(opened) and count[-1] > (count[changes[-1]] if len(changes) else 0):
         right = np.append(right, len(opened))  # still open when the text is over
     return right

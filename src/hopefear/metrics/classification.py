@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-
-Scores = dict[str, Any]
+from hopefear.metrics.interface import Scores, percent, plain
 
 
 class Accuracy(NamedTuple):
@@ -30,7 +29,7 @@ class Accuracy(NamedTuple):
     Examples
     --------
     >>> metric = Accuracy()
-    >>> metric.value(metric.stats(["a", "b", "b"], ["a", "b", "a"]))["accuracy"]
+    >>> metric.scores(metric.stats(["a", "b", "b"], ["a", "b", "a"]))["accuracy"]
     66.66666666666667
     """
 
@@ -44,10 +43,10 @@ class Accuracy(NamedTuple):
     def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
         return self.rows(reference, output).sum(axis=0)
 
-    def value(self, stats: NDArray[np.int64]) -> Scores:
-        stats = np.asarray(stats)
-        accuracy = _percent(stats[..., 0], stats[..., 1])
-        return _plain({"accuracy": accuracy, "error": 100.0 - accuracy, "count": stats[..., 1]})
+    def scores(self, sums: NDArray[np.int64]) -> Scores:
+        sums = np.asarray(sums)
+        accuracy = percent(sums[..., 0], sums[..., 1])
+        return plain({"accuracy": accuracy, "error": 100.0 - accuracy, "count": sums[..., 1]})
 
     @property
     def signature(self) -> str:
@@ -76,7 +75,7 @@ class Classification(NamedTuple):
     Examples
     --------
     >>> metric = Classification()
-    >>> scores = metric.value(metric.stats([1, 1, 0, 0], [1, 0, 0, 0]))
+    >>> scores = metric.scores(metric.stats([1, 1, 0, 0], [1, 0, 0, 0]))
     >>> scores["accuracy"], scores["precision"], scores["recall"]
     (75.0, 100.0, 50.0)
     """
@@ -93,24 +92,24 @@ class Classification(NamedTuple):
     def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.int64]:
         return np.bincount(self._cells(reference, output), minlength=self.n_classes**2)
 
-    def value(self, stats: NDArray[np.int64]) -> Scores:
-        confusion = self.confusion(stats)
+    def scores(self, sums: NDArray[np.int64]) -> Scores:
+        confusion = self.confusion(sums)
         count = confusion.sum(axis=(-1, -2))
         right = np.diagonal(confusion, axis1=-2, axis2=-1).sum(axis=-1)
-        accuracy = _percent(right, count)
+        accuracy = percent(right, count)
         scores = {"accuracy": accuracy, "error": 100.0 - accuracy, "count": count}
-        each = self.per_class(stats)
+        each = self.per_class(sums)
         if self.n_classes == 2:
             for name in ("precision", "recall", "f1"):
                 scores[name] = each[name][..., self.positive]
-            return _plain(scores)
+            return plain(scores)
         met = (each["support"] + each["predicted"]) > 0
         for name in ("precision", "recall", "f1"):
             total = np.where(met, each[name], 0.0).sum(axis=-1)
             scores[name] = scores[f"{name}_macro"] = total / np.maximum(met.sum(axis=-1), 1)
             # Every wrong output is one false positive and one false negative.
             scores[f"{name}_micro"] = accuracy
-        return _plain(scores)
+        return plain(scores)
 
     def confusion(self, stats: NDArray[np.int64]) -> NDArray[np.int64]:
         """Counts ``[reference, output]``."""
@@ -123,9 +122,9 @@ class Classification(NamedTuple):
         right = np.diagonal(confusion, axis1=-2, axis2=-1)
         support, predicted = confusion.sum(axis=-1), confusion.sum(axis=-2)
         return {
-            "precision": _percent(right, predicted),
-            "recall": _percent(right, support),
-            "f1": _percent(2 * right, support + predicted),
+            "precision": percent(right, predicted),
+            "recall": percent(right, support),
+            "f1": percent(2 * right, support + predicted),
             "support": support,
             "predicted": predicted,
         }
@@ -161,7 +160,7 @@ class Probabilities(NamedTuple):
     Examples
     --------
     >>> metric = Probabilities()
-    >>> scores = metric.value(metric.stats([1, 0], [0.5, 0.5]))
+    >>> scores = metric.scores(metric.stats([1, 0], [0.5, 0.5]))
     >>> round(scores["log_loss"], 4), scores["brier"]
     (0.6931, 0.25)
     """
@@ -188,10 +187,10 @@ class Probabilities(NamedTuple):
     def stats(self, reference: ArrayLike, output: ArrayLike) -> NDArray[np.float64]:
         return self.rows(reference, output).sum(axis=0)
 
-    def value(self, stats: NDArray[np.float64]) -> Scores:
-        stats = np.asarray(stats)
-        count = np.maximum(stats[..., 2], 1.0)
-        return _plain({"log_loss": stats[..., 0] / count, "brier": stats[..., 1] / count})
+    def scores(self, sums: NDArray[np.float64]) -> Scores:
+        sums = np.asarray(sums)
+        count = np.maximum(sums[..., 2], 1.0)
+        return plain({"log_loss": sums[..., 0] / count, "brier": sums[..., 1] / count})
 
     @property
     def signature(self) -> str:
@@ -224,11 +223,11 @@ def classification_scores(
     (50.0, 'metric:classification|classes:2|positive:1')
     """
     metric = Classification(n_classes, positive)
-    scores = metric.value(metric.stats(reference, output))
+    scores = metric.scores(metric.stats(reference, output))
     scores["signature"] = metric.signature
     if probabilities is not None:
         soft = Probabilities(n_classes)
-        scores |= soft.value(soft.stats(reference, probabilities))
+        scores |= soft.scores(soft.stats(reference, probabilities))
         scores["signature"] += " " + soft.signature
     return scores
 
@@ -241,17 +240,8 @@ def score_names(n_classes: int) -> set[str]:
     >>> sorted(score_names(2))
     ['accuracy', 'brier', 'error', 'f1', 'log_loss', 'precision', 'recall']
     """
-    hard = Classification(n_classes).value(np.zeros(n_classes**2, np.int64))
-    return {*hard, *Probabilities(n_classes).value(np.zeros(3))} - {"count"}
-
-
-def _percent(part, whole):
-    """100 part / whole, and 0 where there is nothing to divide by."""
-    return np.divide(100.0 * part, whole, out=np.zeros(np.shape(whole)), where=whole != 0)
-
-
-def _plain(scores: Scores) -> Scores:
-    return {k: v.item() if np.ndim(v) == 0 else v for k, v in scores.items()}
+    hard = Classification(n_classes).scores(np.zeros(n_classes**2, np.int64))
+    return {*hard, *Probabilities(n_classes).scores(np.zeros(3))} - {"count"}
 
 
 def _same_length(reference: ArrayLike, output: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:

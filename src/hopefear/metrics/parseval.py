@@ -29,7 +29,7 @@ from hopefear.features.brackets import (
     bracket_counts,
     evaluation_counts,
 )
-from hopefear.metrics.classification import Scores, _percent, _plain
+from hopefear.metrics.interface import Scores, percent, plain
 
 
 class Parseval(NamedTuple):
@@ -56,9 +56,9 @@ class Parseval(NamedTuple):
     >>> gold = parse_trees(["(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"])
     >>> trees = parse_trees(["(S1 (S (NP (PRP it)) (FRAG (VBZ is)) (. .)))"])
     >>> metric = Parseval()
-    >>> metric.stats(gold, trees).tolist(), round(metric.value([2, 3, 3])["f1"], 2)
+    >>> metric.stats(gold, trees).tolist(), round(metric.scores([2, 3, 3])["f1"], 2)
     ([2, 3, 3], 66.67)
-    >>> scores = Parseval(tags="own").value(Parseval(tags="own").stats(gold, trees))
+    >>> scores = Parseval(tags="own").scores(Parseval(tags="own").stats(gold, trees))
     >>> scores["exact"], scores["crossing"], scores["tag_accuracy"], scores["errors"]
     (0.0, 0.0, 100.0, 0)
     """
@@ -76,26 +76,26 @@ class Parseval(NamedTuple):
     def stats(self, reference: Trees, output: Trees) -> NDArray[np.int64]:
         return self.rows(reference, output).sum(axis=0)
 
-    def value(self, stats: ArrayLike) -> Scores:
-        stats = np.moveaxis(np.asarray(stats), -1, 0)
-        matched, gold, test = stats[MATCHED], stats[GOLD], stats[TEST]
+    def scores(self, sums: ArrayLike) -> Scores:
+        sums = np.moveaxis(np.asarray(sums), -1, 0)
+        matched, gold, test = sums[MATCHED], sums[GOLD], sums[TEST]
         scores: dict[str, Any] = {
-            "f1": _percent(2 * matched, gold + test),
-            "precision": _percent(matched, test),
-            "recall": _percent(matched, gold),
+            "f1": percent(2 * matched, gold + test),
+            "precision": percent(matched, test),
+            "recall": percent(matched, gold),
         }
-        if len(stats) > 3:
-            valid = stats[VALID]
+        if len(sums) > 3:
+            valid = sums[VALID]
             scores |= {
-                "exact": _percent(stats[WHOLE], valid),
-                "crossing": _percent(stats[CROSSING], valid) / 100.0,
-                "no_crossing": _percent(stats[UNCROSSED], valid),
-                "two_or_less_crossing": _percent(stats[FEW], valid),
-                "tag_accuracy": _percent(stats[TAGS], stats[WORDS]),
+                "exact": percent(sums[WHOLE], valid),
+                "crossing": percent(sums[CROSSING], valid) / 100.0,
+                "no_crossing": percent(sums[UNCROSSED], valid),
+                "two_or_less_crossing": percent(sums[FEW], valid),
+                "tag_accuracy": percent(sums[TAGS], sums[WORDS]),
                 "sentences": valid,
-                "errors": stats[ERRORS],
+                "errors": sums[ERRORS],
             }
-        return _plain(scores)
+        return plain(scores)
 
     def costs(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """``1 - F1`` of each row of counts; 0 where neither tree has a bracket."""
@@ -116,4 +116,4 @@ def parseval_scores(sums: ArrayLike) -> Scores:
     >>> parseval_scores([0, 0, 0])["f1"]
     0.0
     """
-    return Parseval().value(np.asarray(sums)[..., :3])
+    return Parseval().scores(np.asarray(sums)[..., :3])

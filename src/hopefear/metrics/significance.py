@@ -7,23 +7,15 @@ same distribution as drawing them one by one, at a cost that does not grow with 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
+from hopefear.metrics.interface import Metric, Scores
 
 CELLS = 1 << 22  # counts held at a time
-
-
-class Metric(Protocol):
-    """What is needed of a metric here: scores for many sums at once, and a signature."""
-
-    def value(self, stats: NDArray[Any]) -> dict[str, Any]: ...
-
-    @property
-    def signature(self) -> str: ...
 
 
 class Interval(NamedTuple):
@@ -79,8 +71,8 @@ def confidence_interval(
     >>> from hopefear.metrics import Accuracy
     >>> metric = Accuracy()
     >>> rows = metric.rows([1] * 100, [1] * 90 + [0] * 10)
-    >>> found = confidence_interval(metric, rows, "accuracy")
-    >>> found.value, found.low < 90 < found.high
+    >>> result = confidence_interval(metric, rows, "accuracy")
+    >>> result.value, result.low < 90 < result.high
     (90.0, True)
     """
     rows = _checked(rows)
@@ -130,8 +122,8 @@ def paired_bootstrap(
     >>> metric, gold = Accuracy(), [1] * 100
     >>> a = metric.rows(gold, [1] * 95 + [0] * 5)
     >>> b = metric.rows(gold, [1] * 60 + [0] * 40)
-    >>> found = paired_bootstrap(metric, a, b, "accuracy")
-    >>> found.difference, found.p_value < 0.01
+    >>> result = paired_bootstrap(metric, a, b, "accuracy")
+    >>> result.difference, result.p_value < 0.01
     (35.0, True)
     """
     a, b = _paired(first, second)
@@ -195,6 +187,24 @@ def approximate_randomisation(
     return _compare(metric, a, b, name, np.concatenate(extremes), np.nan, np.nan, test)
 
 
+def paired_tests(
+    metric: Metric, first: ArrayLike, second: ArrayLike, name: str, samples: int, seed: int
+) -> Scores:
+    """Both tests on the statistics of two systems: bounds and two p-values by name."""
+    boot = paired_bootstrap(metric, first, second, name, replicates=samples, seed=seed)
+    shuffled = approximate_randomisation(metric, first, second, name, replicates=samples, seed=seed)
+    return {
+        "first": boot.first,
+        "second": boot.second,
+        "difference": boot.difference,
+        "low": boot.low,
+        "high": boot.high,
+        "p_bootstrap": boot.p_value,
+        "p_randomisation": shuffled.p_value,
+        "signature": f"{boot.signature},randomisation(n={samples},seed={seed})",
+    }
+
+
 def _compare(metric, a, b, name, extremes, low, high, test) -> Comparison:
     one, two = (float(_score(metric, x.sum(axis=0), name)) for x in (a, b))
     # Sums in another order may miss equality by rounding, which must not make p smaller.
@@ -205,7 +215,7 @@ def _compare(metric, a, b, name, extremes, low, high, test) -> Comparison:
 
 
 def _score(metric, stats, name) -> NDArray[np.float64]:
-    scores = metric.value(stats)
+    scores = metric.scores(stats)
     if name not in scores:
         raise HopefearError(
             f"{metric.signature} has no score {name!r}; it has {', '.join(sorted(scores))}"

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from hopefear import __version__
 from hopefear.errors import HopefearError
 from hopefear.metrics.chunks import Reading, agreements, chunked, coded, spans
-from hopefear.metrics.classification import Accuracy, Scores, _percent, _plain
-from hopefear.metrics.significance import approximate_randomisation, paired_bootstrap
+from hopefear.metrics.classification import Accuracy
+from hopefear.metrics.interface import Scores, percent, plain
+from hopefear.metrics.significance import paired_tests
 
 CORRECT, FOUND, GOLD, RIGHT, TOKENS, WHOLE, SENTENCES = range(7)
 # Which counts a score is made of.
@@ -51,8 +52,8 @@ class Tagging(NamedTuple):
     Examples
     --------
     >>> metric = Tagging()
-    >>> gold, found = ["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "I-NP", "O", "B-NP"]
-    >>> scores = metric.value(metric.stats(gold, found))
+    >>> gold, result = ["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "I-NP", "O", "B-NP"]
+    >>> scores = metric.scores(metric.stats(gold, result))
     >>> scores["accuracy"], scores["f1"], scores["sentence_accuracy"]
     (75.0, 50.0, 0.0)
     """
@@ -80,17 +81,17 @@ class Tagging(NamedTuple):
     ) -> NDArray[np.int64]:
         return self.rows(reference, output, starts, labels).sum(axis=0)
 
-    def value(self, stats: NDArray[np.int64]) -> Scores:
-        stats = np.moveaxis(np.asarray(stats), -1, 0)
-        precision, recall, f1 = _prf(stats[CORRECT], stats[FOUND], stats[GOLD])
-        return _plain(
+    def scores(self, sums: NDArray[np.int64]) -> Scores:
+        sums = np.moveaxis(np.asarray(sums), -1, 0)
+        precision, recall, f1 = _prf(sums[CORRECT], sums[FOUND], sums[GOLD])
+        return plain(
             {
-                "accuracy": _percent(stats[RIGHT], stats[TOKENS]),
+                "accuracy": percent(sums[RIGHT], sums[TOKENS]),
                 "precision": precision,
                 "recall": recall,
                 "f1": f1,
-                "sentence_accuracy": _percent(stats[WHOLE], stats[SENTENCES]),
-                "tokens": stats[TOKENS],
+                "sentence_accuracy": percent(sums[WHOLE], sums[SENTENCES]),
+                "tokens": sums[TOKENS],
             }
         )
 
@@ -125,12 +126,12 @@ class ChunkScores:
         """Scores by their usual names, with their signature."""
         stats = self.stats.tolist()
         counts = {"correct": stats[CORRECT], "found": stats[FOUND], "gold": stats[GOLD]}
-        return self.metric.value(self.stats) | counts | {"signature": self.metric.signature}
+        return self.metric.scores(self.stats) | counts | {"signature": self.metric.signature}
 
     def per_type(self) -> dict[str, Scores]:
         """Precision, recall, F1 and counts of each type."""
-        correct, found, gold = self.counts.T
-        table = zip(self.types, *_prf(correct, found, gold), correct, found, gold, strict=True)
+        correct, output, gold = self.counts.T
+        table = zip(self.types, *_prf(correct, output, gold), correct, output, gold, strict=True)
         names = ("precision", "recall", "f1", "correct", "found", "gold")
         return {k: {n: v.item() for n, v in zip(names, row, strict=True)} for k, *row in table}
 
@@ -215,9 +216,9 @@ def tagging_counts(
 def _counted(metric, reference, output, starts, labels):
     """Counts of each sentence, names of types, counts ``[types, 3]`` of each type."""
     data = coded((reference, output), starts, labels)
-    found = chunked(data, Reading(*metric))
-    one, two = found.taggings
-    n, k = len(data.starts) - 1, len(found.kinds)
+    chunks = chunked(data, Reading(*metric))
+    one, two = chunks.taggings
+    n, k = len(data.starts) - 1, len(chunks.kinds)
     ends = agreements(one, two) - 1
     rows = np.zeros((n, 7), np.int64)
     kinds = np.zeros((k, 3), np.int64)
@@ -226,18 +227,18 @@ def _counted(metric, reference, output, starts, labels):
         (FOUND, np.flatnonzero(two.starts), two.kinds),
         (GOLD, np.flatnonzero(one.starts), one.kinds),
     ):
-        rows[:, column] = np.bincount(found.sentence[where], minlength=n)
+        rows[:, column] = np.bincount(chunks.sentence[where], minlength=n)
         kinds[:, column] = np.bincount(kind[where], minlength=k)
-    right = found.same[data.codes[0]] == found.same[data.codes[1]]
+    right = chunks.same[data.codes[0]] == chunks.same[data.codes[1]]
     rows[:, RIGHT] = np.diff(np.concatenate([[0], np.cumsum(right)])[data.starts])
     rows[:, TOKENS] = np.diff(data.starts)
     rows[:, SENTENCES] = rows[:, TOKENS] > 0
     rows[:, WHOLE] = (rows[:, RIGHT] == rows[:, TOKENS]) & (rows[:, TOKENS] > 0)
-    return rows, found.kinds, kinds
+    return rows, chunks.kinds, kinds
 
 
-def _prf(correct, found, gold):
-    precision, recall = _percent(correct, found), _percent(correct, gold)
+def _prf(correct, output, gold):
+    precision, recall = percent(correct, output), percent(correct, gold)
     both = precision + recall
     # In this order: 2 correct / (found + gold) may round to another last digit than the script's.
     f1 = np.divide(2 * precision * recall, both, out=np.zeros(np.shape(both)), where=both > 0)
@@ -288,8 +289,8 @@ def compare_taggings(
     --------
     >>> gold = [["B-X", "O"]] * 40
     >>> worse = gold[:30] + [["O", "O"]] * 10
-    >>> found = compare_taggings(gold, gold, worse, metric="accuracy", samples=200)
-    >>> found["difference"], found["p_randomisation"] < 0.05
+    >>> result = compare_taggings(gold, gold, worse, metric="accuracy", samples=200)
+    >>> result["difference"], result["p_randomisation"] < 0.05
     (12.5, True)
     """
     if metric not in READ_BY:
@@ -298,19 +299,7 @@ def compare_taggings(
     used = np.isin(np.arange(7), READ_BY[metric])
     # Equal counts are drawn together, so counts the score does not read are made equal.
     first, second = (scorer.rows(gold, x, starts, labels) * used for x in (a, b))
-    drawn = paired_bootstrap(scorer, first, second, metric, replicates=samples, seed=seed)
-    traded = approximate_randomisation(scorer, first, second, metric, replicates=samples, seed=seed)
-    return {
-        "metric": metric,
-        "first": drawn.first,
-        "second": drawn.second,
-        "difference": drawn.difference,
-        "low": drawn.low,
-        "high": drawn.high,
-        "p_bootstrap": drawn.p_value,
-        "p_randomisation": traded.p_value,
-        "signature": f"{drawn.signature} {traded.signature}",
-    }
+    return {"metric": metric} | paired_tests(scorer, first, second, metric, samples, seed)
 
 
 class Confusion(NamedTuple):
@@ -380,8 +369,8 @@ def label_confusion(
 
     Examples
     --------
-    >>> found = label_confusion(["N", "V", "N"], ["N", "N", "N"])
-    >>> found.counts.tolist(), found.top(1)
+    >>> result = label_confusion(["N", "V", "N"], ["N", "N", "N"])
+    >>> result.counts.tolist(), result.top(1)
     ([[2, 0], [1, 0]], [('V', 'N', 1)])
     """
     data = coded((gold, predicted), starts, labels)
@@ -405,13 +394,13 @@ def span_errors(
 
     Examples
     --------
-    >>> found = span_errors(["B-X", "I-X", "O", "B-Y"], ["B-X", "O", "B-X", "B-X"])
-    >>> found.type, found.bounds, found.spurious, found.types.top()
+    >>> result = span_errors(["B-X", "I-X", "O", "B-Y"], ["B-X", "O", "B-X", "B-X"])
+    >>> result.type, result.bounds, result.spurious, result.types.top()
     (1, 1, 1, [('Y', 'X', 1)])
     """
     data = coded((gold, predicted), starts, labels)
-    found = chunked(data, Reading(reading))
-    one, two = found.taggings
+    chunks = chunked(data, Reading(reading))
+    one, two = chunks.taggings
     first, after, kind = spans(one)
     other_first, other_after, other_kind = spans(two)
     at = np.minimum(np.searchsorted(other_first, first), max(len(other_first) - 1, 0))
@@ -419,10 +408,10 @@ def span_errors(
         agree = (other_first[at] == first) & (other_after[at] == after)
     else:
         agree = np.zeros(len(first), bool)
-    types = _confusion(found.kinds, kind[agree], other_kind[at[agree]])
+    types = _confusion(chunks.kinds, kind[agree], other_kind[at[agree]])
     correct = int(np.trace(types.counts))
     own = np.zeros(len(first), bool)
-    for k in range(len(found.kinds)):
+    for k in range(len(chunks.kinds)):
         mine, theirs = kind == k, other_kind == k
         own[mine] = _touched(first[mine], after[mine], other_first[theirs], other_after[theirs])
     touched = _touched(first, after, other_first, other_after)
@@ -479,8 +468,8 @@ def unknown_word_accuracy(
 
     Examples
     --------
-    >>> found = unknown_word_accuracy(["N", "V"], ["N", "N"], [False, True])
-    >>> found["accuracy_known"], found["accuracy_unknown"], found["unknown"]
+    >>> result = unknown_word_accuracy(["N", "V"], ["N", "N"], [False, True])
+    >>> result["accuracy_known"], result["accuracy_unknown"], result["unknown"]
     (100.0, 0.0, 1)
     """
     one, two = coded((gold, predicted), None, labels).codes
@@ -491,8 +480,8 @@ def unknown_word_accuracy(
             "true or false each"
         )
     metric = Accuracy("token")
-    rare = metric.value(metric.stats(one[mask], two[mask]))
-    common = metric.value(metric.stats(one[~mask], two[~mask]))
+    rare = metric.scores(metric.stats(one[mask], two[mask]))
+    common = metric.scores(metric.stats(one[~mask], two[~mask]))
     return {
         "accuracy_unknown": rare["accuracy"],
         "accuracy_known": common["accuracy"],
@@ -507,11 +496,11 @@ def _confusion(names, one, two) -> Confusion:
     return Confusion(tuple(names), np.bincount(one * n + two, minlength=n * n).reshape(n, n))
 
 
-def _met(found: Confusion) -> Confusion:
+def _met(confusion: Confusion) -> Confusion:
     """Without names that do not occur."""
-    which = np.flatnonzero(found.counts.any(axis=0) | found.counts.any(axis=1))
-    names = tuple(found.names[i] for i in which)
-    return Confusion(names, found.counts[np.ix_(which, which)])
+    which = np.flatnonzero(confusion.counts.any(axis=0) | confusion.counts.any(axis=1))
+    names = tuple(confusion.names[i] for i in which)
+    return Confusion(names, confusion.counts[np.ix_(which, which)])
 
 
 def _touched(first, after, other_first, other_after) -> NDArray[np.bool_]:

@@ -73,12 +73,12 @@ def thin(x: np.ndarray, y: np.ndarray, keep: int = 400) -> np.ndarray:
     starts = np.searchsorted(along, np.arange(strips) / strips)
     starts = starts[np.diff(starts, append=n) > 0]
     ends = np.append(starts[1:], n)
-    kept = [starts, ends - 1]
+    pieces = [starts, ends - 1]
     for sign in (1.0, -1.0):
-        kept.append(
+        pieces.append(
             np.array([a + int(np.argmax(sign * y[a:b])) for a, b in zip(starts, ends, strict=True)])
         )
-    merged = np.sort(np.concatenate(kept))
+    merged = np.sort(np.concatenate(pieces))
     return merged[np.append(True, np.diff(merged) > 0)]
 
 
@@ -135,17 +135,17 @@ def curve(series: Series, frame: Frame, order: int, total: int) -> str:
             f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.8" '
             f'stroke-linejoin="round" stroke-linecap="round"{dash}/>'
         )
-        kept = np.concatenate(runs) if runs else np.arange(0)
-        out.append(_markers(series, frame, kept, order, total))
+        points = np.concatenate(runs) if runs else np.arange(0)
+        out.append(_markers(series, frame, points, order, total))
     return "".join(out) + "</g>"
 
 
 def trace(series: Series, frame: Frame) -> np.ndarray:
     """Pixels a curve passes through, closely spaced; what a label should not cover."""
     shown = showable(series.x, frame.x.scale) & showable(series.y, frame.y.scale)
-    kept = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(shown)]
+    parts = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(shown)]
     dense = [np.zeros((0, 2))]
-    for run in kept:
+    for run in parts:
         points = np.column_stack([frame.x.place(series.x[run]), frame.y.place(series.y[run])])
         steps = 1 if series.kind == "points" else 1 + 200 // len(points)
         between = np.arange(0, len(points) - 1 + 1e-9, 1 / steps)
@@ -225,10 +225,10 @@ def _hatch(look: int, box: str, prefix: str) -> str:
 
 
 def _scatter(series: Series, frame: Frame, shown: np.ndarray) -> str:
-    kept = shown[even(len(shown), KEPT_POINTS)]
-    x, y = frame.x.place(series.x[kept]), frame.y.place(series.y[kept])
+    points = shown[even(len(shown), KEPT_POINTS)]
+    x, y = frame.x.place(series.x[points]), frame.y.place(series.y[points])
     out = []
-    for i, px, py in zip(kept, x, y, strict=True):
+    for i, px, py in zip(points, x, y, strict=True):
         if series.low is not None and series.high is not None:
             low, high = float(series.low[i]), float(series.high[i])
             if np.isfinite(low) and np.isfinite(high):
@@ -240,24 +240,24 @@ def _scatter(series: Series, frame: Frame, shown: np.ndarray) -> str:
     return "".join(out)
 
 
-def _markers(series: Series, frame: Frame, kept: np.ndarray, order: int, total: int) -> str:
+def _markers(series: Series, frame: Frame, points: np.ndarray, order: int, total: int) -> str:
     """Markers at a few places, shifted per series so that close curves do not hide each other."""
-    x, y = frame.x.place(series.x[kept]), frame.y.place(series.y[kept])
+    x, y = frame.x.place(series.x[points]), frame.y.place(series.y[points])
     low, high = sorted((frame.y.start, frame.y.end))
     wide = abs(frame.x.end - frame.x.start)
     marked = set()
-    if len(kept) <= MARKED_POINTS + 5:
-        marked = set(range(len(kept)))
+    if len(points) <= MARKED_POINTS + 5:
+        marked = set(range(len(points)))
     else:
         for k in range(MARKED_POINTS):
             at = frame.x.start + wide * (k + (order + 0.5) / max(total, 1)) / MARKED_POINTS
             marked.add(int(np.argmin(np.abs(x - at))))
     out = []
-    for k in sorted(marked | set(even(len(kept), HOVER_POINTS).tolist())):
+    for k in sorted(marked | set(even(len(points), HOVER_POINTS).tolist())):
         if low - 0.5 <= y[k] <= high + 0.5:
             shape = _marker(series.look, x[k], y[k]) if k in marked else ""
             out.append(
-                f"<g><title>{escape(_point_text(series, int(kept[k])))}</title>"
+                f"<g><title>{escape(_point_text(series, int(points[k])))}</title>"
                 f"{_hit(x[k], y[k])}{shape}</g>"
             )
     return "".join(out)
@@ -269,12 +269,12 @@ def _band(series: Series, frame: Frame, run: np.ndarray) -> str:
         assert values is not None
         # A band may reach below what a log axis can show; it is drawn down to the axis.
         held = np.clip(values, frame.y.lo, frame.y.hi)
-        kept = run[_thin(series.x[run], held[run], frame)]
+        points = run[_thin(series.x[run], held[run], frame)]
         edges.append(
             [
                 f"{_n(a)} {_n(b)}"
                 for a, b in zip(
-                    frame.x.place(series.x[kept]), frame.y.place(held[kept]), strict=True
+                    frame.x.place(series.x[points]), frame.y.place(held[points]), strict=True
                 )
             ]
         )

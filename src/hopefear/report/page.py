@@ -135,7 +135,7 @@ def _number(value: float, decimals: int | None) -> str:
 def _best(
     columns: Sequence[str], cells: Sequence[Sequence[Cell]], highlight: Mapping[str, Best]
 ) -> dict[int, set[int]]:
-    found = {}
+    best = {}
     for name, kind in highlight.items():
         if name not in columns:
             raise ValueError(
@@ -149,8 +149,8 @@ def _best(
         # Among fewer than two there is nothing to be better than.
         if len(values) > 1:
             target = max(values.values()) if kind == "max" else min(values.values())
-            found[j] = {i for i, v in values.items() if v == target}
-    return found
+            best[j] = {i for i, v in values.items() if v == target}
+    return best
 
 
 def _as_number(value: Cell) -> float | None:

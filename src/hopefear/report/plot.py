@@ -34,24 +34,24 @@ def describe(plot: Plot) -> str:
             (plot.x_label, "x", plot.x_scale),
         )
     ]
-    told = [f"{axes[0]} against {axes[1]}." if plot.series else f"{axes[0]} as bars."]
+    sentences = [f"{axes[0]} against {axes[1]}." if plot.series else f"{axes[0]} as bars."]
     for s in plot.series:
         shown = showable(s.y, plot.y_scale) & showable(s.x, plot.x_scale)
         y = s.y[shown]
         if len(y):
-            told.append(
+            sentences.append(
                 f"{s.label or 'curve'}: {len(y):,} points from {number(y.min())} to "
                 f"{number(y.max())}, last {number(y[-1])}."
             )
         else:
-            told.append(f"{s.label or 'curve'}: no points.")
+            sentences.append(f"{s.label or 'curve'}: no points.")
     for g in plot.groups:
         pairs = ", ".join(
             f"{name} {number(float(value))}" for name, value in zip(g.labels, g.values, strict=True)
         )
-        told.append(f"{g.group or 'bars'}: {pairs}.")
-    told += [f"Line at {number(level.y)}: {level.label}." for level in plot.levels]
-    return " ".join(told)
+        sentences.append(f"{g.group or 'bars'}: {pairs}.")
+    sentences += [f"Line at {number(level.y)}: {level.label}." for level in plot.levels]
+    return " ".join(sentences)
 
 
 def notes_of(plot: Plot) -> list[str]:
@@ -77,13 +77,13 @@ def notes_of(plot: Plot) -> list[str]:
     strange += int(np.sum(~showable(levels, "linear")))
     below += int(np.sum(showable(levels, "linear") & ~showable(levels, plot.y_scale)))
     outside += _outside(levels, plot)
-    told = [
+    sentences = [
         (strange, "not finite and left out"),
         (below, "not positive and left out: a log axis has no place for them"),
         (outside, "outside the range of the axis"),
     ]
     return [
-        f"{n:,} {'value is' if n == 1 else 'values are'} {why}." for n, why in told if n
+        f"{n:,} {'value is' if n == 1 else 'values are'} {why}." for n, why in sentences if n
     ] + crowded
 
 

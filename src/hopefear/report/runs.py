@@ -47,15 +47,15 @@ class Run(NamedTuple):
         """Time it took: the last event knows it all, but in tuning each tells its own round's."""
         if self.settings.get("task") != "tune":
             return as_number(self.last("seconds"))
-        told = [as_number(event.get("seconds")) for event in self.events]
-        return sum(filter(None, told)) if any(t is not None for t in told) else None
+        times = [as_number(event.get("seconds")) for event in self.events]
+        return sum(filter(None, times)) if any(t is not None for t in times) else None
 
     def curve(self, *keys: str) -> tuple[list[float], list[float]]:
         """Values found under nested keys, and the samples (or epochs) they belong to."""
         clock = self.clock()
         pairs = [(as_number(e.get(clock)), as_number(look_up(e, *keys))) for e in self.events]
-        kept = [(x, y) for x, y in pairs if x is not None and y is not None]
-        return [x for x, _ in kept], [y for _, y in kept]
+        points = [(x, y) for x, y in pairs if x is not None and y is not None]
+        return [x for x, _ in points], [y for _, y in points]
 
     def clock(self) -> str:
         """What the x axis counts: samples, or epochs where samples are not told."""
@@ -239,7 +239,7 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
         for name in ("train", "dev")
         for metric in _metrics(runs, name)
     }
-    kept = {
+    facts = {
         key: title
         for key, title in (
             ("epoch", "epochs"),
@@ -253,13 +253,13 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
         )
         if any(run.last(key) is not None for run in runs)
     }
-    columns = ["run", "learner", *measured.values(), *kept.values()]
+    columns = ["run", "learner", *measured.values(), *facts.values()]
     rows = [
         [
             run.name,
             value_text(run.settings.get("learner")),
             *(_best(run, *keys) for keys in measured),
-            *(run.seconds() if key == "seconds" else run.last(key) for key in kept),
+            *(run.seconds() if key == "seconds" else run.last(key) for key in facts),
         ]
         for run in runs
     ]
@@ -389,8 +389,8 @@ def _metrics(runs: Sequence[Run], key: str) -> list[str]:
     return list(
         dict.fromkeys(
             name
-            for found in scores
-            for name, value in found.items()
+            for names in scores
+            for name, value in names.items()
             if name != "count" and as_number(value) is not None
         )
     )
@@ -409,8 +409,8 @@ def _direction(metric: str) -> Best:
 
 
 def _mapping(event: Event, key: str) -> dict[str, Any]:
-    found = event.get(key)
-    return found if isinstance(found, dict) else {}
+    content = event.get(key)
+    return content if isinstance(content, dict) else {}
 
 
 def _flatten(settings: dict[str, Any], above: str = "") -> dict[str, Any]:

@@ -107,9 +107,9 @@ def unpack(data: Buffer, *, kind: str, name: str = "the data") -> tuple[Header, 
     """
     view = memoryview(data).cast("B").toreadonly()
     manifest, start = _read_manifest(view, name)
-    found = manifest["kind"]
-    if found != kind:
-        raise ModelError(f"{name} is a {found}, not a {kind}; give a {kind} file")
+    actual = manifest["kind"]
+    if actual != kind:
+        raise ModelError(f"{name} is a {actual}, not a {kind}; give a {kind} file")
     section = manifest["sections"]["arrays"]
     end = start + section["length"]
     if len(view) < end:

@@ -130,7 +130,7 @@ def iterate(
         "command": command,
         "refs": [os.fspath(path) for path in paths],
         "words of refs": _digest(parallel_sentences(paths)),
-        "metric": metric.signature(len(paths)),
+        "metric": metric.signature_for(len(paths)),
     }
     decoder = DecoderCommand(command, timeout)
     judge = _Judge(paths, metric, {"dense": dense, "sparse": sparse})

@@ -195,7 +195,7 @@ def tune(
         "learner": learner,
         "parameters": tuner.parameters(),
         "signature": signature,
-        "metric": judge.signature(lists.n_references),
+        "metric": judge.signature_for(lists.n_references),
         "seed": chosen.seed,
         "data": {
             "source": os.path.basename(lists.source),

@@ -83,7 +83,7 @@ def _count(model: Model, args: argparse.Namespace, report: Any) -> tuple[np.ndar
 def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:
     n = len(model.classes)
     metric, soft, plain = Classification(n), Probabilities(n), Accuracy()
-    scores = metric.value(counts) | soft.value(sums)
+    scores = metric.scores(counts) | soft.scores(sums)
     scores["signature"] = f"{metric.signature} {soft.signature}"
     right, total = int(np.trace(counts.reshape(n, n))), int(counts.sum())
     rows = np.repeat(np.array([[1, 1], [0, 1]], np.uint8), [right, total - right], axis=0)

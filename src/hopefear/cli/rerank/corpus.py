@@ -221,9 +221,7 @@ class Candidates(Corpus):
         return scores(test, best, self.judged_by), stats
 
     def tester(self) -> Any:
-        from hopefear.metrics.lists.evaluation import Resampled
-
-        return Resampled(self.judged_by)
+        return self.judged_by
 
 
 def _how(args: argparse.Namespace) -> dict[str, Any]:

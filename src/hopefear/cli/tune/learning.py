@@ -197,7 +197,7 @@ def settings_of(
         facts = {"examples": len(lists), "candidates": lists.n_candidates}
         references = references or lists.n_references
     more = {
-        "metric": metric.signature(references),
+        "metric": metric.signature_for(references),
         "cost": metric.cost_signature(),
         "features": args.features,
         "min_count": args.min_count,

@@ -68,7 +68,7 @@ class Rounds:
             "metric": main,
             "learner": self.learner,
             "signature": self.weights.about.get("signature"),
-            "metric_signature": self.metric.signature(self.n_references),
+            "metric_signature": self.metric.signature_for(self.n_references),
             "best_round": self.found.best,
             "rounds": rounds,
             "stopped": self.found.stopped,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered
+from hopefear.core.checks import check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
@@ -129,9 +130,7 @@ class ListDataset:
         if n and not ((rows.oracles >= 0) & (rows.oracles < lengths)).all():
             raise HopefearError(f"{source}: an oracle lies outside of its list")
         check_finite(rows, ("offsets", "costs"), source)
-        weights = rows.weights
-        if weights.size and not (weights.min() >= 0.0 and np.isfinite(weights.max())):
-            raise HopefearError(f"{source}: weights of lists must be finite and not negative")
+        check_not_negative(f"{source}: weights of lists", rows.weights)
         if self.counts is not None and len(self.counts) != candidates:
             raise HopefearError(f"{source}: {candidates} candidates need as many rows of counts")
 

@@ -251,13 +251,13 @@ class _Record:
         ]
 
     def _all_features(self) -> list[dict[str, Any]]:
-        found = [candidate.get("features", {}) for candidate in self.candidates]
-        if set(map(type, found)) == {dict}:
-            values = list(chain.from_iterable(map(dict.values, found)))
+        features = [candidate.get("features", {}) for candidate in self.candidates]
+        if set(map(type, features)) == {dict}:
+            values = list(chain.from_iterable(map(dict.values, features)))
             # One look at numbers without fault is quicker than one at each candidate.
             if set(map(type, values)) <= _VALUES and finite(values):
-                return found
-        return [self._features(c) for c in range(len(found))]
+                return features
+        return [self._features(c) for c in range(len(features))]
 
     def _features(self, c: int) -> dict[str, Any]:
         features = self.candidates[c].get("features", _MISSING)
@@ -300,11 +300,11 @@ class _TwiceError(Exception):
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         raise _TwiceError(next(name for k, name in enumerate(names) if name in names[:k]))
-    return found
+    return mapping
 
 
 def _given(value: Any) -> Any:
@@ -395,10 +395,10 @@ class _Reader:
         self.last = next(self.lines, None)
         if self.last is not None and self.last[1].strip():
             return self.last
-        found = "the end of the file" if self.last is None else "a blank line"
+        shown = "the end of the file" if self.last is None else "a blank line"
         number = self.last[0] if self.last else before[0] if before else 0
         expected = f"a score and a tree for {where(name, c)}, which promises {size}"
-        raise self.source.error(number, expected, found)
+        raise self.source.error(number, expected, shown)
 
     def _score(self, line: Line, name: str, c: int) -> float:
         try:
@@ -518,9 +518,9 @@ def read_lists(
     """
     source = ListInput(path, on_error, report)
     check_policy(dedup)
-    for name, found in (("format", format), ("prefer", prefer)):
-        if found not in FORMATS:
-            raise HopefearError(f"{name} must be one of {', '.join(FORMATS)}, not {found!r}")
+    for name, word in (("format", format), ("prefer", prefer)):
+        if word not in FORMATS:
+            raise HopefearError(f"{name} must be one of {', '.join(FORMATS)}, not {word!r}")
     if block_lists < 1:
         raise HopefearError(f"block_lists={block_lists}: a block holds at least 1 list")
     if not judged:

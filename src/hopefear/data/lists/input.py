@@ -220,16 +220,16 @@ def same_kind(
     """
     usual: str | None = None
     for raw in raws:
-        found = kind_of(raw, format != "json", metric)
+        kind = kind_of(raw, format != "json", metric)
         error: InputError
-        if required and not _will_do(found, format, metric):
+        if required and not _will_do(kind, format, metric):
             error = _unjudged(source, raw, format, metric, usual)
-        elif found == (usual := found if usual is None else usual):
+        elif kind == (usual := kind if usual is None else usual):
             yield raw
             continue
         else:
             expected = f"{_WORDS[usual]} in {raw.where()}, as in the lists before it"
-            error = source.error(raw.line, expected, _WORDS[found])
+            error = source.error(raw.line, expected, _WORDS[kind])
         source.refuse(error)
 
 

@@ -113,17 +113,17 @@ def parse_trees(texts: Sequence[str], symbols: Symbols | None = None) -> Trees:
 def scan_texts(texts: Sequence[str], symbols: Symbols) -> tuple[Trees, list[TreeTextError]]:
     """Trees of texts, and what is wrong with those that are none and have no nodes."""
     text, offsets, broken = _joined(texts)
-    found = scan_trees(text, offsets)
-    found.codes[broken] = NOT_TEXT
-    errors = [_error(texts, t, text, offsets, found) for t in np.flatnonzero(found.codes).tolist()]
-    labels = symbols.spans(text, found.label_begins, found.label_ends)
+    nodes = scan_trees(text, offsets)
+    nodes.codes[broken] = NOT_TEXT
+    errors = [_error(texts, t, text, offsets, nodes) for t in np.flatnonzero(nodes.codes).tolist()]
+    labels = symbols.spans(text, nodes.label_begins, nodes.label_ends)
     words = np.full(len(labels), -1, np.int32)
-    words[found.tags] = symbols.spans(text, found.word_begins, found.word_ends)
+    words[nodes.tags] = symbols.spans(text, nodes.word_begins, nodes.word_ends)
     rows = TreeRows(
-        frozen(found.starts),
+        frozen(nodes.starts),
         frozen(labels),
         frozen(words),
-        *map(frozen, (found.parents, found.nexts, found.begins, found.ends)),
+        *map(frozen, (nodes.parents, nodes.nexts, nodes.begins, nodes.ends)),
     )
     return Trees(rows, symbols.names), errors
 
@@ -150,13 +150,13 @@ def _joined(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[int]]:
 
 
 def _error(
-    texts: Sequence[str], t: int, text: np.ndarray, offsets: np.ndarray, found: Scanned
+    texts: Sequence[str], t: int, text: np.ndarray, offsets: np.ndarray, nodes: Scanned
 ) -> TreeTextError:
-    code = int(found.codes[t])
+    code = int(nodes.codes[t])
     if code == NOT_TEXT:
         character = next(i for i, c in enumerate(texts[t]) if "\ud800" <= c <= "\udfff")
     else:
-        character = len(text[offsets[t] : found.places[t]].tobytes().decode())
+        character = len(text[offsets[t] : nodes.places[t]].tobytes().decode())
     shown = texts[t][character : character + 40].encode("utf-8", "replace").decode()
     return TreeTextError(t, EXPECTED[code], character + 1, shown or "the end of the text")
 
@@ -267,22 +267,22 @@ class _Parsed:
             k = next((k for k, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
             if k == len(ours) == len(theirs):
                 continue  # brackets by another name
-            told = theirs[k] if k < len(theirs) else "no more words"
-            found = ours[k] if k < len(ours) else "the end of the tree"
-            self._add(t, f"{told!r} as word {k + 1}, as in the sentence,", "", found)
+            theirs_here = theirs[k] if k < len(theirs) else "no more words"
+            ours_here = ours[k] if k < len(ours) else "the end of the tree"
+            self._add(t, f"{theirs_here!r} as word {k + 1}, as in the sentence,", "", ours_here)
 
     def _sentences(self, words: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
         """Words of each list: its tokens, those of the gold tree, or of the first candidate."""
-        told = [raw.tokens for raw in self.raws]
-        flat = [_escaped(token) for tokens in told if tokens is not None for token in tokens]
-        numbers = iter(np.split(self.symbols.numbers(flat), _ends(told)))
+        given = [raw.tokens for raw in self.raws]
+        flat = [_escaped(token) for tokens in given if tokens is not None for token in tokens]
+        numbers = iter(np.split(self.symbols.numbers(flat), _ends(given)))
         gold_of = {i: int(self.firsts[-1]) + g for g, i in enumerate(self.with_gold)}
-        found = []
-        for i, tokens in enumerate(told):
+        sentences = []
+        for i, tokens in enumerate(given):
             t = gold_of.get(i, int(self.firsts[i]))
             own = words[offsets[t] : offsets[t + 1]]
-            found.append(own if tokens is None else next(numbers))
-        return found
+            sentences.append(own if tokens is None else next(numbers))
+        return sentences
 
 
 def _counts(raws: Sequence[RawList], parsed: _Parsed, recount: bool) -> np.ndarray | None:
@@ -307,8 +307,8 @@ def _part(trees: Trees, first: int, stop: int) -> Trees:
     return Trees(TreeRows(starts, *(array[begin:end] for array in rows[1:])), trees.symbols)
 
 
-def _ends(told: Sequence[list[str] | None]) -> np.ndarray:
-    return np.cumsum([len(tokens) for tokens in told if tokens is not None])[:-1]
+def _ends(sentences: Sequence[list[str] | None]) -> np.ndarray:
+    return np.cumsum([len(tokens) for tokens in sentences if tokens is not None])[:-1]
 
 
 def _escaped(token: str) -> str:

@@ -51,7 +51,7 @@ def signature(plan: Plan) -> dict[str, object]:
         "passes": "/".join(map(str, plan.marks)),
         "seeds": ",".join(map(str, plan.seeds)),
         "restarts": plan.restarts,
-        "metric": METRIC.signature(),
+        "metric": METRIC.signature,
     }
 
 

@@ -41,7 +41,7 @@ def signature(plan: Plan) -> dict[str, object]:
         "parts": ",".join(part.key for part in plan.parts),
         "start": "moses",
         "seeds": ",".join(map(str, plan.seeds)),
-        "metric": METRIC.signature(),
+        "metric": METRIC.signature,
     }
 
 

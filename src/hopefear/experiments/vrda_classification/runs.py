@@ -53,7 +53,7 @@ class Scores:
 
     def series(self, name: str) -> np.ndarray:
         """One score after every pass, in percent."""
-        return np.asarray(Classification(self.n_classes).value(self.confusion)[name], float)
+        return np.asarray(Classification(self.n_classes).scores(self.confusion)[name], float)
 
     def summary(self, passes: slice = slice(None)) -> dict[str, float]:
         """Mean and standard deviation over passes of each score, and the mean of NNZ."""

@@ -66,7 +66,7 @@ def signature(plan: Plan) -> dict[str, object]:
         "passes": "/".join(map(str, plan.marks)),
         "seeds": ",".join(map(str, plan.seeds)),
         "folds": plan.folds,
-        "metric": Brackets().signature(),
+        "metric": Brackets().signature,
     }
 
 

@@ -104,8 +104,8 @@ def _bins() -> list[str]:
 
 def _squeezed(indptr: np.ndarray, used: np.ndarray, keys: np.ndarray, values: np.ndarray) -> Keyed:
     place = np.arange(len(keys)) - np.repeat(indptr[:-1], np.diff(indptr))
-    kept = place < np.repeat(used, np.diff(indptr))
-    return Keyed(np.concatenate([[0], np.cumsum(used)]), keys[kept], values[kept])
+    first = place < np.repeat(used, np.diff(indptr))
+    return Keyed(np.concatenate([[0], np.cumsum(used)]), keys[first], values[first])
 
 
 @kernel
@@ -249,20 +249,20 @@ class Extraction:
 
     def names(self, block: Any, wanted: np.ndarray) -> dict[int, str]:
         """Names of keys that occur in a block."""
-        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
         if self.named and block.named is not None:
             for i in used_ids(block.named.ids).tolist():
                 name = block.named.names[i]
-                found[key_of(name)] = name
-        found[key_of(SCORE)] = SCORE
+                texts[key_of(name)] = name
+        texts[key_of(SCORE)] = SCORE
         if self.trees is not None:
-            found |= tree_names(self._trees(block), self.trees, wanted)
+            texts |= tree_names(self._trees(block), self.trees, wanted)
         if self.consensus:
             trees = self._trees(block)
             inner = np.zeros(len(trees.symbols), bool)
             inner[trees.rows.labels[trees.rows.words < 0]] = True
-            found |= consensus_names([trees.symbols[s] for s in np.flatnonzero(inner).tolist()])
-        return found
+            texts |= consensus_names([trees.symbols[s] for s in np.flatnonzero(inner).tolist()])
+        return texts
 
     def _trees(self, block: Any) -> Any:
         if block.trees is None:
@@ -291,8 +291,8 @@ class Extraction:
             raise ModelError(f"feature map: the extraction is incomplete: {error}") from error
         if not all(isinstance(flag, bool) for flag in flags) or not 0.0 < sharp < 1e6:
             raise ModelError("feature map: the extraction is not one of ours")
-        made = None if trees is None else TreeFamilies.from_header(trees)
-        return cls(flags[0], flags[1], made, flags[2], sharp)
+        families = None if trees is None else TreeFamilies.from_header(trees)
+        return cls(flags[0], flags[1], families, flags[2], sharp)
 
 
 def used_ids(ids: np.ndarray) -> np.ndarray:

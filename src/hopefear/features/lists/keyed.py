@@ -92,8 +92,8 @@ def relative(starts: np.ndarray, keyed: Keyed) -> Relative:
     Examples
     --------
     >>> keyed = Keyed(np.array([0, 2, 3]), np.array([7, 9, 7], np.uint64), np.ones(3, np.float32))
-    >>> found = relative(np.array([0, 2]), keyed)
-    >>> found.keys.tolist(), found.indptr.tolist(), found.values.tolist()
+    >>> result = relative(np.array([0, 2]), keyed)
+    >>> result.keys.tolist(), result.indptr.tolist(), result.values.tolist()
     ([9], [0, 1, 1], [1.0])
     """
     bounds = keyed.indptr[starts]

@@ -150,9 +150,9 @@ class ListFeatures:
 
     def encode(self, block: Any) -> Numbered:
         """Numbered features of a block of lists; unknown ones are left out."""
-        found = self.extraction.extract(block)
+        keyed = self.extraction.extract(block)
         everything = np.arange(self.size, dtype=np.int32)
-        return pruned(numbered(found, self._table.find(found.keys)), block.starts, everything)
+        return pruned(numbered(keyed, self._table.find(keyed.keys)), block.starts, everything)
 
     def kept(self, columns: np.ndarray) -> ListFeatures:
         """Only these features, in this order."""
@@ -173,10 +173,10 @@ class ListFeatures:
         keys, names = vector(arrays, "keys", np.uint64), Strings.from_parts(arrays, "names")
         if names.size != keys.size:
             raise ModelError(f"feature map: {keys.size} keys, but {names.size} names")
-        made = cls(Extraction.from_header(header.get("extraction") or {}), keys, names)
-        if made._table.size != keys.size:
+        features = cls(Extraction.from_header(header.get("extraction") or {}), keys, names)
+        if features._table.size != keys.size:
             raise ModelError("feature map: a key comes twice")
-        return made
+        return features
 
 
 class ListNumbering:
@@ -216,11 +216,11 @@ class ListNumbering:
 
     def add(self, block: Any) -> None:
         """Extract the features of a block."""
-        found = self.extraction.extract(block)
-        self._widest = max(self._widest, int(np.diff(found.scopes).max(initial=0)))
+        keyed = self.extraction.extract(block)
+        self._widest = max(self._widest, int(np.diff(keyed.scopes).max(initial=0)))
         before = self._table.size
         rare = self._table.seen < self.min_count
-        self._pile.add(numbered(found, self._table.count(found.keys)))
+        self._pile.add(numbered(keyed, self._table.count(keyed.keys)))
         self._starts.append(block.starts)
         now = self._table.seen >= self.min_count  # names are asked for when a feature is in
         now[:before] &= rare
@@ -237,10 +237,10 @@ class ListNumbering:
         """The feature map, and the features of all blocks."""
         if not self._starts:
             raise HopefearError("there are no lists to learn from")
-        kept = np.flatnonzero(self._table.seen >= self.min_count)
+        frequent = np.flatnonzero(self._table.seen >= self.min_count)
         new = np.full(self._table.size, -1, np.int32)
-        new[kept] = np.arange(len(kept), dtype=np.int32)
-        keys = self._table.keys[kept].copy()
+        new[frequent] = np.arange(len(frequent), dtype=np.int32)
+        keys = self._table.keys[frequent].copy()
         names = Strings.pack(map(self._names.pop, keys.tolist()))
         self._table = KeyTable()  # room for what follows
         pile = Pile(self.folder, short=self._widest <= SHORT)

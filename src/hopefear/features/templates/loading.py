@@ -127,10 +127,10 @@ class _Reader:
         self.take()
 
     def accept(self, token: str) -> bool:
-        found = self.peek() == token
-        if found:
+        matches = self.peek() == token
+        if matches:
             self.take()
-        return found
+        return matches
 
     def rest(self) -> str:
         return self.text[self.at :].strip()
@@ -142,14 +142,14 @@ class _Reader:
 
     def numbers(self, what: str, low: int, high: int) -> range:
         """``3`` or ``1..4``, within bounds."""
-        found = self.word(what)
-        match = _RANGE.fullmatch(found)
+        text = self.word(what)
+        match = _RANGE.fullmatch(text)
         if match is None:
-            raise TemplateError(what, found)
+            raise TemplateError(what, text)
         first = int(match.group(1))
         last = first if match.group(2) is None else int(match.group(2))
         if not low <= first <= last <= high:
-            raise TemplateError(f"{what}, {low} to {high}, the smaller end of a range first", found)
+            raise TemplateError(f"{what}, {low} to {high}, the smaller end of a range first", text)
         return range(first, last + 1)
 
 
@@ -163,8 +163,8 @@ def _piece(reader: _Reader) -> list[_Piece]:
     if name == "number":
         column = reader.word("the name of a column")
         reader.need(")")
-        found = _with_offsets(reader, [(f"number({column})", Source(column), ())])
-        return [p._replace(number=True) for p in found]
+        terms = _with_offsets(reader, [(f"number({column})", Source(column), ())])
+        return [p._replace(number=True) for p in terms]
     if name == "lexicon":
         return _with_offsets(reader, [_lexicon(reader)])
     if name not in MAPS and name not in CUTS and name not in LISTS:
@@ -265,14 +265,12 @@ def parse_toml(
     groups = content.get("templates", [])
     if not isinstance(groups, list) or not groups:
         raise InputError(source, 0, "at least one group [[templates]]")
-    found: list[Template] = []
+    templates: list[Template] = []
     for group in groups:
-        found += _group(group, source, lines)
-    _check_all(found, source)
-    return Templates(
-        tuple(found), padding, lexicons=_lexicons(content, found, source, lines, read_lexicon),
-        source=source,
-    )  # fmt: skip
+        templates += _group(group, source, lines)
+    _check_all(templates, source)
+    lexicons = _lexicons(content, templates, source, lines, read_lexicon)
+    return Templates(tuple(templates), padding, lexicons=lexicons, source=source)
 
 
 def _group(group: Any, source: str, lines: _Lines) -> list[Template]:
@@ -292,7 +290,7 @@ def _group(group: Any, source: str, lines: _Lines) -> list[Template]:
     when = [when] if isinstance(when, str) else when
     if not isinstance(when, list) or not all(isinstance(name, str) for name in when):
         raise InputError(source, lines.of_key("when"), "when = the name of a column, or a list")
-    found = []
+    templates = []
     for text in features:
         if not isinstance(text, str):
             raise InputError(source, 0, "templates as strings", repr(text))
@@ -303,18 +301,18 @@ def _group(group: Any, source: str, lines: _Lines) -> list[Template]:
             raise InputError(
                 source, line, f"{mistake.expected} in the template {text!r:.200}", mistake.found
             ) from None
-        found += [
+        templates += [
             replace(t, on=_TOML_ON[edges], line=line, when=tuple(when), optional=optional)
             for t in parsed
         ]
-    return found
+    return templates
 
 
-def _check_all(found: list[Template], source: str) -> None:
-    if len(found) > MAX_TEMPLATES:
-        raise InputError(source, 0, f"at most {MAX_TEMPLATES} templates", str(len(found)))
+def _check_all(templates: list[Template], source: str) -> None:
+    if len(templates) > MAX_TEMPLATES:
+        raise InputError(source, 0, f"at most {MAX_TEMPLATES} templates", str(len(templates)))
     seen: dict[tuple[str, str], int] = {}
-    for template in found:
+    for template in templates:
         for on in (ON_LABELS, ON_EDGES) if template.on == ON_BOTH else (template.on,):
             if (template.text, on) in seen:
                 raise InputError(
@@ -328,7 +326,7 @@ def _check_all(found: list[Template], source: str) -> None:
 
 def _lexicons(
     content: Mapping[str, Any],
-    found: list[Template],
+    templates: list[Template],
     source: str,
     lines: _Lines,
     read_lexicon: Callable[[str, str], tuple[str, ...]],
@@ -336,7 +334,7 @@ def _lexicons(
     files = content.get("lexicons", {})
     if not isinstance(files, dict) or not all(isinstance(path, str) for path in files.values()):
         raise InputError(source, lines.of_key("lexicons"), '[lexicons] with lines name = "file"')
-    for template in found:
+    for template in templates:
         for term in template.all_terms():
             if term.source.lexicon and term.source.lexicon not in files:
                 raise InputError(
@@ -400,7 +398,7 @@ def looks_like_crfpp(text: str) -> bool:
 
 def parse_crfpp(text: str, source: str) -> Templates:
     """Read the text of a CRF++ template file."""
-    found: list[Template] = []
+    templates: list[Template] = []
     transitions = False
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
@@ -411,12 +409,12 @@ def parse_crfpp(text: str, source: str) -> Templates:
             transitions = True
             if template.on == ON_EDGES:
                 continue
-        found.append(template)
-    if not found and not transitions:
+        templates.append(template)
+    if not templates and not transitions:
         raise InputError(source, 0, "at least one CRF++ template such as U00:%x[0,0]")
-    if len(found) > MAX_TEMPLATES:
-        raise InputError(source, 0, f"at most {MAX_TEMPLATES} templates", str(len(found)))
-    return Templates(tuple(found), True, "crfpp", transitions, source=source)
+    if len(templates) > MAX_TEMPLATES:
+        raise InputError(source, 0, f"at most {MAX_TEMPLATES} templates", str(len(templates)))
+    return Templates(tuple(templates), True, "crfpp", transitions, source=source)
 
 
 def template_of(line: str, source: str, number: int) -> Template:

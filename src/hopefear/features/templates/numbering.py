@@ -121,23 +121,28 @@ def number(bound: Bound, program: Program, keep_names: bool) -> Numbered:
     return Numbered(keys, counts, born, fired, _cut(rows, int(work.state[ENTRIES])))
 
 
-def cut_off(found: Numbered, min_count: int) -> Numbered:
+def cut_off(attributes: Numbered, min_count: int) -> Numbered:
     """Leave out the attributes that were seen fewer times."""
-    keep = found.counts >= min_count
+    keep = attributes.counts >= min_count
     if keep.all():
-        return found
+        return attributes
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-    used = renumber(new, *found.rows)
-    born = Born(*(a[keep] for a in found.born)) if len(found.born.token) else found.born
-    return found._replace(
-        keys=found.keys[keep], counts=found.counts[keep], born=born, rows=_cut(found.rows, used)
+    used = renumber(new, *attributes.rows)
+    born = (
+        Born(*(a[keep] for a in attributes.born)) if len(attributes.born.token) else attributes.born
+    )
+    return attributes._replace(
+        keys=attributes.keys[keep],
+        counts=attributes.counts[keep],
+        born=born,
+        rows=_cut(attributes.rows, used),
     )
 
 
-def hash_to(found: Numbered, bits: int) -> tuple[Rows, np.ndarray, float]:
+def hash_to(attributes: Numbered, bits: int) -> tuple[Rows, np.ndarray, float]:
     """Rows with hashed numbers, the number of each key, and the share of keys that share one."""
-    columns = (found.keys >> np.uint64(64 - bits)).astype(np.int32)
-    rows = found.rows._replace(indices=columns[found.rows.indices])
+    columns = (attributes.keys >> np.uint64(64 - bits)).astype(np.int32)
+    rows = attributes.rows._replace(indices=columns[attributes.rows.indices])
     ordered = np.sort(columns)
     same = ordered[1:] == ordered[:-1]
     shared = np.zeros(len(ordered), bool)
@@ -244,13 +249,13 @@ class Recorder:
 
     def vocabularies(self) -> dict[str, Strings]:
         """The strings that names use, by column."""
-        kept = {}
+        texts = {}
         for row, source in enumerate(self._slots.sources):
             if not source.lexicon:
                 strings, first = self._strings[source.needs()], int(self._base[row])
                 old = self._old[first : first + int(self._used[row])]
-                kept[source.needs()] = Strings.pack([strings[i] for i in old.tolist()])
-        return kept
+                texts[source.needs()] = Strings.pack([strings[i] for i in old.tolist()])
+        return texts
 
 
 def name_of(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import inlined, kernel, prefetch
-from hopefear.core.hashing import mix, slot_of
+from hopefear.core.hashing import mix, pair_slot, slot_of
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates.spec import (
     FIRST_TOKEN,
@@ -199,9 +199,7 @@ def number_keys(plan, work, slots, born, fired, indptr, indices, values):
         for token in range(size):
             for n in range(work.bound[token], work.bound[token + 1]):
                 key = work.keys[n]
-                slot = slot_of(slots, key)
-                while slots[slot] != 0 and slots[slot] != key:
-                    slot = (slot + 2) & (len(slots) - 1)
+                slot = pair_slot(slots, key, key)
                 if slots[slot] == 0:
                     slots[slot] = key
                     slots[slot + 1] = np.uint64(used)
@@ -243,12 +241,8 @@ def look_up(plan, work, slots, shift, indptr, indices, values):
 
 @inlined
 def _find(slots, key):
-    slot = slot_of(slots, key)
-    while slots[slot] != 0:
-        if slots[slot] == key:
-            return np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF))
-        slot = (slot + 2) & (len(slots) - 1)
-    return np.int64(-1)
+    slot = pair_slot(slots, key, key)
+    return np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF)) if slots[slot] != 0 else np.int64(-1)
 
 
 @kernel
@@ -256,9 +250,7 @@ def move_slots(old, new):
     """Put the content of a table into a larger, empty one."""
     for place in range(0, len(old), 2):
         if old[place] != 0:
-            slot = slot_of(new, old[place])
-            while new[slot] != 0:
-                slot = (slot + 2) & (len(new) - 1)
+            slot = pair_slot(new, old[place], old[place])
             new[slot] = old[place]
             new[slot + 1] = old[place + 1]
 
@@ -277,12 +269,8 @@ def read_slots(slots, keys, counts):
 def fill_slots(slots, keys):
     """Number keys by their places; how many were put in before one came twice or was 0."""
     for i in range(len(keys)):
-        slot = slot_of(slots, keys[i])
-        while slots[slot] != 0:
-            if slots[slot] == keys[i]:
-                return i
-            slot = (slot + 2) & (len(slots) - 1)
-        if keys[i] == 0:
+        slot = pair_slot(slots, keys[i], keys[i])
+        if keys[i] == 0 or slots[slot] != 0:
             return i
         slots[slot] = keys[i]
         slots[slot + 1] = np.uint64(i)
@@ -521,9 +509,9 @@ def _hash_order(terms: tuple[Term, ...]) -> tuple[int, ...]:
 def _numbers(sentences: Any, name: str) -> np.ndarray:
     """Value of each distinct string of a column, or InputError for one that is no number."""
     column = sentences.columns[name]
-    found = np.fromiter((_number(s) for s in column.strings), np.float64, len(column.strings))
+    numbers = np.fromiter((_number(s) for s in column.strings), np.float64, len(column.strings))
     with np.errstate(over="ignore"):
-        values = found.astype(np.float32)
+        values = numbers.astype(np.float32)
     bad = ~np.isfinite(values)
     if bad.any():
         places = np.flatnonzero(bad[column.ids])

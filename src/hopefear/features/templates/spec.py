@@ -137,14 +137,14 @@ class Templates:
         ``in`` decides what is there, so that a table of columns may know other names for them.
         Raises HopefearError for a column that is not there, unless the template says ``when``.
         """
-        kept = [t for t in self.templates if all(name in columns for name in t.when)]
-        for template in kept:
+        usable = [t for t in self.templates if all(name in columns for name in t.when)]
+        for template in usable:
             for term in template.all_terms():
                 _check_column(self, template, term.source.column, columns)
         return replace(
             self,
-            templates=tuple(_resolved(t, list(columns)) for t in kept),
-            lexicons={name: self.lexicons[name] for name in _lexicons_of(kept)},
+            templates=tuple(_resolved(t, list(columns)) for t in usable),
+            lexicons={name: self.lexicons[name] for name in _lexicons_of(usable)},
         )
 
     def columns(self) -> tuple[str, ...]:
@@ -284,7 +284,7 @@ def read_lexicon(path: Path, shown: str) -> tuple[str, ...]:
 
 @kernel
 def _match(starts, words, trie):
-    found = np.full(len(words), -1, np.int32)
+    marks = np.full(len(words), -1, np.int32)
     for i in range(len(starts) - 1):
         k = starts[i]
         while k < starts[i + 1]:
@@ -299,6 +299,6 @@ def _match(starts, words, trie):
                 if trie.ends[node]:
                     size = p - k
             for q in range(size):
-                found[k + q] = 0 if q == 0 else 1
+                marks[k + q] = 0 if q == 0 else 1
             k += max(size, 1)
-    return found
+    return marks

@@ -210,7 +210,7 @@ def _templates(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> T
     for i, name in enumerate(_texts(header, "lexicons")):
         entries = Strings.from_parts(arrays, f"lexicon{i}")
         lexicons[name] = tuple(entries.get(k) for k in range(entries.size))
-    found = Templates(
+    templates = Templates(
         tuple(_template(row, str(syntax)) for row in rows),
         _flag(header, "padding"),
         str(syntax),
@@ -218,12 +218,12 @@ def _templates(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> T
         lexicons,
         source,
     )
-    for template in found.templates:
+    for template in templates.templates:
         for term in template.all_terms():
             if term.source.lexicon and term.source.lexicon not in lexicons:
                 raise ModelError(f"feature map: no lexicon {term.source.lexicon!r:.60}")
     try:
-        resolved = found.for_columns(_texts(header, "fields"))
+        resolved = templates.for_columns(_texts(header, "fields"))
     except HopefearError as error:
         raise ModelError(f"feature map: {error}") from None
     if list(resolved.lexicons) != list(lexicons):
@@ -370,22 +370,24 @@ class TemplateFeatures:
         tables, names, rows = [], [], []
         collisions, named = 0.0, None
         for program in programs:
-            found = number(bound, program, keep_names)
-            _check_fired(templates, program, found, sentences)
-            found = cut_off(found, min_count)
+            attributes = number(bound, program, keep_names)
+            _check_fired(templates, program, attributes, sentences)
+            attributes = cut_off(attributes, min_count)
             order = None
             if hash_bits is not None and not program.edges:
-                hashed, columns, collisions = hash_to(found, hash_bits)
-                found = found._replace(rows=hashed)
+                hashed, columns, collisions = hash_to(attributes, hash_bits)
+                attributes = attributes._replace(rows=hashed)
                 if keep_names:
                     first = _first_of_each(columns)
                     order = np.argsort(columns[first])
                     named = columns[first][order]
-                    found = found._replace(born=Born(*(a[first] for a in found.born)))
-            called = recorder.names(program, bound.plan(program), found.born)
+                    attributes = attributes._replace(
+                        born=Born(*(a[first] for a in attributes.born))
+                    )
+            called = recorder.names(program, bound.plan(program), attributes.born)
             names.append(called if order is None else called.take(order))
-            tables.append(Table(found.keys, 0 if program.edges else hash_bits or 0))
-            rows.append(found.rows if program.templates or not program.edges else no_rows())
+            tables.append(Table(attributes.keys, 0 if program.edges else hash_bits or 0))
+            rows.append(attributes.rows if program.templates or not program.edges else no_rows())
         features = cls(
             templates,
             tables[0],
@@ -508,10 +510,12 @@ def _first_of_each(columns: np.ndarray) -> np.ndarray:
     return np.sort(order[change])[:MAX_NAMES]
 
 
-def _check_fired(templates: Templates, program: Program, found: Numbered, sentences: Any) -> None:
+def _check_fired(
+    templates: Templates, program: Program, attributes: Numbered, sentences: Any
+) -> None:
     if not int(sentences.starts[-1]):
         return
-    for template, count in zip(program.templates, found.fired.tolist(), strict=True):
+    for template, count in zip(program.templates, attributes.fired.tolist(), strict=True):
         if not count and not template.optional:
             raise HopefearError(
                 f"{templates.place(template)} fires on nothing in {sentences.source}; remove it, "

@@ -149,9 +149,9 @@ def classes(text: str) -> tuple[str, ...]:
     >>> classes("IL-2")[:4]
     ('initial-capital', 'has-capital', 'inner-capital', 'has-digit')
     """
-    found = _classes_of_shape(text.translate(_SHAPES))
+    names = _classes_of_shape(text.translate(_SHAPES))
     more = tuple(name for name, test in _TEXT_CLASSES.items() if test(text))
-    return found + more if more else found
+    return names + more if more else names
 
 
 def is_class(text: str, name: str) -> tuple[str, ...]:

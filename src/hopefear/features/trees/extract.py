@@ -212,10 +212,10 @@ def tree_names(trees: Trees, families: TreeFamilies, wanted: np.ndarray) -> dict
             ends,
         ):
             extractor.lengthened()
-    found, strings = int(state[FOUND]), extractor.strings
-    shown, bounds = symbols[: ends[found]].tolist(), ends.tolist()
+    size, strings = int(state[FOUND]), extractor.strings
+    shown, bounds = symbols[: ends[size]].tolist(), ends.tolist()
     names: dict[int, str] = {}
-    for f, key in enumerate(keys[:found].tolist()):
+    for f, key in enumerate(keys[:size].tolist()):
         kind, *rest = (strings[s] for s in shown[bounds[f] : bounds[f + 1]])
         names[key] = f"{kind}|{' '.join(rest)}"
     return names
@@ -253,13 +253,13 @@ def write_names(rows, facts, scratch, tape, state, slots, keys, symbols, ends):
             if slots[slot] == 0 or slots[slot + 1] == 0:
                 continue
             slots[slot + 1] = 0
-            found = state[FOUND]
-            end = ends[found]
+            place = state[FOUND]
+            end = ends[place]
             for p in range(tape.ends[f], tape.ends[f + 1]):
                 symbols[end] = tape.symbols[p]
                 end += 1
-            ends[found + 1] = end
-            keys[found] = key
-            state[FOUND] = found + 1
+            ends[place + 1] = end
+            keys[place] = key
+            state[FOUND] = place + 1
         state[TREE] += 1
     return True

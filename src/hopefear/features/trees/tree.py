@@ -109,7 +109,9 @@ def head_rules(symbols: Sequence[str]) -> HeadRules:
     tables = (SYNTACTIC_RULES, SEMANTIC_RULES)
     rows = sorted(SYNTACTIC_RULES)
     searches = [[_searches(table[name]) for name in rows] for table in tables]
-    names = {label for table in searches for rule in table for _, found in rule for label in found}
+    names = {
+        label for table in searches for rule in table for _, labels in rule for label in labels
+    }
     columns = sorted((names | _NEVER_HEADS) - {"*"})
     place = {label: 1 + c for c, label in enumerate(columns)}
     rank = np.full((2, 1 + len(rows), 1 + len(columns)), NO_RANK, np.uint8)
@@ -117,9 +119,9 @@ def head_rules(symbols: Sequence[str]) -> HeadRules:
     punctuation = [place[label] for label in _NEVER_HEADS]
     for kind in (SYNTACTIC, SEMANTIC):
         for r, rule in enumerate([_searches(_OTHERWISE), *searches[kind]]):
-            for step, (end, found) in enumerate(rule):
+            for step, (end, labels) in enumerate(rule):
                 late[kind, r, step] = end
-                for label in found:
+                for label in labels:
                     if label == "*":
                         others = rank[kind, r] == NO_RANK
                         others[punctuation] = False
@@ -370,9 +372,9 @@ def find_heads(tree, rules):
             child = tree.lasts[v]
             head, best = child, NO_RANK
             while child >= 0:  # from the last to the first
-                found = rank[kind, rule, column[labels[child]]]
-                if found < best or (found == best < NO_RANK and not late[kind, rule, found]):
-                    head, best = child, found
+                place = rank[kind, rule, column[labels[child]]]
+                if place < best or (place == best < NO_RANK and not late[kind, rule, place]):
+                    head, best = child, place
                 child = lefts[child]
             if head >= 0 and lefts[head] >= 0 and joins[labels[lefts[head]]]:
                 other = lefts[lefts[head]]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores, _plain
+from hopefear.metrics.interface import Scores, plain, ratio
 
 Counts = NDArray[Any]  # int64, or float64 where a metric counts in fractions
 
@@ -62,7 +62,12 @@ class ListMetric(ABC):
         """Counts ``[m, S]`` of candidates in lists, one sequence of references for each list."""
         return self.counts(texts, references)
 
-    def signature(self, n_references: int = 1) -> str:
+    @property
+    def signature(self) -> str:
+        """How scores against one reference were made."""
+        return self.signature_for(1)
+
+    def signature_for(self, n_references: int) -> str:
         """How the scores were made; ``n_references`` is -1 where lists have different numbers."""
         return f"metric:{self.name}{_listed(self.parameters())}|v:{__version__}"
 
@@ -77,18 +82,18 @@ class ListMetric(ABC):
 
 def checked_starts(starts: ArrayLike, candidates: int) -> NDArray[np.int64]:
     """``starts`` as an array, if it cuts ``candidates`` into lists none of which is empty."""
-    found = np.asarray(starts, np.int64)
-    if found.ndim != 1 or len(found) < 1 or found[0] != 0 or found[-1] != candidates:
+    bounds = np.asarray(starts, np.int64)
+    if bounds.ndim != 1 or len(bounds) < 1 or bounds[0] != 0 or bounds[-1] != candidates:
         raise HopefearError(
             f"starts must run from 0 to the number of candidates, {candidates}; "
-            f"they are {found.ravel()[:1].tolist()} .. {found.ravel()[-1:].tolist()}"
+            f"they are {bounds.ravel()[:1].tolist()} .. {bounds.ravel()[-1:].tolist()}"
         )
-    empty = np.flatnonzero(found[1:] <= found[:-1])
+    empty = np.flatnonzero(bounds[1:] <= bounds[:-1])
     if len(empty):
         raise HopefearError(
             f"list {empty[0]} has no candidates, and nothing can be chosen from it; leave it out"
         )
-    return found
+    return bounds
 
 
 def checked_sets(
@@ -107,22 +112,16 @@ def checked_sets(
     return sets, bounds
 
 
-def ratio(part: ArrayLike, whole: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
-    """``part / whole``, and ``empty`` where there is nothing to divide by."""
-    a, b = np.asarray(part, np.float64), np.asarray(whole, np.float64)
-    return np.divide(a, b, out=np.full(b.shape, empty), where=b != 0)
-
-
 def columns_of(counts: ArrayLike, metric: ListMetric) -> NDArray[Any]:
     """Counts with their columns first, if they have those of ``metric``."""
-    found = np.asarray(counts)
+    rows = np.asarray(counts)
     wanted = metric.columns
-    if found.ndim < 1 or found.shape[-1] != len(wanted):
+    if rows.ndim < 1 or rows.shape[-1] != len(wanted):
         raise HopefearError(
             f"{metric.name} has {len(wanted)} counts a row ({', '.join(wanted)}), but these have "
-            f"the shape {found.shape}; count with the same metric and parameters"
+            f"the shape {rows.shape}; count with the same metric and parameters"
         )
-    return np.moveaxis(found, -1, 0)
+    return np.moveaxis(rows, -1, 0)
 
 
 def _listed(parameters: dict[str, Any]) -> str:
@@ -155,12 +154,18 @@ class GivenCost(ListMetric):
 
     def counts_of(self, costs: ArrayLike) -> NDArray[np.float64]:
         """Counts ``[m, 2]`` of candidates whose costs are known."""
-        found = np.asarray(costs, np.float64)
-        return np.stack((found, np.ones_like(found)), axis=-1)
+        column = np.asarray(costs, np.float64)
+        return np.stack((column, np.ones_like(column)), axis=-1)
 
     def costs(self, counts: ArrayLike) -> NDArray[np.float64]:
         return np.array(columns_of(counts, self)[0], np.float64)
 
     def scores(self, sums: ArrayLike) -> Scores:
         total, number = columns_of(sums, self)
-        return _plain({"cost": ratio(total, number)})
+        return plain({"cost": ratio(total, number)})
+
+
+def signed(prefix: str, scorer: Any, n_references: int) -> str:
+    """The signature that sacreBLEU prints beside a score."""
+    scorer.num_refs = n_references
+    return f"{prefix}|{scorer.get_signature()}"

@@ -11,9 +11,10 @@ from numba.extending import register_jitable
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.core.component import kernel
+from hopefear.core.hashing import key_slot
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores, _plain
-from hopefear.metrics.lists.base import Counts, checked_sets, columns_of, ratio
+from hopefear.metrics.interface import Scores, plain, ratio
+from hopefear.metrics.lists.base import Counts, checked_sets, columns_of, signed
 from hopefear.metrics.lists.text import Lines, TextMetric
 
 ORDERS = 4
@@ -107,7 +108,7 @@ def _count(words, ptr, which, reference_words, reference_ptr, starts, table, cou
             h = np.uint64(0)
             for n in range(min(ORDERS, end - k)):
                 h = _mix(h, words[k + n])
-                g = table.slots[_slot(table, h)] - 1
+                g = table.slots[key_slot(table.slots, table.keys, h)] - 1
                 if g < 0:  # what begins with an n-gram that is in no reference is in none
                     break
                 if table.owner[g] != c:
@@ -132,7 +133,7 @@ def _learn(words, ptr, first, stop, table):
             h = np.uint64(0)
             for n in range(min(ORDERS, ptr[r + 1] - k)):
                 h = _mix(h, words[k + n])
-                slot = _slot(table, h)
+                slot = key_slot(table.slots, table.keys, h)
                 if table.slots[slot] == 0:
                     table.keys[grams] = h
                     table.most[grams] = 0
@@ -145,16 +146,6 @@ def _learn(words, ptr, first, stop, table):
                     table.used[g] = 0
                 table.used[g] += 1
                 table.most[g] = max(table.most[g], table.used[g])
-
-
-@register_jitable
-def _slot(table, h):
-    """Slot of an n-gram, or the empty one where it would go."""
-    mask = np.uint64(table.slots.size - 1)
-    slot = h & mask
-    while table.slots[slot] != 0 and table.keys[table.slots[slot] - 1] != h:
-        slot = (slot + np.uint64(1)) & mask
-    return slot
 
 
 @register_jitable
@@ -269,7 +260,7 @@ class Bleu(TextMetric):
         precision = {
             f"precision_{n + 1}": 100.0 * ratio(rows[n], rows[ORDERS + n]) for n in range(ORDERS)
         }
-        return _plain(
+        return plain(
             {
                 "bleu": _corpus_bleu(rows),
                 **precision,
@@ -278,7 +269,7 @@ class Bleu(TextMetric):
             }
         )
 
-    def signature(self, n_references: int = 1) -> str:
+    def signature_for(self, n_references: int) -> str:
         return signed("BLEU", _scorer(self.tokenize, self.lowercase), n_references)
 
     def line_counts(
@@ -301,12 +292,6 @@ class Bleu(TextMetric):
         if self.tokenize == "none":
             return text.split()
         return _scorer(self.tokenize, self.lowercase).tokenizer(text.rstrip()).split()
-
-
-def signed(prefix: str, scorer: Any, n_references: int) -> str:
-    """The signature that sacreBLEU prints beside a score."""
-    scorer.num_refs = n_references
-    return f"{prefix}|{scorer.get_signature()}"
 
 
 @functools.cache
@@ -333,8 +318,10 @@ def _corpus_bleu(rows: NDArray[Any]) -> NDArray[np.float64]:
     from sacrebleu.metrics import BLEU
 
     *counts, length, wanted = (int(n) for n in rows)
-    found = BLEU.compute_bleu(counts[:ORDERS], counts[ORDERS:], length, wanted, smooth_method="exp")
-    return np.asarray(found.score)
+    scores = BLEU.compute_bleu(
+        counts[:ORDERS], counts[ORDERS:], length, wanted, smooth_method="exp"
+    )
+    return np.asarray(scores.score)
 
 
 def _bleu(

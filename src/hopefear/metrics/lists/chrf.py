@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear.core.component import inlined, kernel
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores, _plain
-from hopefear.metrics.lists.base import Counts, columns_of, ratio
-from hopefear.metrics.lists.bleu import signed
+from hopefear.metrics.interface import Scores, plain, ratio
+from hopefear.metrics.lists.base import Counts, columns_of, signed
 from hopefear.metrics.lists.text import Lines, TextMetric, Units
 
 
@@ -292,9 +291,9 @@ class Chrf(TextMetric):
         return np.maximum(0.0, 1.0 - self._value(columns_of(counts, self)))
 
     def scores(self, sums: ArrayLike) -> Scores:
-        return _plain({"chrf": 100 * self._value(columns_of(sums, self))})
+        return plain({"chrf": 100 * self._value(columns_of(sums, self))})
 
-    def signature(self, n_references: int = 1) -> str:
+    def signature_for(self, n_references: int) -> str:
         prefix = f"chrF{self.beta}" + "+" * self.word_order
         return signed(prefix, _scorer(*self.parameters().values()), n_references)
 

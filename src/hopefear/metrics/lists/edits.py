@@ -18,9 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopefear.core.component import inlined, kernel
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores, _plain
-from hopefear.metrics.lists.base import Counts, columns_of, ratio
-from hopefear.metrics.lists.bleu import signed
+from hopefear.metrics.interface import Scores, plain, ratio
+from hopefear.metrics.lists.base import Counts, columns_of, signed
 from hopefear.metrics.lists.text import Lines, OneByOne, TextMetric
 
 LONGEST_MOVE, FARTHEST_MOVE, BEAM, MOST_MOVES = 10, 50, 25, 1000
@@ -296,7 +295,7 @@ class _Edits(OneByOne):
 
     def scores(self, sums: ArrayLike) -> Scores:
         edits, length = columns_of(sums, self)
-        return _plain({self.main: 100.0 * edits / np.maximum(length, 1)})
+        return plain({self.main: 100.0 * edits / np.maximum(length, 1)})
 
     @abstractmethod
     def _units(self, text: str) -> Sequence[str]:
@@ -419,9 +418,9 @@ class Ter(TextMetric):
         return np.where(length > 0, ratio(edits, length), edits > 0)
 
     def scores(self, sums: ArrayLike) -> Scores:
-        return _plain({"ter": 100 * self.costs(sums)})
+        return plain({"ter": 100 * self.costs(sums)})
 
-    def signature(self, n_references: int = 1) -> str:
+    def signature_for(self, n_references: int) -> str:
         return signed("TER", _scorer(self.lowercase, self.normalized), n_references)
 
     def line_counts(

@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores
+from hopefear.metrics.interface import Scores
 from hopefear.metrics.lists.base import GivenCost, ListMetric, checked_starts, columns_of
-from hopefear.metrics.significance import (
-    approximate_randomisation,
-    confidence_interval,
-    paired_bootstrap,
-)
+from hopefear.metrics.significance import confidence_interval, paired_tests
 
 
 def first_lowest(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -60,46 +56,33 @@ def numbered(
     positions: ArrayLike, starts: NDArray[np.int64], who: str = "chosen"
 ) -> NDArray[np.int64]:
     """Numbers of candidates, from their positions in their lists."""
-    found = np.asarray(positions)
+    places = np.asarray(positions)
     sizes = np.diff(starts)
-    if found.shape != sizes.shape or found.dtype.kind not in "iu":
+    if places.shape != sizes.shape or places.dtype.kind not in "iu":
         raise HopefearError(
-            f"{who} has shape {found.shape} and type {found.dtype}; give one whole number for each "
-            f"of the {len(sizes)} lists, the position of a candidate"
+            f"{who} has shape {places.shape} and type {places.dtype}; give one whole number for "
+            f"each of the {len(sizes)} lists, the position of a candidate"
         )
-    wrong = np.flatnonzero((found < 0) | (found >= sizes))
+    wrong = np.flatnonzero((places < 0) | (places >= sizes))
     if len(wrong):
         i = wrong[0]
         raise HopefearError(
-            f"{who}[{i}] is {found[i]}, but list {i} has the candidates 0 .. {sizes[i] - 1}"
+            f"{who}[{i}] is {places[i]}, but list {i} has the candidates 0 .. {sizes[i] - 1}"
         )
-    return starts[:-1] + found.astype(np.int64)
+    return starts[:-1] + places.astype(np.int64)
 
 
 def values_of(values: ArrayLike, candidates: int, who: str) -> NDArray[np.float64]:
     """One number for each candidate, if that is what ``values`` are."""
-    found: NDArray[Any] = np.asarray(values, np.float64)
-    if found.shape != (candidates,):
+    numbers: NDArray[Any] = np.asarray(values, np.float64)
+    if numbers.shape != (candidates,):
         raise HopefearError(
-            f"{who} has shape {found.shape}; give one number for each of {candidates} candidates"
+            f"{who} has shape {numbers.shape}; give one number for each of {candidates} candidates"
         )
-    wrong = np.flatnonzero(np.isnan(found))
+    wrong = np.flatnonzero(np.isnan(numbers))
     if len(wrong):
         raise HopefearError(f"{who}[{wrong[0]}] is not a number; give every candidate a value")
-    return found
-
-
-class Resampled(NamedTuple):
-    """A metric of candidates, as resampling asks for one."""
-
-    metric: ListMetric
-
-    def value(self, stats: NDArray[Any]) -> Scores:
-        return self.metric.scores(stats)
-
-    @property
-    def signature(self) -> str:
-        return self.metric.signature()
+    return numbers
 
 
 def compare_lists(
@@ -146,8 +129,8 @@ def compare_lists(
     >>> from hopefear.metrics.lists import WordErrors
     >>> counts = np.array([[0, 4], [2, 4]] * 30)
     >>> starts = np.arange(0, 61, 2)
-    >>> found = compare_lists(WordErrors(), counts, starts, [0] * 30, [0] * 10 + [1] * 20)
-    >>> round(found["difference"], 1), found["p_bootstrap"] < 0.01
+    >>> result = compare_lists(WordErrors(), counts, starts, [0] * 30, [0] * 10 + [1] * 20)
+    >>> round(result["difference"], 1), result["p_bootstrap"] < 0.01
     (-33.3, True)
     """
     rows = np.moveaxis(columns_of(counts, metric), 0, -1)
@@ -155,25 +138,6 @@ def compare_lists(
     a = rows[numbered(first, starts, "first")]
     b = rows[numbered(second, starts, "second")]
     return paired_tests(metric, a, b, score or metric.main, samples, seed)
-
-
-def paired_tests(
-    metric: ListMetric, a: ArrayLike, b: ArrayLike, score: str, samples: int, seed: int
-) -> Scores:
-    """Both tests on counts ``[lists, S]`` of two choices."""
-    scorer = Resampled(metric)
-    boot = paired_bootstrap(scorer, a, b, score, replicates=samples, seed=seed)
-    shuffled = approximate_randomisation(scorer, a, b, score, replicates=samples, seed=seed)
-    return {
-        "first": boot.first,
-        "second": boot.second,
-        "difference": boot.difference,
-        "low": boot.low,
-        "high": boot.high,
-        "p_bootstrap": boot.p_value,
-        "p_randomisation": shuffled.p_value,
-        "signature": f"{boot.signature},randomisation(n={samples},seed={seed})",
-    }
 
 
 class Choice(NamedTuple):
@@ -240,16 +204,16 @@ class ListScores:
     @property
     def signature(self) -> str:
         bounds = f"bounds:bootstrap(n={self.samples},seed={self.seed})"
-        return f"{self.metric.signature(self.n_references)}|{bounds}"
+        return f"{self.metric.signature_for(self.n_references)}|{bounds}"
 
     def as_dict(self) -> dict[str, Any]:
         """Everything by name: ``f1``, ``f1_low``, ``baseline_f1``, ``p_value`` and so on."""
         main = self.metric.main
-        found: dict[str, Any] = {}
+        scores: dict[str, Any] = {}
         for who, choice in self._choices().items():
-            found |= {f"{who}{name}": value for name, value in choice.scores.items()}
-            found |= {f"{who}{main}_low": choice.low, f"{who}{main}_high": choice.high}
-        return found | {
+            scores |= {f"{who}{name}": value for name, value in choice.scores.items()}
+            scores |= {f"{who}{main}_low": choice.low, f"{who}{main}_high": choice.high}
+        return scores | {
             "difference": self.test["difference"],
             "difference_low": self.test["low"],
             "difference_high": self.test["high"],
@@ -357,8 +321,8 @@ def evaluate_lists(
     --------
     >>> from hopefear.metrics.lists import WordErrors
     >>> counts = [[1, 4], [0, 4], [1, 4], [2, 4]]
-    >>> found = evaluate_lists(WordErrors(), counts, [0, 2, 4], [1, 0], samples=100)
-    >>> found.model.scores, found.baseline.scores, found.worst.scores, found.gap_closed
+    >>> result = evaluate_lists(WordErrors(), counts, [0, 2, 4], [1, 0], samples=100)
+    >>> result.model.scores, result.baseline.scores, result.worst.scores, result.gap_closed
     ({'wer': 12.5}, {'wer': 25.0}, {'wer': 37.5}, 100.0)
     """
     rows = _rows(metric, counts, costs)
@@ -405,14 +369,12 @@ def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None)
 
 
 def _choice(metric: ListMetric, rows: NDArray, samples: int, seed: int) -> Choice:
-    interval = confidence_interval(
-        Resampled(metric), rows, metric.main, replicates=samples, seed=seed
-    )
+    interval = confidence_interval(metric, rows, metric.main, replicates=samples, seed=seed)
     return Choice(metric.scores(rows.sum(axis=0)), interval.low, interval.high)
 
 
 def _mean_rank(scores: ArrayLike | None, starts: NDArray, oracle: NDArray) -> float | None:
     if scores is None:
         return None
-    found = values_of(scores, int(starts[-1]), "model_scores")
-    return float(ranks(found, starts, oracle).mean())
+    opinions = values_of(scores, int(starts[-1]), "model_scores")
+    return float(ranks(opinions, starts, oracle).mean())

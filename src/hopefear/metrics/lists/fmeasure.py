@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear.errors import HopefearError
-from hopefear.metrics.classification import Scores, _percent, _plain
-from hopefear.metrics.lists.base import ListMetric, columns_of, ratio
+from hopefear.metrics.interface import Scores, percent, plain, ratio
+from hopefear.metrics.lists.base import ListMetric, columns_of
 from hopefear.metrics.lists.text import OneByOne
 
 
@@ -30,11 +30,11 @@ class _FMeasure(ListMetric):
 
     def scores(self, sums: ArrayLike) -> Scores:
         matched, gold, ours = columns_of(sums, self)
-        return _plain(
+        return plain(
             {
-                "f1": _percent(2 * matched, gold + ours),
-                "precision": _percent(matched, ours),
-                "recall": _percent(matched, gold),
+                "f1": percent(2 * matched, gold + ours),
+                "precision": percent(matched, ours),
+                "recall": percent(matched, gold),
             }
         )
 
@@ -116,7 +116,7 @@ class Brackets(_FMeasure):
     def columns(self) -> tuple[str, ...]:
         return ("matched", "gold", "test")
 
-    def signature(self, n_references: int = 1) -> str:
+    def signature_for(self, n_references: int) -> str:
         from hopefear.metrics.parseval import Parseval
 
         return Parseval().signature

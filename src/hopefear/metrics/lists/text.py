@@ -274,8 +274,8 @@ class TextMetric(ListMetric):
     ) -> Counts:
         gold = Lines.packed(line for lines in sets for line in lines)
         bounds = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-        found = self.line_counts(Lines.packed(texts), np.asarray(which, np.int64), gold, bounds)
-        return found.astype(np.int64 if self.whole else np.float64, copy=False)
+        counts = self.line_counts(Lines.packed(texts), np.asarray(which, np.int64), gold, bounds)
+        return counts.astype(np.int64 if self.whole else np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -293,13 +293,13 @@ class OneByOne(TextMetric):
     def line_counts(
         self, ours: Lines, which: np.ndarray, gold: Lines, starts: np.ndarray
     ) -> Counts:
-        lines, found = gold.strings(), array("q")
+        lines, numbers = gold.strings(), array("q")
         last, prepared = -1, None
         for text, i in zip(ours.strings(), which.tolist(), strict=True):
             if i != last:
                 prepared, last = self._prepared(lines[starts[i] : starts[i + 1]]), i
-            found.extend(self._row(text, prepared))
-        return np.array(found, np.int64).reshape(-1, len(self.columns))
+            numbers.extend(self._row(text, prepared))
+        return np.array(numbers, np.int64).reshape(-1, len(self.columns))
 
 
 def _checked(references: Sequence[str], i: int) -> Sequence[str]:

@@ -1,0 +1,48 @@
+"""Checks of parameters: one wording for one kind of mistake.
+
+``error`` is what is raised: `CombinationError` for parts of learners, `HopefearError` elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hopefear.errors import HopefearError
+
+
+def check_at_least(
+    name: str, value: float, least: float, error: type[HopefearError] = HopefearError
+) -> None:
+    """Refuse a number below ``least``, and NaN.
+
+    Examples
+    --------
+    >>> check_at_least("min_count", 0, 1)
+    Traceback (most recent call last):
+    hopefear.errors.HopefearError: min_count must be at least 1, not 0
+    """
+    if not value >= least:
+        raise error(f"{name} must be at least {least}, not {value}")
+
+
+def check_fraction(name: str, value: float, error: type[HopefearError] = HopefearError) -> None:
+    """Refuse a number that is not between 0 and 1, both left out."""
+    if not 0 < value < 1:
+        raise error(f"{name} must be between 0 and 1, not {value}")
+
+
+def check_not_negative(name: str, values: Any, error: type[HopefearError] = HopefearError) -> None:
+    """Refuse a number, or an array with one, that is negative, infinite or NaN.
+
+    Examples
+    --------
+    >>> check_not_negative("l1", -1.0)
+    Traceback (most recent call last):
+    hopefear.errors.HopefearError: l1 must be finite and not negative, but is -1.0
+    """
+    numbers = np.asarray(values)
+    if numbers.size and not (numbers.min() >= 0.0 and np.isfinite(numbers.max())):
+        found = f", but is {values!r}" if numbers.ndim == 0 else ""
+        raise error(f"{name} must be finite and not negative{found}")
