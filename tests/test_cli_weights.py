@@ -140,7 +140,8 @@ def test_inspect(run):
         (["evaluate", "--weights", "a", *LISTS, "--data", "b"], "--data belongs to --model"),
         (["evaluate", "--weights", "a", *LISTS, "--proba"], "--proba belongs to --model"),
         (["evaluate", "--model", "a"], "--model needs --data"),
-        (["evaluate", "--model", "a", "--data", "b", "--refs", "c"], "--refs belongs to --weights"),
+        (["evaluate", "--model", "a", "--data", "b", "--nbest", "c"], "--nbest belongs to"),
+        (["evaluate", "--weights", "a", "--nbest", "b"], "--weights needs --refs FILE"),
         (["evaluate", "--weights", "-", "--nbest", "-", "--refs", "a"], "once only"),
         (["evaluate", "--weights", "a", *LISTS, "--metric", "ter", "--smoothing", "exp"], "BLEU"),
         (["predict", "--input", "a"], "one is needed"),
@@ -170,9 +171,9 @@ def test_errors_are_one_line_and_status_one(run, folder):
     assert status == 1 and "also an input" in err
 
 
-def test_a_model_is_told_where_moses_lists_belong(run, folder):
+def test_a_reranker_of_moses_lists_asks_for_references(run, folder):
     status, _, err = run("train", "rerank", "--train", "test.nbest", "--model", "m")
-    assert status == 1 and "test.nbest:1: " in err and "hopefear tune" in err
+    assert status == 1 and "test.nbest: expected references" in err and "--refs FILE" in err
 
 
 def test_weights_that_no_list_has_are_noted(run, folder):

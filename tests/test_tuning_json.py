@@ -102,6 +102,11 @@ def test_the_command_reads_them(folder, monkeypatch, capsys):
     assert ours.dense.tolist() == theirs.dense.tolist() and ours.sparse == theirs.sparse
     assert main([*argv, "--nbest", "a.nbest", "--weights", "moses.txt"]) == 2
     assert "references are needed: give --refs FILE" in capsys.readouterr().err
+    scores = []
+    for files in (["own.jsonl"], ["bare.jsonl", "--refs", "a.ref"]):
+        assert main(["evaluate", "--weights", "json.txt", "--nbest", *files, "--json"]) == 0
+        scores.append(json.loads(capsys.readouterr().out)["bleu"])
+    assert scores[0] == scores[1]
     chosen = []
     for weights, path in (("json.txt", "own.jsonl"), ("json.txt", "bare.jsonl")):
         assert main(["predict", "--weights", weights, "--input", path, "--quiet"]) == 0

@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    needed = {"model": ("data",), "weights": ("nbest", "refs")}
+    needed = {"model": ("data",), "weights": ("nbest",)}
     if options.by_weights(args, shared=("on_error", "refs"), needed=needed):
         return _by_weights(args)
     options.read_once(args, "model", "data")
@@ -75,7 +75,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _by_weights(args: argparse.Namespace) -> int:
-    read = [args.weights, args.against, args.source, *args.nbest, *args.refs]
+    if args.refs is None and not own.own_references(args.nbest):
+        args.usage_error("--weights needs --refs FILE")
+    read = [args.weights, args.against, args.source, *args.nbest, *(args.refs or ())]
     if read.count("-") > 1:
         args.usage_error("standard input (-) can be read once only")
     from hopefear.cli.compiling import announced

@@ -11,17 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.core.arrays import Strings, frozen
-from hopefear.data.files import ReadReport, open_bytes
+from hopefear.data.files import open_bytes
+from hopefear.data.lists.blocks import Names
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.input import Names, finite, number_wanted
+from hopefear.data.lists.input import finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import read_moses
-from hopefear.data.moses.words import check_parallel, read_sentences
+from hopefear.data.moses.words import check_parallel, parallel_sentences, read_sentences
+from hopefear.data.report import ReadReport
 from hopefear.errors import HopefearError
+from hopefear.features.checks import frozen
+from hopefear.features.strings import Strings
 from hopefear.metrics.lists import Bleu, ListMetric, metric_named
-from hopefear.metrics.lists.table import BleuLineCounts, counts_for
-from hopefear.metrics.lists.text import LineCounts
+from hopefear.metrics.lists.counters import BleuLineCounts, counts_for
+from hopefear.metrics.lists.lines import LineCounts
 from hopefear.translation.derived import check_groups, derived
 from hopefear.translation.names import Layout
 from hopefear.translation.weights import Weights
@@ -162,7 +165,8 @@ def _json_lists(
     lists, own = json_candidates(paths, dedup=dedup, on_error=on_error, report=report)
     source = ", ".join(os.fspath(path) for path in paths)
     if refs is not None:
-        references: Iterable[Reference] = _texts(refs)
+        columns = [file.lines() for file in parallel_sentences(refs)]
+        references: Iterable[Reference] = list(map(list, zip(*columns, strict=True)))
     elif own.keys() == lists.keys():
         references = [list(own[name]) for name in lists]
     else:

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> None:
     """Tell what cannot work before anything is read or run."""
     wrong = args.usage_error
-    if args.refs is None and (args.decoder is not None or not _own_references(args.nbest)):
+    if args.refs is None and (args.decoder is not None or not own_references(args.nbest)):
         wrong("references are needed: give --refs FILE")
     if args.decoder is None:
         if args.nbest is None:
@@ -126,7 +126,7 @@ def check(args: argparse.Namespace) -> None:
 def check_held_out(args: argparse.Namespace) -> None:
     """Wrong usage: half of what held-out lists need, or too much."""
     wrong = args.usage_error
-    if (args.dev_nbest is None) != (args.dev_refs is None) and not _own_references(args.dev_nbest):
+    if (args.dev_nbest is None) != (args.dev_refs is None) and not own_references(args.dev_nbest):
         wrong("--dev-nbest and --dev-refs belong together")
     if args.dev_nbest is None and args.dev_source is not None:
         wrong("--dev-source belongs to --dev-nbest")
@@ -137,13 +137,15 @@ def check_held_out(args: argparse.Namespace) -> None:
             wrong("--source and --dev-source: give both, or neither")
 
 
-def _own_references(paths: list[str] | None) -> bool:
+def own_references(paths: list[str] | None) -> bool:
     """Whether lists may bring their references along: those in JSON do."""
-    if not paths:
-        return False
+    from hopefear.errors import HopefearError
     from hopefear.translation.lists import holds_json
 
-    return any(map(holds_json, paths))
+    try:
+        return any(map(holds_json, paths or ()))
+    except HopefearError:  # a file that cannot be read is told of when it is
+        return False
 
 
 def inputs(args: argparse.Namespace) -> list[str]:
