@@ -11,20 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.files import open_bytes
-from hopefear.data.lists.blocks import Names
+from hopefear.core.arrays import Strings, frozen
+from hopefear.data.files import ReadReport, open_bytes
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.input import finite, number_wanted
+from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import check_parallel, parallel_sentences, read_sentences
-from hopefear.data.report import ReadReport
 from hopefear.errors import HopefearError
-from hopefear.features.checks import frozen
-from hopefear.features.strings import Strings
 from hopefear.metrics.lists import Bleu, ListMetric, metric_named
-from hopefear.metrics.lists.counters import BleuLineCounts, counts_for
-from hopefear.metrics.lists.lines import LineCounts
+from hopefear.metrics.lists.table import BleuLineCounts, counts_for
+from hopefear.metrics.lists.text import LineCounts
 from hopefear.translation.derived import check_groups, derived
 from hopefear.translation.names import Layout
 from hopefear.translation.weights import Weights
