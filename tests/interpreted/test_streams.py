@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from interpreted.catalogue import RULES, hole, natural_loss
 from reference import brute_votes, replay, sparse_problem, stepwise
@@ -53,6 +53,19 @@ def trainer_of(structure, parts, readout):
     return OnlineTrainer(structure, Learner(loss, rule, readout, on), np.float64)
 
 
+def rounding_decides(structure, problem, order, copies):
+    """Whether two rivals come so close that the last digit says which of them is feared."""
+    if structure.n_parts() == 1:
+        return False
+    X = np.hstack([problem.X, np.full((len(problem.X), 1), structure.bias)])
+    X = X if structure.bias else problem.X
+    before = copies[:-1].reshape(order.size - 1, X.shape[1], -1)
+    scores = np.einsum("td,tdc->tc", X[order[1:]], before)
+    scores[np.arange(len(scores)), problem.rows.labels[order[1:]]] = -np.inf
+    first, second = np.sort(scores, axis=1)[:, :-3:-1].T
+    return bool(((first - second > 0.0) & (first - second < 1e-9)).any())
+
+
 @settings(max_examples=150, deadline=None)
 @given(stream=streams(), window=st.integers(1, 9))
 def test_lazy_equals_dense_and_averages_equal_the_mean_of_copies(stream, window):
@@ -60,6 +73,7 @@ def test_lazy_equals_dense_and_averages_equal_the_mean_of_copies(stream, window)
     with mock.patch.object(online, "_WINDOW", window):
         trainer = trainer_of(structure, parts, Observed(Averaged()))
     copies = stepwise(trainer, problem.rows, order)
+    assume(not rounding_decides(structure, problem, order, copies))
     trace = replay(structure, trainer.learner, problem, order)
     np.testing.assert_allclose(copies, trace.snapshots, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(trainer.average(), copies.mean(axis=0), rtol=1e-9, atol=1e-9)
