@@ -59,7 +59,7 @@ def rounding_decides(structure, problem, order, copies):
         return False
     X = np.hstack([problem.X, np.full((len(problem.X), 1), structure.bias)])
     X = X if structure.bias else problem.X
-    before = copies[:-1].reshape(order.size - 1, X.shape[1], -1)
+    before = copies[:-1].reshape(order.size - 1, X.shape[1], structure.n_parts())
     scores = np.einsum("td,tdc->tc", X[order[1:]], before)
     scores[np.arange(len(scores)), problem.rows.labels[order[1:]]] = -np.inf
     first, second = np.sort(scores, axis=1)[:, :-3:-1].T
