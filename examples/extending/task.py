@@ -23,7 +23,7 @@ from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures, from_parts
 from hopefear.losses.perceptron import Perceptron
-from hopefear.recipes.base import Auto, Kind
+from hopefear.recipes.base import Kind
 from hopefear.tasks import TASKS, TaskEntry
 from hopefear.tasks.base import Model, Task, train
 from hopefear.training.predictors import predictor_from_arrays
@@ -31,13 +31,13 @@ from hopefear.training.predictors import predictor_from_arrays
 sys.path.insert(0, str(Path(__file__).parent))
 from structure import Subset, SubsetRows
 
-OUTPUTS = Kind({"adagrad": {"rate": Auto(1.0, "reach")}}, cost="hamming")
+SUBSETS = Kind({}, cost="hamming")
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        OUTPUTS.recipe("perceptron", "averaged perceptron", "perceptron sgd averaged mistakes"),
-        OUTPUTS.recipe("ssvm", "structured SVM", "structured-hinge sgd averaged every", rate=0.1),
-        OUTPUTS.recipe("pa", "1-best MIRA", "prediction-hinge passive-aggressive averaged every"),
+        SUBSETS.recipe("perceptron", "averaged perceptron", "perceptron sgd averaged mistakes"),
+        SUBSETS.recipe("ssvm", "structured SVM", "structured-hinge sgd averaged every", rate=0.1),
+        SUBSETS.recipe("mira", "1-best MIRA", "prediction-hinge passive-aggressive averaged every"),
     )
 }
 TASKS["choose"] = TaskEntry(
@@ -72,9 +72,9 @@ def read(path: str | Path, features: IdentityFeatures | None = None) -> Choices:
                 items = [{str(k): float(v) for k, v in item.items()} for item in example["items"]]
                 chosen = {int(t) for t in example["chosen"]}
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise InputError(f"{path}:{number}: expected items and chosen: {error}") from error
+                raise InputError(str(path), number, "items and chosen", line.strip()) from error
             if not chosen <= set(range(len(items))):
-                raise InputError(f"{path}:{number}: chosen names an item that is not there")
+                raise InputError(str(path), number, "numbers of items from 0", str(sorted(chosen)))
             examples.append((items, chosen))
     if features is None:
         names = sorted({name for items, _ in examples for item in items for name in item})
