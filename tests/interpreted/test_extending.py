@@ -185,7 +185,7 @@ def test_examples_of_the_page_are_true(parts, monkeypatch):
     monkeypatch.setattr(LOSSES, "_places", dict(LOSSES._places))
     (block,) = re.findall(r"```pycon\n(.*?)```", PAGE, re.DOTALL)
     test = doctest.DocTestParser().get_doctest(block, {}, "extending.md", None, 0)
-    assert doctest.DocTestRunner().run(test) == (0, 5)
+    assert doctest.DocTestRunner().run(test) == (0, 6)
 
 
 def test_the_page_can_be_found():

@@ -398,7 +398,8 @@ def _by_margin(loss: Any, world: World, of: Callable[[Any, float], tuple[float, 
     return Force(importance * value, bool(z <= 0 and importance > 0), forced, z, g)
 
 
-_MARGIN: dict[str, Callable[[Any, float], tuple[float, float]]] = {
+# (value, minus the derivative) at a margin.
+MARGIN_LOSSES: dict[str, Callable[[Any, float], tuple[float, float]]] = {
     "Perceptron": lambda loss, z: (loss.force * max(0.0, -z), loss.force * (z <= 0)),
     "Hinge": lambda loss, z: (max(0.0, loss.asked - z), float(loss.asked > z)),
     "SquaredHinge": lambda loss, z: (
@@ -416,7 +417,7 @@ _MARGIN: dict[str, Callable[[Any, float], tuple[float, float]]] = {
     ),
     "Linear": lambda loss, z: (-loss.force * z, loss.force),
 }
-FORMULAS |= {name: functools.partial(_by_margin, of=of) for name, of in _MARGIN.items()}
+FORMULAS |= {name: functools.partial(_by_margin, of=of) for name, of in MARGIN_LOSSES.items()}
 
 
 @_formula("Log")
@@ -503,14 +504,20 @@ def weighted_log(loss: Any, world: World) -> Force:
     return Force(a * value, _mistaken(world), a > 0, np.nan, a * (Q - P) @ world.F)
 
 
-@_formula("NBestMIRA")
-def nbest_mira(loss: Any, world: World) -> Force:
-    """The maximiser of ``a.short - a'Ga/2`` in its box, or one round without bounds."""
-    costs, importance = world.costs(loss.cost), world.importance
+def programme(loss: Any, world: World) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """(candidates, their directions, by how much margins fall short) of n-best MIRA."""
+    costs = world.costs(loss.cost)
     top = world.ranked(world.scores + costs)[: loss.n] if loss.augmented else world.top(loss.n)
     D = np.array([world.delta(k) for k in top])
     asked = np.sqrt(costs) if loss.root else costs
-    short = asked[top] - np.array([world.lead(k) for k in top])
+    return top, D, asked[top] - np.array([world.lead(k) for k in top])
+
+
+@_formula("NBestMIRA")
+def nbest_mira(loss: Any, world: World) -> Force:
+    """The maximiser of ``a.short - a'Ga/2`` in its box, or one round without bounds."""
+    importance = world.importance
+    _, D, short = programme(loss, world)
     if loss.sequential:
         g = np.zeros(D.shape[1])
         for d, gap in zip(D, short, strict=True):
