@@ -1,28 +1,26 @@
 """Label chains by enumeration: every output has its feature vector, written out in full.
 
-Nothing here searches, scores parts or adds directions up lazily. A ``World`` holds one sequence
-under given weights; the losses below are their papers' formulas on the list of all outputs.
+Worlds, formulas of losses and dense rules are those of ``hopefear.testing``.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from reference import Trace
 
+from hopefear import testing
 from hopefear.core.learner import Learner
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.structures.chain.chain import Chain
-from hopefear.structures.chain.theta import Limits
 from hopefear.testing.contracts import Sums
 from hopefear.testing.rules import dense_rule
-from hopefear.testing.worlds import FORMULAS, Force, programme, softmax
+from hopefear.testing.worlds import FORMULAS, Force, chain_features, permitted, programme, softmax
 
-__all__ = ["Force", "Sums", "programme", "softmax"]
+__all__ = ["Force", "Sums", "permitted", "programme", "softmax"]
 
 
 def tiny_rows(seed, lengths, chain: Chain, values=True, weights=None, repeat=True) -> TokenRows:
@@ -84,78 +82,16 @@ def corpus(seed, n=24, labels=("D", "N", "V"), longest=5) -> SequenceDataset:
 
 
 def feature_vector(chain: Chain, rows: TokenRows, i: int, y) -> np.ndarray:
-    """F(x, y), one coordinate after the other as the class ``Chain`` says they lie."""
-    W, found = chain.width, np.zeros(chain.n_coordinates())
-    pairs = chain.attributes * W
-    triples = pairs + (1 + chain.edge_attributes) * W * W
-    for t, c in enumerate(y):
-        k = rows.starts[i] + t
-        for p in range(rows.indptr[k], rows.indptr[k + 1]):
-            value = float(rows.values[p]) if rows.values.size else 1.0
-            found[rows.indices[p] * W + c] += value
-        if t == 0:
-            continue
-        pair = c * W + y[t - 1]
-        found[pairs + pair] += 1.0
-        if chain.order == 2 and t > 1:
-            found[triples + pair * W + y[t - 2]] += 1.0
-        if chain.edge_attributes:
-            for p in range(rows.edge_indptr[k], rows.edge_indptr[k + 1]):
-                value = float(rows.edge_values[p]) if rows.edge_values.size else 1.0
-                found[pairs + (1 + rows.edge_indices[p]) * W * W + pair] += value
-    return found
+    """F(x, y) of sequence ``i``."""
+    return chain_features(chain, rows, int(rows.starts[i]), y)
 
 
-def permitted(limits: Limits, width: int, first: int, y) -> bool:
-    """Whether the limits allow an output whose first token is the ``first`` of the data."""
-    if limits.step.size == 0:
-        return True
-    total = limits.start[y[0]] + limits.end[y[-1]]
-    total += sum(limits.step[b * width + a] for a, b in itertools.pairwise(y))
-    if limits.tokens.size:
-        total += sum(limits.tokens[(first + t) * width + c] for t, c in enumerate(y))
-    return bool(total == 0.0)
-
-
-class World:
+class World(testing.World):
     """All outputs of one sequence in lexicographic order, with features and scores."""
 
     def __init__(self, chain: Chain, rows: TokenRows, i: int, w: np.ndarray) -> None:
-        first, last = rows.starts[i], rows.starts[i + 1]
-        every = itertools.product(range(chain.labels), repeat=int(last - first))
-        self.ys = [y for y in every if permitted(chain.limits, chain.width, first, y)]
-        self.F = np.array([feature_vector(chain, rows, i, y) for y in self.ys])
-        self.scores = self.F @ w
-        self.gold = self.ys.index(tuple(rows.labels[first:last].tolist()))
-        self.importance = float(rows.weights[i])
-        self.rivals = np.arange(len(self.ys)) != self.gold
-
-    def ranked(self, by=None) -> list[int]:
-        """Numbers of the outputs, best first; equals in lexicographic order."""
-        by = self.scores if by is None else by
-        return sorted(range(len(self.ys)), key=lambda k: (-by[k], k))
-
-    def costs(self, cost: Any) -> np.ndarray:
-        gold = self.ys[self.gold]
-        return np.array(
-            [sum(cost.price(g, c) for g, c in zip(gold, y, strict=True)) for y in self.ys]
-        )
-
-    def top(self, n: int, ratio: float = 0.0) -> list[int]:
-        found = self.ranked()[:n]
-        if ratio > 0:
-            found = [k for k in found if self.scores[k] >= self.scores[found[0]] - np.log(ratio)]
-        return found
-
-    def delta(self, k: int) -> np.ndarray:
-        """Features of gold minus those of output ``k``."""
-        return self.F[self.gold] - self.F[k]
-
-    def lead(self, k: int) -> float:
-        return float(self.scores[self.gold] - self.scores[k])
-
-    def best_rival(self) -> int | None:
-        return next((k for k in self.ranked() if self.rivals[k]), None)
+        super().__init__(testing.outputs_of(chain, rows, i), w, float(rows.weights[i]))
+        self.ys = self.outputs.ys
 
 
 def force(loss: Any, world: Any) -> Force:

@@ -19,6 +19,7 @@ from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
 from hopefear.data.sequences import TokenRows
 from hopefear.data.sparse import SparseRows
 from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.theta import Limits
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
 
@@ -172,10 +173,11 @@ def class_outputs(structure: Any, rows: SparseRows, i: int) -> Outputs:
 
 @outputs_of.register(Chain)
 def chain_outputs(chain: Chain, rows: TokenRows, i: int) -> Outputs:
-    """All sequences of labels, in lexicographic order; limits are left to tests of their own."""
+    """All sequences of labels that the limits allow, in lexicographic order."""
     first, last = int(rows.starts[i]), int(rows.starts[i + 1])
     gold = tuple(rows.labels[first:last].tolist())
-    ys = list(itertools.product(range(chain.labels), repeat=last - first))
+    every = itertools.product(range(chain.labels), repeat=last - first)
+    ys = [y for y in every if permitted(chain.limits, chain.width, first, y)]
     return Outputs(
         ys,
         np.array([chain_features(chain, rows, first, y) for y in ys]),
@@ -185,6 +187,17 @@ def chain_outputs(chain: Chain, rows: TokenRows, i: int) -> Outputs:
         ),
         places=last - first,
     )
+
+
+def permitted(limits: Limits, width: int, first: int, y: Sequence[int]) -> bool:
+    """Whether the limits allow an output whose first token is the ``first`` of the data."""
+    if limits.step.size == 0:
+        return True
+    total = limits.start[y[0]] + limits.end[y[-1]]
+    total += sum(limits.step[b * width + a] for a, b in itertools.pairwise(y))
+    if limits.tokens.size:
+        total += sum(limits.tokens[(first + t) * width + c] for t, c in enumerate(y))
+    return bool(total == 0.0)
 
 
 def chain_features(chain: Chain, rows: TokenRows, first: int, y: Sequence[int]) -> np.ndarray:
