@@ -215,7 +215,7 @@ def test_weights_that_are_not_finite_are_an_error(bound):
     limits = limited(chain, rows, [[0, 1, 2]] * sum(LENGTHS)).limits if bound else no_limits()
     w = np.full(chain.n_coordinates(), -np.inf, np.float32)
     decoder = Decoder(chain._replace(limits=limits), w)
-    for ask in (decoder.best, decoder.marginals, lambda rows: decoder.nbest(rows, 2)):
+    for ask in (decoder.best, decoder.probabilities, lambda rows: decoder.nbest(rows, 2)):
         with np.errstate(invalid="ignore"), pytest.raises(HopefearError, match="not finite"):
             ask(rows)
 
