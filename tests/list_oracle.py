@@ -6,12 +6,11 @@ weights.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from chain_oracle import Force, Sums, force, replayed
 from reference import Trace
 
+from hopefear import testing
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest
@@ -63,46 +62,12 @@ def tiny_lists(seed, sizes=(3, 1, 4, 2, 5, 3, 4, 2), features=6, offsets=True, w
     return rows_of(matrices, costs, fixed, None, weights)
 
 
-class ListWorld:
+class ListWorld(testing.World):
     """One list: features, scores, and which candidate is to win against which."""
 
     def __init__(self, structure: NBest, rows: ListRows, i: int, w: np.ndarray) -> None:
-        first, last = int(rows.starts[i]), int(rows.starts[i + 1])
-        self.F = np.zeros((last - first, structure.features))
-        scope = rows.features[rows.scopes[i] : rows.scopes[i + 1]]
-        for c in range(first, last):
-            for e in range(rows.indptr[c], rows.indptr[c + 1]):
-                self.F[c - first, scope[rows.columns[e]]] += float(rows.values[e])
-        self.scores = self.F @ w + rows.offsets[first:last].astype(np.float64)
-        self.paid = rows.costs[first:last]
-        self.importance = float(rows.weights[i])
-        self.gold, self.rivals = int(rows.oracles[i]), np.arange(last - first) != rows.oracles[i]
-        if structure.tied:
-            self.rivals = self.paid != self.paid[self.gold]
-            self.gold = next(k for k in self.ranked() if not self.rivals[k])
-
-    def ranked(self, by=None) -> list[int]:
-        """Positions of the candidates, best first; equals as they stand in the list."""
-        by = self.scores if by is None else by
-        return sorted(range(len(by)), key=lambda k: (-by[k], k))
-
-    def costs(self, cost: Any) -> np.ndarray:
-        return np.array([cost.price(self.paid[self.gold], paid) for paid in self.paid])
-
-    def top(self, n: int, ratio: float = 0.0) -> list[int]:
-        found = self.ranked()[:n]
-        least = self.scores[found[0]] - np.log(ratio) if ratio > 0 else -np.inf
-        return [k for k in found if self.scores[k] >= least]
-
-    def delta(self, k: int) -> np.ndarray:
-        """Features of gold minus those of candidate ``k``."""
-        return self.F[self.gold] - self.F[k]
-
-    def lead(self, k: int) -> float:
-        return float(self.scores[self.gold] - self.scores[k])
-
-    def best_rival(self) -> int | None:
-        return next((k for k in self.ranked() if self.rivals[k]), None)
+        super().__init__(testing.outputs_of(structure, rows, i), w, float(rows.weights[i]))
+        self.paid = rows.costs[rows.starts[i] : rows.starts[i + 1]]
 
 
 def lists_of(rows: ListRows) -> int:

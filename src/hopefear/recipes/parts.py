@@ -27,10 +27,14 @@ class Parts(Mapping[str, Any]):
     """
 
     def __init__(self, kind: str, places: Mapping[str, str]) -> None:
-        self.kind, self._places = kind, dict(places)
+        self.kind = kind
+        self._places: dict[str, str | type] = dict(places)
 
     def __getitem__(self, name: str) -> Any:
-        module, cls = self._places[name].split(":")
+        place = self._places[name]
+        if not isinstance(place, str):
+            return place
+        module, cls = place.split(":")
         return getattr(importlib.import_module(f"hopefear.{module}"), cls)
 
     def __contains__(self, name: object) -> bool:
@@ -41,6 +45,18 @@ class Parts(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def add(self, name: str, part: type) -> None:
+        """Enter a class of one's own, so that recipes can be built with it by name.
+
+        >>> table = Parts("loss", {})
+        >>> table.add("my-hinge", LOSSES["hinge"])
+        >>> table.named("my-hinge").__name__
+        'Hinge'
+        """
+        if name in self:
+            raise HopefearError(f"hopefear has a {self.kind} {name!r} already; use another name")
+        self._places[name] = part
 
     def named(self, name: Any) -> Any:
         """The class of that name.

@@ -1,0 +1,77 @@
+"""The average of the later weights (suffix averaging, Rakhlin, Shamir and Sridharan, 2012)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hopefear.core.averages import (
+    Account,
+    change_line,
+    close_tick,
+    new_account,
+    settle_line,
+    start_afresh,
+    totals_now,
+)
+from hopefear.core.component import component
+from hopefear.core.interfaces import Readout
+
+
+class Tail(NamedTuple):
+    account: Account
+    seen: np.ndarray  # int64[1]: examples so far
+
+
+@component(Readout)
+class TailAveraged(NamedTuple):
+    """Mean of the weights after each example, but for the first ones.
+
+    Parameters
+    ----------
+    skip : int
+        Examples to leave out; the last weights are kept where there are no others.
+
+    Examples
+    --------
+    >>> TailAveraged(skip=100).init_memory(3, 8).account.total
+    array([0., 0., 0.])
+    """
+
+    skip: int = 0
+
+    def fault(self):
+        return "" if self.skip >= 0 else "skip must not be negative"
+
+    def init_memory(self, n, window):
+        return Tail(new_account(n, window), np.zeros(1, np.int64))
+
+    def afresh(self, memory):
+        start_afresh(memory.account)
+
+    def predictor(self, memory, trainer):
+        if memory.seen[0] <= self.skip:
+            return trainer.linear(trainer.weights())
+        return trainer.linear(trainer.mean(memory.account, np.float32))
+
+    def close(self, memory, clock):
+        close_tick(memory.account, clock, memory.account.lived[0])
+        memory.account.lived[0] = 0.0
+
+    def now(self, memory):
+        return totals_now(memory.account)
+
+    def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
+        change_line(memory.account, now, j, m0, r0, f0, m1, r1, f1)
+
+    def survive(self, memory):
+        memory.seen[0] += 1
+        if memory.seen[0] > self.skip:
+            memory.account.lived[0] += 1.0
+
+    def full(self, memory):
+        return memory.account.closed[0] == memory.account.drop.size
+
+    def settle(self, memory, now, j, m, r, f):
+        settle_line(memory.account, now, j, m, r, f)

@@ -1,0 +1,626 @@
+"""Contracts of structures, losses, rules, readouts and learners, as functions that raise.
+
+Each check compares a part with its definition on tiny data and raises ``AssertionError`` saying
+what differs. Run them interpreted (``NUMBA_DISABLE_JIT=1``): compiled, each takes many seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.core.component import component
+from hopefear.core.interfaces import DROP, SCALE, Row, Rule, Structure
+from hopefear.core.learner import Learner, describe
+from hopefear.core.workspace import Example, Plain
+from hopefear.costs.hamming import Hamming
+from hopefear.costs.regret import Regret
+from hopefear.errors import CombinationError
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.linear import Linear
+from hopefear.losses.logistic import Logistic
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last
+from hopefear.recipes import COSTS, LOSSES, READOUTS, RULES
+from hopefear.structures.classes import Multiclass
+from hopefear.testing.rules import DenseRule, dense_rule, replay
+from hopefear.testing.worlds import (
+    FORMULAS,
+    Formula,
+    World,
+    formula_of,
+    outputs_of,
+    tiny_rows,
+    tiny_structures,
+)
+from hopefear.training.online import OnlineTrainer, read_last
+
+# Parameters under which a part shows all it does: the defaults of many penalise nothing.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "exponential": {"limit": 2.0},
+    "sapo": {"n": 3},
+    "nbest-mira": {"n": 3, "C": 0.3, "rounds": 5000},
+    "risk": {"sharp": 2.0},
+    "weighted-log": {"sharp": 2.0},
+    "sgd": {"rate": 0.5, "power": 0.5, "l1": 0.0217, "l2": 0.1},
+    "passive-aggressive": {"C": 0.2},
+    "adagrad": {"rate": 0.3, "l1": 0.0217},
+    "adagrad-rda": {"rate": 0.5, "l1": 0.0217},
+    "rda": {"rate": 0.5, "l1": 0.0217, "l2": 0.1},
+    "truncated-gradient": {"rate": 0.3, "gravity": 0.0513, "every": 3, "threshold": 0.25},
+    "fobos": {"rate": 0.5, "l1": 0.0217, "l2": 0.1},
+    "ftrl": {"rate": 0.5, "beta": 0.5, "l1": 0.1, "l2": 0.1},
+    "confidence-weighted": {"phi": 0.7},
+}
+# Their direction is a whole change of the weights, or a mixture, not minus a gradient.
+NOT_GRADIENTS = ("NBestMIRA", "SWVP")
+
+
+class RegisteredPart(NamedTuple):
+    """A part of the tables of ``hopefear.recipes``, with parameters that show all it does."""
+
+    kind: str
+    name: str
+    part: Any
+
+
+def registered_parts(kind: str | None = None) -> list[RegisteredPart]:
+    """Everything in the tables of losses, rules and readouts, those added by users among them.
+
+    Losses with a cost come once for every cost.
+
+    Examples
+    --------
+    >>> [part.name for part in registered_parts("readout")]
+    ['last', 'averaged', 'voted']
+    >>> len(registered_parts("loss")) >= len(LOSSES)
+    True
+    """
+    parts = []
+    for table in (LOSSES, RULES, READOUTS):
+        for name in table if kind in (None, table.kind) else ():
+            part = table[name](**SETTINGS.get(name, {}))
+            if hasattr(part, "cost"):
+                costs = [COSTS[cost](0.7) for cost in COSTS]
+                parts += [RegisteredPart(table.kind, name, part._replace(cost=c)) for c in costs]
+            else:
+                parts.append(RegisteredPart(table.kind, name, part))
+    return parts
+
+
+# --- structures ---------------------------------------------------------------------------------
+
+
+@component(Row)
+class Sums(NamedTuple):
+    """A row that adds entries up, and counts how often a coordinate came."""
+
+    g: np.ndarray
+    times: np.ndarray
+    merged: bool
+
+    def additive(self):
+        return not self.merged
+
+    def put(self, j, g):
+        self.g[j] += g
+        self.times[j] += g != 0.0
+
+
+class _Everything:
+    """Stands for a loss that asks for all searches, deep enough to see every output."""
+
+    def __init__(self, outputs: int) -> None:
+        self.outputs = outputs
+
+    def depth(self) -> int:
+        return self.outputs
+
+    def needs(self) -> tuple[str, ...]:
+        return ("cost", "nbest", "expectation", "risk", "places")
+
+    def notes(self, places: int) -> int:
+        return 0
+
+
+def check_structure(structure: Any, rows: Any = None, seed: int = 0) -> None:
+    """Hold a structure to its enumeration: both linear maps, and every search that it offers.
+
+    Scores are linear in the weights, directions are the transpose of scores, and all searches find
+    what brute force finds, also where outputs tie.
+
+    Parameters
+    ----------
+    structure : Structure
+        One that :func:`hopefear.testing.outputs_of` can enumerate.
+    rows : rows of a dataset, optional
+        Small examples in float64; those of :func:`hopefear.testing.tiny_rows` unless given.
+    seed : int
+        Of the weights that are tried.
+
+    Examples
+    --------
+    >>> check_structure(Multiclass(5, 3))
+    """
+    rows = tiny_rows(structure) if rows is None else rows
+    rng, n = np.random.default_rng(seed), structure.n_coordinates()
+    for i in range(len(rows.weights)):
+        for w in (np.zeros(n), rng.integers(-1, 2, n) * 1.0, rng.normal(size=n)):
+            _Probe(structure, rows, i, w).check()
+
+
+class _Probe:
+    """One structure, one example, one vector of weights."""
+
+    def __init__(self, structure: Any, rows: Any, i: int, w: np.ndarray) -> None:
+        self.structure, self.rows, self.i, self.w = structure, rows, i, w
+        self.x, self.world = Example(rows, i), World(outputs_of(structure, rows, i), w)
+        self.name = f"{type(structure).__name__}, example {i}"
+        self.work = structure.workspace(rows, _Everything(len(self.world.F)), np.float64)
+        self.offers = structure.offers()
+        self.cost = Regret(0.7) if "regret" in self.offers else Hamming(0.7)
+        structure.score(self.x, Plain(w), self.work.theta)
+
+    def check(self) -> None:
+        self.check_directions()
+        self.check_best()
+        if "cost" in self.offers:
+            self.check_costs()
+        if "nbest" in self.offers:
+            self.check_candidates()
+        if "expectation" in self.offers:
+            self.check_expectations()
+
+    def write(self, k: int) -> np.ndarray:
+        """Output ``k`` as the structure writes it."""
+        y, output = self.work.y, self.world.outputs.ys[k]
+        self.structure.argmax(self.x, self.work.theta, y)  # what else stands in an output
+        y[: len(output)] = output
+        return y
+
+    def direction(self, merged: bool = False) -> np.ndarray:
+        row = Sums(np.zeros(self.w.size), np.zeros(self.w.size, np.int64), merged)
+        self.structure.scatter(self.x, self.work.mu, row)
+        if merged:
+            again = np.flatnonzero(row.times > 1)
+            _demand(again.size == 0, f"{self.name}: scatter puts coordinate {again[:1]} twice")
+        return row.g
+
+    def check_directions(self) -> None:
+        structure, world, x, mu = self.structure, self.world, self.x, self.work.mu
+        room = structure.entries(self.rows, np.array([self.i]))
+        spread = np.linspace(0.5, 1.5, self.w.size)
+        for k in range(len(world.F)):
+            for merged in (False, True):
+                structure.contrast(x, self.write(k), 0.75, mu)
+                wanted, found = 0.75 * world.delta(k), self.direction(merged)
+                _agree(found, wanted, f"{self.name}: scatter is not the transpose of score")
+            structure.contrast(x, self.write(k), 0.75, mu)
+            norm = structure.norm(x, mu, Plain(spread))
+            _agree(norm, spread @ wanted**2, f"{self.name}: norm")
+            entries = np.count_nonzero(wanted)
+            _demand(entries <= room, f"{self.name}: entries() says {room}, a direction {entries}")
+        structure.clear(x, mu)
+        for coef in (1.0, -0.25):
+            structure.pull(x, self.write(len(world.F) - 1), coef, mu)
+        wanted = 0.75 * world.delta(len(world.F) - 1)
+        _agree(self.direction(), wanted, f"{self.name}: pulls do not add up")
+
+    def check_best(self) -> None:
+        structure, world, x, y = self.structure, self.world, self.x, self.work.y
+        theta, scores = self.work.theta, world.scores
+        structure.argmax(x, theta, y)
+        k, best = world.number(y), int(np.argmax(np.round(scores, 10)))
+        _demand(k == best, f"{self.name}: argmax finds output {k}, brute force {best}")
+        z, rival = structure.margin(x, theta, y), world.best_rival()
+        if rival is None:
+            _demand(z > 1e6 and math.isfinite(z), f"{self.name}: margin {z} without any rival")
+        else:
+            _agree(z, world.lead(rival), f"{self.name}: margin")
+            k = world.number(y)
+            _demand(bool(world.rivals[k]), f"{self.name}: margin leaves gold for a rival")
+            _agree(world.lead(k), z, f"{self.name}: the rival that margin leaves has another score")
+        z = structure.violation(x, theta, y)
+        wrong = bool(world.rivals[world.ranked(np.round(scores, 10))[0]])
+        _demand((z <= 0.0) == wrong, f"{self.name}: violation {z}, but wrong is {wrong}")
+        if type(structure).lead is Structure.lead:
+            return
+        for k in range(len(world.F)):
+            y = self.write(k)
+            _agree(structure.lead(x, theta, y), world.lead(k), f"{self.name}: score is not linear")
+            right = structure.right(x, y)
+            _demand(right == (not world.rivals[k]), f"{self.name}: right is {right} for output {k}")
+
+    def check_costs(self) -> None:
+        structure, world, x, y = self.structure, self.world, self.x, self.work.y
+        costs = world.costs(self.cost)
+        for k in range(len(world.F)):
+            charge = structure.charge(x, self.cost, self.write(k))
+            _agree(charge, costs[k], f"{self.name}: charge of output {k}")
+        signs = {1.0: world.scores + costs, -1.0: world.scores - costs}
+        if "worst" in self.offers:
+            signs[math.inf] = costs
+        for sign, totals in signs.items():
+            z, price = structure.seek(x, self.work.theta, self.cost, sign, y)
+            k = world.number(y)
+            _agree(totals[k], totals.max(), f"{self.name}: seek with sign {sign:g}")
+            _agree([z, price], [world.lead(k), costs[k]], f"{self.name}: what seek returns")
+            first = world.ranked(np.round(totals, 10))[0]
+            _demand(k == first, f"{self.name}: seek finds {k} of those that tie, not {first}")
+
+    def check_candidates(self) -> None:
+        structure, world, x, theta = self.structure, self.world, self.x, self.work.theta
+        costs = world.costs(self.cost) if "cost" in self.offers else None
+        for cost, totals in (
+            (None, world.scores),
+            *([] if costs is None else [(self.cost, world.scores + costs)]),
+        ):
+            for n in sorted({1, 2, len(world.F)}):
+                count = structure.candidates(x, theta, cost, n, 0.0)
+                chosen = [world.number(structure.candidate(x, theta, k)) for k in range(count)]
+                wanted = np.sort(totals)[::-1][:n]
+                _demand(len(set(chosen)) == len(wanted), f"{self.name}: {n} best: {chosen}")
+                _agree(totals[chosen], wanted, f"{self.name}: scores of the {n} best")
+        products = np.zeros((len(world.F), len(world.F)))
+        structure.gram(x, theta, count, self.work.mu, products)
+        D = np.array([world.delta(k) for k in chosen])
+        _agree(products, D @ D.T, f"{self.name}: gram")
+
+    def check_expectations(self) -> None:
+        structure, x, work = self.structure, self.x, self.work
+
+        def compare(name: str, value: float, formula: str, **fields: Any) -> None:
+            loss = LOSSES[formula](**fields)
+            wanted = FORMULAS[type(loss).__name__](loss, self.world)
+            _agree(value, wanted.value, f"{self.name}: value of {name}")
+            _agree(self.direction(), wanted.g, f"{self.name}: {name}")
+
+        compare("expect", structure.expect(x, work.theta, 1.0, work.mu), "log")
+        if "risk" in self.offers:
+            given = (x, work.theta, self.cost, 2.0, 1.0, work.mu)
+            fields = {"cost": self.cost, "sharp": 2.0}
+            compare("expect_cost", structure.expect_cost(*given), "risk", **fields)
+            compare("expect_good", structure.expect_good(*given), "weighted-log", **fields)
+
+
+# --- losses -------------------------------------------------------------------------------------
+
+
+def check_loss(
+    loss: Any,
+    structure: Any = None,
+    rows: Any = None,
+    formula: Formula | None = None,
+    gradient: bool | None = None,
+    seed: int = 0,
+) -> list[str]:
+    """Hold a loss to its formula, and its direction to the numerical gradient where it is smooth.
+
+    Parameters
+    ----------
+    loss : Loss
+        With the parameters to try.
+    structure, rows
+        What to try it on; every tiny structure that has what the loss needs, unless given.
+    formula : callable, optional
+        From the loss and a :class:`hopefear.testing.World` to a :class:`hopefear.testing.Force`;
+        that of its paper where the library has it.
+    gradient : bool, optional
+        Whether the direction is minus a gradient; so unless the library knows better.
+    seed : int
+        Of the weights that are tried.
+
+    Returns
+    -------
+    list of str
+        Why the structures that were left out cannot serve the loss.
+
+    Examples
+    --------
+    >>> check_loss(Hinge())
+    []
+    """
+    formula = formula_of(loss) if formula is None else formula
+    gradient = type(loss).__name__ not in NOT_GRADIENTS if gradient is None else gradient
+    structures = list(tiny_structures().values()) if structure is None else [structure]
+    holes = []
+    for place in structures:
+        try:
+            OnlineTrainer(place, Learner(loss, RULES["sgd"](), Last(), "mistakes"), np.float64)
+        except CombinationError as error:
+            holes.append(str(error))
+            continue
+        data = tiny_rows(place) if rows is None else rows
+        _check_loss_on(loss, place, data, formula, gradient, np.random.default_rng(seed))
+    _demand(len(holes) < len(structures), f"{describe(loss)} runs on nothing: {holes}")
+    return holes
+
+
+def _check_loss_on(loss, structure, rows, formula, gradient, rng) -> None:
+    name = f"{describe(loss)} on {type(structure).__name__}"
+    ask = _Ask(loss, structure, rows)
+    tolerance = 1e-5 if type(loss).__name__ == "NBestMIRA" else 1e-9  # solved by iteration
+    n, smooth = structure.n_coordinates(), 0
+    for i in range(len(rows.weights)):
+        for w in (np.zeros(n), rng.normal(size=n), 0.3 * rng.normal(size=n)):
+            _, value, gap, g = ask(i, w)
+            if formula is not None:
+                wanted = formula(loss, World.at(structure, rows, i, w))
+                _agree(value, wanted.value, f"{name}: value at example {i}", tolerance)
+                _agree(g, wanted.forced * wanted.g, f"{name}: direction at example {i}", tolerance)
+                mistaken = gap <= 0.0 and rows.weights[i] > 0.0
+                _demand(mistaken == wanted.mistaken, f"{name}: gap {gap} at example {i}")
+            if gradient:
+                d = rng.normal(size=n)
+                smooth += _slope_agrees(lambda v, i=i: ask(i, v)[1], w, d, -(g @ d), name)
+    _demand(smooth > 0 or not gradient, f"{name} is nowhere smooth; say gradient=False")
+    _, value, _, g = ask.silenced()(0, np.zeros(n))
+    _demand(value == 0.0 and not g.any(), f"{name}: an example of weight 0 has a force")
+
+
+def _slope_agrees(value: Callable, w: np.ndarray, d: np.ndarray, slope: float, name: str) -> bool:
+    """Whether the loss is smooth at ``w`` along ``d``; there its slope must be the one given."""
+    h, here = 1e-5, value(w)
+    up, down = (value(w + h * d) - here) / h, (here - value(w - h * d)) / h
+    if abs(up - down) > 1e-2 * (1.0 + abs(up)):
+        return False
+    _agree((up + down) / 2, slope, f"{name}: direction against the numerical gradient", 1e-4)
+    return True
+
+
+class _Ask:
+    """A loss at work; one workspace for all examples, as in training."""
+
+    def __init__(self, loss: Any, structure: Any, rows: Any) -> None:
+        self.loss, self.structure, self.rows = loss, structure, rows
+        self.work = structure.workspace(rows, loss, np.float64)
+
+    def silenced(self) -> _Ask:
+        return _Ask(self.loss, self.structure, self.rows._replace(weights=0.0 * self.rows.weights))
+
+    def __call__(self, i: int, w: np.ndarray) -> tuple[bool, float, float, np.ndarray]:
+        x, work = Example(self.rows, i), self.work
+        self.structure.score(x, Plain(w), work.theta)
+        forced = self.loss.subgradient(self.structure, x, work) > 0
+        row = Sums(np.zeros(w.size), np.zeros(w.size, np.int64), False)
+        if forced:
+            self.structure.scatter(x, work.mu, row)
+        return forced, float(work.loss[0]), float(work.gap[0]), row.g
+
+
+# --- rules --------------------------------------------------------------------------------------
+
+
+def check_rule(
+    rule: Any, dense: Callable[[int], DenseRule] | None = None, loss: Any = None
+) -> None:
+    """Hold a rule to "a line under a clock", to its averages and to its dense form.
+
+    Parameters
+    ----------
+    rule : Rule
+        With the parameters to try.
+    dense : callable, optional
+        From the number of coordinates to a :class:`hopefear.testing.DenseRule`; that of its paper
+        where the library has it.
+    loss : Loss, optional
+        What to move by; the first of hinge, logistic and linear that the rule does not object to.
+
+    Examples
+    --------
+    >>> from hopefear.rules.rda import RDA
+    >>> check_rule(RDA(rate=0.5, l1=0.02))
+    """
+    loss = _agreeable(rule) if loss is None else loss
+    structure = Multiclass(5, 3)
+    rows = tiny_rows(structure)
+    order = np.tile(np.arange(len(rows.weights)), 3)
+    trainer = OnlineTrainer(structure, Learner(loss, rule, Averaged()), np.float64)
+    trainer.memory = trainer.learner.readout.init_memory(trainer.n, 7)  # settled now and then
+    copies = np.array(list(_lines(trainer, rows, order)))
+    name = describe(rule)
+    _demand(bool(copies.any()), f"{name} moved nothing with the loss {describe(loss)}")
+    _agree(trainer.average(), copies.mean(axis=0), f"{name}: average of the weights there were")
+    _check_sums(rule)
+    _check_rebase(trainer)
+    oracle = dense_rule(rule, trainer.n) if dense is None else dense(trainer.n)
+    if oracle is not None:
+        _compare(structure, rows, trainer.learner, oracle, order, copies)
+
+
+def _agreeable(rule: Any) -> Any:
+    for loss in (Hinge(), Logistic(), Linear()):
+        if not rule.objection(loss, "every"):
+            return loss
+    raise AssertionError(f"{describe(rule)} objects to hinge, logistic and linear; give a loss")
+
+
+def _weights(trainer: OnlineTrainer) -> np.ndarray:
+    """The present weights in float64."""
+    out = np.empty(trainer.n)
+    read_last(trainer.learner.rule, trainer.state, out)
+    return out
+
+
+def _lines(trainer: OnlineTrainer, rows: Any, order: np.ndarray) -> Iterator[np.ndarray]:
+    """Weights after every example, each read as a line under the clock."""
+    rule, name = trainer.learner.rule, describe(trainer.learner.rule)
+    before, drop = None, 0.0
+    for i in order:
+        trainer.learn(rows, np.array([i]))
+        lines = np.array([rule.line(trainer.state, j) for j in range(trainer.n)])
+        clock, (m, r, f) = trainer.state.clock, lines.T
+        shrunk = np.sign(m) * np.maximum(np.abs(m) - f * clock[DROP], 0.0)
+        weights = _weights(trainer)
+        _agree(weights, r * clock[SCALE] * shrunk, f"{name}: reading and line of the same tick")
+        _demand(clock[DROP] >= drop, f"{name}: the drop fell from {drop} to {clock[DROP]}")
+        drop = float(clock[DROP])
+        if before is not None:
+            touched = World.at(trainer.structure, rows, i, weights).F.any(axis=0)
+            stay = before[~touched] == lines[~touched]
+            _demand(bool(stay.all()), f"{name}: a line changed though its coordinate did not move")
+        before = lines
+        yield weights
+
+
+def _check_sums(rule: Any) -> None:
+    """Two moves of one coordinate in one tick, against one by their sum."""
+    states = [rule.init(1, np.float64) for _ in range(2)]
+    for g in (0.5, 0.25):
+        rule.move(states[0], 0, g, 0.5, 0.5)
+    rule.move(states[1], 0, 0.75, 0.5, 0.5)
+    for state in states:
+        rule.tick(state, 1)
+    twice, once = (float(rule.reading(state).at(0)) for state in states)
+    if rule.additive():
+        _agree(twice, once, f"{describe(rule)}: additive() promises that two moves add up")
+
+
+def _check_rebase(trainer: OnlineTrainer) -> None:
+    rule, before = trainer.learner.rule, _weights(trainer)
+    if type(rule).rebase is Rule.rebase:
+        return
+    for j in range(trainer.n):
+        rule.rebase(trainer.state, j)
+    rule.restart(trainer.state.clock)
+    _agree(_weights(trainer), before, f"{describe(rule)}: weights change when the clock restarts")
+
+
+def _compare(structure, rows, learner, oracle, order, copies) -> bool:
+    """Snapshots against a dense replay; False where no formula says what the rule was given."""
+    formula = formula_of(learner.loss)
+    if formula is None:
+        return False
+
+    def force(i: int, w: np.ndarray) -> Any:
+        return formula(learner.loss, World.at(structure, rows, i, w))
+
+    trace = replay(oracle, learner.on, order, force)
+    if not trace.exact:
+        return False
+    tolerance = 1e-5 if type(learner.loss).__name__ == "NBestMIRA" else 1e-8
+    _agree(copies, trace.snapshots, f"{learner.signature()}: lazy against dense", tolerance)
+    return True
+
+
+# --- readouts and whole learners ----------------------------------------------------------------
+
+
+def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
+    """Hold a readout to what it promises of the weights there were.
+
+    It changes nothing about learning; settling its books early, and saving and going on, change
+    nothing about what it keeps.
+
+    Parameters
+    ----------
+    readout : Readout
+        With the parameters to try.
+    kept : callable, optional
+        From the weights after every example (one row each) to the weights it should predict with.
+
+    Examples
+    --------
+    >>> check_readout(Last(), kept=lambda snapshots: snapshots[-1])
+    """
+    structure = Multiclass(5, 3)
+    rows, name = tiny_rows(structure), describe(readout)
+    order = np.tile(np.arange(len(rows.weights)), 2)
+    for rule in (RULES["sgd"](rate=0.5, power=0.5), RULES["rda"](rate=0.5, l1=0.0217)):
+        for on in ("every", "mistakes"):
+            learner = Learner(Hinge(), rule, readout, on)
+            whole, short, first, second = (
+                OnlineTrainer(structure, learner, np.float64) for _ in range(4)
+            )
+            copies = np.array(list(_steps(whole, rows, order)))
+            plain = OnlineTrainer(structure, Learner(Hinge(), rule, Last(), on), np.float64)
+            plain.learn(rows, order)
+            _agree(copies[-1], _weights(plain), f"{name} changes what is learned", 0.0)
+            if kept is not None:
+                found = getattr(whole.predictor(), "weights", None)
+                _demand(found is not None, f"{name} predicts without weights of its own")
+                _agree(found, kept(copies), f"{name}: weights of the predictor", 1e-6)
+            if (average := readout.average(whole.memory, whole)) is not None:
+                _demand(average.dtype == np.float64, f"{name}: the average must be float64")
+            if not readout.replays():
+                short.memory = readout.init_memory(short.n, 3)
+            short.learn(rows, order)
+            _same(short.predictor(), whole.predictor(), f"{name}: books settled early")
+            first.learn(rows, order[:9])
+            second.restore({key: array.copy() for key, array in first.arrays().items()})
+            second.learn(rows, order[9:])
+            _same(second.predictor(), whole.predictor(), f"{name}: saved and gone on")
+
+
+def _steps(trainer: OnlineTrainer, rows: Any, order: np.ndarray) -> Iterator[np.ndarray]:
+    for i in order:
+        trainer.learn(rows, np.array([i]))
+        yield _weights(trainer)
+
+
+def _same(one: Any, other: Any, what: str) -> None:
+    wanted = other.arrays()
+    for key, array in one.arrays().items():
+        _agree(array, wanted[key], f"{what}: {key}", 1e-6)
+
+
+def check_learner(
+    loss: Any, rule: Any, readout: Any, structure: Any, rows: Any = None, on: str = "every"
+) -> str:
+    """Train a learner and its dense oracle side by side.
+
+    Returns
+    -------
+    str
+        Why there is no such learner, or what kept it from being compared with an oracle; empty
+        where all agreed.
+
+    Examples
+    --------
+    >>> from hopefear.rules.rda import RDA
+    >>> from hopefear.losses.perceptron import Perceptron
+    >>> check_learner(Hinge(), RDA(l1=0.01), Averaged(), Multiclass(5, 3))
+    ''
+    >>> check_learner(Perceptron(), RULES["arow"](), Last(), Multiclass(5, 3))[:53]
+    'AROW and Perceptron: steps are in proportion to the l'
+    """
+    rows = tiny_rows(structure) if rows is None else rows
+    order = np.tile(np.arange(len(rows.weights)), 2)
+    try:
+        learner = Learner(loss, rule, readout, on)
+        trainer = OnlineTrainer(structure, learner, np.float64)
+    except CombinationError as error:
+        return str(error)
+    copies = np.array(list(_steps(trainer, rows, order)))
+    name = learner.signature()
+    _demand(bool(np.isfinite(copies).all()), f"{name}: weights that are not finite")
+    average = readout.average(trainer.memory, trainer)
+    if isinstance(readout, Averaged):
+        _agree(average, copies.mean(axis=0), f"{name}: average of the weights there were")
+    oracle = dense_rule(rule, trainer.n)
+    if oracle is None:
+        return f"no dense form of {describe(rule)}; give check_rule one"
+    if not _compare(structure, rows, learner, oracle, order, copies):
+        return f"no formula says which margin {describe(loss)} gives {describe(rule)}"
+    return ""
+
+
+def _demand(truth: bool, what: str) -> None:
+    if not truth:
+        raise AssertionError(what)
+
+
+def _agree(found: Any, wanted: Any, what: str, tolerance: float = 1e-9) -> None:
+    """Equal up to ``tolerance`` of the largest number."""
+    found, wanted = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
+    _demand(found.shape == wanted.shape, f"{what}: shape {found.shape}, not {wanted.shape}")
+    size = max(1.0, float(np.abs(wanted).max(initial=0.0)))
+    apart = np.abs(found - wanted)
+    if not (apart <= tolerance * size).all():
+        worst = np.unravel_index(int(np.nanargmax(np.nan_to_num(apart, nan=np.inf))), apart.shape)
+        where = f" at {tuple(int(k) for k in worst)}" if worst else ""
+        values = f"found {found[worst]:.10g}, wanted {wanted[worst]:.10g}"
+        raise AssertionError(f"{what}: {values}{where}")
