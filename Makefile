@@ -7,7 +7,7 @@ INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
 	--disable-pip-version-check --quiet --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs wheel hooks clean
+.PHONY: help demo check test lint format docs wheel hooks clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; \
@@ -16,11 +16,10 @@ help: ## list these targets
 demo: $(VENV)/.ready ## install into .venv and train several learners on built-in data
 	$(BIN)/hopefear demo
 
-test: lint ## linters, types, layers and all tests
-	@if [ -d tests/interpreted ]; then \
-		echo "tests of the contracts, interpreted"; \
-		NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/interpreted; fi
-	@echo "the other tests, compiled"
+check: lint ## linters, types, layers and the contracts, interpreted: what to run before every commit
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/interpreted tests/golden
+
+test: check ## all of that, and all other tests, compiled
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interpreted
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
