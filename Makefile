@@ -16,11 +16,13 @@ help: ## list these targets
 demo: $(VENV)/.ready ## install into .venv and train several learners on built-in data
 	$(BIN)/hopefear demo
 
-check: lint ## linters, types, layers and the contracts, interpreted: what to run before every commit
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/interpreted tests/golden
+check: lint ## linters, types, layers and contracts: a minute and a half, before every commit
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/contracts
 
-test: check ## all of that, and all other tests, compiled
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interpreted
+test: check ## the same and all other tests, interpreted where nothing need be compiled
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/interpreted tests/golden
+	$(BIN)/python -m pytest -n 2 --dist loadfile \
+		--ignore=tests/contracts --ignore=tests/interpreted
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .

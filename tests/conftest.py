@@ -16,6 +16,19 @@ from hopefear.cli import main
 from hopefear.training import online
 
 
+# Tests below these folders run as plain Python; compiled, each would cost seconds.
+INTERPRETED = [Path(__file__).parent / name for name in ("contracts", "interpreted")]
+
+
+def pytest_collection_modifyitems(items):
+    if numba.config.DISABLE_JIT:
+        return
+    skip = pytest.mark.skip(reason="interpreted tests; set NUMBA_DISABLE_JIT=1")
+    for item in items:
+        if any(folder in item.path.parents for folder in INTERPRETED):
+            item.add_marker(skip)
+
+
 @pytest.fixture
 def run(folder, capsysbinary, monkeypatch):
     """Call the command in the folder of a file: (status, standard output, standard error)."""

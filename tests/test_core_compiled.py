@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compiled_spread import same, write
-from interpreted.catalogue import RULES
+from contracts.catalogue import RULES
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
 from hopefear.core.learner import Learner

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from interpreted.catalogue import RULES, hole, natural_loss
+from contracts.catalogue import RULES, hole, natural_loss
 from reference import brute_votes, replay, sparse_problem, stepwise
 
 from hopefear.core.learner import Learner

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from class_oracle import replay_classes
-from interpreted.catalogue import (
+from contracts.catalogue import (
     FEW_RULES,
     LOOSE,
     LOSSES,

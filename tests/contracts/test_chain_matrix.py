@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from chain_oracle import corpus, replay_chain, tiny_rows
-from interpreted.catalogue import CURVED, FEW_RULES, LOOSE, RULES, SEARCHING
+from contracts.catalogue import CURVED, FEW_RULES, LOOSE, RULES, SEARCHING
 from reference import exact_weights, stepwise
 
 from hopefear.core.learner import Learner, describe
