@@ -15,7 +15,6 @@ import pytest
 from hopefear.cli import main
 from hopefear.training import online
 
-
 # Tests below these folders run as plain Python; compiled, each would cost seconds.
 INTERPRETED = [Path(__file__).parent / name for name in ("contracts", "interpreted")]
 

@@ -122,9 +122,10 @@ def recipe(name: str, task: str = "classify") -> Any:
 def model_from_parts(name: Any, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
     """The model of whichever task the header of its file names; ``name`` is for errors."""
     task = header.get("task")
-    if not isinstance(task, str) or task not in MODELLED:
+    entry = TASKS.get(task) if isinstance(task, str) else None
+    if entry is None or entry.model is None:
         raise ModelError(
             f"{os.fspath(name)} is a model for the task {task!r:.60}, which this version does not "
             f"know; it knows {', '.join(MODELLED)}"
         )
-    return named_object(str(TASKS[task].model)).from_file_parts(header, arrays)
+    return named_object(entry.model).from_file_parts(header, arrays)

@@ -226,8 +226,7 @@ class ModelEstimator(Estimator, Generic[M]):
 
     def _learn(self, data: Any, trainer: Any) -> None:
         """Learn from some examples, in the order given, once."""
-        for rows, order in Passes(data, shuffle=False).pieces(0):
-            trainer.learn(rows, order)
+        trainer.learn_pass(Passes(data, shuffle=False))
         if trainer is not self._trainer:  # a stream has begun
             self._trainer, self.history_, self.n_iter_ = trainer, [], 1
             self.best_epoch_, self.converged_ = None, False

@@ -117,8 +117,7 @@ def phrase_passes(
     trainer = OnlineTrainer(NBest(data.features.size), learner)
     passes = Passes(data, seed)  # type: ignore[arg-type]
     for epoch in range(epochs):
-        for rows, order in passes.pieces(epoch):
-            trainer.learn(rows, order)
+        trainer.learn_pass(passes, epoch)
         yield epoch + 1, trainer
 
 

@@ -122,15 +122,14 @@ class OnlineTuner(RoundsTuner):
         scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         lists = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
         passes = Passes(lists, seed)  # type: ignore[arg-type]
-        rows: Any = passes.rows
         if self.background != "none":
             # A pseudo-corpus writes costs and oracles anew, list by list.
-            rows = rows._replace(costs=data.rows.costs.copy(), oracles=data.rows.oracles.copy())
+            own = {"costs": data.rows.costs.copy(), "oracles": data.rows.oracles.copy()}
+            passes.rows = passes.rows._replace(**own)
         trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
         for epoch in range(self.epochs):
             loss, updates = trainer.loss, trainer.updates
-            for _, order in passes.pieces(epoch):
-                trainer.learn(rows, order)
+            trainer.learn_pass(passes, epoch)
             weights = start + trainer.predictor().weights  # type: ignore[union-attr]
             mean = (trainer.loss - loss) / max(1, passes.n)
             yield Round(weights, {"loss": mean, "pass_updates": trainer.updates - updates})
