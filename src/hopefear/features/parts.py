@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hopefear.errors import ModelError
-from hopefear.features.attributes import AttributeFeatures
-from hopefear.features.lists.list_features import ListFeatures
 from hopefear.features.maps import (
     FeatureMap,
     HashedFeatures,
@@ -17,15 +15,11 @@ from hopefear.features.maps import (
     NGramFeatures,
     TableFeatures,
 )
-from hopefear.features.templates import TemplateFeatures
 
-KINDS: dict[str, type[FeatureMap]] = {
-    cls.kind: cls for cls in (IdentityFeatures, TableFeatures, NGramFeatures, HashedFeatures)
-}
-
-TOKEN_KINDS: dict[str, Any] = {cls.kind: cls for cls in (AttributeFeatures, TemplateFeatures)}
-
-LIST_KINDS: dict[str, Any] = {ListFeatures.kind: ListFeatures}
+if TYPE_CHECKING:
+    from hopefear.features.attributes import AttributeFeatures
+    from hopefear.features.lists.list_features import ListFeatures
+    from hopefear.features.templates import TemplateFeatures
 
 
 def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureMap:
@@ -46,26 +40,33 @@ def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> F
     >>> from_parts({"kind": "identity", "size": 3, "named": False}, {}).name(2)
     '2'
     """
-    return _kind(header, KINDS).from_parts(header, arrays)
+    known = (IdentityFeatures, TableFeatures, NGramFeatures, HashedFeatures)
+    return _kind(header, known).from_parts(header, arrays)
 
 
 def token_features_from_parts(
     header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> AttributeFeatures | TemplateFeatures:
     """As :func:`from_parts`, for maps of tokens."""
-    return _kind(header, TOKEN_KINDS).from_parts(header, arrays)
+    from hopefear.features.attributes import AttributeFeatures
+    from hopefear.features.templates import TemplateFeatures
+
+    return _kind(header, (AttributeFeatures, TemplateFeatures)).from_parts(header, arrays)
 
 
 def list_features_from_parts(
     header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> ListFeatures:
     """As :func:`from_parts`, for maps of candidates."""
-    return _kind(header, LIST_KINDS).from_parts(header, arrays)
+    from hopefear.features.lists.list_features import ListFeatures
+
+    return _kind(header, (ListFeatures,)).from_parts(header, arrays)
 
 
-def _kind(header: Any, kinds: Mapping[str, Any]) -> Any:
+def _kind(header: Any, maps: Sequence[Any]) -> Any:
     if not isinstance(header, Mapping):
         raise ModelError(f"feature map: expected a JSON object, found {type(header).__name__}")
+    kinds = {cls.kind: cls for cls in maps}
     kind = header.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         raise ModelError(f"feature map: expected kind in {sorted(kinds)}, found {kind!r:.60}")
