@@ -9,6 +9,8 @@ from hopefear.core.component import _SIGNATURES
 
 # These never enter a kernel.
 OUTSIDE = {
+    "Force.margin",
+    "Force.value",
     "Interval.value",
     "Minimum.value",
     "Output.score",
