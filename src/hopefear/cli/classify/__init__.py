@@ -121,8 +121,7 @@ class Classes(Surface):
             group,
             "--norm",
             ("l2", "none"),
-            "l2 divides every row by its length, so that one set of rates suits all data; note "
-            "that the Python interface has none",
+            "l2 divides every row by its length, so that one set of rates suits all data",
         )
         group.add_argument(
             "--intercept",
