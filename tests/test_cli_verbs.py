@@ -241,10 +241,11 @@ def test_learners_lists_all_with_effects(run):
         assert all(p["effect"] for p in facts["parameters"].values()), facts["name"]
     _, out, _ = run("learners", "tg")
     assert "gravity=1e-06" in out and "fewer non-zero weights" in out
-    _, out, _ = run("learners", "sapo")
-    assert "task tag" in out and "task classify" not in out and "-p n=5" in out
-    status, _, err = run("learners", "sapo", "--task", "classify")
-    assert status == 1 and "sapo is a learner for the task tag" in err
+    _, out, _ = run("learners", "swvp")
+    assert "task tag" in out and "task classify" not in out and "-p beta=1" in out
+    status, _, err = run("learners", "swvp", "--task", "classify")
+    assert status == 1 and "swvp is a learner for the task tag" in err
+
     status, _, err = run("learners", "tgg")
     assert status == 1 and "did you mean 'tg'" in err
 

@@ -19,7 +19,7 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.rules.truncated import TruncatedGradient
 
-PACKAGE = Path(machinery.__file__).parent
+PACKAGE = Path(machinery.__file__).parents[1]
 
 
 def test_a_missing_method_is_named():

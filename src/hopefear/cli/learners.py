@@ -193,7 +193,7 @@ def _plain(text: str) -> str:
     """Text without the marks of documentation pages.
 
     >>> _plain("See :func:`hopefear.core.learner.describe`, or ``none``.")
-    'See hopefear.core.learner, or `none`.'
+    'See hopefear.core.learner.describe, or `none`.'
     """
     # Files are named as the functions in them, and shorter.
     text = re.sub(r":(?:func|class|mod):`~?([\w.]+?)\.(\w+)`", _place, text)

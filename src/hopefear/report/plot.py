@@ -553,11 +553,16 @@ class Plot:
         return next(i for i in range(len(used) + 1) if i not in used)
 
 
+# Beyond this, numbers are drawn as this.
+_LARGEST = 1e300
+
+
 def _numbers(values: Numbers, name: str) -> np.ndarray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; give a plain sequence of numbers")
-    return array
+    # Sums and differences of what is drawn must stay numbers; infinities are left out later.
+    return np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
 
 
 def _same_length(a: str, first: Sequence | np.ndarray, b: str, second: np.ndarray) -> None:
