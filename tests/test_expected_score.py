@@ -120,5 +120,5 @@ def test_a_strong_penalty_keeps_the_start():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(HopefearError, match="levels must be at least 1"):
         ExpectedScore(levels=0)
-    with pytest.raises(HopefearError, match="l2 is a number from 0 on, not -1"):
+    with pytest.raises(HopefearError, match="l2 must be finite and not negative"):
         ExpectedScore(l2=-1.0)
