@@ -7,8 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from class_oracle import replay_classes
-from contracts.catalogue import (
+from catalogue import (
     FEW_RULES,
     LOOSE,
     LOSSES,
@@ -18,6 +17,7 @@ from contracts.catalogue import (
     STRUCTURES,
     hole,
 )
+from class_oracle import replay_classes
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
 from hopefear.core.learner import Learner, describe

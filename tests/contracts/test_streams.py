@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
-from contracts.catalogue import RULES, hole, natural_loss
+from catalogue import RULES, hole, natural_loss
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference import brute_votes, replay, sparse_problem, stepwise
