@@ -17,12 +17,12 @@ demo: $(VENV)/.ready ## install into .venv and train several learners on built-i
 	$(BIN)/hopefear demo
 
 check: lint ## linters, types, layers and contracts: a minute and a half, before every commit
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/contracts
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/contracts tests/structures/test_lattice.py
 
 test: check ## the same and all other tests, interpreted where nothing need be compiled
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/interpreted tests/golden
-	$(BIN)/python -m pytest -n 2 --dist loadfile \
-		--ignore=tests/contracts --ignore=tests/interpreted
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --ignore=tests/contracts -m interpreted
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/golden
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/contracts -m "not interpreted"
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .

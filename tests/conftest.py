@@ -15,17 +15,20 @@ import pytest
 from hopefear.cli import main
 from hopefear.training import online
 
-# Tests below these folders run as plain Python; compiled, each would cost seconds.
-INTERPRETED = [Path(__file__).parent / name for name in ("contracts", "interpreted")]
+CONTRACTS = Path(__file__).parent / "contracts"
 
 
-def pytest_collection_modifyitems(items):
-    if numba.config.DISABLE_JIT:
-        return
-    skip = pytest.mark.skip(reason="interpreted tests; set NUMBA_DISABLE_JIT=1")
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Contracts and examples in docstrings need nothing compiled; each would cost seconds."""
     for item in items:
-        if any(folder in item.path.parents for folder in INTERPRETED):
-            item.add_marker(skip)
+        if CONTRACTS in item.path.parents or isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.interpreted)
+    if not numba.config.DISABLE_JIT and not config.option.markexpr:
+        skip = pytest.mark.skip(reason="interpreted; set NUMBA_DISABLE_JIT=1")
+        for item in items:
+            if item.get_closest_marker("interpreted"):
+                item.add_marker(skip)
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ def interpreted(request, tmp_path_factory):
     if numba.config.DISABLE_JIT:
         pytest.skip("NUMBA_DISABLE_JIT is set, so nothing is compiled")
     path = tmp_path_factory.mktemp("interpreted") / "spread.npz"
-    paths = [str(Path(online.__file__).parents[2]), str(Path(__file__).parent)]
+    paths = [str(Path(online.__file__).parents[2]), str(Path(__file__).parent / "support")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "NUMBA_DISABLE_JIT": "1"}
     program = [sys.executable, request.module.__file__, str(path)]
     subprocess.run(program, env=env, check=True, timeout=120)

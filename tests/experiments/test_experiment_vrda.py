@@ -1,0 +1,293 @@
+"""The experiment on voted RDA: a whole small run, and the parts that decide what the page says."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import DATA
+
+from hopefear.errors import HopefearError
+from hopefear.experiments import EXPERIMENTS, run_experiment
+from hopefear.experiments.claims import Difference, better, order_of
+from hopefear.experiments.frame import Trail, find_data, first_marks
+from hopefear.experiments.vrda_classification import claims
+from hopefear.experiments.vrda_classification import plan as data
+from hopefear.experiments.vrda_classification.plan import QUICK
+from hopefear.experiments.vrda_classification.runs import (
+    Trial,
+    bound_curves,
+    build,
+    compare_right,
+    follow,
+    measure_problem,
+    pick,
+    run,
+)
+
+NAME = "vrda-classification"
+SPECS = {spec.key: spec for spec in QUICK.specs}
+WORDS = {claims.AGREES, claims.DISAGREES, claims.OPEN}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    out, told = tmp_path_factory.mktemp("quick"), []
+    page = run_experiment(NAME, None, out, quick=True, progress=told.append)
+    return page, json.loads((out / "results.json").read_text("utf-8")), told
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return data.generated(600, 400, 120)
+
+
+def svmlight(path: Path, labels: list[int]) -> None:
+    path.write_text("".join(f"{y} {i % 3 + 1}:2 {i % 5 + 4}:1\n" for i, y in enumerate(labels)))
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    """Both corpora in miniature."""
+    for name in ("imdb", "news20_bydate"):
+        (tmp_path / name).mkdir()
+        for part in ("train", "test"):
+            labels = [1, -1] * 10 if name == "imdb" else [1, 2, 3, 1]
+            svmlight(tmp_path / name / f"{part}.libsvm", labels)
+    (tmp_path / "news20_bydate" / "labels.tsv").write_text("1\ta\t-1\n2\tb\t+1\n3\tc\t-1\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_a_module_that_runs(name):
+    module = importlib.import_module(f"hopefear.experiments.{name.replace('-', '_')}")
+    assert callable(module.run)
+
+
+def test_unknown_experiment_and_unusable_folder_are_refused(tmp_path):
+    with pytest.raises(HopefearError, match="did you mean 'vrda-classification'"):
+        run_experiment("vrda-classifcation", None, tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(HopefearError, match="cannot be made a folder"):
+        run_experiment(NAME, None, tmp_path / "file", quick=True)
+
+
+def test_page_shows_the_table_all_figures_and_the_papers_numbers(quick):
+    page, _, told = quick
+    text = page.read_text("utf-8")
+    assert page.name == "report.html"
+    for part in (
+        "Table 1",
+        "Figure 1",
+        "Figure 2",
+        "Figure 3",
+        "Figure 4",
+        "Figure 5",
+        "Voting",
+        "Theorem 1",
+        "939 K",
+        "89.7%",
+        "87.2%",
+        "parse reranking",
+    ):
+        assert part in text
+    assert text.count("<svg") == 2 + 1 + 2 + 1 + 1 + 2
+    assert "generated problem only" in text
+    assert len(told) > 10
+    assert list(page.parent.glob(".hopefear-*")) == []
+
+
+def test_results_hold_scores_settings_seeds_and_verdicts(quick):
+    _, results, _ = quick
+    problem = results["problems"]["generated"]
+    assert results["settings"]["seed"] == 1
+    assert set(results["versions"]) == {"hopefear", "python", "numpy", "numba"}
+    assert "passes:6" in results["signature"]
+    assert set(problem["best"]) == set(SPECS)
+    for done in problem["best"].values():
+        assert len(done["averaged"]["accuracy"]) == QUICK.passes
+        assert done["averaged"]["mean"]["accuracy"] > 75.0
+        assert "seed:1" in done["signature"]
+    assert {v["verdict"] for v in results["verdicts"]} <= WORDS
+    assert all(v["evidence"] for v in results["verdicts"])
+    assert len(results["verdicts"]) == len(claims.TABLE_CLAIMS + claims.FIGURE_CLAIMS) + 1
+
+
+def test_hinge_without_regularisation_is_the_perceptron(quick):
+    _, results, _ = quick
+    trails = results["problems"]["generated"]["trails"]
+    free = trails["hinge"][0]
+    assert free["l1"] == 0.0
+    assert free["mistakes"] == trails["perceptron"][0]["mistakes"]
+    claim = "λ = 0 makes fewer training mistakes than the perceptron (hinge)"
+    found = next(v for v in results["verdicts"] if v["claim"] == claim)
+    assert found["verdict"] == "disagrees"
+    assert "same learner" in found["evidence"]
+
+
+def test_the_same_run_again_gives_the_same_numbers(quick, tmp_path):
+    _, first, _ = quick
+    run_experiment(NAME, None, tmp_path, quick=True)
+    second = json.loads((tmp_path / "results.json").read_text("utf-8"))
+    for results in (first, second):
+        results = results["problems"]["generated"]
+        results.pop("seconds_per_pass", None)
+        for votes in results["votes"].values():
+            votes.pop("seconds_per_1000", None)
+    assert first["problems"] == second["problems"]
+    assert first["bound"] == second["bound"]
+
+
+def test_settings_are_chosen_without_the_test_rows(problem, monkeypatch):
+    seen = []
+
+    def watched(spec, setting, train, test, passes):
+        seen.append((len(train), test is problem.test))
+        return run(spec, setting, train, test, passes)
+
+    monkeypatch.setattr("hopefear.experiments.vrda_classification.runs.run", watched)
+    table = data.Problem("x", "", problem.train, problem.test, table_only=True)
+    made = measure_problem(table, QUICK, lambda done, text: None)
+    # Only runs on all 600 training rows, with settings that are chosen already, look at the test.
+    assert set(seen) == {(480, False), (600, True)}
+    assert made.best["vrda-log"].averaged.right.shape == (QUICK.passes, 400)
+    assert not made.trails
+
+
+def test_an_average_of_passes_is_scored_as_one_would_by_hand(problem):
+    done = run(SPECS["vrda-hinge"], {"l1": 1e-3}, problem.train, problem.test, passes=3)
+    for scores in (done.averaged, done.last):
+        assert scores.series("accuracy") == pytest.approx(100 * scores.right.mean(axis=1))
+        summary = scores.summary(slice(1, None))
+        assert summary["accuracy"] == pytest.approx(100 * scores.right[1:].mean())
+        assert summary["error"] == pytest.approx(100 - summary["accuracy"])
+    assert done.last.nnz[-1] < done.averaged.nnz[-1]
+    assert np.all(np.diff(done.mistakes) > 0)
+
+
+def test_a_trail_ends_where_the_run_ends(problem):
+    setting = {"l1": 1e-3}
+    trail = follow(SPECS["vrda-hinge"], setting, problem.train, passes=3)
+    done = run(SPECS["vrda-hinge"], setting, problem.train, problem.test, passes=3)
+    assert trail.samples[-1] == 3 * len(problem.train)
+    assert trail.mistakes[-1] == done.mistakes[-1]
+    assert trail.nnz[-1] == done.last.nnz[-1]
+    for n in (1, 19, 20, 21, 5000):
+        marks = first_marks(n)
+        assert marks[-1] == n
+        assert np.all(np.diff(marks) > 0)
+
+
+def test_learners_update_as_their_papers_say(problem):
+    on = {key: build(spec, spec.settings()[0], problem.train).on for key, spec in SPECS.items()}
+    assert {key for key, when in on.items() if when == "mistakes"} == {
+        "perceptron",
+        "vrda-hinge",
+        "vrda-log",
+    }
+
+
+def test_best_and_sparse_settings():
+    spec = SPECS["vrda-log"]
+    trials = [
+        Trial({"l1": l1, "rate": 100.0}, accuracy, accuracy, nnz, nnz // 2, accuracy)
+        for l1, accuracy, nnz in ((0.0, 90.0, 500), (1e-4, 90.0, 300), (1e-3, 89.9, 40))
+    ]
+    choice = pick(spec, trials, n=1000)
+    assert choice.best is trials[1]
+    assert choice.sparse is trials[2]
+    assert choice.edges == ("rate",)
+    assert pick(spec, trials, n=10**9).sparse is trials[1]
+    assert choice.along("l1") == trials
+
+
+def test_verdicts_follow_the_numbers():
+    rng = np.random.default_rng(0)
+    good, poor = rng.random((3, 2000)) < 0.9, rng.random((3, 2000)) < 0.8
+    assert better(compare_right(good, poor)) == "agrees"
+    assert better(compare_right(poor, good)) == "disagrees"
+    assert better(compare_right(good, good)) == "not shown"
+    assert claims.as_good(compare_right(good, good)) == "agrees"
+    assert claims.as_good(compare_right(poor, good)) == "disagrees"
+    wide = Difference(90.0, 90.2, -2.0, 1.6, 0.8)
+    assert claims.as_good(wide) == "not shown"
+    assert order_of([0, 1, 2, 3], [5, 6, 9, 20]) == pytest.approx(1.0)
+    assert order_of([0, 1, 2, 3], [9, 6, 5, 2]) == pytest.approx(-1.0)
+
+
+def test_exponent_uses_the_first_pass_only():
+    samples = np.array([0, 10, 100, 400, 900, 10_000])
+    mistakes = np.array([0, 9, 20, 40, 60, 9_000])
+    assert Trail(0.0, samples, samples, mistakes).exponent(900) == pytest.approx(0.5)
+
+
+def test_theorem_1_holds_and_a_broken_bound_would_be_told():
+    curves = bound_curves(QUICK)
+    assert claims.judge_bound(curves).verdict == "agrees"
+    broken = [
+        c.__class__(
+            c.noise,
+            c.strength,
+            tuple(r.__class__(**{**r.__dict__, "theorem1": 1.0}) for r in c.reports),
+        )
+        for c in curves
+    ]
+    assert claims.judge_bound(broken).verdict == "disagrees"
+
+
+def test_corpora_become_unit_rows_of_present_features(corpora):
+    found, note = data.find_problems(corpora, quick=False)
+    names = [p.name for p in found]
+    assert names == ["imdb", "news20", "news20, 20 classes", "generated"]
+    assert note == ""
+    news = found[1]
+    assert news.train.classes == ("-1", "1")
+    assert news.train.rows.labels.tolist() == [0, 1, 0, 0]
+    assert found[2].train.classes == ("1", "2", "3")
+    assert news.train.rows.values == pytest.approx(np.full(8, 0.5**0.5))
+
+
+def test_missing_corpora(corpora, monkeypatch, tmp_path_factory):
+    (corpora / "imdb" / "train.libsvm").rename(corpora / "away")
+    with pytest.raises(HopefearError, match=r"imdb holds no train\.libsvm"):
+        data.find_problems(corpora, quick=False)
+    (corpora / "imdb").rename(corpora / "other")
+    assert "left out: imdb" in data.find_problems(corpora, quick=False)[1]
+    empty = tmp_path_factory.mktemp("empty")
+    with pytest.raises(HopefearError, match="holds neither"):
+        data.find_problems(empty, quick=False)
+    monkeypatch.setenv("HOPEFEAR_DATA", str(corpora))
+    assert find_data(None) == corpora
+    monkeypatch.delenv("HOPEFEAR_DATA")
+    (empty / "inside").mkdir()
+    monkeypatch.chdir(empty / "inside")
+    assert find_data(None) is None
+    assert "only generated data" in data.find_problems(None, quick=False)[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1\ta\n", "labels.tsv:1: expected label, name"),
+        ("1\ta\t-1\n2\tb\t+1\n", "tells no side of label 3"),
+    ],
+)
+def test_bad_groups_are_told_with_their_place(corpora, line, message):
+    (corpora / "news20_bydate" / "labels.tsv").write_text(line)
+    with pytest.raises(HopefearError, match=message):
+        data.find_problems(corpora, quick=False)
+
+
+@pytest.mark.slow
+def test_the_real_corpora_are_what_the_page_says():
+    if not (DATA / "imdb").is_dir():
+        pytest.skip(f"no corpora in {DATA}; set HOPEFEAR_DATA")
+    imdb, news, many = *data.imdb(DATA / "imdb"), *data.news20(DATA / "news20_bydate")
+    assert (len(imdb.train), len(imdb.test)) == (25_000, 25_000)
+    assert (len(news.train), len(news.test)) == (11_314, 7_532)
+    assert int(news.train.rows.labels.sum()) == 5_910
+    assert many.train.n_features == data.UNIGRAMS + 1
+    assert len(many.train.classes) == 20

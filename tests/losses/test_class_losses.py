@@ -1,0 +1,196 @@
+"""Losses: derivatives, constants, bounds, extreme margins, and gradients through structures."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import dense_loss, random_problem, replay
+
+from hopefear.core.component import component
+from hopefear.core.interfaces import Row
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example, Plain
+from hopefear.losses.exponential import Exponential
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.linear import Linear
+from hopefear.losses.logistic import Logistic
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.squared_hinge import SquaredHinge
+from hopefear.readouts.last import Last
+from hopefear.rules.sgd import SGD
+from hopefear.structures.classes import Binary, Multiclass
+
+pytestmark = pytest.mark.interpreted
+
+LOSSES = [
+    Perceptron(),
+    Perceptron(force=2),
+    Hinge(),
+    Hinge(asked=0.3),
+    SquaredHinge(),
+    SquaredHinge(asked=2),
+    Logistic(),
+    Logistic(base=2),
+    Exponential(),
+    Exponential(limit=1.5),
+    Linear(),
+    Linear(force=3),
+]
+KINKS = {"Perceptron": lambda loss: 0.0, "Hinge": lambda loss: loss.asked}
+STRUCTURES = [Binary(12, bias=0.7), Multiclass(12, 4), Multiclass(12, 3, bias=0.7)]
+
+margins = st.floats(-30, 30)
+
+
+@component(Row)
+class Dense(NamedTuple):
+    """A row that adds up into a vector; a coordinate that comes twice is an error."""
+
+    g: np.ndarray
+    seen: np.ndarray
+
+    def put(self, j, g):
+        assert not self.seen[j]
+        self.seen[j] = True
+        self.g[j] = g
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@given(z=margins)
+def test_slope_is_minus_the_derivative(loss, z):
+    step = 1e-5
+    kink = KINKS.get(type(loss).__name__, lambda loss: math.inf)(loss)
+    if abs(z - kink) < 2 * step:
+        return
+    numeric = (loss.value(z - step) - loss.value(z + step)) / (2 * step)
+    assert loss.slope(z) == pytest.approx(numeric, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@given(z=margins)
+def test_value_and_slope_equal_the_textbook(loss, z):
+    value, slope = dense_loss(loss)(z)
+    assert loss.value(z) == pytest.approx(value, rel=1e-12, abs=1e-12)
+    assert loss.slope(z) == pytest.approx(slope, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if type(loss) is not Linear], ids=str)
+@given(a=margins, b=margins)
+def test_losses_are_convex_decreasing_and_not_negative(loss, a, b):
+    low, high = min(a, b), max(a, b)
+    assert loss.value(high) >= 0
+    assert loss.value(low) >= loss.value(high)
+    assert loss.slope(low) >= loss.slope(high) >= 0
+    middle = (loss.value(a) + loss.value(b)) / 2
+    assert loss.value((a + b) / 2) <= middle * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize(
+    "loss", [Hinge(), SquaredHinge(), Logistic(base=2), Exponential()], ids=str
+)
+@given(z=margins)
+def test_surrogates_bound_the_number_of_mistakes(loss, z):
+    assert loss.value(z) >= (1 if z <= 0 else 0)
+
+
+def test_the_natural_logarithm_does_not_bound_mistakes_and_base_two_does():
+    assert Logistic().value(0.0) == pytest.approx(math.log(2))
+    assert Logistic(base=2).value(0.0) == pytest.approx(1.0)
+    for z in (-3.0, 0.4, 5.0):
+        for part in ("value", "slope"):
+            ratio = getattr(Logistic(base=2), part)(z) / getattr(Logistic(), part)(z)
+            assert ratio == pytest.approx(1 / math.log(2))
+
+
+def test_ties_are_mistakes_where_zero_weights_must_move():
+    assert Perceptron().slope(0.0) == 1.0
+    assert Hinge().slope(1.0) == SquaredHinge().slope(1.0) == 0.0
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("z", [-1e300, -1e4, -750.0, 750.0, 1e4, 1e150])
+def test_huge_margins_stay_finite(loss, z):
+    if type(loss) is SquaredHinge and z < -1e4:
+        return  # its value is the square
+    value, slope = loss.value(z), loss.slope(z)
+    assert math.isfinite(value)
+    assert math.isfinite(slope)
+    assert slope >= 0
+
+
+def test_margins_of_hundreds_keep_their_digits():
+    assert Logistic().value(-700.0) == 700.0
+    assert Logistic().value(700.0) == pytest.approx(math.exp(-700), rel=1e-12)
+    assert Logistic().slope(700.0) == pytest.approx(math.exp(-700), rel=1e-12)
+    assert Exponential(limit=3).value(-5.0) == pytest.approx(math.exp(3) * 3)
+
+
+def subgradient(structure, loss, problem, i, w):
+    """(loss, direction) through score, margin, contrast and scatter."""
+    work = structure.workspace(problem.rows, loss, np.float64)
+    x = Example(problem.rows, i)
+    structure.score(x, Plain(w), work.theta)
+    forced = loss.subgradient(structure, x, work)
+    row = Dense(np.zeros(w.size), np.zeros(w.size, bool))
+    if forced:
+        structure.scatter(x, work.mu, row)
+        spread = np.arange(1.0, w.size + 1)
+        assert structure.norm(x, work.mu, Plain(spread)) == pytest.approx(spread @ row.g**2)
+    return work.loss[0], row.g
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "four", "three-and-bias"])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_direction_is_minus_the_gradient_of_the_whole_loss(loss, structure):
+    problem = random_problem(1, n=12, classes=structure.n_labels(), weighted=True)
+    rng = np.random.default_rng(2)
+    for i in range(12):
+        w = rng.normal(size=structure.n_coordinates())
+        _, g = subgradient(structure, loss, problem, i, w)
+        numeric = np.zeros(w.size)
+        for j in range(w.size):
+            ends = []
+            for step in (1e-6, -1e-6):
+                moved = w.copy()
+                moved[j] += step
+                ends.append(subgradient(structure, loss, problem, i, moved)[0])
+            numeric[j] = (ends[1] - ends[0]) / 2e-6
+        np.testing.assert_allclose(g, numeric, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=["binary", "four", "three-and-bias"])
+def test_scores_and_decisions_are_those_of_the_dense_model(structure):
+    problem = random_problem(3, n=20, classes=structure.n_labels())
+    w = np.random.default_rng(4).normal(size=structure.n_coordinates())
+    X = np.hstack([problem.X, np.full((20, 1), structure.bias)]) if structure.bias else problem.X
+    wanted = X @ w.reshape(X.shape[1], -1)
+    theta, y = np.zeros(structure.n_parts()), np.zeros(1, np.int64)
+    for i in range(20):
+        x, gold = Example(problem.rows, i), problem.rows.labels[i]
+        structure.score(x, Plain(w), theta)
+        np.testing.assert_allclose(theta, wanted[i], atol=1e-12)
+        structure.argmax(x, theta, y)
+        best = int(wanted[i, 0] > 0) if theta.size == 1 else wanted[i].argmax()
+        assert y[0] == best
+        assert (structure.margin(x, theta, y) > 0) == (best == gold)
+        assert y[0] != gold
+
+
+@pytest.mark.parametrize("structure", [Binary(3), Multiclass(3, 4)], ids=["binary", "four"])
+def test_ties_go_to_the_lowest_class(structure):
+    rows = random_problem(5, n=4, d=3, classes=structure.n_labels()).rows
+    y = np.full(1, 9)
+    structure.argmax(Example(rows, 0), np.zeros(structure.n_parts()), y)
+    assert y[0] == 0
+
+
+def test_total_loss_of_a_dense_run_is_the_objective():
+    """The oracle itself: constant weights give the sum of textbook losses."""
+    problem = random_problem(6, n=10)
+    trace = replay(Binary(12), Learner(Logistic(), SGD(rate=1e-12), Last()), problem, np.arange(10))
+    assert trace.loss == pytest.approx(10 * math.log(2))

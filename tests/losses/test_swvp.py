@@ -1,0 +1,363 @@
+"""SWVP against the paper, in plain Python: mixed assignments by definition, weights by formula."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example, Plain
+from hopefear.data.sequences import SequenceDataset, TokenRows
+from hopefear.errors import CombinationError, HopefearError
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.swvp import (
+    AGGRESSIVE,
+    BACKED_OFF,
+    BALANCED,
+    CONDITION_BROKEN,
+    ERRORS,
+    MISTAKES,
+    NONE_USABLE,
+    OWN,
+    PASSIVE,
+    RUNS,
+    SEGMENTS,
+    SINGLE,
+    SWVP,
+    WM,
+    WMR,
+    substructures,
+)
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last
+from hopefear.rules.sgd import SGD
+from hopefear.structures.chain.chain import Chain
+from hopefear.training.online import OnlineTrainer
+
+pytestmark = pytest.mark.interpreted
+
+SETS = [[0, 2], [1], [-1], [], [0, 1, 2, 3, 4, 5, 6, 7], [9]]
+LABELS, SYMBOLS = 3, 4
+
+
+class Sizes:
+    size, edge_size = SYMBOLS, SYMBOLS
+
+
+def chains(words, labels) -> SequenceDataset:
+    """Sequences whose symbol fires on labels and on label pairs."""
+    lengths = [len(w) for w in words]
+    tokens = sum(lengths)
+    flat = np.array([s for w in words for s in w])
+    rows = TokenRows(
+        np.concatenate(([0], np.cumsum(lengths))),
+        np.arange(tokens + 1),
+        flat,
+        np.empty(0),
+        np.arange(tokens + 1),
+        flat,
+        np.empty(0),
+        np.array([y for path in labels for y in path]),
+        np.ones(len(words)),
+    )
+    return SequenceDataset(rows, [str(k) for k in range(LABELS)], Sizes())
+
+
+def phi(chain, symbols, y):
+    """Feature vector of an output, straight from the layout in the docstring of ``Chain``."""
+    out = np.zeros(chain.n_coordinates())
+    width = chain.width
+    pairs, triples = SYMBOLS * width, (SYMBOLS + (1 + SYMBOLS) * width) * width
+    for t, (x, label) in enumerate(zip(symbols, y, strict=True)):
+        out[x * width + label] += 1.0
+        if t > 0:
+            pair = label * width + y[t - 1]
+            out[pairs + pair] += 1.0
+            out[pairs + (1 + x) * width * width + pair] += 1.0
+        if t > 1 and chain.order == 2:
+            out[triples + pair * width + y[t - 2]] += 1.0
+    return out
+
+
+def all_sets(jj, gold, y):
+    """JJ of the paper: single differences; and the other choices."""
+    T = len(gold)
+    wrong = [t for t in range(T) if gold[t] != y[t]]
+    if jj == SINGLE:
+        return [{t} for t in range(T)]
+    if jj == ERRORS:
+        return [{t} for t in wrong]
+    if jj == RUNS:
+        starts = [t for t in wrong if t - 1 not in wrong]
+        return [set(itertools.takewhile(lambda k: k in wrong, range(t, T))) for t in starts]
+    if jj == SEGMENTS:
+        return [set(range(a, b + 1)) for a in range(T) for b in range(a, T)]
+    return [{k + T if k < 0 else k for k in one} & set(range(T)) for one in SETS]
+
+
+def by_the_paper(loss, chain, symbols, gold, y, w):
+    """(gammas of the J used, direction, whether the perceptron had to step in)."""
+    gold_phi = phi(chain, symbols, gold)
+    everything = gold_phi - phi(chain, symbols, y)
+    sets = all_sets(loss.jj, gold, y)
+    mixed = [[y[t] if t in J else gold[t] for t in range(len(gold))] for J in sets]
+    deltas = [gold_phi - phi(chain, symbols, m) for m in mixed if m != list(gold)]
+    margins = [float(w @ d) for d in deltas]
+    use = [
+        k
+        for k, margin in enumerate(margins)
+        if loss.approach == BALANCED or (margin <= 0.0) == (loss.approach == AGGRESSIVE)
+    ]
+    if not use:
+        return np.array([]), everything, True
+    size = np.array([abs(margins[k]) for k in use])
+    if loss.weighting == WM:
+        gamma = size**loss.beta if size.any() else np.ones(len(use))
+    else:
+        n = len(sets) if loss.approach == BALANCED else len(use)
+        order = sorted(range(len(use)), key=lambda k: (-size[k], k))
+        gamma = np.array([((n - order.index(k)) / n) ** loss.beta for k in range(len(use))])
+    gamma = gamma / gamma.sum()
+    direction = sum(g * deltas[k] for g, k in zip(gamma, use, strict=True))
+    if (loss.checked or loss.approach == PASSIVE) and w @ direction > 1e-9:
+        return gamma, everything, True
+    return gamma, direction, False
+
+
+class Into:
+    """A row that adds entries up in a dense vector."""
+
+    def __init__(self, n):
+        self.total = np.zeros(n)
+
+    def additive(self):
+        return True
+
+    def put(self, j, g):
+        self.total[int(j)] += g
+
+
+def direction_of(loss, chain, data, i, w):
+    """What the loss makes of one example: (force, prediction, direction, workspace)."""
+    work = chain.workspace(data.rows, loss, np.float64)
+    x = Example(data.rows, i)
+    chain.score(x, Plain(w), work.theta)
+    force = loss.subgradient(chain, x, work)
+    row = Into(chain.n_coordinates())
+    if force:
+        chain.scatter(x, work.mu, row)
+    T = int(np.diff(data.rows.starts)[i])
+    return force, work.y[:T].tolist(), row.total, work
+
+
+def drawn(rng, T, scale=1.0):
+    """A sequence, its labels, and weights that mostly get it wrong."""
+    symbols = rng.integers(0, SYMBOLS, T).tolist()
+    gold = rng.integers(0, LABELS, T).tolist()
+    return symbols, gold, lambda n: np.rint(8 * scale * rng.normal(size=n)) / 8
+
+
+JJ = [SINGLE, ERRORS, RUNS, SEGMENTS, OWN]
+
+
+def loss_with(approach=AGGRESSIVE, weighting=WM, beta=1.0, jj=SINGLE, checked=True):
+    return SWVP(
+        approach, weighting, beta, jj, checked, *([substructures(SETS)] if jj == OWN else [])
+    )
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(range(3)),
+    st.sampled_from((WM, WMR)),
+    st.sampled_from((0.0, 0.5, 1.0, 3.5, 60.0)),
+    st.sampled_from(JJ),
+    st.booleans(),
+    st.integers(1, 7),
+    st.sampled_from((1, 2)),
+    st.integers(0, 2**32 - 1),
+)
+def test_directions_are_those_of_the_paper(approach, weighting, beta, jj, checked, T, order, seed):
+    loss = loss_with(approach, weighting, beta, jj, checked)
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS, order)
+    symbols, gold, weights = drawn(np.random.default_rng(seed), T)
+    w = weights(chain.n_coordinates())
+    force, y, got, work = direction_of(loss, chain, chains([symbols], [gold]), 0, w)
+    assert force == (y != gold)
+    if not force:
+        return
+    gamma, wanted, backed_off = by_the_paper(loss, chain, symbols, gold, y, w)
+    np.testing.assert_allclose(got, wanted, atol=1e-9)
+    assert work.pad.counts[MISTAKES] == 1
+    assert work.pad.counts[BACKED_OFF] == backed_off
+    assert work.pad.counts[NONE_USABLE] == (gamma.size == 0)
+    if gamma.size and not backed_off:  # condition (1)
+        used = np.sort(work.pad.gamma)[::-1][: gamma.size]
+        np.testing.assert_allclose(used, np.sort(gamma)[::-1], atol=1e-12)
+        assert np.all(used >= 0.0)
+        assert used.sum() == pytest.approx(1.0)
+    if checked or approach != BALANCED:  # condition (2), by the back-off where need be
+        assert w @ got <= 1e-9
+    if approach == PASSIVE:
+        assert backed_off
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 5.0])
+@pytest.mark.parametrize("approach", [AGGRESSIVE, BALANCED])
+@pytest.mark.parametrize("weighting", [WM, WMR])
+def test_the_perceptron_is_a_special_case_to_the_last_bit(approach, weighting, beta):
+    rng = np.random.default_rng(3)
+    words = [rng.integers(0, SYMBOLS, n).tolist() for n in (1, 2, 5, 5, 4, 3)]
+    data = chains(words, [rng.integers(0, LABELS, len(w)).tolist() for w in words])
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
+    whole = SWVP(approach, weighting, beta, OWN, own=substructures([range(5)]))
+    for i in range(len(words)):
+        w = rng.normal(size=chain.n_coordinates())
+        one, y, got, _ = direction_of(whole, chain, data, i, w)
+        two, same, wanted, _ = direction_of(Perceptron(), chain, data, i, w)
+        assert (one, y) == (two, same)
+        assert got.tolist() == wanted.tolist()
+
+
+def test_first_update_from_zero_weights_treats_all_errors_alike():
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
+    symbols, gold = [0, 1, 2, 3], [1, 0, 2, 1]  # zero weights predict 0 everywhere: three errors
+    data = chains([symbols], [gold])
+    zero = np.zeros(chain.n_coordinates())
+    wanted = np.zeros(chain.n_coordinates())
+    for t in (0, 2, 3):
+        mixed = [0 if k == t else gold[k] for k in range(4)]
+        wanted += (phi(chain, symbols, gold) - phi(chain, symbols, mixed)) / 3.0
+    for approach in (AGGRESSIVE, BALANCED):
+        _, y, got, _ = direction_of(loss_with(approach, WM, 2.0), chain, data, 0, zero)
+        assert y == [0, 0, 0, 0]
+        np.testing.assert_allclose(got, wanted, atol=1e-12)
+
+
+def test_ranks_of_equals_follow_the_positions_and_count_all_sets_where_the_paper_does():
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
+    data = chains([[0, 1, 2, 3]], [[1, 0, 2, 0]])
+    zero = np.zeros(chain.n_coordinates())
+    for approach, jj, n in ((BALANCED, SINGLE, 4), (BALANCED, ERRORS, 2), (AGGRESSIVE, SINGLE, 2)):
+        _, _, _, work = direction_of(loss_with(approach, WMR, 1.0, jj), chain, data, 0, zero)
+        wanted = np.array([n, n - 1]) / (2 * n - 1)
+        np.testing.assert_allclose(work.pad.gamma[:2], wanted)
+
+
+def test_importance_scales_the_direction_and_zero_removes_it():
+    rng = np.random.default_rng(5)
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
+    data = chains([[0, 1, 2, 3, 0]], [[2, 1, 2, 1, 2]])
+    w = rng.normal(size=chain.n_coordinates())
+    _, _, once, _ = direction_of(loss_with(BALANCED), chain, data, 0, w)
+    _, _, twice, _ = direction_of(loss_with(BALANCED), chain, data.weighted([2.0]), 0, w)
+    assert once.any()
+    np.testing.assert_allclose(twice, 2.0 * once)
+    assert direction_of(loss_with(BALANCED), chain, data.weighted([0.0]), 0, w)[0] == 0
+
+
+def test_a_mixture_that_does_not_violate_is_used_unless_checked():
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
+    rng = np.random.default_rng(11)
+    seen = 0
+    for _ in range(200):
+        symbols, gold, weights = drawn(rng, 5)
+        w = weights(chain.n_coordinates())
+        data = chains([symbols], [gold])
+        force, y, free, work = direction_of(loss_with(BALANCED, checked=False), chain, data, 0, w)
+        if not force or not work.pad.counts[CONDITION_BROKEN]:
+            continue
+        seen += 1
+        assert w @ free > 0.0
+        assert work.pad.counts[BACKED_OFF] == 0
+        _, _, held, work = direction_of(loss_with(BALANCED, checked=True), chain, data, 0, w)
+        assert work.pad.counts[BACKED_OFF] == 1
+        whole = phi(chain, symbols, gold) - phi(chain, symbols, y)
+        np.testing.assert_allclose(held, whole, atol=1e-12)
+    assert seen > 5
+
+
+def separable(rng, n, T):
+    """Sequences that every learner with these features can learn, and a separator of length 1."""
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
+    u = np.zeros(chain.n_coordinates())
+    for x in range(SYMBOLS):
+        u[x * chain.width + x % LABELS] = 1.0
+    words = [rng.integers(0, SYMBOLS, T).tolist() for _ in range(n)]
+    labels = [[x % LABELS for x in w] for w in words]
+    return chain, words, labels, u / np.linalg.norm(u)
+
+
+@pytest.mark.parametrize("jj", [SINGLE, RUNS, SEGMENTS])
+@pytest.mark.parametrize("approach", [AGGRESSIVE, BALANCED])
+@pytest.mark.parametrize("weighting", [WM, WMR])
+def test_updates_stay_below_theorem_1_on_separable_data(approach, weighting, jj):
+    T = 4
+    chain, words, labels, u = separable(np.random.default_rng(7), 12, T)
+    radius, margin, whole_radius = 0.0, np.inf, 0.0
+    for symbols, gold in zip(words, labels, strict=True):
+        right = phi(chain, symbols, gold)
+        for z in itertools.product(range(LABELS), repeat=T):
+            delta = right - phi(chain, symbols, z)
+            whole_radius = max(whole_radius, np.linalg.norm(delta))
+            for J in all_sets(jj, gold, z):
+                mixed = [z[t] if t in J else gold[t] for t in range(T)]
+                if mixed != gold:
+                    delta = right - phi(chain, symbols, mixed)
+                    radius = max(radius, float(np.linalg.norm(delta)))
+                    margin = min(margin, float(u @ delta))
+    assert radius <= whole_radius  # observation 1
+    learner = Learner(loss_with(approach, weighting, 1.0, jj), SGD(), Averaged(), on="mistakes")
+    trainer = OnlineTrainer(chain, learner, np.float64)
+    data = chains(words, labels)
+    for _ in range(200):
+        before = trainer.updates
+        trainer.learn(data.rows, np.arange(len(words)))
+        if trainer.updates == before:
+            break
+    # Steps that backed off are the perceptron's, so its radius bounds those.
+    backed = trainer._work.pad.counts[BACKED_OFF]
+    bound = (whole_radius if backed else radius) ** 2 / margin**2
+    assert 0 < trainer.updates <= bound
+    assert trainer.updates == before, "did not converge"
+
+
+def test_a_run_is_the_algorithm_of_the_paper_step_by_step():
+    rng = np.random.default_rng(2)
+    chain = Chain.new(SYMBOLS, LABELS, SYMBOLS)
+    words = [rng.integers(0, SYMBOLS, n).tolist() for n in (1, 4, 6, 5, 1, 3, 6, 2)]
+    labels = [rng.integers(0, LABELS, len(w)).tolist() for w in words]
+    data = chains(words, labels)
+    for loss in (loss_with(BALANCED, WM, 0.5, checked=False), loss_with(AGGRESSIVE, WMR, 2.0)):
+        w = np.zeros(chain.n_coordinates())
+        mistakes = 0
+        for _ in range(3):
+            for symbols, gold in zip(words, labels, strict=True):
+                outputs = itertools.product(range(LABELS), repeat=len(gold))
+                # Rounding may part what is equal; of equals the first in this order wins.
+                y = list(max(outputs, key=lambda z: round(float(w @ phi(chain, symbols, z)), 9)))
+                if y != gold:
+                    w = w + by_the_paper(loss, chain, symbols, gold, y, w)[1]
+                    mistakes += 1
+        trainer = OnlineTrainer(
+            chain, Learner(loss, SGD(), Averaged(), on="mistakes"), dtype=np.float64
+        )
+        for _ in range(3):
+            trainer.learn(data.rows, np.arange(len(words)))
+        assert trainer.mistakes == mistakes
+        np.testing.assert_allclose(trainer.weights(), w, atol=1e-5)
+
+
+def test_parameters_that_make_no_sense_are_refused():
+    with pytest.raises(CombinationError, match="jj=own and sets of positions go together"):
+        Learner(SWVP(jj=OWN), SGD(), Last())
+    with pytest.raises(CombinationError, match="jj=own and sets of positions go together"):
+        Learner(SWVP(own=substructures([[0]])), SGD(), Last())
+    with pytest.raises(CombinationError, match="beta must not be negative"):
+        Learner(SWVP(beta=-1.0), SGD(), Last())
+    with pytest.raises(HopefearError, match="1,125,750 stretches of 1,500 positions"):
+        SWVP(jj=SEGMENTS).notes(1500)

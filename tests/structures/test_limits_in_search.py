@@ -1,0 +1,92 @@
+"""What limits do to searches and learners that could stumble over them."""
+
+import numpy as np
+import pytest
+from chain_oracle import corpus
+
+from hopefear.core.workspace import Example, Plain
+from hopefear.costs.hamming import Hamming
+from hopefear.data.sequences import SequenceDataset, TokenRows
+from hopefear.losses.nbest_mira import NBestMIRA
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.searches import Beam
+from hopefear.tasks.tag import task as tagging
+from hopefear.tasks.tag.model import scheme_limits
+from hopefear.training.decoding import Decoder
+
+pytestmark = pytest.mark.interpreted
+
+LABELS = ("O", "B-X", "I-X")
+
+
+class Nothing:
+    """A feature map of two attributes."""
+
+    size, edge_size = 2, 0
+
+
+def two_tokens():
+    rows = TokenRows([0, 2], [0, 1, 2], [0, 1], [], [0], [], [], [0, 1], [1.0])
+    return SequenceDataset(rows, LABELS, Nothing())
+
+
+def test_a_beam_that_lost_all_that_is_allowed_is_searched_exactly():
+    allowed = [[["O", "B-X"], ["I-X"]]]
+    chain = Chain.new(2, 3, search=Beam(1), limits=scheme_limits(LABELS, "bio", allowed))
+    weights = np.zeros(chain.n_coordinates(), np.float32)
+    weights[0] = 1.0  # O at the first token, after which I-X is illegal
+    decoder = Decoder(chain, weights)
+    (found,) = decoder.nbest(two_tokens().rows, 1)
+    assert found.labels.tolist() == [[1, 2]] and decoder.unlimited == 0
+
+
+def test_limits_of_tokens_hold_even_where_the_scheme_cannot():
+    chain = Chain.new(2, 3, limits=scheme_limits(LABELS, "bio", [[["I-X"], ["O"]]]))
+    decoder = Decoder(chain, np.zeros(chain.n_coordinates(), np.float32))
+    assert decoder.best(two_tokens().rows).tolist() == [2, 0]
+    assert decoder.unlimited == 1
+
+
+def test_votes_keep_the_limits_of_tokens_too():
+    data = two_tokens()
+    voted = tagging.train(data, "perceptron", {"readout": "voted"}, epochs=2, scheme="bio").model
+    decoder = voted.decoder(allowed=[[["I-X"], ["B-X"]]])
+    assert decoder.best(data.rows).tolist() == [2, 1] and decoder.unlimited == 1
+
+
+@pytest.mark.parametrize("weighting", ["wm", "wmr"])
+@pytest.mark.parametrize("approach", ["aggressive", "balanced"])
+def test_swvp_learns_among_legal_outputs(weighting, approach):
+    rows = TokenRows(
+        *([0, 3, 6, 8], np.arange(9), [0, 1, 1, 0, 1, 0, 0, 1], [], [0], [], []),
+        *([1, 2, 2, 1, 2, 0, 1, 2], np.ones(3)),
+    )
+    data = SequenceDataset(rows, LABELS, Nothing())
+    trained = tagging.train(
+        data,
+        "swvp",
+        {"weighting": weighting, "approach": approach, "readout": "last"},
+        epochs=20,
+        constraints="always",
+        scheme="bio",
+    )
+    weights = trained.model.weights
+    assert np.isfinite(weights).all() and weights.any()
+
+
+def test_the_first_of_the_feared_is_the_fear():
+    data = corpus(3)
+    chain = Chain.new(data.features.size, len(data.labels), data.features.edge_size)
+    loss = NBestMIRA(n=3, augmented=True)
+    work = chain.workspace(data.rows, loss, np.float64)
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=chain.n_coordinates())
+    for i in range(5):
+        x = Example(data.rows, i)
+        chain.score(x, Plain(weights), work.theta)
+        chain.seek(x, work.theta, Hamming(), 1.0, work.y)
+        T = int(data.rows.starts[i + 1] - data.rows.starts[i])
+        assert chain.candidates(x, work.theta, Hamming(), 3, 0.0) >= 1
+        first = chain.candidate(x, work.theta, 0)
+        np.testing.assert_array_equal(first, work.y[:T])
+        assert loss.subgradient(chain, x, work) in (0, 1)

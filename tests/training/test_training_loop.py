@@ -1,0 +1,111 @@
+"""One loop, one train() and one protocol of answers, for whatever is learned."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from hopefear.core.component import component
+from hopefear.core.interfaces import Readout
+from hopefear.core.learner import Learner
+from hopefear.data.generators import candidate_lists, sparse_linear
+from hopefear.errors import HopefearError
+from hopefear.losses.hinge import Hinge
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last, Nothing
+from hopefear.rules.sgd import SGD
+from hopefear.structures.classes import Binary
+from hopefear.structures.nbest import NBest
+from hopefear.tasks.classify.task import train
+from hopefear.tasks.rerank import task as reranking
+from hopefear.training.answers import ClassAnswers
+from hopefear.training.batch import Batch
+from hopefear.training.loop import Loop, fit
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
+from hopefear.training.ranking import Ranker
+from hopefear.training.stopping import Stopping
+
+pytestmark = pytest.mark.interpreted
+
+DATA = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=2).dataset()
+LEARNER = Learner(Hinge(), SGD(rate=0.5), Last())
+
+
+@component(Readout)
+class Halved(NamedTuple):
+    """A readout that no other file knows."""
+
+    share: float = 0.5
+
+    def init_memory(self, n, window):
+        return Nothing(np.zeros(0))
+
+    def predictor(self, memory, trainer):
+        return trainer.linear(self.share * trainer.weights())
+
+
+def trainer(readout=LEARNER.readout):
+    return OnlineTrainer(Binary(20), Learner(Hinge(), SGD(rate=0.5), readout))
+
+
+def test_a_run_is_a_stream_of_events():
+    loop = Loop(trainer(), Passes(DATA, at_least=3), epochs=2, trace=True)
+    events = list(loop.events())
+    assert [event["epoch"] for event in events] == pytest.approx([1 / 3, 2 / 3, 1, 4 / 3, 5 / 3, 2])
+    assert all(event["nnz"] > 0 for event in events)
+    whole = fit(Binary(20), LEARNER, Passes(DATA), epochs=2)
+    np.testing.assert_array_equal(loop.result().predictor.weights, whole.predictor.weights)
+    assert loop.result().history == whole.history
+
+
+def test_a_pass_by_hand_is_a_pass_of_the_loop():
+    one, two = trainer(), trainer()
+    one.learn_pass(Passes(DATA))
+    list(Loop(two, Passes(DATA, at_least=4)).events())
+    np.testing.assert_array_equal(one.weights(), two.weights())
+
+
+def test_a_new_readout_is_one_class():
+    half, whole = trainer(Halved()), trainer()
+    for each in (half, whole):
+        each.learn_pass(Passes(DATA))
+    np.testing.assert_array_equal(half.predictor().weights, 0.5 * whole.predictor().weights)
+    with pytest.raises(HopefearError, match=r"halved.* keeps no average; use the readout averaged"):
+        half.average()
+
+
+def test_patience_is_that_of_the_learner_unless_said():
+    for learner, wanted in ((LEARNER, 3), (Batch(), 20)):
+        stopping, own = Stopping("accuracy"), Stopping("accuracy", 7)
+        stopping.suit(learner)
+        own.suit(learner)
+        assert (stopping.patience, own.patience) == (wanted, 7)
+
+
+def test_a_learner_may_be_built_before():
+    learner = Learner(Hinge(), SGD(rate=0.5), Averaged())
+    trained = train(DATA, learner, epochs=2)
+    assert trained.learner == learner and trained.model.signature.startswith("loss:hinge")
+    assert trained.model.nnz > 0
+    with pytest.raises(HopefearError, match="learns online, and only batch learners start"):
+        train(DATA, learner, start=np.zeros(20))
+
+
+@pytest.mark.parametrize("voted", [False, True])
+def test_the_best_of_the_n_best_is_the_best(voted):
+    readout = {"readout": "voted"} if voted else {}
+    model = train(DATA, "perceptron", readout, epochs=1).model
+    lists = reranking.dataset(candidate_lists(12, doubt=3.0))
+    ranker = reranking.train(lists, "perceptron", readout, epochs=1).model.ranker()
+    assert isinstance(ranker, Ranker) and isinstance(ranker.structure, NBest)
+    for answers, rows in ((ClassAnswers(model.structure, model.predictor), model.prepared(DATA)),
+                          (ranker, lists.rows)):  # fmt: skip
+        ranked = answers.nbest(rows, 2)
+        assert [int(one.labels[0, 0]) for one in ranked] == answers.best(rows).tolist()
+        assert all(np.all(np.diff(one.scores) <= 0.0) for one in ranked)
+        assert all(one.shares.sum() == pytest.approx(1.0) for one in ranked)
+        logs = answers.log_likelihoods(rows)
+        assert logs.shape == (len(ranked),) and np.all(logs <= 1e-12)
