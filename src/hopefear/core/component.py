@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload, overload_method
@@ -30,6 +31,8 @@ from numba.extending import intrinsic, overload, overload_method
 # Typed loosely, because numba's own annotations leave these uses out.
 _overload_method: Any = overload_method
 _settings: Any = numba.config
+if _settings.DISABLE_JIT:  # hashes go round; compiled, they do so without a warning
+    np.seterr(over="ignore")
 
 T = TypeVar("T", bound=type)
 

@@ -67,11 +67,10 @@ def with_consensus(lists: TuningLists, sharp: float = 3.0) -> TuningLists:
     for a, b, block in candidate_words(lists, "consensus"):
         out = np.empty((b - a, ORDERS))
         scores = lists.scores[a:b].astype(np.float64)
-        with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-            consensus(
-                *(block.words, block.ptr, block.starts, scores, float(sharp)),
-                *(block.grams(ORDERS), out),
-            )
+        consensus(
+            *(block.words, block.ptr, block.starts, scores, float(sharp)),
+            *(block.grams(ORDERS), out),
+        )
         dense[a:b, -ORDERS:] = out
     return replace(lists, layout=(*lists.layout, (CONSENSUS, ORDERS)), dense=frozen(dense))
 
@@ -148,10 +147,9 @@ def _telling_grams(words: Words, candidates: int, orders: int) -> TellingGrams:
         np.empty(room, np.int32),
         np.empty(room, np.float32),
     )
-    with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-        size = telling(
-            *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, grams),
-        )
+    size = telling(
+        *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, grams),
+    )
     used = int(grams.indptr[-1])
     return TellingGrams(
         *(grams.first[:size], grams.order[:size]),
@@ -327,8 +325,7 @@ def _split(texts: Strings, a: int, b: int, starts: np.ndarray) -> Words:
     ptr = np.zeros(b - a + 1, np.int64)
     begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     words = np.empty(room, np.uint64)
-    with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-        split_lines(text, b - a, ptr, begins, ends, words)
+    split_lines(text, b - a, ptr, begins, ends, words)
     return Words(starts, text, ptr, begins, ends, words)
 
 

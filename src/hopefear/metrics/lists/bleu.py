@@ -89,8 +89,7 @@ class BleuCounts:
             np.zeros(grams, np.int64),
         )
         counts = np.zeros((len(which), len(COLUMNS)), np.int32)
-        with np.errstate(over="ignore"):
-            _count(words, ptr, which, reference_words, reference_ptr, starts, table, counts)
+        _count(words, ptr, which, reference_words, reference_ptr, starts, table, counts)
         return counts
 
 

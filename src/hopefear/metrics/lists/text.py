@@ -86,8 +86,7 @@ class Units(NamedTuple):
     def word_numbers(self) -> np.ndarray:
         """A 64-bit hash of each word."""
         numbers = np.empty(len(self.words) - 1, np.uint64)
-        with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-            _number(self.points, self.words, numbers)
+        _number(self.points, self.words, numbers)
         return numbers
 
 

@@ -265,8 +265,7 @@ def draw_pairs(
     rows = data.rows
     n, keep = len(data), min(keep, samples)
     pairs, counts = np.zeros((n * keep, 2), np.int64), np.zeros(n, np.int64)
-    with np.errstate(over="ignore"):
-        _draw(rows.starts, rows.costs, rows.weights, samples, threshold, seed, turn, pairs, counts)
+    _draw(rows.starts, rows.costs, rows.weights, samples, threshold, seed, turn, pairs, counts)
     place = np.arange(n * keep) % keep
     return pairs[place < np.repeat(counts, keep)]
 
