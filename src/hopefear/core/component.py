@@ -9,17 +9,9 @@ types; numba then finds the method body through the class of the value it is cal
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import inspect
-import os
-import re
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
@@ -27,6 +19,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload, overload_method
+
+from hopefear.core.kernel_cache import KernelCache
 
 # Typed loosely, because numba's own annotations leave these uses out.
 _overload_method: Any = overload_method
@@ -42,13 +36,6 @@ _NUMBERS = {"float": float, "int": int, "bool": bool}
 # and strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a
 # call with named tuples of arrays costs more than the work most methods do.
 _JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
-# A cached kernel does not notice edits in the parts it calls, so its cache is named by their
-# sources.
-_KEPT_DAYS = 30
-_KERNEL_FOLDERS = (
-    *("core", "structures", "costs", "losses", "rules", "readouts"),
-    *("training", "data", "features", "translation"),
-)
 
 
 def required(method: Callable) -> Callable:
@@ -103,15 +90,20 @@ def component(*interfaces: type) -> Callable[[T], T]:
 
 
 def kernel(function: Callable) -> Callable:
-    """Compile ``function`` with the house options; cached on disk under a digest of the sources."""
-    with _cache_folder():
-        return numba.njit(cache=True, nogil=True, **_JIT_OPTIONS)(function)
+    """Compile ``function`` with the house options; kept on disk (`core.kernel_cache`)."""
+    return _compiled(function)
 
 
 def inlined(function: Callable) -> Callable:
     """A kernel that is made part of the kernels which call it."""
-    with _cache_folder():
-        return numba.njit(cache=True, nogil=True, forceinline=True, **_JIT_OPTIONS)(function)
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Callable, **options: Any) -> Callable:
+    compiled: Any = numba.njit(nogil=True, **options, **_JIT_OPTIONS)(function)
+    if not _settings.DISABLE_JIT:
+        compiled._cache = KernelCache(function)
+    return compiled
 
 
 def prefetch(array, p):
@@ -138,33 +130,6 @@ def _prefetch_line(typing_context, array, p):
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
-
-
-def cache_folder() -> Path:
-    """Folder of compiled kernels for exactly these sources (``HOPEFEAR_CACHE`` moves its root)."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return _folder_under(os.environ.get("HOPEFEAR_CACHE") or os.path.join(home, "hopefear"))
-
-
-@functools.cache
-def _folder_under(root: str) -> Path:
-    folder = Path(root) / "kernels" / _source_digest()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            os.utime(folder)
-            _forget_old_folders(folder)
-            return folder
-    except OSError:
-        pass
-    return _private_folder()
-
-
-def _forget_old_folders(folder: Path) -> None:
-    """Delete the kernels of versions that nobody has used for a while."""
-    for other in folder.parent.iterdir():
-        if time.time() - other.stat().st_mtime > _KEPT_DAYS * 86_400:
-            shutil.rmtree(other, ignore_errors=True)
 
 
 def _methods(cls: type) -> dict[str, Callable]:
@@ -221,46 +186,3 @@ def _annotations(cls: type) -> dict[str, str]:
         else getattr(kind, "__forward_arg__", getattr(kind, "__name__", ""))
         for name, kind in cls.__annotations__.items()
     }
-
-
-@functools.cache
-def _source_digest() -> str:
-    """Of the sources that kernels are made of: files that define some, and what these import."""
-    package = Path(__file__).parents[1]
-    sources = {
-        path.relative_to(package).with_suffix("").as_posix(): path.read_bytes()
-        for folder in _KERNEL_FOLDERS
-        for path in (package / folder).rglob("*.py")
-    }
-    with_kernels = {
-        name
-        for name, text in sources.items()
-        if name.startswith("core/")
-        or b"import hopefear.core.component" in text
-        or b"from hopefear.core.component import" in text
-    }
-    imported = {
-        name.decode().replace(".", "/")
-        for kernel_file in with_kernels
-        for name in re.findall(rb"^from hopefear\.([\w.]+) import", sources[kernel_file], re.M)
-    }
-    digest = hashlib.blake2b(digest_size=8)
-    for name in sorted(with_kernels | imported & set(sources)):
-        digest.update(name.encode() + sources[name])
-    return digest.hexdigest()
-
-
-@functools.cache
-def _private_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="hopefear-kernels-"))
-
-
-@contextlib.contextmanager
-def _cache_folder() -> Iterator[None]:
-    # Numba reads this setting when a function is decorated; other people's kernels keep theirs.
-    before = _settings.CACHE_DIR
-    _settings.CACHE_DIR = str(cache_folder())
-    try:
-        yield
-    finally:
-        _settings.CACHE_DIR = before
