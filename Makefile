@@ -37,7 +37,8 @@ format: $(VENV)/.ready-dev ## put the source in its usual shape
 docs: $(VENV)/.ready-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-wheel: $(BIN)/python ## build a wheel into dist/
+wheel: $(VENV)/.ready ## build a wheel that brings its compiled kernels into dist/
+	$(BIN)/python tools/ship_kernels.py build/kernels
 	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
 
 hooks: $(VENV)/.ready-dev ## check every commit of this clone before it is made

@@ -23,6 +23,7 @@ VERBS = {
     "tune": "find weights for a decoder's features on its N-best lists",
     "report": "turn run folders into one HTML page",
     "reproduce": "run a paper's experiments, next to the paper's numbers",
+    "warm-up": "compile kernels now, so that nobody waits for them later",
 }
 # Verbs that take a TASK first: each task has options of its own.
 BY_TASK = ("train", "compare")
@@ -123,7 +124,7 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> Any:
-    return importlib.import_module(f"hopefear.cli.{verb}")
+    return importlib.import_module(f"hopefear.cli.{verb.replace('-', '_')}")
 
 
 def tasks_in_words() -> str:

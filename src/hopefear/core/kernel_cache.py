@@ -32,7 +32,6 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 import numba
-from numba import types
 from numba.core import caching, compiler, serialize
 
 SUFFIX = ".kernel"
@@ -131,7 +130,7 @@ def shipped_processor() -> tuple | None:
 
 def _text(kind: Any, modules: set[str]) -> str:
     """A type in words; the modules of the classes in it are added to ``modules``."""
-    if not isinstance(kind, types.BaseTuple):
+    if not hasattr(kind, "instance_class"):
         return str(kind)
     parts = ",".join(_text(part, modules) for part in kind)
     cls = kind.instance_class
