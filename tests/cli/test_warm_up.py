@@ -1,0 +1,68 @@
+"""``hopefear warm-up``: what it compiles is what people need, and nothing is left to compile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numba
+import pytest
+
+from hopefear.cli import main, warm_up
+from hopefear.tasks import TASKS, recipes_of
+
+
+def said(capsys, *words):
+    status = main(["warm-up", *words])
+    return status, capsys.readouterr().err
+
+
+def test_every_task_has_its_commands():
+    assert set(warm_up._LEARNERS) == set(warm_up._ONCE) == set(TASKS)
+
+
+def test_the_default_comes_first_and_what_learners_share_last():
+    jobs = warm_up._todo(["tag"], None)
+    assert jobs[0] == ("tag", TASKS["tag"].learner) and jobs[-1] == ("tag", "")
+    assert {name for _, name in jobs} == {*recipes_of("tag"), ""}
+    assert warm_up._todo([], ["mert"]) == [("tune", "mert"), ("tune", "")]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nothing"], "there is no task 'nothing'; there are classify"),
+        (["tag", "--learner", "mert"], "no task of tag has a learner 'mert'"),
+    ],
+)
+def test_wrong_names_are_refused(capsys, words, message):
+    status, err = said(capsys, *words)
+    assert status == 1 and message in err
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("shared", [False, True])
+def test_commands_do_as_they_are_meant(task, shared):
+    assert warm_up.work([task, "" if shared else TASKS[task].learner]) == 0
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_nothing_is_left_to_compile(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOPEFEAR_CACHE", str(tmp_path / "cache"))
+    status, err = said(capsys, "classify", "--learner", "perceptron", "--jobs", "2")
+    assert status == 0 and f"MB in {tmp_path / 'cache' / 'kernels'}" in err
+    before = sorted((tmp_path / "cache/kernels").iterdir())
+    warm_up.write_files(tmp_path)
+    words = ["train", "classify", "--train", "two.svm", "--learner", "perceptron", "--model", "m"]
+    run = subprocess.run(
+        [sys.executable, "-m", "hopefear", *words],
+        cwd=tmp_path,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "compiling" not in run.stderr
+    assert sorted((tmp_path / "cache/kernels").iterdir()) == before
