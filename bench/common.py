@@ -71,7 +71,7 @@ def load(data: list[str]) -> Problem:
     if name.partition(":")[0] == "synth":
         return _synth(name)
     if name in ("imdb", "news20"):
-        folder = _data_folder() / {"imdb": "imdb", "news20": "news20_bydate"}[name]
+        folder = data_folder() / {"imdb": "imdb", "news20": "news20_bydate"}[name]
         files = [folder / "train.libsvm.xz", folder / "test.libsvm.xz"]
         group = _news_groups(folder / "labels.tsv") if name == "news20" else None
     else:
@@ -192,7 +192,7 @@ def _rounded(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
-def _data_folder() -> Path:
+def data_folder() -> Path:
     root = Path(__file__).resolve().parent.parent
     folder = Path(os.environ.get("HOPEFEAR_DATA", root.parent / "shared" / "data"))
     if not folder.is_dir():
