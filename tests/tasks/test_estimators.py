@@ -330,6 +330,15 @@ def test_silence_events_and_lines(capfd, three):
     assert [line[:8] for line in err.splitlines()] == ["epoch 1,", "epoch 2,", "epoch 3,"]
 
 
+@pytest.fixture
+def heeded():
+    """Control-C as a terminal's jobs have it; jobs in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
 def test_an_interrupt_is_a_keyboard_interrupt(three):
     def stop(event):
         signal.raise_signal(signal.SIGINT)
