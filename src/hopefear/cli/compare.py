@@ -15,19 +15,15 @@ from typing import TYPE_CHECKING, Any
 from hopefear.cli import options, training
 from hopefear.cli.console import Console, print_json, scored
 from hopefear.cli.surface import Corpus, Surface, surface_of
-from hopefear.cli.verbs import tasks_in_words
-from hopefear.tasks import TASKS, named_object
 
 if TYPE_CHECKING:
     from hopefear.report import Page, Plot
 
 USAGE = "TASK --train FILE --test FILE [--dev FILE] --learners A,B,C --report FILE.html [OPTIONS]"
-DESCRIPTION = f"""
+DESCRIPTION = """
 Train several learners on the same data, test them on the same test data, and show scores, speed,
 sparsity and significance in a table and on a page. `hopefear compare TASK --help` shows the
 options of a task.
-
-{tasks_in_words()}
 """
 EXAMPLES = """
 examples:
@@ -74,9 +70,9 @@ def run(args: argparse.Namespace) -> int:
             "epochs": args.epochs,
             "seed": args.seed,
             "shuffle": not args.no_shuffle,
-            **corpus.arguments(args),
+            "n_jobs": corpus.jobs,
         }
-        study = Study(args.task, corpus, test, dev, args.patience)
+        study = Study(corpus.task(args), corpus, test, dev, args.patience)
         study.run(args.learners, console, common)
     page = Page(
         corpus.title,
@@ -149,7 +145,7 @@ class Study:
 
     Parameters
     ----------
-    task : str
+    task : Task
         What is learned.
     corpus, test : Corpus, dataset
         What they learn from and are tested on.
@@ -160,7 +156,7 @@ class Study:
         said.
     """
 
-    task: str
+    task: Any
     corpus: Corpus
     test: Any
     dev: Any = None
@@ -172,7 +168,7 @@ class Study:
         learners: Wanted,
         console: Console,
         common: Mapping[str, Any],
-        more: Mapping[str, Mapping[str, Any]] | None = None,
+        others: Mapping[str, Any] | None = None,
     ) -> None:
         """Train every (label, learner, parameters) and test it.
 
@@ -184,25 +180,28 @@ class Study:
             Where a line goes for each.
         common : mapping
             Arguments of ``train`` that all share.
-        more : mapping, optional
-            Arguments of single learners, by label.
+        others : mapping, optional
+            Tasks with other options, by the label of a learner.
         """
-        train, main = named_object(f"{TASKS[self.task].home}.task:train"), self.corpus.scores[0]
+        from hopefear.tasks.base import train
+        from hopefear.training.stopping import Stopping
+
+        main = self.corpus.scores[0]
         for label, name, params in learners:
             events: list[dict[str, Any]] = []
             # A vote replays the past for every example: once, at the end, is enough.
             watched = None if params.get("readout") == "voted" else self.test
             trained = train(
+                (others or {}).get(label, self.task),
                 self.corpus.data,
                 name,
                 params,
                 dev=watched if self.dev is None else self.dev,
-                stopping=None if self.dev is None else self._stopping(name, params),
+                stopping=None if self.dev is None else Stopping(self.corpus.metric, self.patience),
                 on_event=[events.append],
                 trace=True,
                 pieces=training.PIECES,
                 **common,
-                **(more or {}).get(label, {}),
             )
             scores, rows = self.corpus.judge(trained.model, self.test)
             self.results.append(Result(label, trained, events, scores, rows))
@@ -211,13 +210,6 @@ class Study:
                 f"{trained.model.nnz:,} non-zeros"
             )
         self._test_differences()
-
-    def _stopping(self, name: str, params: Mapping[str, Any]) -> Any:
-        from hopefear.tasks import recipe
-
-        # Whether it learns in batches does not depend on parameters that need the data.
-        learner = recipe(name, self.task).build()
-        return training.stopping_of(self.patience, self.corpus.metric, self.corpus, learner)
 
     def _test_differences(self) -> None:
         from hopefear.metrics import approximate_randomisation, paired_bootstrap

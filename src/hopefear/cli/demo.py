@@ -118,6 +118,7 @@ def _classes(console: Console, page: Page) -> list[str]:
     """Two classes, then six; the signatures of the models."""
     from hopefear.cli.classify.corpus import Examples
     from hopefear.data.generators import sparse_linear
+    from hopefear.tasks.classify.task import Classification
 
     signatures = []
     for classes, wanted in ((2, _BINARY), (6, _CLASSES)):
@@ -133,8 +134,8 @@ def _classes(console: Console, page: Page) -> list[str]:
             "expected."
         )
         console.say(f"\n{title}: {text}")
-        study = Study("classify", Examples(data=data), test)
-        watched = {"vrda": {"bounds": True}} if classes == 2 else None
+        study = Study(Classification(), Examples(data=data), test)
+        watched = {"vrda": Classification(bounds=True)} if classes == 2 else None
         study.run(wanted, console, {"epochs": 3}, watched)
         signatures += _shown(study, console, page, title, text)
         for result in study.results:
@@ -183,14 +184,15 @@ def _study_chains(console: Console, train: int, test: int, epochs: int) -> Study
     from hopefear.cli.tag.corpus import Schemes, Tokens
     from hopefear.data.generators import chunks
     from hopefear.tasks.tag.model import encoded
-    from hopefear.tasks.tag.task import dataset
+    from hopefear.tasks.tag.task import Tagging, dataset
 
     data, rest = dataset(chunks(train, seed=1), "chunking"), chunks(test, seed=2)
     held = encoded(
         rest, data.features.encode(rest), data.labels, rest.columns["label"], data.features
     )
-    study = Study("tag", Tokens(data=data, schemes=Schemes("bio", "bio")), held)
-    study.run(_CHAINS, console, {"scheme": "bio", "epochs": epochs})
+    tokens = Tokens(data=data, schemes=Schemes("bio", "bio"))
+    study = Study(Tagging(scheme="bio"), tokens, held)
+    study.run(_CHAINS, console, {"epochs": epochs})
     return study
 
 
@@ -215,7 +217,7 @@ def _study_lists(console: Console, train: int, test: int, epochs: int) -> Study:
 
     from hopefear.cli.rerank.corpus import Candidates
     from hopefear.data.generators import candidate_lists
-    from hopefear.tasks.rerank.task import dataset, encoded, metric_of
+    from hopefear.tasks.rerank.task import Reranking, dataset, encoded, metric_of
 
     lists = candidate_lists(train + test, 20, 300, doubt=4.0, seed=1)
     data = dataset(lists)
@@ -227,7 +229,7 @@ def _study_lists(console: Console, train: int, test: int, epochs: int) -> Study:
         judged_by=metric_of(None, held),
         first={"test": np.zeros(test, np.int64)},
     )
-    study = Study("rerank", corpus, held)
+    study = Study(Reranking(), corpus, held)
     study.run(_LISTS, console, {"epochs": epochs})
     return study
 

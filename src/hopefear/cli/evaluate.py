@@ -7,20 +7,20 @@ import time
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.surface import opened, said_of, use_options
+from hopefear.cli.surface import opened, use_options
 from hopefear.cli.tune import options as own
 
 USAGE = "--model PATH --data FILE [--json] | --weights FILE --nbest FILE... --refs FILE... [--json]"
-DESCRIPTION = f"""
-{said_of("evaluate", "description")}
+DESCRIPTION = """
+{tasks}
 
 Score weights, as `hopefear tune` writes them, on N-best lists with references: the metric of the
 candidates that they put first, equal to sacreBLEU's, beside the decoder's 1-best, the sentence
 oracles and the best choice for all lists together; --against tests them against other weights.
 """
-EXAMPLES = f"""
+EXAMPLES = """
 examples:
-{said_of("evaluate", "examples")}
+{tasks}
   hopefear evaluate --weights tuned.txt --nbest test.nbest.gz --refs test.en --against old.txt
 """
 

@@ -7,20 +7,20 @@ import argparse
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
 from hopefear.cli.guard import put
-from hopefear.cli.surface import opened, said_of, use_options
+from hopefear.cli.surface import opened, use_options
 from hopefear.cli.tune import options as own
 
 USAGE = "--model PATH | --weights FILE --input FILE [--output FILE] [--nbest N] [--proba]"
-DESCRIPTION = f"""
-{said_of("predict", "description")}
+DESCRIPTION = """
+{tasks}
 
 Weights, as `hopefear tune` writes them, choose from N-best lists of Moses: the best translation of
 each list, one a line. With --nbest N it is the N best as N-best lists again, with their new
 scores. No references are needed; weights of phrase pairs need --source.
 """
-EXAMPLES = f"""
+EXAMPLES = """
 examples:
-{said_of("predict", "examples")}
+{tasks}
   hopefear predict --weights tuned.txt --input test.nbest.gz --output test.out
 """
 

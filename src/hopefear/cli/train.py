@@ -12,15 +12,12 @@ from typing import Any
 from hopefear.cli import options, training
 from hopefear.cli.console import Console, print_json, scored
 from hopefear.cli.surface import Corpus, Surface, surface_of
-from hopefear.cli.verbs import tasks_in_words
-from hopefear.tasks import TASKS, named_object
+from hopefear.tasks import TASKS
 
 USAGE = "TASK --train FILE [--dev FILE] [--learner NAME] [-p KEY=VALUE]... [OPTIONS] --model PATH"
-DESCRIPTION = f"""
+DESCRIPTION = """
 Train a model on a file and write it as one file. `hopefear train TASK --help` shows the options
 of a task.
-
-{tasks_in_words()}
 """
 EXAMPLES = """
 examples:
@@ -81,14 +78,16 @@ def _train(
 ) -> tuple[Any, dict[str, Any]]:
     """The outcome of training, and the newest value of all that events told."""
     from hopefear.cli.progress import Watcher
+    from hopefear.tasks.base import train
+    from hopefear.training.stopping import Stopping
 
-    home = f"{TASKS[args.task].home}.task"
-    most = args.epochs or getattr(learner, "max_iter", None) or named_object(f"{home}:EPOCHS")
+    task, last = corpus.task(args), dict[str, Any]()
+    most = args.epochs or getattr(learner, "max_iter", None) or task.epochs
     own = getattr(args, "metric", None) if surface_of(args.task).metrics else None
-    metric, stopping = own or corpus.metric, None
+    stopping = None
     if dev is not None:
-        stopping = training.stopping_of(args.patience, metric, corpus, learner)
-    arguments, last = corpus.arguments(args), dict[str, Any]()
+        stopping = Stopping(own or corpus.metric, args.patience)
+        stopping.check(task.score_names(corpus.data))  # before anything is written
     with contextlib.ExitStack() as scope:
         checkpoints = training.open_checkpoints(args, console)
         settings = {
@@ -98,7 +97,8 @@ def _train(
         }
         log = scope.enter_context(training.run_folder(args, settings))
         watcher = scope.enter_context(Watcher(console, most, own or corpus.scores[0].name))
-        trained = named_object(f"{home}:train")(
+        trained = train(
+            task,
             corpus.data,
             args.learner,
             dict(args.param),
@@ -112,7 +112,7 @@ def _train(
             checkpoints=checkpoints,
             resume=args.resume,
             pieces=training.PIECES,
-            **arguments,
+            n_jobs=corpus.jobs,
         )
         if log is not None:
             model = trained.model

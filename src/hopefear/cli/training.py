@@ -7,16 +7,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
 from hopefear.cli.guard import write_out
-from hopefear.cli.surface import Corpus, Surface
+from hopefear.cli.surface import Surface
 from hopefear.errors import HopefearError
-
-if TYPE_CHECKING:
-    from hopefear.training.stopping import Stopping
 
 # Events, progress and interrupts come this often in a pass; the model does not depend on it.
 PIECES = 20
@@ -40,16 +37,6 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) ->
     options.read_once(args, *files)
     surface.check(args, verb)
     check_output(output, options.paths(args, files))
-
-
-def stopping_of(patience: int | None, metric: str, corpus: Corpus, learner: Any) -> Stopping:
-    """When to stop on held-out data."""
-    from hopefear.training.stopping import Stopping
-
-    stopping = Stopping(metric, patience)
-    stopping.suit(learner)
-    stopping.check(corpus.score_names())
-    return stopping
 
 
 def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
-from hopefear.tasks import MODELLED, TASKS
+from hopefear.cli.surface import said_of_all, surface_of, task_names
+from hopefear.tasks import TASKS, find_tasks
 
 VERBS = {
     "demo": "train several learners on built-in data and write report.html",
@@ -75,17 +76,18 @@ def dispatch(argv: Sequence[str]) -> int:
         near = difflib.get_close_matches(verb, VERBS, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(VERBS)}"
         top.error(f"there is no verb {verb!r}; {hint}")
-    words = list(argv[1:])
+    find_tasks()
+    words, tasks = list(argv[1:]), task_names()
     task = None
     if verb in BY_TASK and words and not words[0].startswith("-"):
         task = words.pop(0)
-        if task not in MODELLED:
+        if task not in tasks:
             hint = "; `hopefear tune` is a verb" if task == "tune" else ""
-            top.error(f"there is no task {task!r}; there are {', '.join(MODELLED)}{hint}")
+            top.error(f"there is no task {task!r}; there are {', '.join(tasks)}{hint}")
     parser = parser_of(verb, task)
     if verb in BY_TASK and task is None:
         parser.parse_known_args(words)  # --help ends here
-        parser.error(f"a task comes first: hopefear {verb} {' or '.join(MODELLED)} …")
+        parser.error(f"a task comes first: hopefear {verb} {' or '.join(tasks)} …")
     args = parser.parse_args(words)
     args.usage_error, args.default_of = parser.error, parser.get_default
     return _module(verb).run(args)
@@ -96,9 +98,12 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
     module, surface = _module(verb), None
     name, usage = f"hopefear {verb}", module.USAGE
     description, examples = module.DESCRIPTION, module.EXAMPLES
-    if task is not None:
-        from hopefear.cli.surface import surface_of
-
+    if verb not in BY_TASK:
+        description, examples = said_of_all(verb, description, examples)
+    elif task is None:
+        listed = "\n".join(f"  {name:<10} {TASKS[name].words}" for name in task_names())
+        description = f"{description}\ntasks:\n{listed}"
+    else:
         surface = surface_of(task)
         name, usage = f"{name} {task}", usage.removeprefix("TASK ")
         description, examples = surface.words[verb]
@@ -124,11 +129,6 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
 
 def _module(verb: str) -> Any:
     return importlib.import_module(f"hopefear.cli.{verb}")
-
-
-def tasks_in_words() -> str:
-    """The tasks and what they are, for the help of verbs that need one."""
-    return "tasks:\n" + "\n".join(f"  {name:<10} {TASKS[name].words}" for name in MODELLED)
 
 
 def _top() -> argparse.ArgumentParser:

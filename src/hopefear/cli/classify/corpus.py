@@ -22,7 +22,7 @@ from hopefear.data.svmlight import iter_svmlight, read_svmlight
 from hopefear.data.text import iter_text, read_text
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
-from hopefear.metrics import Accuracy, classification_scores, score_names
+from hopefear.metrics import Accuracy, classification_scores
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
@@ -87,9 +87,6 @@ class Examples(Corpus):
     def metric(self) -> str:
         return "accuracy"
 
-    def score_names(self) -> tuple[str, ...]:
-        return tuple(score_names(len(self.data.classes)))
-
     def describe(self) -> str:
         data = self.data
         return (
@@ -104,13 +101,17 @@ class Examples(Corpus):
         tell_skipped(report, console)
         return data
 
-    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
-        shared = {**self.settings(args), "class_weight": args.class_weight}
-        if not hasattr(args, "bounds"):
-            return shared
-        comparator = None if args.comparator is None else self._comparator(args.comparator)
-        watched = {"bounds": args.bounds, "comparator": comparator}
-        return {**shared, **watched, "prepared": self.prepared}
+    def task(self, args: argparse.Namespace) -> Any:
+        from hopefear.tasks.classify.task import Classification
+
+        comparator = getattr(args, "comparator", None)
+        return Classification(
+            **self.settings(args),
+            class_weight=args.class_weight,
+            transformed=self.prepared,
+            bounds=getattr(args, "bounds", False),
+            comparator=None if comparator is None else self._comparator(comparator),
+        )
 
     def _comparator(self, path: str) -> Any:
         task, model = load_model(path)
@@ -130,10 +131,7 @@ class Examples(Corpus):
             )
         return model.predictor.weights
 
-    def facts(self) -> dict[str, Any]:
-        return {"digest": self.data.digest, **self._sizes()}
-
-    def _sizes(self) -> dict[str, Any]:
+    def sizes(self) -> dict[str, Any]:
         data = self.data
         return {
             "examples": len(data),
@@ -145,7 +143,7 @@ class Examples(Corpus):
         return {"values": args.values, "norm": args.norm, "intercept": args.intercept}
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self._sizes(), "skipped": self.skipped, "bound": last.get("bound")}
+        return {**super().outcome(trained, last), "bound": last.get("bound")}
 
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         bound, text = result["bound"], None
@@ -155,9 +153,6 @@ class Examples(Corpus):
             text = f"{bound['mistakes']:,} mistakes, {most} (regime: {bound['regime']})"
         examples = trained.fit.trainer.examples
         return {"updates": f"{result['updates']:,} on {examples:,} examples", "bound": text}
-
-    def comparison(self, test: SparseDataset) -> dict[str, Any]:
-        return {**self._sizes(), "test_examples": len(test)}
 
     def judge(self, model: Model, test: SparseDataset) -> tuple[dict[str, float], np.ndarray]:
         labels, decisions = model.decide(test)

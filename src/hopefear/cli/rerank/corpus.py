@@ -52,6 +52,7 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
         data=data,
         skipped=report.skipped,
         reading={"dedup": args.dedup},
+        jobs=threads(args.jobs),
         judged_by=task.metric_of(metric, data),
         features=args.features or (task.TREE_FEATURES if trees else task.OTHER_FEATURES),
         min_count=args.min_count or (task.TREE_COUNT if trees else task.OTHER_COUNT),
@@ -64,7 +65,7 @@ class Candidates(Corpus):
 
     Parameters
     ----------
-    data, skipped, reading
+    data, skipped, reading, jobs
         As in `Corpus`.
     judged_by : ListMetric
         What makes costs and scores.
@@ -103,11 +104,6 @@ class Candidates(Corpus):
         """Features there were before the rare ones were left out, where the map knows."""
         return getattr(self.data.features, "seen", None)
 
-    def score_names(self) -> tuple[str, ...]:
-        from hopefear.tasks.rerank.task import score_names
-
-        return score_names(self.judged_by, self.data)
-
     def describe(self) -> str:
         data, kept = self.data, f"{self.data.features.size:,} features"
         if self.seen is not None:
@@ -142,8 +138,10 @@ class Candidates(Corpus):
         self.first[which] = cheapest(-noting.scores, data.rows.starts).astype(np.int64)
         return data
 
-    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {"tied": args.tied, "metric": self.judged_by, "n_jobs": threads(args.jobs)}
+    def task(self, args: argparse.Namespace) -> Any:
+        from hopefear.tasks.rerank.task import Reranking
+
+        return Reranking(args.tied, self.judged_by)
 
     def facts(self) -> dict[str, Any]:
         data = self.data
@@ -166,7 +164,7 @@ class Candidates(Corpus):
             "tied": args.tied,
         }
 
-    def _sizes(self) -> dict[str, Any]:
+    def sizes(self) -> dict[str, Any]:
         data = self.data
         return {
             "lists": len(data),
@@ -179,8 +177,7 @@ class Candidates(Corpus):
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            **self._sizes(),
-            "skipped": self.skipped,
+            **super().outcome(trained, last),
             "feature_set": self.features,
             "main_score": self.judged_by.main,
             "temperature": trained.model.temperature,
@@ -207,8 +204,7 @@ class Candidates(Corpus):
     def comparison(self, test: ListDataset) -> dict[str, Any]:
         limits = self.limits(test)
         return {
-            **self._sizes(),
-            "test_lists": len(test),
+            **super().comparison(test),
             f"baseline_{self.metric}": limits["1-best"],
             f"oracle_{self.metric}": limits["oracle"],
         }

@@ -208,20 +208,17 @@ class Tokens(Corpus):
 
     Parameters
     ----------
-    data, skipped, reading
+    data, skipped, reading, jobs
         As in `Corpus`.
     schemes : Schemes
         How spans are spelled.
     features : str
         Name of the feature set.
-    jobs : int
-        Threads that search.
     """
 
     data: SequenceDataset
     schemes: Schemes
     features: str = ""
-    jobs: int = 1
 
     title, unit = "Taggers compared", "sentences"
 
@@ -229,11 +226,6 @@ class Tokens(Corpus):
     def scores(self) -> tuple[Score, ...]:
         spans = () if self.schemes.model is None else (Score("F1", "f1"),)
         return (*spans, Score("accuracy", "accuracy"))
-
-    def score_names(self) -> tuple[str, ...]:
-        from hopefear.tasks.tag.task import score_names
-
-        return score_names(self.schemes.model)
 
     def describe(self) -> str:
         data, schemes = self.data, self.schemes
@@ -262,26 +254,22 @@ class Tokens(Corpus):
         warn_of_strangers(held, len(self.data.labels))
         return held
 
-    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {
-            "order": args.order,
-            "search": args.search,
-            "beam": args.beam,
-            "scheme": self.schemes.model,
-            "constraints": args.constraints,
-            "class_weight": args.class_weight,
-            "n_jobs": self.jobs,
-        }
+    def task(self, args: argparse.Namespace) -> Any:
+        from hopefear.tasks.tag.task import Tagging
+
+        return Tagging(
+            args.order,
+            args.search,
+            args.beam,
+            self.schemes.model,
+            args.constraints,
+            args.class_weight,
+        )
 
     def facts(self) -> dict[str, Any]:
-        data = self.data
-        return {
-            "digest": data.digest,
-            "examples": len(data),
-            "tokens": data.n_tokens,
-            "features": data.features.size,
-            "labels": len(data.labels),
-        }
+        facts = super().facts()
+        facts["examples"] = facts.pop("sentences")
+        return facts
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
         return {
@@ -293,7 +281,7 @@ class Tokens(Corpus):
             "class_weight": args.class_weight,
         }
 
-    def _sizes(self) -> dict[str, Any]:
+    def sizes(self) -> dict[str, Any]:
         data = self.data
         return {
             "sentences": len(data),
@@ -304,8 +292,7 @@ class Tokens(Corpus):
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            **self._sizes(),
-            "skipped": self.skipped,
+            **super().outcome(trained, last),
             "edge_features": self.data.features.edge_size,
             "feature_set": self.features,
             "scheme": self.schemes.model,
@@ -322,8 +309,7 @@ class Tokens(Corpus):
 
     def comparison(self, test: SequenceDataset) -> dict[str, Any]:
         return {
-            **self._sizes(),
-            "test_sentences": len(test),
+            **super().comparison(test),
             "test_tokens": test.n_tokens,
             "scheme": self.schemes.file,
         }
