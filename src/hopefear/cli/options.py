@@ -73,8 +73,12 @@ def one_format(group: argparse._ArgumentGroup, task: str, words: str) -> None:
 
 def any_format(group: argparse._ArgumentGroup) -> None:
     """``--format`` where the model says which task it is for."""
-    formats = {surface.noun: TASKS[surface.name].formats for surface in surfaces()}
-    words = (f"{noun}: {', '.join(names[:-1])} or {names[-1]}" for noun, names in formats.items())
+    formats = {each.noun: TASKS[each.name].formats for each in surfaces()}
+    words = (
+        f"{noun}: {', '.join(names[:-1])} or {names[-1]}"
+        for noun, names in formats.items()
+        if names
+    )
     group.add_argument(
         "--format",
         choices=tuple(

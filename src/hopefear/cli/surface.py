@@ -144,10 +144,12 @@ class Use:
 
     def show_scores(self, console: Any, scores: Mapping[str, Any]) -> None:
         """The scores for people."""
-        console.pairs(scores)
+        console.pairs({k: f"{v:.2f}" if isinstance(v, float) else v for k, v in scores.items()})
 
     def model_facts(self, model: Any, top: int) -> dict[str, Any]:
         """What inspect says of the model: ``features``, and ``top``, the heaviest of them."""
+        if not model.predictor.linear:
+            return {"features": model.features.size}
         weights, features = model.weights, model.features
         order = abs(weights).argsort(kind="stable")[::-1][:top].tolist()
         rows = [(features.name(j), float(weights[j])) for j in order if weights[j] != 0.0]
@@ -161,7 +163,7 @@ class Use:
         """The heaviest features for people."""
         from hopefear.cli.console import weights_table
 
-        weights_table(console, "features, heaviest", ["feature"], facts["top"])
+        weights_table(console, "features, heaviest", ["feature"], facts.get("top", ()))
 
 
 class Surface:
