@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hopefear.cli import options, training
+from hopefear.cli import options
 from hopefear.cli.console import Console, print_json, scored
 from hopefear.cli.surface import Corpus, Surface, surface_of
+from hopefear.cli.train import PIECES, check
 
 if TYPE_CHECKING:
     from hopefear.report import Page, Plot
@@ -50,10 +51,10 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
 
 def run(args: argparse.Namespace) -> int:
     surface = surface_of(args.task)
-    training.check(args, surface, "compare", args.report)
+    check(args, surface, "compare", args.report)
     for _, name, params in args.learners:
         surface.build(name, params, args)  # the last one's faults before the first one trains
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.report import Page
 
     console = Console(args.quiet)
@@ -119,7 +120,7 @@ class Result:
 
     @property
     def last_nnz(self) -> int:
-        """Non-zero weights at the end of training."""
+        """Non-zero weights at the end of train."""
         return self.trained.fit.trainer.support()[0]
 
     def facts(self) -> dict[str, Any]:
@@ -200,7 +201,7 @@ class Study:
                 stopping=None if self.dev is None else Stopping(self.corpus.metric, self.patience),
                 on_event=[events.append],
                 trace=True,
-                pieces=training.PIECES,
+                pieces=PIECES,
                 **common,
             )
             scores, rows = self.corpus.judge(trained.model, self.test)

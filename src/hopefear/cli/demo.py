@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     check_output(args.out)
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.report import Page
 
     console, started = Console(args.quiet), time.perf_counter()

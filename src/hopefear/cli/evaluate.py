@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if options.by_weights(args, shared=("on_error", "refs"), needed=needed):
         return _by_weights(args)
     options.read_once(args, "model", "data")
-    from hopefear.cli.compiling import announced
-    from hopefear.cli.reading import tell_skipped
+    from hopefear.cli.console import tell_skipped
+    from hopefear.cli.progress import announced
     from hopefear.data.files import ReadReport
 
     console, report, started = Console(args.quiet), ReadReport(), time.perf_counter()
@@ -80,7 +80,7 @@ def _by_weights(args: argparse.Namespace) -> int:
     read = [args.weights, args.against, args.source, *args.nbest, *(args.refs or ())]
     if read.count("-") > 1:
         args.usage_error("standard input (-) can be read once only")
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.cli.tune.weights import run_evaluate
 
     console = Console(args.quiet)

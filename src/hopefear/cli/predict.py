@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     (args.input,) = args.input
     options.read_once(args, "model", "input")
     check_output(args.output, (args.model, args.input))
-    from hopefear.cli.compiling import announced
-    from hopefear.cli.reading import tell_skipped
+    from hopefear.cli.console import tell_skipped
+    from hopefear.cli.progress import announced
     from hopefear.data.files import ReadReport
 
     console, report = Console(args.quiet), ReadReport()
@@ -88,7 +88,7 @@ def _by_weights(args: argparse.Namespace) -> int:
     if read.count("-") > 1:
         args.usage_error("standard input (-) can be read once only")
     check_output(args.output, read)
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.cli.tune.weights import run_predict
 
     console = Console(args.quiet)

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear import storage
 from hopefear.core.learner import parameters_by_part, part_name
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics import best_temperature
 from hopefear.recipes import Scale
-from hopefear.storage.model_file import ModelFile
 from hopefear.tasks import TASKS, recipe, recipes_of
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event, Fit, fit
@@ -281,7 +281,7 @@ def needs_temperature(learner: Any, predictor: Predictor) -> bool:
     return predictor.linear and not learner.loss.probabilistic()
 
 
-class Model(ModelFile):
+class Model:
     """A model of a task: predictor, feature map, signature and what its file says of its making.
 
     Subclasses are dataclasses with at least these fields. They write what their header has beside
@@ -337,6 +337,27 @@ class Model(ModelFile):
         """The predictor must be one of ``n`` coordinates."""
         if not fits or not self.predictor.fits(n):
             raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
+
+    def to_bytes(self) -> bytes:
+        """The model file, in memory."""
+        return storage.pack(self._header(), self._arrays(), kind="model", finite=self._finite())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file, atomically; the same model gives the same bytes."""
+        storage.save(path, "model", self._header(), self._arrays(), finite=self._finite())
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview) -> Any:
+        """The model that :meth:`to_bytes` gave."""
+        return cls.from_file_parts(*storage.unpack(data, kind="model"))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Any:
+        """Read a model file; any changed byte is refused."""
+        return cls.from_file_parts(*storage.load(path, "model"))
+
+    def _finite(self) -> list[str]:
+        return [name for name, array in self._arrays().items() if array.dtype.kind == "f"]
 
     def _header(self) -> dict[str, Any]:
         return {

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console
-from hopefear.cli.reading import head, tell_skipped
-from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.cli.console import Console, tell_skipped
+from hopefear.cli.surface import Corpus, Score, head, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.compiling import announced
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.progress import Counting
+from hopefear.cli.progress import Counting, announced
 from hopefear.cli.rerank.corpus import reading_of, seen_by_model
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console, scored
+from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.options import threads
 from hopefear.cli.progress import Counting
-from hopefear.cli.reading import tell_skipped
 from hopefear.cli.surface import Corpus, Score
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.cli.console import Console
+from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import threads
-from hopefear.cli.reading import head, tell_skipped
-from hopefear.cli.surface import Corpus, Score
+from hopefear.cli.surface import Corpus, Score, head
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import convert, detect_scheme, scheme_name, spans

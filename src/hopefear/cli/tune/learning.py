@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli import training
-from hopefear.cli.console import Console, scored
+from hopefear.cli import train
+from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.progress import Bar
-from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import Outcome, first_choices
 from hopefear.data.files import ReadReport
@@ -84,7 +83,7 @@ def tuned(
     settings = settings_of(args, lists, metric)
     with contextlib.ExitStack() as scope:
         args.resume = False
-        log = scope.enter_context(training.run_folder(args, settings))
+        log = scope.enter_context(train.run_folder(args, settings))
         watcher = scope.enter_context(TuneWatcher(console, metric.main))
         listeners: list[Listener] = [watcher] if log is None else [log, watcher]
         start = start_of(args, added)
@@ -206,7 +205,7 @@ def settings_of(
         "held_out": args.held_out,
         "dedup": args.dedup,
     }
-    return training.settings(args, args.learner, facts) | more
+    return train.run_settings(args, args.learner, facts) | more
 
 
 def metric_asked(args: argparse.Namespace) -> ListMetric:

@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     check(args)
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.cli.tune.learning import metric_asked, parameters
 
     console, started = Console(args.quiet), time.perf_counter()

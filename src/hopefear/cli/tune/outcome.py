@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefear.cli.console import Console
-from hopefear.cli.training import time_taken
+from hopefear.cli.train import time_taken
 from hopefear.data.moses.lists import TuningLists
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot

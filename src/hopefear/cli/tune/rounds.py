@@ -11,7 +11,7 @@ from typing import Any
 
 from hopefear.cli.console import Console
 from hopefear.cli.guard import Terminated
-from hopefear.cli.training import time_taken
+from hopefear.cli.train import time_taken
 from hopefear.cli.tune.learning import (
     TuneWatcher,
     check_files,

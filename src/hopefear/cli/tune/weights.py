@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console, print_json
+from hopefear.cli.console import Console, print_json, tell_skipped
 from hopefear.cli.guard import put
 from hopefear.cli.progress import Counting
-from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tune.learning import metric_asked, read_lists, told
 from hopefear.core.arrays import Strings
 from hopefear.core.hashing import StringTable
