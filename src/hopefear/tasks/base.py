@@ -18,6 +18,7 @@ from hopefear.recipes import Scale
 from hopefear.tasks import TASKS, recipe, recipes_of
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event, Fit, fit
+from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.stopping import Stopping
@@ -241,6 +242,35 @@ def train(
     }
     model = task.model(data, structure, result.predictor, temperature, signature, about)
     return Trained(model, learner, result)
+
+
+def begin(
+    task: Task, data: Any, learner: str, params: Mapping[str, Any]
+) -> tuple[Any, OnlineTrainer]:
+    """A model that knows nothing yet, and what will teach it, for a stream that begins with data.
+
+    What is ``"auto"`` is measured on that data, and its features are those of the model.
+    """
+    name, build, parameters = builder(task, learner, params, data)
+    passes = Passes(task.prepared(data), shuffle=False)
+    structure, parts = task.composed(passes, build, parameters)
+    if parts.batch:
+        raise HopefearError(
+            f"{name} learns from all data at once, so it has no partial_fit; use fit, or "
+            "an online learner such as 'perceptron'"
+        )
+    task.check_together(structure, parts, data)
+    trainer = OnlineTrainer(structure, parts)
+    about = {
+        "learner": name,
+        "on": parts.on,
+        "parameters": parameters_by_part(parts),
+        # How much of it there will be, nobody knows.
+        "data": {"source": "stream"}
+        | {key: n for key, n in task.facts(data).items() if key.endswith("features")},
+    }
+    signature = parts.signature(**task.words())
+    return task.model(data, structure, trainer.predictor(), 1.0, signature, about), trainer
 
 
 def builder(

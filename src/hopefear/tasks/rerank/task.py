@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each, encoded
@@ -194,8 +195,7 @@ def chosen(
         auto = TREE_FEATURES if trees else OTHER_FEATURES
         features = Extraction.of(auto if features == "auto" else features)
     count = (TREE_COUNT if trees else OTHER_COUNT) if min_count is None else min_count
-    if count < 1:
-        raise HopefearError(f"min_count must be 1 or more, not {count}")
+    check_at_least("min_count", count, 1)
     return features, count
 
 

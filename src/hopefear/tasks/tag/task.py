@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
 from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
@@ -18,7 +19,7 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits
 from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained, best_of, needs_temperature
+from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.tag.label_costs import ClassWeight, priced, resolved
 from hopefear.tasks.tag.model import (
     SequenceModel,
@@ -29,23 +30,6 @@ from hopefear.tasks.tag.model import (
 )
 from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed, decoder_of
 from hopefear.training.predictors import Predictor
-
-__all__ = [
-    "DEFAULT_FEATURES",
-    "DEFAULT_LEARNER",
-    "EPOCHS",
-    "Tagging",
-    "Trained",
-    "check",
-    "check_constraints",
-    "dataset",
-    "fitted_temperature",
-    "needs_temperature",
-    "reading_of",
-    "score_names",
-    "scores",
-    "train",
-]
 
 DEFAULT_LEARNER = TASKS["tag"].learner
 DEFAULT_FEATURES = "chunking"
@@ -292,8 +276,7 @@ def check_constraints(
     data: SequenceDataset, scheme: str | None, constraints: str, place: Place | None = None
 ) -> None:
     """Constraints must have a known name, and gold must keep to those that hold in training."""
-    if constraints not in CONSTRAINTS:
-        raise HopefearError(f"constraints is one of {', '.join(CONSTRAINTS)}, not {constraints!r}")
+    check_one_of("constraints", constraints, CONSTRAINTS)
     if scheme is not None and constraints == "always":
         spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme, place=place)
 
