@@ -221,13 +221,13 @@ class Study:
         for result in self.results:
             if result is not best:
                 both = (metric, result.rows, best.rows, main.name)
-                traded = approximate_randomisation(*both, replicates=_REPLICATES)
-                drawn = paired_bootstrap(*both, replicates=_REPLICATES)
+                randomisation = approximate_randomisation(*both, replicates=_REPLICATES)
+                bootstrap = paired_bootstrap(*both, replicates=_REPLICATES)
                 result.test = {
-                    "p_value": traded.p_value,
-                    "difference": drawn.difference,
-                    "low": drawn.low,
-                    "high": drawn.high,
+                    "p_value": randomisation.p_value,
+                    "difference": bootstrap.difference,
+                    "low": bootstrap.low,
+                    "high": bootstrap.high,
                 }
 
     def signatures(self) -> list[str]:
@@ -258,7 +258,7 @@ class Study:
     def section(self, page: Page, title: str, text: str) -> None:
         """Add the table and the curves to a page."""
         scores = self.corpus.scores
-        shown = ", ".join(
+        legend = ", ".join(
             f"{score.title}{' in percent' if '%' in score.unit else ''} "
             f"({'more' if score.higher else 'less'} is better)"
             for score in scores
@@ -266,7 +266,7 @@ class Study:
         page.section(title).text(text)
         page.table(
             *self.table(),
-            f"On the test data: {shown}.",
+            f"On the test data: {legend}.",
             highlight={score.title: "max" if score.higher else "min" for score in scores},
             notes=[
                 *self.corpus.notes,
@@ -284,10 +284,10 @@ class Study:
         from hopefear.report import Plot
 
         main = self.corpus.scores[0]
-        held = "Test" if self.dev is None else "Dev"
+        which = "Test" if self.dev is None else "Dev"
         title = f"{main.title}{' in percent' if '%' in main.unit else ''}"
         mistakes = Plot("Mistakes while training", "samples", "mistakes so far")
-        score = Plot(f"{held} {main.title} after each pass", "samples", title)
+        score = Plot(f"{which} {main.title} after each pass", "samples", title)
         sparsity = Plot("Sparsity while training", "samples", "non-zero weights")
         trade = Plot(
             f"{main.title[:1].upper()}{main.title[1:]} against sparsity",

@@ -30,9 +30,9 @@ class Console:
 
     def pairs(self, values: Mapping[str, object]) -> None:
         """Names and values, one pair a line; None is left out."""
-        shown = {k: v for k, v in values.items() if v is not None}
-        width = max(map(len, shown), default=0)
-        for name, value in shown.items():
+        rows = {k: v for k, v in values.items() if v is not None}
+        width = max(map(len, rows), default=0)
+        for name, value in rows.items():
             self.say(f"  {name:<{width}}  {value}")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -91,10 +91,10 @@ def _in_words(facts: Mapping[str, Any], size: int, own: Mapping[str, Any]) -> di
     training = about.get("training", {})
     last = training.get("last_nnz")
     if "votes" in facts:
-        predictors, entries, (unit, seen) = facts["votes"].items()
+        predictors, entries, (unit, number) = facts["votes"].items()
         votes = (
             f"{predictors[1]:,} predictors, kept as {entries[1]:,} changes of weights; "
-            f"they saw {seen:,.0f} {unit}"
+            f"they saw {number:,.0f} {unit}"
         )
     kinds = ("source", "examples", "lists", "tokens", "candidates", "features", "digest")
     return {

@@ -37,14 +37,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    wanted = [args.task] if args.task else list(TASKS)
-    shown = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
-    shown = {task: learners for task, learners in shown.items() if learners}
+    tasks = [args.task] if args.task else list(TASKS)
+    tables = {task: [facts(r) for r in _chosen(task, args)] for task in tasks}
+    tables = {task: learners for task, learners in tables.items() if learners}
     if args.json:
-        learners = {task: {r["name"]: r for r in rows} for task, rows in shown.items()}
+        learners = {task: {r["name"]: r for r in rows} for task, rows in tables.items()}
         print_json({"learners": learners, **_parts()})
         return 0
-    for number, (task, rows) in enumerate(shown.items()):
+    for number, (task, rows) in enumerate(tables.items()):
         print(f"{chr(10) * bool(number)}task {task}: {TASKS[task].words}\n")
         if args.name:
             _show(rows[0])
@@ -108,8 +108,8 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
     """Of a learner that sees all data before it moves, and so has no rule that could be swapped."""
     from hopefear.core.learner import part_name
 
-    made = recipe.build()
-    loss = getattr(made, "loss", None)
+    learner = recipe.build()
+    loss = getattr(learner, "loss", None)
     effects = {} if loss is None else parameters_of(type(loss))
     return {
         "name": recipe.name,
@@ -118,8 +118,8 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
         "rule": "batch",
         "readout": "last",
         "on": "all at once",
-        "formula": formula_of(type(made)),
-        "parameters": _explained(recipe, effects | _batch_effects(type(made))),
+        "formula": formula_of(type(learner)),
+        "parameters": _explained(recipe, effects | _batch_effects(type(learner))),
     }
 
 
@@ -149,12 +149,12 @@ def _pass_effects() -> dict[str, str]:
     return parameters_of(OnlineTuner)
 
 
-def _batch_effects(made: type) -> dict[str, str]:
+def _batch_effects(part_class: type) -> dict[str, str]:
     """Effects of parameters; a class leaves those of the class it extends to that."""
-    found: dict[str, str] = {}
-    for part in reversed(made.__mro__[:-1]):
-        found |= parameters_of(part)
-    return found
+    effects: dict[str, str] = {}
+    for part in reversed(part_class.__mro__[:-1]):
+        effects |= parameters_of(part)
+    return effects
 
 
 def _explained(recipe: Any, effects: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -172,7 +172,7 @@ def parameters_of(part: type) -> dict[str, str]:
     {'asked': 'Margin asked for. Larger separates more strictly and updates more often.'}
     """
     lines = inspect.getdoc(part).split("\n")  # type: ignore[union-attr]
-    found: dict[str, list[str]] = {}
+    effects: dict[str, list[str]] = {}
     if "Parameters" not in lines:
         return {}
     names: list[str] = []
@@ -180,13 +180,13 @@ def parameters_of(part: type) -> dict[str, str]:
         head = re.fullmatch(r"(\w[\w, ]*) : .*", line)
         if head:
             names = [name.strip() for name in head[1].split(",")]
-            found |= {name: [] for name in names}
+            effects |= {name: [] for name in names}
         elif line.startswith("    ") and names:
             for name in names:
-                found[name].append(line.strip())
+                effects[name].append(line.strip())
         elif line.strip():
             break
-    return {name: _plain(" ".join(words)) for name, words in found.items()}
+    return {name: _plain(" ".join(words)) for name, words in effects.items()}
 
 
 def _plain(text: str) -> str:
@@ -200,8 +200,8 @@ def _plain(text: str) -> str:
     return text.replace("``", "`")
 
 
-def _place(found: re.Match[str]) -> str:
-    module, name = found.groups()
+def _place(match: re.Match[str]) -> str:
+    module, name = match.groups()
     return module if module.endswith(f".{name}") else f"{module}.{name}"
 
 
@@ -228,24 +228,24 @@ def _list(learners: list[dict[str, Any]]) -> None:
             [[r[k] for k in ("name", "loss", "rule", "readout", "on")] for r in learners],
         )
     )
-    for found in learners:
+    for learner in learners:
         values = ", ".join(
             f"{key}={_short(p['default'])}"
-            for key, p in found["parameters"].items()
+            for key, p in learner["parameters"].items()
             if key not in ("loss", "rule", "readout", "on")
         )
-        print(f"\n{found['name']}: {found['summary']}\n  {values}")
+        print(f"\n{learner['name']}: {learner['summary']}\n  {values}")
 
 
-def _show(found: dict[str, Any]) -> None:
-    print(f"{found['name']}: {found['summary']}\n")
+def _show(learner: dict[str, Any]) -> None:
+    print(f"{learner['name']}: {learner['summary']}\n")
     print(
-        f"  loss {found['loss']}, rule {found['rule']}, readout {found['readout']}, "
-        f"on {found['on']}"
+        f"  loss {learner['loss']}, rule {learner['rule']}, readout {learner['readout']}, "
+        f"on {learner['on']}"
     )
-    if found["formula"]:
-        print(f"  {found['formula']}")
-    for key, parameter in found["parameters"].items():
+    if learner["formula"]:
+        print(f"  {learner['formula']}")
+    for key, parameter in learner["parameters"].items():
         print(f"\n  -p {key}={_short(parameter['default'])}")
         print(
             textwrap.fill(

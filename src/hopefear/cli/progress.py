@@ -184,7 +184,7 @@ def announced(console: Console, what: str = "this learner") -> Iterator[Compilat
     """Announce the first compilation inside and time them all; a load from the cache is none."""
     from numba.core import event
 
-    spent = Compilation()
+    time_spent = Compilation()
 
     class Announcer(event.Listener):
         depth, begun, told = 0, 0.0, False
@@ -199,7 +199,7 @@ def announced(console: Console, what: str = "this learner") -> Iterator[Compilat
         def on_end(self, _: Any) -> None:
             self.depth -= 1
             if self.depth == 0:
-                spent.seconds += time.perf_counter() - self.begun
+                time_spent.seconds += time.perf_counter() - self.begun
 
     with event.install_listener("numba:compile", Announcer()):
-        yield spent
+        yield time_spent

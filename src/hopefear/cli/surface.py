@@ -260,11 +260,11 @@ def use_options(
 ) -> None:
     """Add the options that only one task has, and note whose they are."""
     owners: dict[str, str] = {}
-    known = {action.dest for action in parser._actions}
+    shared = {action.dest for action in parser._actions}
     for surface in surfaces():
         surface.use_options(verb, parser, **groups)
         for action in parser._actions:
-            if action.dest not in known:
+            if action.dest not in shared:
                 owners.setdefault(action.dest, surface.name)
     parser.set_defaults(owners=owners)
 

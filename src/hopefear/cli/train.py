@@ -140,16 +140,16 @@ def _summary(
     for score in corpus.scores if dev else ():
         scores[f"dev {score.title}"] = f"{scored(score.name, dev[score.name])}{score.unit}{place}"
         place = ""
-    kept = f"{result['nnz']:,} non-zeros"
+    weights = f"{result['nnz']:,} non-zeros"
     if result["last_nnz"] != result["nnz"]:
-        kept += f" (the last weights have {result['last_nnz']:,})"
+        weights += f" (the last weights have {result['last_nnz']:,})"
     error = f"{result['online_error']:.2f} % of {corpus.unit} in the last pass"
     console.say()
     console.pairs(
         {
             **scores,
             "wrong while learning": error,
-            "kept": kept,
+            "kept": weights,
             **corpus.summary(result, trained),
             "time": time_taken(result["seconds"], compiling),
             "model": result["model"],
@@ -170,8 +170,8 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) ->
     """
     own = ("metric",) if verb == "train" and surface.metrics else ()
     if args.dev is None and any(getattr(args, name) is not None for name in ("patience", *own)):
-        wanted = "--patience and --metric need" if own else "--patience needs"
-        args.usage_error(f"{wanted} held-out data: give --dev FILE")
+        options_need = "--patience and --metric need" if own else "--patience needs"
+        args.usage_error(f"{options_need} held-out data: give --dev FILE")
     files = ("train", "dev", "test", *surface.files)
     options.read_once(args, *files)
     surface.check(args, verb)

@@ -31,14 +31,14 @@ _SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.][\d.eE+-]*(\s+(qid|\d+):\S+)*\s*(#.*)?")
 
 
-def format_of(path: str, asked: str = "auto") -> str:
+def format_of(path: str, form: str = "auto") -> str:
     """``svmlight`` or ``text``: as asked for, as the name says, or as the first line looks.
 
     >>> format_of("train.svm.gz"), format_of("train.txt", "tsv")
     ('svmlight', 'text')
     """
-    if asked != "auto":
-        return "text" if asked == "tsv" else asked
+    if form != "auto":
+        return "text" if form == "tsv" else form
     name = Path(path.lower())
     suffix = name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
     if suffix in _SUFFIXES:
@@ -95,8 +95,8 @@ class Examples(Corpus):
 
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> SparseDataset:
         path, report = getattr(args, which), ReadReport()
-        given = {"features": self.data.features, "classes": self.data.classes}
-        data = _read(path, format_of(path, args.format), args, report, console, **given)
+        like = {"features": self.data.features, "classes": self.data.classes}
+        data = _read(path, format_of(path, args.format), args, report, console, **like)
         tell_skipped(report, console)
         return data
 
@@ -161,8 +161,8 @@ class Examples(Corpus):
             n_classes=len(model.classes),
             probabilities=probabilities(model.predictor, decisions),
         )
-        shown = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
-        return {key: scores[key] for key in shown}, Accuracy().rows(test.rows.labels, labels)
+        names = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
+        return {key: scores[key] for key in names}, Accuracy().rows(test.rows.labels, labels)
 
     def tester(self) -> Accuracy:
         return Accuracy()
@@ -175,7 +175,7 @@ def named(data: SparseDataset, path: str) -> SparseDataset:
             f"--names {path}: names belong to svmlight ids below 2^26, and "
             f"{data.source} has other features; leave --names out"
         )
-    known = SparseDataset(
+    renamed = SparseDataset(
         data.rows,
         data.n_features,
         data.classes,
@@ -183,8 +183,8 @@ def named(data: SparseDataset, path: str) -> SparseDataset:
         data.source,
         data.digest,
     )
-    known.mapping = data.mapping
-    return known
+    renamed.mapping = data.mapping
+    return renamed
 
 
 def with_weights(data: SparseDataset, path: str, skipped: int) -> SparseDataset:
@@ -227,9 +227,9 @@ def blocks(
 
 
 def _read(
-    path: str, form: str, args: Any, report: ReadReport, console: Console, **given: Any
+    path: str, form: str, args: Any, report: ReadReport, console: Console, **like: Any
 ) -> SparseDataset:
-    common: dict[str, Any] = {"on_error": args.on_error, "report": report, **given}
+    common: dict[str, Any] = {"on_error": args.on_error, "report": report, **like}
     if form == "svmlight":
         return read_svmlight(path, **common)
     return read_text(

@@ -104,12 +104,12 @@ class Candidates(Corpus):
         return getattr(self.data.features, "seen", None)
 
     def describe(self) -> str:
-        data, kept = self.data, f"{self.data.features.size:,} features"
+        data, features = self.data, f"{self.data.features.size:,} features"
         if self.seen is not None:
-            kept = f"{data.features.size:,} of {self.seen:,} features kept"
+            features = f"{data.features.size:,} of {self.seen:,} features kept"
         often = f", in {self.min_count} lists or more" if self.min_count > 1 else ""
         return (
-            f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {kept} "
+            f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {features} "
             f"({self.features}{often}), judged by {self.judged_by.name}"
         )
 
@@ -194,10 +194,10 @@ class Candidates(Corpus):
         return {name: scores(test, best, metric)[metric.main] for name, best in choices.items()}
 
     def tested_on(self, test: ListDataset) -> str:
-        shown = {who: scored(self.metric, value) for who, value in self.limits(test).items()}
+        limits = {who: scored(self.metric, value) for who, value in self.limits(test).items()}
         return (
-            f"{super().tested_on(test)}, {self.scores[0].title} of 1-best {shown['1-best']}, of "
-            f"the oracle {shown['oracle']}"
+            f"{super().tested_on(test)}, {self.scores[0].title} of 1-best {limits['1-best']}, of "
+            f"the oracle {limits['oracle']}"
         )
 
     def comparison(self, test: ListDataset) -> dict[str, Any]:
@@ -240,12 +240,12 @@ def metric_asked(
     from hopefear.recipes.base import number
 
     usual = metric_named(name).parameters()
-    given = dict(options)
+    parameters = dict(options)
     for key, text in options:
         like = usual.get(key, "")  # what a metric does not know, it refuses itself
         if not isinstance(like, str):
-            given[key] = number(key, text, 0.0 if like is None else like)
-    return metric_named(name, **given)
+            parameters[key] = number(key, text, 0.0 if like is None else like)
+    return metric_named(name, **parameters)
 
 
 def judged_blocks(

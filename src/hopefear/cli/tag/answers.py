@@ -94,9 +94,9 @@ def _ranked(
     target: str | None,
 ) -> Table:
     """Every sentence as often as it has candidates."""
-    found = decoder.nbest(data.rows, args.nbest)
-    counts = np.array([len(ranked.scores) for ranked in found])
-    tags = np.concatenate([ranked.labels.ravel() for ranked in found]).astype(np.int32)
+    lists = decoder.nbest(data.rows, args.nbest)
+    counts = np.array([len(ranked.scores) for ranked in lists])
+    tags = np.concatenate([ranked.labels.ravel() for ranked in lists]).astype(np.int32)
     copies = data.take(np.repeat(np.arange(len(data)), counts))
     table = Table(
         copies.rows.starts,
@@ -104,7 +104,7 @@ def _ranked(
         counts=counts,
         comments=[
             [f"rank = {k + 1} score = {score:.6g} probability = {p:.6g}"]
-            for ranked in found
+            for ranked in lists
             for k, (score, p) in enumerate(zip(ranked.scores, ranked.probabilities, strict=True))
         ],
     )
@@ -241,7 +241,7 @@ def explanations(
             f"{args.model}: a voted model has no single weight for a feature; train with "
             "-p readout=averaged to have labels explained"
         )
-    shown = _as_json if args.json else _as_text
+    text_of = _as_json if args.json else _as_text
     for i, t in _wanted(data, args.explain_token):
         k = int(data.rows.starts[i]) + t
         facts: dict[str, Any] = {
@@ -251,21 +251,21 @@ def explanations(
             "word": None if text.words is None else text.words[k],
         }
         try:
-            found = model.explain(data, i, t, constrained=not args.no_constraints)
+            explanation = model.explain(data, i, t, constrained=not args.no_constraints)
         except HopefearError as error:
             if args.explain_token:
                 raise
-            yield shown({**facts, "note": str(error)})
+            yield text_of({**facts, "note": str(error)})
             continue
-        features = [{"name": n, "amount": a} for n, a in found.contributions[: args.top]]
+        features = [{"name": n, "amount": a} for n, a in explanation.contributions[: args.top]]
         facts |= {
-            "label": found.label,
-            "runner_up": found.runner_up,
-            "gap": found.gap,
+            "label": explanation.label,
+            "runner_up": explanation.runner_up,
+            "gap": explanation.gap,
             "features": features,
-            "more": len(found.contributions) - len(features),
+            "more": len(explanation.contributions) - len(features),
         }
-        yield shown(facts)
+        yield text_of(facts)
 
 
 def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tuple[int, int]]:

@@ -77,28 +77,28 @@ class Text:
             return self.content.columns["word"]
         return None
 
-    def column(self, wanted: str | None) -> tuple[str, Column]:
+    def column(self, name: str | None) -> tuple[str, Column]:
         """Name and content of the column of labels."""
         if not isinstance(self.content, Sentences):
-            if wanted is not None:
+            if name is not None:
                 raise HopefearError(
-                    f"--column {wanted}: {self.source} is a CRFsuite file, whose labels come "
+                    f"--column {name}: {self.source} is a CRFsuite file, whose labels come "
                     "first; leave it out"
                 )
             assert self.labels is not None
             return "label", self.labels
         columns: Any = self.content.columns
-        if wanted is None:
-            wanted = "upos" if self.form == "conllu" else self.names[-1]
+        if name is None:
+            name = "upos" if self.form == "conllu" else self.names[-1]
             if len(self.names) < 2:
                 raise InputError(
                     *self.place(0), "two or more columns, the last one with labels", columns["0"][0]
                 )
-        if wanted not in columns:
+        if name not in columns:
             raise HopefearError(
-                f"{self.source} has no column {wanted!r}; there are {', '.join(self.names)}"
+                f"{self.source} has no column {name!r}; there are {', '.join(self.names)}"
             )
-        return getattr(columns, "aliases", {}).get(wanted, wanted), columns[wanted]
+        return getattr(columns, "aliases", {}).get(name, name), columns[name]
 
     def encode(
         self, features: Any, labels: Sequence[str] = (), gold: Column | None = None
@@ -133,21 +133,21 @@ def schemes_of(text: Text, gold: Column, scheme: str, target: str | None) -> Sch
     """
     try:
         if scheme == "auto":
-            found = detect_scheme(gold, text.starts, place=text.place)
+            source = detect_scheme(gold, text.starts, place=text.place)
         elif scheme == "none":
-            found = None
+            source = None
         else:
-            found = scheme_name(scheme)
-            spans(gold, text.starts, found, place=text.place)
+            source = scheme_name(scheme)
+            spans(gold, text.starts, source, place=text.place)
     except InputError as error:
         raise HopefearError(f"{error}; --scheme none takes labels as they are") from error
     if target is None:
-        return Schemes(found, found)
-    if found is None:
+        return Schemes(source, source)
+    if source is None:
         raise HopefearError(
             f"--convert {target}: the labels of {text.source} are no spans; leave it out"
         )
-    return Schemes(found, scheme_name(target))
+    return Schemes(source, scheme_name(target))
 
 
 def spelled(column: Column, starts: Any, source: str | None, target: str | None) -> Column:
@@ -164,10 +164,10 @@ def warn_of_strangers(data: SequenceDataset, known: int) -> int:
     strange = int((data.rows.labels >= known).sum())
     if strange:
         names = data.labels[known:]
-        shown = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+        examples = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
         complain(
             f"warning: {data.source}: {strange:,} tokens have labels that training did not see "
-            f"({shown}); they count as mistakes"
+            f"({examples}); they count as mistakes"
         )
     return strange
 
@@ -249,9 +249,9 @@ class Tokens(Corpus):
         )
         tell_skipped(report, console)
         _, gold = text.column(like["column"])
-        held = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
-        warn_of_strangers(held, len(self.data.labels))
-        return held
+        data = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
+        warn_of_strangers(data, len(self.data.labels))
+        return data
 
     def task(self, args: argparse.Namespace) -> Any:
         from hopefear.tasks.tag.task import Tagging
@@ -396,8 +396,8 @@ def read_text(
             raise HopefearError(
                 f"{path} is a CRFsuite file and has no columns; leave out --columns"
             )
-        given = read_crfsuite(path, on_error=on_error, report=report)
-        return Text(form, given.rows, given.source, given.lines, given.labels, given.weights)
+        tokens = read_crfsuite(path, on_error=on_error, report=report)
+        return Text(form, tokens.rows, tokens.source, tokens.lines, tokens.labels, tokens.weights)
     file = read_sentences(
         path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
     )
@@ -417,8 +417,8 @@ def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> 
     if form == "auto":
         form = "crfsuite" if attributes else _named(path) or reading["format"]
     if attributes != (form == "crfsuite"):
-        made = "attributes of CRFsuite files" if attributes else "templates over columns"
-        raise HopefearError(f"{path}: {args.model} has features from {made}, and this is {form}")
+        kind = "attributes of CRFsuite files" if attributes else "templates over columns"
+        raise HopefearError(f"{path}: {args.model} has features from {kind}, and this is {form}")
     columns, optional = args.columns, 0
     if form == "columns":
         columns = columns or reading["columns"] or None
@@ -461,8 +461,8 @@ def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
         return form
     if columns is not None:
         return "columns"
-    found = _named(path)
-    return found or ("crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto")
+    form_by_name = _named(path)
+    return form_by_name or ("crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto")
 
 
 def _named(path: str) -> str | None:

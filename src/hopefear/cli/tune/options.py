@@ -156,9 +156,9 @@ def inputs(args: argparse.Namespace) -> list[str]:
         *(args.dev_nbest or ()),
         *(args.dev_refs or ()),
     ]
-    named = [path for _, path in args.add]
+    added = [path for _, path in args.add]
     single = [args.source, args.dev_source, args.fixed, args.start]
-    return [*many, *named, *(path for path in single if path is not None)]
+    return [*many, *added, *(path for path in single if path is not None)]
 
 
 # Of hopefear.translation.features and hopefear.translation.derived, which take longer to import.

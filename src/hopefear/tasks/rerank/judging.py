@@ -17,13 +17,13 @@ from hopefear.training.ranking import Ranker
 
 def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
     """The metric meant; it must be the one the data was judged by."""
-    made = metric_named(metric or data.metric) if not isinstance(metric, ListMetric) else metric
-    if made.name not in (data.metric, "cost"):
+    judge = metric_named(metric or data.metric) if not isinstance(metric, ListMetric) else metric
+    if judge.name not in (data.metric, "cost"):
         raise HopefearError(
-            f"{data.source} was judged by {data.metric}, not by {made.name}; make the dataset with "
-            f"metric={made.name!r}"
+            f"{data.source} was judged by {data.metric}, not by {judge.name}; make the dataset "
+            f"with metric={judge.name!r}"
         )
-    return made
+    return judge
 
 
 def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
@@ -41,9 +41,9 @@ def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
 def scores(data: ListDataset, best: np.ndarray, metric: ListMetric) -> dict[str, float]:
     """Scores of a choice: the metric's, and how often it is as cheap as the oracle, in percent."""
     rows, first = data.rows, data.rows.starts[:-1]
-    found = dict(metric.scores(counts_of(data, metric)[first + best].sum(axis=0)))
+    values = dict(metric.scores(counts_of(data, metric)[first + best].sum(axis=0)))
     right = rows.costs[first + best] == rows.costs[first + rows.oracles]
-    return {**found, "oracle_rate": 100.0 * float(right.mean()) if len(right) else 0.0}
+    return {**values, "oracle_rate": 100.0 * float(right.mean()) if len(right) else 0.0}
 
 
 def score_names(metric: ListMetric, data: ListDataset) -> tuple[str, ...]:

@@ -157,8 +157,8 @@ def dataset(
     >>> dataset(candidate_lists(20, features=12)).features.size
     13
     """
-    made = metric_named(metric) if isinstance(metric, str) else metric
-    gathered = Gathered(baseline, oracle, made)
+    judge = metric_named(metric) if isinstance(metric, str) else metric
+    gathered = Gathered(baseline, oracle, judge)
     numbering: ListNumbering | None = None
     try:
         for block in each(blocks):
@@ -170,12 +170,12 @@ def dataset(
             numbering.add(judged)
         if numbering is None:
             raise HopefearError("there are no lists to learn from")
-        found, numbered = numbering.finish()
+        feature_map, numbered = numbering.finish()
     except BaseException:
         if numbering is not None:
             numbering.close()
         raise
-    return teaching(gathered.dataset(numbered, found))
+    return teaching(gathered.dataset(numbered, feature_map))
 
 
 def teaching(data: ListDataset) -> ListDataset:
@@ -267,15 +267,15 @@ def evaluate(
     ready, noting = isinstance(lists, ListDataset), Noting()
     data = model.encode(lists if isinstance(lists, ListDataset) else noting(lists), judged=True)
     rows, ranker = data.rows, model.ranker()
-    found = ranker.scores(rows)
+    points = ranker.scores(rows)
     return evaluate_lists(
         model.metric,
         counts_of(data, model.metric),
         rows.starts,
-        ranker.best(rows, found),
+        ranker.best(rows, points),
         rows.costs,
         scores=None if ready else noting.scores,
-        model_scores=found,
+        model_scores=points,
         n_references=noting.n_references,
         samples=samples,
         seed=seed,

@@ -34,28 +34,28 @@ def resolved(params: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]
     >>> made["own"].members.tolist(), made["own"].ends.tolist(), made["beta"]
     ([0, 1, 2, -1], [3, 4], 2)
     """
-    made = dict(params)
-    cost, own = made.get("cost"), made.get("own")
+    values = dict(params)
+    cost, own = values.get("cost"), values.get("own")
     if isinstance(cost, Mapping):
-        made["cost"] = weighted_cost(cost, labels)
+        values["cost"] = weighted_cost(cost, labels)
     elif isinstance(cost, str | os.PathLike) and cost != "hamming":
-        made["cost"] = weighted_cost(read_prices(cost), labels)
+        values["cost"] = weighted_cost(read_prices(cost), labels)
     if isinstance(own, str):
         own = [_positions(one) for one in own.split(";")]
     if isinstance(own, list):
-        made["own"] = substructures(own)
-    return made
+        values["own"] = substructures(own)
+    return values
 
 
 def resolved_early(params: Mapping[str, Any]) -> dict[str, Any]:
     """As :func:`resolved` before labels are known: faults are found, prices are left open."""
-    made = resolved({key: value for key, value in params.items() if key != "cost"}, ())
+    values = resolved({key: value for key, value in params.items() if key != "cost"}, ())
     cost = params.get("cost", "hamming")
     if isinstance(cost, str | os.PathLike) and cost != "hamming":
         read_prices(cost)
     if "cost" in params:
-        made["cost"] = "hamming"
-    return made
+        values["cost"] = "hamming"
+    return values
 
 
 def priced(
@@ -182,16 +182,16 @@ def read_prices(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]:
 
 
 def _positions(text: str) -> list[int]:
-    found: list[int] = []
+    positions: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().rpartition("-")
         try:
             if dash and first:
-                found += range(int(first), int(last) + 1)
+                positions += range(int(first), int(last) + 1)
             else:
-                found.append(int(part))
+                positions.append(int(part))
         except ValueError:
             raise HopefearError(
                 f"a set of positions is written like 0-2,5 or -1, not {part.strip()!r}"
             ) from None
-    return found
+    return positions

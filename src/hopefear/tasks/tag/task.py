@@ -163,15 +163,15 @@ def dataset(
     ('D', 'N')
     """
     gold = gold_column(sentences, column)
-    made, attributes = TemplateFeatures.fit_encode(
+    feature_map, attributes = TemplateFeatures.fit_encode(
         features, sentences, min_count=min_count, hash_bits=hash_bits, keep_names=keep_names
     )
-    if any(sentences.columns[name] is gold for name in made.needs):
+    if any(sentences.columns[name] is gold for name in feature_map.needs):
         raise HopefearError(
             f"the templates look at the column {column!r}, which holds the labels to be learned; "
             "take it out of the templates, or name another label column"
         )
-    return encoded(sentences, attributes, (), gold, made)
+    return encoded(sentences, attributes, (), gold, feature_map)
 
 
 def gold_column(sentences: Sentences, column: str) -> Column:
@@ -303,8 +303,8 @@ def score_names(scheme: str | None) -> tuple[str, ...]:
 def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[str, float]:
     """Accuracy, and precision, recall and F1 of spans where labels have a scheme, in percent."""
     rows, reading = data.rows, reading_of(scheme)
-    found = chunk_scores(rows.labels, tags, rows.starts, labels=data.labels, reading=reading)
-    values = found.as_dict()
+    chunks = chunk_scores(rows.labels, tags, rows.starts, labels=data.labels, reading=reading)
+    values = chunks.as_dict()
     return {name: values[name] for name in score_names(scheme)}
 
 
