@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     """All options are those of a task."""
     if surface is None:
         return
-    surface.data_options(options.compare_data(parser), "compare")
+    surface.data_options(options.data_files(parser, "compare"), "compare")
     options.report_page(parser)
     options.learning(parser, surface, "compare", options.several)
     surface.feature_options(parser, "compare")

@@ -77,9 +77,7 @@ def run(args: argparse.Namespace) -> int:
 def _by_weights(args: argparse.Namespace) -> int:
     if args.refs is None and not own.own_references(args.nbest):
         args.usage_error("--weights needs --refs FILE")
-    read = [args.weights, args.against, args.source, *args.nbest, *(args.refs or ())]
-    if read.count("-") > 1:
-        args.usage_error("standard input (-) can be read once only")
+    options.read_once(args, "weights", "against", "source", "nbest", "refs")
     from hopefear.cli.progress import announced
     from hopefear.cli.tune.weights import run_evaluate
 

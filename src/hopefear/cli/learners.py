@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hopefear.cli import options
@@ -88,19 +89,30 @@ def facts(recipe: Any) -> dict[str, Any]:
         "penalty": "What lam counts: l2 or l1.",
         "price": "Margin asked for by one unit of cost; larger separates more strictly.",
     }
-    if hasattr(recipe, "passes"):
-        effects |= _pass_effects()
-    for part in (recipe.loss, recipe.rule, recipe.readout):
+    if hasattr(recipe, "passes"):  # over lists to tune
+        from hopefear.translation.tuners.online_tuner import OnlineTuner
+
+        effects |= parameters_of(OnlineTuner)
+    parts = (recipe.loss, recipe.rule, recipe.readout)
+    for part in parts:
         effects |= parameters_of(part)
+    names = (*map(part_name, parts), recipe.on)
+    return _facts(recipe, names, formula_of(recipe.rule), effects)
+
+
+def _facts(
+    recipe: Any, parts: Sequence[str], formula: str, effects: Mapping[str, str]
+) -> dict[str, Any]:
+    """What is said of every recipe; ``parts`` are loss, rule, readout and when it moves."""
+    parameters = recipe.parameters().items()
     return {
         "name": recipe.name,
         "summary": recipe.summary,
-        "loss": part_name(recipe.loss),
-        "rule": part_name(recipe.rule),
-        "readout": part_name(recipe.readout),
-        "on": recipe.on,
-        "formula": formula_of(recipe.rule),
-        "parameters": _explained(recipe, effects),
+        **dict(zip(("loss", "rule", "readout", "on"), parts, strict=True)),
+        "formula": formula,
+        "parameters": {
+            key: {"default": value, "effect": effects.get(key, "")} for key, value in parameters
+        },
     }
 
 
@@ -111,16 +123,9 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
     learner = recipe.build()
     loss = getattr(learner, "loss", None)
     effects = {} if loss is None else parameters_of(type(loss))
-    return {
-        "name": recipe.name,
-        "summary": recipe.summary,
-        "loss": "log" if loss is None else part_name(type(loss)),
-        "rule": "batch",
-        "readout": "last",
-        "on": "all at once",
-        "formula": formula_of(type(learner)),
-        "parameters": _explained(recipe, effects | _batch_effects(type(learner))),
-    }
+    parts = ("log" if loss is None else part_name(type(loss)), "batch", "last", "all at once")
+    effects |= _batch_effects(type(learner))
+    return _facts(recipe, parts, formula_of(type(learner)), effects)
 
 
 def _tuner_facts(recipe: Any) -> dict[str, Any]:
@@ -130,23 +135,9 @@ def _tuner_facts(recipe: Any) -> dict[str, Any]:
         if dataclasses.is_dataclass(own := field.default):  # a part with parameters of its own
             usual = f"With {field.name}={_short(recipe.parameters()[field.name])}. "
             effects |= {key: usual + text for key, text in parameters_of(type(own)).items()}
-    return {
-        "name": recipe.name,
-        "summary": recipe.summary,
-        "loss": "-",
-        "rule": "whole lists",
-        "readout": "best",
-        "on": "all at once",
-        "formula": formula_of(recipe.tuner),
-        "parameters": _explained(recipe, effects | _batch_effects(recipe.tuner)),
-    }
-
-
-def _pass_effects() -> dict[str, str]:
-    """Of parameters that say how an online learner goes over lists to tune."""
-    from hopefear.translation.tuners.online_tuner import OnlineTuner
-
-    return parameters_of(OnlineTuner)
+    effects |= _batch_effects(recipe.tuner)
+    parts = ("-", "whole lists", "best", "all at once")
+    return _facts(recipe, parts, formula_of(recipe.tuner), effects)
 
 
 def _batch_effects(part_class: type) -> dict[str, str]:
@@ -155,13 +146,6 @@ def _batch_effects(part_class: type) -> dict[str, str]:
     for part in reversed(part_class.__mro__[:-1]):
         effects |= parameters_of(part)
     return effects
-
-
-def _explained(recipe: Any, effects: dict[str, str]) -> dict[str, dict[str, Any]]:
-    return {
-        key: {"default": value, "effect": effects.get(key, "")}
-        for key, value in recipe.parameters().items()
-    }
 
 
 def parameters_of(part: type) -> dict[str, str]:

@@ -113,16 +113,18 @@ def threads(number: int | None) -> int:
     return len(count(0)) if count else os.cpu_count() or 1
 
 
-def train_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """``--train`` and ``--dev``."""
+def data_files(parser: argparse.ArgumentParser, verb: str) -> argparse._ArgumentGroup:
+    """``--train``, of compare ``--test``, and ``--dev``."""
     data = parser.add_argument_group("data")
-    data.add_argument(
-        "--train",
-        required=True,
-        metavar="FILE",
-        help="labelled lines; .gz, .xz, .bz2, .zst and - (standard input) work too",
-    )
-    named(data, "--dev", "held-out data to score every pass on")
+    packed = "; .gz, .xz, .bz2, .zst and - (standard input) work too"
+    words, use = f"labelled lines{packed}", "to score every pass on"
+    if verb == "compare":
+        words, use = "labelled lines to learn from", "that choose the pass to keep"
+    named(data, "--train", words, required=True)
+    if verb == "compare":
+        of_test = "labelled lines to test on; nothing is chosen on them"
+        named(data, "--test", of_test, required=True)
+    named(data, "--dev", f"held-out data {use}")
     return data
 
 
@@ -142,20 +144,6 @@ def run_folder(group: argparse._ArgumentGroup, more: str = "") -> None:
         f"folder for run.json and events.jsonl, which `hopefear report` reads{more}",
         "DIR",
     )
-
-
-def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """``--train``, ``--test`` and ``--dev``."""
-    data = parser.add_argument_group("data")
-    data.add_argument("--train", required=True, metavar="FILE", help="labelled lines to learn from")
-    data.add_argument(
-        "--test",
-        required=True,
-        metavar="FILE",
-        help="labelled lines to test on; nothing is chosen on them",
-    )
-    named(data, "--dev", "held-out data that choose the pass to keep")
-    return data
 
 
 def report_page(parser: argparse.ArgumentParser) -> None:

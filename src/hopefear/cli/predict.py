@@ -84,10 +84,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _by_weights(args: argparse.Namespace) -> int:
-    read = [args.weights, args.source, *args.input]
-    if read.count("-") > 1:
-        args.usage_error("standard input (-) can be read once only")
-    check_output(args.output, read)
+    options.read_once(args, "weights", "source", "input")
+    check_output(args.output, options.paths(args, ("weights", "source", "input")))
     from hopefear.cli.progress import announced
     from hopefear.cli.tune.weights import run_predict
 

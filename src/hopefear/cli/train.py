@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     """All options are those of a task."""
     if surface is None:
         return
-    surface.data_options(options.train_data(parser), "train")
+    surface.data_options(options.data_files(parser, "train"), "train")
     options.model_and_run(parser)
     options.learning(parser, surface, "train", lambda group: options.one_learner(group, surface))
     surface.feature_options(parser, "train")

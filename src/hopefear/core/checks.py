@@ -64,8 +64,8 @@ def check_one_of(
         raise error(f"{name} is one of {', '.join(choices)}, not {value!r}")
 
 
-def check_class_weight(value: Any, names: Iterable[str] | None = None) -> None:
-    """Refuse all but None, ``"balanced"`` and finite numbers from 0 on, by the names of classes.
+def check_class_weight(value: Any, names: Iterable[str] = ()) -> None:
+    """Refuse all but None, ``"balanced"`` and finite numbers from 0 on, by names of classes.
 
     Examples
     --------
@@ -78,6 +78,6 @@ def check_class_weight(value: Any, names: Iterable[str] | None = None) -> None:
     if not isinstance(value, Mapping):
         raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {value!r}")
     check_not_negative("class_weight", [float(factor) for factor in value.values()])
-    unknown = [] if names is None else sorted(set(map(str, value)) - set(names))
+    unknown = sorted(set(map(str, value)) - set(names)) if names else []
     if unknown:
         raise HopefearError(f"class_weight names {unknown}, which is not among {', '.join(names)}")

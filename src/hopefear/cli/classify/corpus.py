@@ -175,13 +175,9 @@ def named(data: SparseDataset, path: str) -> SparseDataset:
             f"--names {path}: names belong to svmlight ids below 2^26, and "
             f"{data.source} has other features; leave --names out"
         )
+    features = read_names(path, data.n_features)
     renamed = SparseDataset(
-        data.rows,
-        data.n_features,
-        data.classes,
-        read_names(path, data.n_features),
-        data.source,
-        data.digest,
+        data.rows, data.n_features, data.classes, features, data.source, data.digest
     )
     renamed.mapping = data.mapping
     return renamed
@@ -194,16 +190,9 @@ def with_weights(data: SparseDataset, path: str, skipped: int) -> SparseDataset:
             f"--weights {path}: {skipped} bad lines were left out, so weights and examples no "
             "longer pair; mend the lines"
         )
-    weights = read_weights(path, len(data))
-    weighted = SparseDataset(
-        data.rows._replace(weights=weights),
-        data.n_features,
-        data.classes,
-        data.features,
-        data.source,
-    )
-    weighted.mapping = data.mapping
-    return weighted
+    from hopefear.tasks.classify.task import reweighted
+
+    return reweighted(data, read_weights(path, len(data)))
 
 
 def blocks(

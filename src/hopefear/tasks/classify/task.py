@@ -246,14 +246,13 @@ def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None
             data.rows.labels, weights=data.rows.weights, minlength=len(data.classes)
         )
         factors = counts.sum() / (len(data.classes) * np.maximum(counts, 1e-12))
-    weights = data.rows.weights * factors[data.rows.labels].astype(np.float32)
-    changed = SparseDataset(
-        data.rows._replace(weights=weights),
-        data.n_features,
-        data.classes,
-        data.features,
-        data.source,
-    )
+    return reweighted(data, data.rows.weights * factors[data.rows.labels].astype(np.float32))
+
+
+def reweighted(data: SparseDataset, weights: np.ndarray) -> SparseDataset:
+    """The data with other example weights."""
+    rows = data.rows._replace(weights=weights)
+    changed = SparseDataset(rows, data.n_features, data.classes, data.features, data.source)
     changed.mapping = data.mapping
     return changed
 
