@@ -301,6 +301,18 @@ def load_model(path: str) -> tuple[str, Any]:
     return str(header.get("task")), model_from_parts(path, header, arrays)
 
 
+def format_named(path: str, endings: Mapping[str, str]) -> str | None:
+    """The format that the ending of a file's name tells, packed or not.
+
+    >>> format_named("train.svm.gz", {".svm": "svmlight"})
+    'svmlight'
+    """
+    name = path.lower()
+    for packed in (".gz", ".xz", ".bz2", ".zst"):
+        name = name.removesuffix(packed)
+    return next((form for ending, form in endings.items() if name.endswith(ending)), None)
+
+
 def head(path: str, formats: str) -> bytes:
     """The beginning of a file, unpacked; what is on standard input stays there."""
     if path == "-":

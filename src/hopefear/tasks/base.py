@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -293,6 +294,15 @@ def batch_learners(task: str) -> str:
     """Which learners of a task work in batch, as a remedy."""
     names = [name for name, one in recipes_of(task).items() if one.build().batch]
     return f"use {' or '.join(names)}" if names else f"the task {task} has none"
+
+
+def cut(items: Any, starts: np.ndarray) -> list[Any]:
+    """One stretch for each list or sequence.
+
+    >>> cut("abc", np.array([0, 1, 3]))
+    ['a', 'bc']
+    """
+    return [items[a:b] for a, b in pairwise(starts.tolist())]
 
 
 def best_of(log_likelihood: Callable[[float], float]) -> float:

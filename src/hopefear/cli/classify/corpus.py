@@ -7,13 +7,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
-from hopefear.cli.surface import Corpus, Score, head, load_model
+from hopefear.cli.surface import Corpus, Score, format_named, head, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset
@@ -26,8 +25,7 @@ from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
-_PACKED = (".gz", ".xz", ".bz2", ".zst")
-_SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}
+_ENDINGS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.][\d.eE+-]*(\s+(qid|\d+):\S+)*\s*(#.*)?")
 
 
@@ -39,10 +37,9 @@ def format_of(path: str, form: str = "auto") -> str:
     """
     if form != "auto":
         return "text" if form == "tsv" else form
-    name = Path(path.lower())
-    suffix = name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
+    form_of_name = format_named(path, _ENDINGS)
+    if form_of_name is not None:
+        return form_of_name
     for line in head(path, "svmlight or --format tsv").split(b"\n"):
         if line.strip() and not line.startswith(b"#"):
             return "text" if b"\t" in line and not _SVMLIGHT.fullmatch(line) else "svmlight"

@@ -16,7 +16,8 @@ from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
-from hopefear.tasks.rerank.model import RerankModel, cut
+from hopefear.tasks.base import cut
+from hopefear.tasks.rerank.model import RerankModel
 
 Candidate = dict[str, Any]
 

@@ -15,7 +15,7 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.surface import Corpus, Score
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
-from hopefear.data.lists.dataset import ListDataset, Noting, cheapest
+from hopefear.data.lists.dataset import ListDataset, Noting, cheapest, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
 from hopefear.errors import HopefearError
@@ -119,8 +119,6 @@ class Candidates(Corpus):
         return (idle,) if self.idle else ()
 
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
-        from hopefear.tasks.rerank.task import encoded
-
         path, gold = getattr(args, which), getattr(args, f"{which}_gold")
         report, noting, option = ReadReport(), Noting(), f"--{which}-gold"
         with Counting(console, "lists") as counting:

@@ -13,7 +13,7 @@ import numpy as np
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import threads
-from hopefear.cli.surface import Corpus, Score, head
+from hopefear.cli.surface import Corpus, Score, format_named, head
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import convert, detect_scheme, scheme_name, spans
@@ -24,7 +24,7 @@ from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.metrics import Tagging
 from hopefear.tasks.tag.model import SequenceModel, encoded
 
-_NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ENDINGS = {".conllu": "conllu", ".crfsuite": "crfsuite", ".crfsuite.txt": "crfsuite"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 _FORMATS = "columns, conllu or crfsuite"
 _LABELS = "(labels)"
@@ -415,7 +415,7 @@ def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> 
     attributes = model.features.kind == "attributes"
     form = args.format
     if form == "auto":
-        form = "crfsuite" if attributes else _named(path) or reading["format"]
+        form = "crfsuite" if attributes else format_named(path, _ENDINGS) or reading["format"]
     if attributes != (form == "crfsuite"):
         kind = "attributes of CRFsuite files" if attributes else "templates over columns"
         raise HopefearError(f"{path}: {args.model} has features from {kind}, and this is {form}")
@@ -461,15 +461,9 @@ def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
         return form
     if columns is not None:
         return "columns"
-    form_by_name = _named(path)
-    return form_by_name or ("crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto")
-
-
-def _named(path: str) -> str | None:
-    for form, ending in _NAMES.items():
-        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
-            return form
-    return None
+    if (form_of_name := format_named(path, _ENDINGS)) is not None:
+        return form_of_name
+    return "crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto"
 
 
 def _has_attributes(text: bytes) -> bool:

@@ -183,7 +183,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
             task, data = self._asked(), _dataset(X, y, labels, sample_weight)
             if goes_on:
-                task, trainer = replace(task, **self._model.transform), self._trainer
+                how, trainer = self._model.transform, self._trainer
+                task = replace(task, values=how["values"], norm=how["norm"])
             else:
                 model, trainer = begin(task, data, self.learner, self._learner_params())
             self._learn(task.prepared(data), trainer)

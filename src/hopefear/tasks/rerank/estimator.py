@@ -15,10 +15,10 @@ from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import ListMetric, ListScores
-from hopefear.tasks.base import begin
+from hopefear.tasks.base import begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, held_out
 from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
-from hopefear.tasks.rerank.model import RerankModel, cut
+from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import (
     DEFAULT_LEARNER,
     Reranking,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.base import Model
+from hopefear.tasks.base import Model, cut
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 from hopefear.training.ranking import Ranker
 
@@ -187,8 +186,3 @@ def check_features(data: ListDataset, features: Any) -> None:
             f"{data.source} has {size} features, the model {features.size}; read the data with "
             "the model's feature map"
         )
-
-
-def cut(items: Any, starts: np.ndarray) -> list[Any]:
-    """One stretch for each list."""
-    return [items[a:b] for a, b in pairwise(starts.tolist())]

@@ -12,7 +12,7 @@ import numpy as np
 from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each, encoded
+from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
@@ -21,33 +21,18 @@ from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained, needs_temperature
+from hopefear.tasks.base import Task, Trained
 from hopefear.tasks.rerank.judging import (
     counts_of,
     evaluator,
     fitted_temperature,
     metric_of,
     score_names,
-    scores,
 )
 from hopefear.tasks.rerank.model import RerankModel, check_features
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, check_offsets, in_lists
-
-__all__ = [
-    "DEFAULT_LEARNER",
-    "EPOCHS",
-    "Trained",
-    "dataset",
-    "encoded",
-    "evaluate",
-    "idle_lists",
-    "metric_of",
-    "needs_temperature",
-    "scores",
-    "train",
-]
 
 DEFAULT_LEARNER = TASKS["rerank"].learner
 EPOCHS = 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
-from hopefear.tasks.base import begin
+from hopefear.tasks.base import begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.tag.input import (
     Prepared,
@@ -96,7 +95,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
             tags = self.model_.decoder(**how).best(data.rows)
-        return _cut(self.classes_[tags].tolist(), data.rows.starts)
+        return cut(self.classes_[tags].tolist(), data.rows.starts)
 
     def predict_single(self, x: Any) -> list[Any]:
         """The best labels of one sequence."""
@@ -150,7 +149,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             table = self.model_.decoder(**how).probabilities(data.rows)
         labels = self.classes_.tolist()
         dicts = [dict(zip(labels, row, strict=True)) for row in table.tolist()]
-        return _cut(dicts, data.rows.starts)
+        return cut(dicts, data.rows.starts)
 
     def predict_marginals_single(self, x: Any) -> list[dict[Any, float]]:
         """Label probabilities of one sequence."""
@@ -544,7 +543,3 @@ class Tagger(SequencePredictor):
         same = model.order == self.order and model.labels == ready.data.labels
         same = same and isinstance(model.predictor, LinearPredictor)
         return model.weights if same and same_features(model.features, features) else None
-
-
-def _cut(items: list[Any], starts: np.ndarray) -> list[list[Any]]:
-    return [items[a:b] for a, b in pairwise(starts.tolist())]
