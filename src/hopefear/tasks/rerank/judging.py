@@ -1,18 +1,12 @@
-"""How good choices are while a reranker is trained: scores, when to stop, temperature."""
+"""How good choices from lists are, by the metric that the lists were judged by."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
-from hopefear.structures.nbest import NBest
-from hopefear.tasks.base import best_of
-from hopefear.training.predictors import Predictor
-from hopefear.training.ranking import Ranker
 
 
 def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
@@ -49,29 +43,3 @@ def scores(data: ListDataset, best: np.ndarray, metric: ListMetric) -> dict[str,
 def score_names(metric: ListMetric, data: ListDataset) -> tuple[str, ...]:
     """Names of the scores that a reranker gets."""
     return tuple(scores(data, np.asarray(data.rows.oracles, np.int64), metric))
-
-
-def evaluator(
-    structure: NBest, data: ListDataset, metric: ListMetric
-) -> Callable[[Predictor], dict[str, float]]:
-    """Scores of a predictor on this data."""
-
-    def evaluate(predictor: Predictor) -> dict[str, float]:
-        return scores(data, Ranker(structure, predictor).best(data.rows), metric)
-
-    return evaluate
-
-
-def fitted_temperature(ranker: Ranker, data: ListDataset) -> float:
-    """The temperature at which the cheapest candidates are most probable.
-
-    Fitted on held-out data where there is any; on training data probabilities come out too sure.
-    It stays at 1 where the data has no best one, as when all choices are right at any temperature.
-    """
-    rows, points = data.rows, ranker.scores(data.rows)
-
-    def log_likelihood(temperature: float) -> float:
-        warm = Ranker(ranker.structure, ranker.predictor, temperature)
-        return float(warm.log_likelihoods(rows, points).sum())
-
-    return best_of(log_likelihood)

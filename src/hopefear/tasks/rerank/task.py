@@ -21,14 +21,8 @@ from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained
-from hopefear.tasks.rerank.judging import (
-    counts_of,
-    evaluator,
-    fitted_temperature,
-    metric_of,
-    score_names,
-)
+from hopefear.tasks.base import Task, Trained, best_of
+from hopefear.tasks.rerank.judging import counts_of, metric_of, score_names, scores
 from hopefear.tasks.rerank.model import RerankModel, check_features
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
@@ -72,7 +66,8 @@ class Reranking(Task):
     def evaluator(
         self, structure: NBest, data: ListDataset, dev: ListDataset, n_jobs: int
     ) -> Callable[[Predictor], dict[str, float]]:
-        return evaluator(structure, dev, metric_of(self.metric, data))
+        metric = metric_of(self.metric, data)
+        return lambda predictor: scores(dev, Ranker(structure, predictor).best(dev.rows), metric)
 
     def words(self) -> dict[str, Any]:
         return {"tied": "true"} if self.tied else {}
@@ -83,7 +78,13 @@ class Reranking(Task):
     def temperature(
         self, structure: NBest, predictor: Any, data: ListDataset, n_jobs: int
     ) -> float:
-        return fitted_temperature(Ranker(structure, predictor), data)
+        points = Ranker(structure, predictor).scores(data.rows)
+
+        def log_likelihood(temperature: float) -> float:
+            warm = Ranker(structure, predictor, temperature)
+            return float(warm.log_likelihoods(data.rows, points).sum())
+
+        return best_of(log_likelihood)
 
     def facts(self, data: ListDataset) -> dict[str, Any]:
         return {

@@ -104,7 +104,15 @@ class Tagging(Task):
     def temperature(
         self, structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int
     ) -> float:
-        return fitted_temperature(structure, predictor, data, n_jobs)
+        step = max(1, len(data) // _FITTED_ON)
+        rows = data.take(np.arange(0, len(data), step)).rows
+        plain = structure._replace(limits=no_limits())
+
+        def log_likelihood(temperature: float) -> float:
+            logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
+            return float(logs[np.isfinite(logs)].sum())
+
+        return best_of(log_likelihood)
 
     def facts(self, data: SequenceDataset) -> dict[str, Any]:
         return {
@@ -311,22 +319,3 @@ def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[
 def reading_of(scheme: str | None) -> str:
     """How spans are counted: as the official script does, or as richer schemes mean them."""
     return "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
-
-
-def fitted_temperature(
-    structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int = 1
-) -> float:
-    """The temperature at which the labels of some data are most probable.
-
-    Fitted on held-out data where there is any; on training data probabilities come out too sure.
-    It stays at 1 where the data has no best one, as when all labels are right at any temperature.
-    """
-    step = max(1, len(data) // _FITTED_ON)
-    rows = data.take(np.arange(0, len(data), step)).rows
-    plain = structure._replace(limits=no_limits())
-
-    def log_likelihood(temperature: float) -> float:
-        logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
-        return float(logs[np.isfinite(logs)].sum())
-
-    return best_of(log_likelihood)
