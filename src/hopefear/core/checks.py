@@ -77,7 +77,8 @@ def check_class_weight(value: Any, names: Iterable[str] = ()) -> None:
         return
     if not isinstance(value, Mapping):
         raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {value!r}")
-    check_not_negative("class_weight", [float(factor) for factor in value.values()])
+    if not all(0.0 <= float(factor) < np.inf for factor in value.values()):
+        raise HopefearError(f"class_weight must be finite and not negative, not {dict(value)}")
     unknown = sorted(set(map(str, value)) - set(names)) if names else []
     if unknown:
         raise HopefearError(f"class_weight names {unknown}, which is not among {', '.join(names)}")
