@@ -174,14 +174,15 @@ def warn_of_strangers(data: SequenceDataset, known: int) -> int:
 
 def read(args: argparse.Namespace, console: Console) -> Tokens:
     """The tokens of ``--train``."""
-    from hopefear.tasks.tag.task import check
+    from hopefear.tasks.tag.task import check, suitable
 
     report = ReadReport()
     text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
     schemes = schemes_of(text, gold, args.scheme, args.convert)
-    features = args.features or default_features(text, gold, schemes)
+    auto = "attributes" if text.form == "crfsuite" else None
+    features = args.features or auto or suitable(text.names, gold.strings, schemes.file)
     data = _dataset(args, text, name, schemes.read(text, gold), features)
     check(data)
     reading = {
@@ -331,17 +332,6 @@ class Tokens(Corpus):
 def collisions(features: Any) -> float | None:
     """Percent of the hashed features that share a column with another; None without hashing."""
     return 100.0 * features.collisions if getattr(features, "hash_bits", None) else None
-
-
-def default_features(text: Text, gold: Column, schemes: Schemes) -> str:
-    """The feature set that suits what is in a file."""
-    if text.form == "crfsuite":
-        return "attributes"
-    if schemes.file is None:
-        return "pos"
-    # Chunks of the CoNLL kind come with parts of speech and have noun phrases.
-    chunks = any(label.endswith("-NP") for label in gold.strings)
-    return "chunking" if chunks and "pos" in text.names else "ner"
 
 
 def _dataset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -180,6 +180,21 @@ def dataset(
             "take it out of the templates, or name another label column"
         )
     return encoded(sentences, attributes, (), gold, feature_map)
+
+
+def suitable(columns: Collection[str], labels: Iterable[str], scheme: str | None) -> str:
+    """The built-in templates for columns and labels of this kind.
+
+    >>> suitable(["word"], ["N"], None), suitable(["word", "pos"], ["B-PER", "O"], "bio")
+    ('pos', 'ner')
+    >>> suitable(["word", "pos"], ["B-NP", "O"], "bio")
+    'chunking'
+    """
+    if scheme is None:
+        return "pos"
+    # Chunks of the CoNLL kind come with parts of speech and have noun phrases.
+    chunks = "pos" in columns and any(label.endswith("-NP") for label in labels)
+    return "chunking" if chunks else "ner"
 
 
 def gold_column(sentences: Sentences, column: str) -> Column:
