@@ -27,7 +27,8 @@ import sklearn_sgd
 import vowpal
 
 from hopefear.data.sparse import SparseDataset
-from hopefear.tasks.classify.task import composed
+from hopefear.tasks.base import begin
+from hopefear.tasks.classify.task import Classification
 from hopefear.training.loop import Fit, LearningWarning, fit
 from hopefear.training.passes import Passes
 
@@ -51,11 +52,10 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 
 def train(data: SparseDataset, name: str, params: dict[str, Any], passes: int, seed: int) -> Fit:
-    passes_over = Passes(data, seed)
-    structure, learner = composed(passes_over, name, params, "auto")
+    _, trainer = begin(Classification(), data, name, params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LearningWarning)
-        return fit(structure, learner, passes_over, epochs=passes)
+        return fit(trainer.structure, trainer.learner, Passes(data, seed), epochs=passes)
 
 
 def error(result: Fit, data: SparseDataset) -> float:

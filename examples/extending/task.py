@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,12 +25,13 @@ from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures, from_parts
 from hopefear.losses.perceptron import Perceptron
 from hopefear.recipes.base import Kind
-from hopefear.tasks import TASKS, TaskEntry
+from hopefear.tasks import TASKS
 from hopefear.tasks.base import Model, Task, train
 from hopefear.training.predictors import predictor_from_arrays
 
 sys.path.insert(0, str(Path(__file__).parent))
 from structure import Subset, SubsetRows
+from surface import ENTRY
 
 SUBSETS = Kind({}, cost="hamming")
 RECIPES = {
@@ -40,9 +42,7 @@ RECIPES = {
         SUBSETS.recipe("mira", "1-best MIRA", "prediction-hinge passive-aggressive averaged every"),
     )
 }
-TASKS["choose"] = TaskEntry(
-    "some of several items", __name__, f"{__name__}:RECIPES", "ssvm", f"{__name__}:ChoiceModel"
-)
+TASKS["choose"] = ENTRY
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ class Choices:
     @property
     def digest(self) -> str:
         return hashlib.sha256(b"".join(array.tobytes() for array in self.rows)).hexdigest()
+
+    def chosen(self, labels: np.ndarray | None = None) -> list[list[int]]:
+        """Numbers of the chosen items of each example, as the file has them or as labels say."""
+        labels, starts = self.rows.labels if labels is None else labels, self.rows.starts
+        return [np.flatnonzero(labels[a:b]).tolist() for a, b in pairwise(starts)]
 
 
 def read(path: str | Path, features: IdentityFeatures | None = None) -> Choices:
@@ -120,7 +125,7 @@ class Choosing(Task):
         return Subset(data.features.size)
 
     def score_names(self, data):
-        return ("exact", "items")
+        return ("accuracy", "items")
 
     def evaluator(self, structure, data, dev, n_jobs):
         return lambda predictor: scores(structure, predictor.weights, dev.rows)
@@ -144,12 +149,11 @@ class ChoiceModel(Model):
 
     def predict(self, data: Choices) -> list[list[int]]:
         """Numbers of the chosen items, as many as ``chosen`` names in each example."""
-        rows = data.rows
-        chosen = decided(Subset(self.features.size), self.weights, rows)
-        return [
-            np.flatnonzero(chosen[first:last]).tolist()
-            for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True)
-        ]
+        return data.chosen(decided(Subset(self.features.size), self.weights, data.rows))
+
+    def scores(self, data: Choices) -> dict[str, float]:
+        """How good its choices are."""
+        return scores(Subset(self.features.size), self.weights, data.rows)
 
     def own_header(self):
         return {}
@@ -187,10 +191,10 @@ def choose_all(structure, weights, rows, work, chosen):
 def scores(structure: Subset, weights: np.ndarray, rows: SubsetRows) -> dict[str, float]:
     """Percent of examples, and of items to be chosen, that come out right."""
     right = decided(structure, weights, rows) == rows.labels
-    whole = [right[a:b].all() for a, b in zip(rows.starts[:-1], rows.starts[1:], strict=True)]
+    whole = [right[a:b].all() for a, b in pairwise(rows.starts)]
     chosen = rows.labels == 1
     return {
-        "exact": 100.0 * float(np.mean(whole)),
+        "accuracy": 100.0 * float(np.mean(whole)),
         "items": 100.0 * float(np.mean(right[chosen])) if chosen.any() else 100.0,
     }
 

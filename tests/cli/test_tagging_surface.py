@@ -149,7 +149,7 @@ def test_whole_numbers_name_labels_too():
     [
         ("sapo", {"class_weight": "balanced"}, "use mira, nbest-mira, ssvm, arow"),
         ("crf-lbfgs", {"class_weight": "balanced"}, "use mira"),
-        ("mira", {"class_weight": {"B-Q": 2.0}}, "the label 'B-Q', which no token has"),
+        ("mira", {"class_weight": {"B-Q": 2.0}}, r"names \['B-Q'\], which is not among"),
         ("mira", {"class_weight": {"O": -1.0}}, "finite and not negative"),
         ("mira", {"class_weight": "even"}, "'balanced' or a mapping, not 'even'"),
         ("mira", {"class_weight": "balanced", "cost": {("O", "*"): 2.0}}, "give one"),

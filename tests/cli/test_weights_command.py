@@ -142,7 +142,10 @@ def test_inspect(run):
         (["evaluate", "--model", "a"], "--model needs --data"),
         (["evaluate", "--model", "a", "--data", "b", "--nbest", "c"], "--nbest belongs to"),
         (["evaluate", "--weights", "a", "--nbest", "b"], "--weights needs --refs FILE"),
-        (["evaluate", "--weights", "-", "--nbest", "-", "--refs", "a"], "once only"),
+        (
+            ["evaluate", "--weights", "-", "--nbest", "-", "--refs", "a"],
+            "--weights and --nbest cannot both be standard input",
+        ),
         (["evaluate", "--weights", "a", *LISTS, "--metric", "ter", "--smoothing", "exp"], "BLEU"),
         (["predict", "--input", "a"], "one is needed"),
         (["predict", "--weights", "a"], "--weights needs --input"),

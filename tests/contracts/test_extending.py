@@ -5,7 +5,9 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import os
 import re
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -22,7 +24,7 @@ from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.readouts.last import Last
 from hopefear.recipes import LOSSES
 from hopefear.rules.sgd import SGD
-from hopefear.tasks import TASKS
+from hopefear.tasks import TASKS, find_tasks
 from hopefear.tasks.base import train
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.stopping import Stopping
@@ -117,7 +119,7 @@ def test_the_task_learns_and_its_model_comes_back(parts, files):
 def test_the_task_has_what_all_tasks_have(parts, files):
     task = parts.task
     data = task.read(files / "train.jsonl")
-    stopped = train(task.Choosing(), data, dev=data, stopping=Stopping("exact"), epochs=9)
+    stopped = train(task.Choosing(), data, dev=data, stopping=Stopping("accuracy"), epochs=9)
     assert stopped.fit.best_epoch is not None
     with pytest.raises(HopefearError, match="no learner 'svm'"):
         train(task.Choosing(), data, "svm")
@@ -126,6 +128,52 @@ def test_the_task_has_what_all_tasks_have(parts, files):
         train(task.Choosing(), data, dev=other)
     with pytest.raises(ModelError, match="expected a model for the task 'choose'"):
         task.ChoiceModel.from_file_parts({"task": "tag"}, {})
+
+
+def test_the_command_line_takes_the_task_of_an_installed_package(files):
+    """All verbs, by an entry point as installed packages have them, each in a process."""
+    about = files / "choosing-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: choosing\nVersion: 1\n")
+    (point,) = re.findall(r"\[project\.entry-points\.(.*)\]\n(.*)\n", PAGE)
+    assert point == ('"hopefear.tasks"', 'choose = "surface:ENTRY"')
+    (about / "entry_points.txt").write_text("[hopefear.tasks]\nchoose = surface:ENTRY\n")
+    places = [str(files), str(FOLDER), os.environ.get("PYTHONPATH", "")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "NUMBA_DISABLE_JIT": "1"}
+
+    def run(line):
+        words = [sys.executable, "-m", "hopefear", *line.split()]
+        done = subprocess.run(words, cwd=files, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    commands = re.findall(r"^\$ hopefear (.*)$", PAGE, re.M)
+    assert [line.split()[0] for line in commands] == ["train", "predict", "evaluate", "compare"]
+    train, predict, evaluate, compare = commands
+    trained = json.loads(run(f"{train} --dev test.jsonl --json --quiet"))
+    assert (trained["task"], trained["examples"]) == ("choose", 60)
+    assert trained["dev"]["items"] > 80.0
+    chosen = [json.loads(line) for line in run(predict).splitlines()]
+    assert len(chosen) == 20
+    assert all(len(items) == 2 for items in chosen)
+    scores = json.loads(run(f"{evaluate} --json"))
+    assert scores["items"] == pytest.approx(trained["dev"]["items"])
+    table = json.loads(run(f"{compare} --json --quiet"))["learners"]
+    assert [row["learner"] for row in table] == ["perceptron", "ssvm", "mira"]
+    facts = json.loads(run("inspect --model choice.model --json"))
+    assert {name for name, _ in facts["top"]} == {"early", "says"}
+    assert set(json.loads(run("learners --task choose --json"))["learners"]) == {"choose"}
+
+
+def test_a_broken_package_is_warned_of(tmp_path, monkeypatch):
+    about = tmp_path / "broken-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[hopefear.tasks]\nbroken = no_such_module:ENTRY\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.warns(UserWarning, match="'broken' is left out.*no_such_module:ENTRY"):
+        find_tasks()
+    assert "broken" not in TASKS
 
 
 @pytest.mark.parametrize(
@@ -163,7 +211,7 @@ def test_blocks_are_the_files():
         source = (FOLDER / name).read_text("utf-8")
         assert block in source, f"docs/extending.md quotes {name} as it was"
     whole = [name for name, block in marks if block + "\n" == (FOLDER / name).read_text("utf-8")]
-    assert whole == ["rule.py", "loss.py", "readout.py", "structure.py"]
+    assert whole == ["rule.py", "loss.py", "readout.py", "structure.py", "surface.py"]
 
 
 def test_the_output_shown_is_what_the_task_prints(parts, capsys):

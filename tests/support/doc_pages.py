@@ -10,7 +10,7 @@ import sys
 
 from places import ROOT
 
-from hopefear.cli.verbs import BY_TASK, parser_of
+from hopefear.cli import BY_TASK, parser_of
 
 
 def text_of(page: str) -> str:

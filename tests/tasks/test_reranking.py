@@ -247,7 +247,7 @@ def test_automatic_features_are_those_of_the_candidates():
     extraction, count = chosen("auto", LISTS)
     assert (extraction.named, extraction.score, extraction.trees, count) == (True, True, None, 1)
     assert chosen("auto", LISTS, 3)[1] == 3
-    with pytest.raises(HopefearError, match="min_count must be 1 or more"):
+    with pytest.raises(HopefearError, match="min_count must be at least 1"):
         dataset(LISTS, min_count=0)
     with pytest.raises(HopefearError, match="no lists to learn from"):
         dataset([])

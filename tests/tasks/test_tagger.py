@@ -26,7 +26,7 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.templates import load_templates
 from hopefear.tasks.tag import task as tagging
-from hopefear.tasks.tag.input import suitable
+from hopefear.tasks.tag.task import suitable
 
 
 def sentences(n, seed):
@@ -267,9 +267,10 @@ def test_forms_of_tokens(form, problem, new, tmp_path):
 
 
 def test_templates_that_suit():
-    assert suitable(["word"], None) == "pos"
-    assert suitable(["word", "pos", "chunk"], "bio") == "ner"
-    assert suitable(["word", "pos"], "iobes") == "chunking"
+    assert suitable(["word", "pos"], ["N", "V"], None) == "pos"
+    assert suitable(["word", "pos", "chunk"], ["B-PER", "O"], "bio") == "ner"
+    assert suitable(["word", "pos"], ["S-NP", "O"], "iobes") == "chunking"
+    assert suitable(["word"], ["B-NP", "O"], "bio") == "ner"
 
 
 def test_whole_numbers_as_labels(problem, tmp_path):

@@ -1,12 +1,71 @@
-"""The command ``hopefear``: one verb, one module; nothing heavy is imported before its time."""
+"""The command ``hopefear``: one verb, one module, imported when it is asked for."""
 
 from __future__ import annotations
 
+import argparse
+import difflib
+import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
+from typing import Any
+
+from hopefear import __version__
+from hopefear.cli.surface import said_of_all, surface_of, task_names
+from hopefear.tasks import TASKS, find_tasks
 
 __all__ = ["main"]
+
+VERBS = {
+    "demo": "train several learners on built-in data and write report.html",
+    "learners": "list every learner, its parts, parameters and defaults",
+    "train": "train a model on a file",
+    "predict": "label a file, or choose from its lists",
+    "evaluate": "score a model on data with known answers",
+    "compare": "train several learners on the same data and test them",
+    "inspect": "show what a model is, what it weighs and where it came from",
+    "tune": "find weights for a decoder's features on its N-best lists",
+    "report": "turn run folders into one HTML page",
+    "reproduce": "run a paper's experiments, next to the paper's numbers",
+    "warm-up": "compile kernels now, so that nobody waits for them later",
+}
+# Verbs that take a TASK first: each task has options of its own.
+BY_TASK = ("train", "compare")
+
+_DESCRIPTION = (
+    "Fast linear structured prediction: any learner on any structure. Predictions, --json and "
+    "what is written to - go to standard output, what people read to standard error."
+)
+_EXAMPLES = """
+examples:
+  hopefear demo
+  hopefear train classify --train train.svm --dev dev.svm --model news.model
+  hopefear evaluate --model news.model --data test.svm --json
+  hopefear train tag --train train.txt --dev dev.txt --model chunks.model
+  hopefear predict --model chunks.model --input new.txt --proba
+  hopefear train rerank --train lists.jsonl --model lists.model
+  hopefear tune --nbest dev.nbest.gz --refs dev.en --weights tuned.txt
+
+`hopefear VERB --help` explains a verb.
+"""
+
+
+class Help(argparse.HelpFormatter):
+    """Paragraphs are filled, examples and tables stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part.rstrip()
+            if part.startswith(("examples:", "  ", "verbs:", "tasks:"))
+            else textwrap.fill(
+                " ".join(part.split()), width, initial_indent=indent, subsequent_indent=indent
+            )
+            for part in text.strip("\n").split("\n\n")
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,7 +79,88 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Nothing here multiplies large matrices; idle BLAS threads would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from hopefear.cli.guard import guarded
-    from hopefear.cli.verbs import dispatch
 
     words = list(sys.argv[1:] if argv is None else argv)
     return guarded(lambda: dispatch(words), debug="--debug" in words)
+
+
+def dispatch(argv: Sequence[str]) -> int:
+    """Parse and run; SystemExit on wrong usage, as argparse does it."""
+    top = _top()
+    if not argv:
+        top.error("a verb is needed; `hopefear --help` lists them, `hopefear demo` is a start")
+    if argv[0].startswith("-"):
+        top.parse_args(argv[:1])
+        top.error(f"options come after the verb: hopefear VERB {argv[0]}")
+    verb = argv[0]
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(VERBS)}"
+        top.error(f"there is no verb {verb!r}; {hint}")
+    find_tasks()
+    words, tasks = list(argv[1:]), task_names()
+    task = None
+    if verb in BY_TASK and words and not words[0].startswith("-"):
+        task = words.pop(0)
+        if task not in tasks:
+            hint = "; `hopefear tune` is a verb" if task == "tune" else ""
+            top.error(f"there is no task {task!r}; there are {', '.join(tasks)}{hint}")
+    parser = parser_of(verb, task)
+    if verb in BY_TASK and task is None:
+        parser.parse_known_args(words)  # --help ends here
+        parser.error(f"a task comes first: hopefear {verb} {' or '.join(tasks)} …")
+    args = parser.parse_args(words)
+    args.usage_error, args.default_of = parser.error, parser.get_default
+    return _module(verb).run(args)
+
+
+def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
+    """The parser of one verb, for one task, with the options that all share."""
+    module, surface = _module(verb), None
+    name, usage = f"hopefear {verb}", module.USAGE
+    description, examples = module.DESCRIPTION, module.EXAMPLES
+    if verb not in BY_TASK:
+        description, examples = said_of_all(verb, description, examples)
+    elif task is None:
+        listed = "\n".join(f"  {name:<10} {TASKS[name].words}" for name in task_names())
+        description = f"{description}\ntasks:\n{listed}"
+    else:
+        surface = surface_of(task)
+        name, usage = f"{name} {task}", usage.removeprefix("TASK ")
+        description, examples = surface.words[verb]
+        examples = f"examples:{examples}"
+    parser = argparse.ArgumentParser(
+        name,
+        usage=f"{name} {usage}",
+        epilog=examples,
+        description=description,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(task=task)
+    if verb in BY_TASK:
+        module.configure(parser, surface)
+    else:
+        module.configure(parser)
+    shared = parser.add_argument_group("messages")
+    shared.add_argument("--quiet", action="store_true", help="say nothing but errors and warnings")
+    shared.add_argument("--debug", action="store_true", help="show where an error came from")
+    return parser
+
+
+def _module(verb: str) -> Any:
+    return importlib.import_module(f"hopefear.cli.{verb.replace('-', '_')}")
+
+
+def _top() -> argparse.ArgumentParser:
+    verbs = "\n".join(f"  {verb:<10} {what}" for verb, what in VERBS.items())
+    parser = argparse.ArgumentParser(
+        "hopefear",
+        usage="hopefear VERB [OPTIONS]",
+        formatter_class=Help,
+        allow_abbrev=False,
+        description=f"{_DESCRIPTION}\n\nverbs:\n{verbs}",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--version", action="version", version=f"hopefear {__version__}")
+    return parser

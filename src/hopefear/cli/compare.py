@@ -12,22 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hopefear.cli import options, training
+from hopefear.cli import options
 from hopefear.cli.console import Console, print_json, scored
 from hopefear.cli.surface import Corpus, Surface, surface_of
-from hopefear.cli.verbs import tasks_in_words
-from hopefear.tasks import TASKS, named_object
+from hopefear.cli.train import PIECES, check
 
 if TYPE_CHECKING:
     from hopefear.report import Page, Plot
 
 USAGE = "TASK --train FILE --test FILE [--dev FILE] --learners A,B,C --report FILE.html [OPTIONS]"
-DESCRIPTION = f"""
+DESCRIPTION = """
 Train several learners on the same data, test them on the same test data, and show scores, speed,
 sparsity and significance in a table and on a page. `hopefear compare TASK --help` shows the
 options of a task.
-
-{tasks_in_words()}
 """
 EXAMPLES = """
 examples:
@@ -46,7 +43,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     """All options are those of a task."""
     if surface is None:
         return
-    surface.data_options(options.compare_data(parser), "compare")
+    surface.data_options(options.data_files(parser, "compare"), "compare")
     options.report_page(parser)
     options.learning(parser, surface, "compare", options.several)
     surface.feature_options(parser, "compare")
@@ -54,10 +51,10 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
 
 def run(args: argparse.Namespace) -> int:
     surface = surface_of(args.task)
-    training.check(args, surface, "compare", args.report)
+    check(args, surface, "compare", args.report)
     for _, name, params in args.learners:
         surface.build(name, params, args)  # the last one's faults before the first one trains
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.report import Page
 
     console = Console(args.quiet)
@@ -74,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
             "epochs": args.epochs,
             "seed": args.seed,
             "shuffle": not args.no_shuffle,
-            **corpus.arguments(args),
+            "n_jobs": corpus.jobs,
         }
-        study = Study(args.task, corpus, test, dev, args.patience)
+        study = Study(corpus.task(args), corpus, test, dev, args.patience)
         study.run(args.learners, console, common)
     page = Page(
         corpus.title,
@@ -123,7 +120,7 @@ class Result:
 
     @property
     def last_nnz(self) -> int:
-        """Non-zero weights at the end of training."""
+        """Non-zero weights at the end of train."""
         return self.trained.fit.trainer.support()[0]
 
     def facts(self) -> dict[str, Any]:
@@ -149,7 +146,7 @@ class Study:
 
     Parameters
     ----------
-    task : str
+    task : Task
         What is learned.
     corpus, test : Corpus, dataset
         What they learn from and are tested on.
@@ -160,7 +157,7 @@ class Study:
         said.
     """
 
-    task: str
+    task: Any
     corpus: Corpus
     test: Any
     dev: Any = None
@@ -172,7 +169,7 @@ class Study:
         learners: Wanted,
         console: Console,
         common: Mapping[str, Any],
-        more: Mapping[str, Mapping[str, Any]] | None = None,
+        others: Mapping[str, Any] | None = None,
     ) -> None:
         """Train every (label, learner, parameters) and test it.
 
@@ -184,25 +181,28 @@ class Study:
             Where a line goes for each.
         common : mapping
             Arguments of ``train`` that all share.
-        more : mapping, optional
-            Arguments of single learners, by label.
+        others : mapping, optional
+            Tasks with other options, by the label of a learner.
         """
-        train, main = named_object(f"{TASKS[self.task].home}.task:train"), self.corpus.scores[0]
+        from hopefear.tasks.base import train
+        from hopefear.training.stopping import Stopping
+
+        main = self.corpus.scores[0]
         for label, name, params in learners:
             events: list[dict[str, Any]] = []
             # A vote replays the past for every example: once, at the end, is enough.
             watched = None if params.get("readout") == "voted" else self.test
             trained = train(
+                (others or {}).get(label, self.task),
                 self.corpus.data,
                 name,
                 params,
                 dev=watched if self.dev is None else self.dev,
-                stopping=None if self.dev is None else self._stopping(name, params),
+                stopping=None if self.dev is None else Stopping(self.corpus.metric, self.patience),
                 on_event=[events.append],
                 trace=True,
-                pieces=training.PIECES,
+                pieces=PIECES,
                 **common,
-                **(more or {}).get(label, {}),
             )
             scores, rows = self.corpus.judge(trained.model, self.test)
             self.results.append(Result(label, trained, events, scores, rows))
@@ -211,13 +211,6 @@ class Study:
                 f"{trained.model.nnz:,} non-zeros"
             )
         self._test_differences()
-
-    def _stopping(self, name: str, params: Mapping[str, Any]) -> Any:
-        from hopefear.tasks import recipe
-
-        # Whether it learns in batches does not depend on parameters that need the data.
-        learner = recipe(name, self.task).build()
-        return training.stopping_of(self.patience, self.corpus.metric, self.corpus, learner)
 
     def _test_differences(self) -> None:
         from hopefear.metrics import approximate_randomisation, paired_bootstrap
@@ -228,13 +221,13 @@ class Study:
         for result in self.results:
             if result is not best:
                 both = (metric, result.rows, best.rows, main.name)
-                traded = approximate_randomisation(*both, replicates=_REPLICATES)
-                drawn = paired_bootstrap(*both, replicates=_REPLICATES)
+                randomisation = approximate_randomisation(*both, replicates=_REPLICATES)
+                bootstrap = paired_bootstrap(*both, replicates=_REPLICATES)
                 result.test = {
-                    "p_value": traded.p_value,
-                    "difference": drawn.difference,
-                    "low": drawn.low,
-                    "high": drawn.high,
+                    "p_value": randomisation.p_value,
+                    "difference": bootstrap.difference,
+                    "low": bootstrap.low,
+                    "high": bootstrap.high,
                 }
 
     def signatures(self) -> list[str]:
@@ -265,7 +258,7 @@ class Study:
     def section(self, page: Page, title: str, text: str) -> None:
         """Add the table and the curves to a page."""
         scores = self.corpus.scores
-        shown = ", ".join(
+        legend = ", ".join(
             f"{score.title}{' in percent' if '%' in score.unit else ''} "
             f"({'more' if score.higher else 'less'} is better)"
             for score in scores
@@ -273,7 +266,7 @@ class Study:
         page.section(title).text(text)
         page.table(
             *self.table(),
-            f"On the test data: {shown}.",
+            f"On the test data: {legend}.",
             highlight={score.title: "max" if score.higher else "min" for score in scores},
             notes=[
                 *self.corpus.notes,
@@ -291,10 +284,10 @@ class Study:
         from hopefear.report import Plot
 
         main = self.corpus.scores[0]
-        held = "Test" if self.dev is None else "Dev"
+        which = "Test" if self.dev is None else "Dev"
         title = f"{main.title}{' in percent' if '%' in main.unit else ''}"
         mistakes = Plot("Mistakes while training", "samples", "mistakes so far")
-        score = Plot(f"{held} {main.title} after each pass", "samples", title)
+        score = Plot(f"{which} {main.title} after each pass", "samples", title)
         sparsity = Plot("Sparsity while training", "samples", "non-zero weights")
         trade = Plot(
             f"{main.title[:1].upper()}{main.title[1:]} against sparsity",

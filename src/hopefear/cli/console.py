@@ -12,6 +12,8 @@ from typing import Any
 from hopefear.cli.guard import write_out
 from hopefear.errors import HopefearError
 
+_LISTED = 10  # bad lines
+
 
 class Console:
     """Standard error, unless quiet."""
@@ -28,9 +30,9 @@ class Console:
 
     def pairs(self, values: Mapping[str, object]) -> None:
         """Names and values, one pair a line; None is left out."""
-        shown = {k: v for k, v in values.items() if v is not None}
-        width = max(map(len, shown), default=0)
-        for name, value in shown.items():
+        rows = {k: v for k, v in values.items() if v is not None}
+        width = max(map(len, rows), default=0)
+        for name, value in rows.items():
             self.say(f"  {name:<{width}}  {value}")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -76,6 +78,17 @@ def weights_table(
         console.say(f"\n{title}")
         cells = [[f"  {first}", *more, f"{weight:.4f}"] for first, *more, weight in rows]
         console.table([f"  {heads[0]}", *heads[1:], "weight"], cells)
+
+
+def tell_skipped(report: Any, console: Console) -> None:
+    """List what was left out."""
+    if report.skipped:
+        lines = "line" if report.skipped == 1 else "lines"
+        console.say(f"{report.skipped:,} bad {lines} skipped:")
+        for message in report.messages[:_LISTED]:
+            console.say(f"  {message}")
+        if report.skipped > _LISTED:
+            console.say(f"  … and {report.skipped - _LISTED:,} more")
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     check_output(args.out)
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.report import Page
 
     console, started = Console(args.quiet), time.perf_counter()
@@ -118,9 +118,10 @@ def _classes(console: Console, page: Page) -> list[str]:
     """Two classes, then six; the signatures of the models."""
     from hopefear.cli.classify.corpus import Examples
     from hopefear.data.generators import sparse_linear
+    from hopefear.tasks.classify.task import Classification
 
     signatures = []
-    for classes, wanted in ((2, _BINARY), (6, _CLASSES)):
+    for classes, learners in ((2, _BINARY), (6, _CLASSES)):
         problem = sparse_linear(
             24_000, 10_000, per_row=(20, 50), true_weights=600, classes=classes, seed=7
         )
@@ -133,9 +134,9 @@ def _classes(console: Console, page: Page) -> list[str]:
             "expected."
         )
         console.say(f"\n{title}: {text}")
-        study = Study("classify", Examples(data=data), test)
-        watched = {"vrda": {"bounds": True}} if classes == 2 else None
-        study.run(wanted, console, {"epochs": 3}, watched)
+        study = Study(Classification(), Examples(data=data), test)
+        watched = {"vrda": Classification(bounds=True)} if classes == 2 else None
+        study.run(learners, console, {"epochs": 3}, watched)
         signatures += _shown(study, console, page, title, text)
         for result in study.results:
             if any(event.get("bound") for event in result.events):
@@ -183,14 +184,15 @@ def _study_chains(console: Console, train: int, test: int, epochs: int) -> Study
     from hopefear.cli.tag.corpus import Schemes, Tokens
     from hopefear.data.generators import chunks
     from hopefear.tasks.tag.model import encoded
-    from hopefear.tasks.tag.task import dataset
+    from hopefear.tasks.tag.task import Tagging, dataset
 
     data, rest = dataset(chunks(train, seed=1), "chunking"), chunks(test, seed=2)
-    held = encoded(
+    test_data = encoded(
         rest, data.features.encode(rest), data.labels, rest.columns["label"], data.features
     )
-    study = Study("tag", Tokens(data=data, schemes=Schemes("bio", "bio")), held)
-    study.run(_CHAINS, console, {"scheme": "bio", "epochs": epochs})
+    tokens = Tokens(data=data, schemes=Schemes("bio", "bio"))
+    study = Study(Tagging(scheme="bio"), tokens, test_data)
+    study.run(_CHAINS, console, {"epochs": epochs})
     return study
 
 
@@ -215,19 +217,20 @@ def _study_lists(console: Console, train: int, test: int, epochs: int) -> Study:
 
     from hopefear.cli.rerank.corpus import Candidates
     from hopefear.data.generators import candidate_lists
-    from hopefear.tasks.rerank.task import dataset, encoded, metric_of
+    from hopefear.data.lists.dataset import encoded
+    from hopefear.tasks.rerank.task import Reranking, dataset, metric_of
 
     lists = candidate_lists(train + test, 20, 300, doubt=4.0, seed=1)
     data = dataset(lists)
     first, rest = np.arange(train), np.arange(train, train + test)
-    data, held = data.take(first), encoded(lists, data.features).take(rest)
+    data, test_data = data.take(first), encoded(lists, data.features).take(rest)
     # The generator's candidates come best first.
     corpus = Candidates(
         data=data,
-        judged_by=metric_of(None, held),
+        judged_by=metric_of(None, test_data),
         first={"test": np.zeros(test, np.int64)},
     )
-    study = Study("rerank", corpus, held)
+    study = Study(Reranking(), corpus, test_data)
     study.run(_LISTS, console, {"epochs": epochs})
     return study
 
@@ -244,8 +247,8 @@ def _translations(console: Console, page: Page) -> list[str]:
         "that the decoder gives them are poor.",
     )
     console.say(f"\n{title}: {text}")
-    found, bounds = _study_translations(console, n)
-    told = (
+    results, bounds = _study_translations(console, n)
+    limits = (
         f"Test BLEU of the decoder {bounds['decoder']:.2f}, of the oracle {bounds['oracle']:.2f}."
     )
     columns = ["tuner", "tuned BLEU", "held-out BLEU", "test BLEU", "rounds", "s"]
@@ -256,11 +259,11 @@ def _translations(console: Console, page: Page) -> list[str]:
             len(tuning.history),
             f"{seconds:.2f}",
         ]
-        for name, tuning, score, seconds in found
+        for name, tuning, score, seconds in results
     ]
-    console.say(f"\n{told}")
+    console.say(f"\n{limits}")
     console.table(columns, rows)
-    page.section(title).text(f"{text} {told}")
+    page.section(title).text(f"{text} {limits}")
     page.table(
         columns,
         rows,
@@ -269,12 +272,12 @@ def _translations(console: Console, page: Page) -> list[str]:
         notes=["rounds: passes of kbmira, of which held-out lists choose one, and starts of MERT."],
     )
     plot = Plot("Held-out BLEU after each round", "round", "BLEU")
-    for look, (name, tuning, *_) in enumerate(found):
+    for look, (name, tuning, *_) in enumerate(results):
         draw = plot.line if len(tuning.history) > 1 else plot.points
         rounds = [event["epoch"] for event in tuning.history]
         draw(rounds, [event["dev"]["bleu"] for event in tuning.history], name, look=look)
     page.plot(plot)
-    return [tuning.signature for _, tuning, *_ in found]
+    return [tuning.signature for _, tuning, *_ in results]
 
 
 def _study_translations(
@@ -284,14 +287,14 @@ def _study_translations(
     from hopefear.translation.lists import lists_in_memory
     from hopefear.translation.task import corpus_oracle, corpus_score, tune
 
-    data, held, test = (lists_in_memory(*translations(n, seed=seed)) for seed in (1, 2, 3))
+    data, dev, test = (lists_in_memory(*translations(n, seed=seed)) for seed in (1, 2, 3))
     results = []
     for label, learner, params in _TUNERS:
         began = time.perf_counter()
-        found = tune(data, learner, params, dev=held)
+        tuning = tune(data, learner, params, dev=dev)
         seconds = time.perf_counter() - began
-        score = corpus_score(test, found.weights)
-        results.append((label, found, score, seconds))
+        score = corpus_score(test, tuning.weights)
+        results.append((label, tuning, score, seconds))
         console.say(f"  {label}: test BLEU {score:.2f}")
-    bounds = {"decoder": corpus_score(test, found.start), "oracle": corpus_oracle(test)}
+    bounds = {"decoder": corpus_score(test, tuning.start), "oracle": corpus_oracle(test)}
     return results, bounds

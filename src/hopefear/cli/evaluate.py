@@ -7,20 +7,20 @@ import time
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.surface import opened, said_of, use_options
+from hopefear.cli.surface import opened, use_options
 from hopefear.cli.tune import options as own
 
 USAGE = "--model PATH --data FILE [--json] | --weights FILE --nbest FILE... --refs FILE... [--json]"
-DESCRIPTION = f"""
-{said_of("evaluate", "description")}
+DESCRIPTION = """
+{tasks}
 
 Score weights, as `hopefear tune` writes them, on N-best lists with references: the metric of the
 candidates that they put first, equal to sacreBLEU's, beside the decoder's 1-best, the sentence
 oracles and the best choice for all lists together; --against tests them against other weights.
 """
-EXAMPLES = f"""
+EXAMPLES = """
 examples:
-{said_of("evaluate", "examples")}
+{tasks}
   hopefear evaluate --weights tuned.txt --nbest test.nbest.gz --refs test.en --against old.txt
 """
 
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if options.by_weights(args, shared=("on_error", "refs"), needed=needed):
         return _by_weights(args)
     options.read_once(args, "model", "data")
-    from hopefear.cli.compiling import announced
-    from hopefear.cli.reading import tell_skipped
+    from hopefear.cli.console import tell_skipped
+    from hopefear.cli.progress import announced
     from hopefear.data.files import ReadReport
 
     console, report, started = Console(args.quiet), ReadReport(), time.perf_counter()
@@ -77,10 +77,8 @@ def run(args: argparse.Namespace) -> int:
 def _by_weights(args: argparse.Namespace) -> int:
     if args.refs is None and not own.own_references(args.nbest):
         args.usage_error("--weights needs --refs FILE")
-    read = [args.weights, args.against, args.source, *args.nbest, *(args.refs or ())]
-    if read.count("-") > 1:
-        args.usage_error("standard input (-) can be read once only")
-    from hopefear.cli.compiling import announced
+    options.read_once(args, "weights", "against", "source", "nbest", "refs")
+    from hopefear.cli.progress import announced
     from hopefear.cli.tune.weights import run_evaluate
 
     console = Console(args.quiet)

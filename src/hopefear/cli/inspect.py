@@ -9,24 +9,24 @@ from typing import Any
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.surface import opened, said_of, use_options
+from hopefear.cli.surface import opened, use_options
 
 USAGE = "--model PATH | --weights FILE [--top N] [--explain FILE --list ID]"
-DESCRIPTION = f"""
+DESCRIPTION = """
 Show the size and sparsity of a model, how it was trained and on what, and the heaviest features
 of every label; of a tagger also its templates and its strongest transitions, those it seeks and
 those it shuns; of a reranker its families of features, and what speaks for and against a
 candidate. Of a voted model, which has no single weight for a feature, the votes are described
 instead.
 
-{said_of("inspect", "description")}
+{tasks}
 
 Of weights, as `hopefear tune` writes them, the dense ones are shown, the largest of the others,
 and where they came from, as far as the file says it (JSON does).
 """
-EXAMPLES = f"""
+EXAMPLES = """
 examples:
-{said_of("inspect", "examples")}
+{tasks}
   hopefear inspect --weights tuned.json --top 30
 """
 _VOTED = (
@@ -91,10 +91,10 @@ def _in_words(facts: Mapping[str, Any], size: int, own: Mapping[str, Any]) -> di
     training = about.get("training", {})
     last = training.get("last_nnz")
     if "votes" in facts:
-        predictors, entries, (unit, seen) = facts["votes"].items()
+        predictors, entries, (unit, number) = facts["votes"].items()
         votes = (
             f"{predictors[1]:,} predictors, kept as {entries[1]:,} changes of weights; "
-            f"they saw {seen:,.0f} {unit}"
+            f"they saw {number:,.0f} {unit}"
         )
     kinds = ("source", "examples", "lists", "tokens", "candidates", "features", "digest")
     return {

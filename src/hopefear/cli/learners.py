@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hopefear.cli import options
@@ -37,14 +38,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    wanted = [args.task] if args.task else list(TASKS)
-    shown = {task: [facts(r) for r in _chosen(task, args)] for task in wanted}
-    shown = {task: learners for task, learners in shown.items() if learners}
+    tasks = [args.task] if args.task else list(TASKS)
+    tables = {task: [facts(r) for r in _chosen(task, args)] for task in tasks}
+    tables = {task: learners for task, learners in tables.items() if learners}
     if args.json:
-        learners = {task: {r["name"]: r for r in rows} for task, rows in shown.items()}
+        learners = {task: {r["name"]: r for r in rows} for task, rows in tables.items()}
         print_json({"learners": learners, **_parts()})
         return 0
-    for number, (task, rows) in enumerate(shown.items()):
+    for number, (task, rows) in enumerate(tables.items()):
         print(f"{chr(10) * bool(number)}task {task}: {TASKS[task].words}\n")
         if args.name:
             _show(rows[0])
@@ -88,19 +89,30 @@ def facts(recipe: Any) -> dict[str, Any]:
         "penalty": "What lam counts: l2 or l1.",
         "price": "Margin asked for by one unit of cost; larger separates more strictly.",
     }
-    if hasattr(recipe, "passes"):
-        effects |= _pass_effects()
-    for part in (recipe.loss, recipe.rule, recipe.readout):
+    if hasattr(recipe, "passes"):  # over lists to tune
+        from hopefear.translation.tuners.online_tuner import OnlineTuner
+
+        effects |= parameters_of(OnlineTuner)
+    parts = (recipe.loss, recipe.rule, recipe.readout)
+    for part in parts:
         effects |= parameters_of(part)
+    names = (*map(part_name, parts), recipe.on)
+    return _facts(recipe, names, formula_of(recipe.rule), effects)
+
+
+def _facts(
+    recipe: Any, parts: Sequence[str], formula: str, effects: Mapping[str, str]
+) -> dict[str, Any]:
+    """What is said of every recipe; ``parts`` are loss, rule, readout and when it moves."""
+    parameters = recipe.parameters().items()
     return {
         "name": recipe.name,
         "summary": recipe.summary,
-        "loss": part_name(recipe.loss),
-        "rule": part_name(recipe.rule),
-        "readout": part_name(recipe.readout),
-        "on": recipe.on,
-        "formula": formula_of(recipe.rule),
-        "parameters": _explained(recipe, effects),
+        **dict(zip(("loss", "rule", "readout", "on"), parts, strict=True)),
+        "formula": formula,
+        "parameters": {
+            key: {"default": value, "effect": effects.get(key, "")} for key, value in parameters
+        },
     }
 
 
@@ -108,19 +120,12 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
     """Of a learner that sees all data before it moves, and so has no rule that could be swapped."""
     from hopefear.core.learner import part_name
 
-    made = recipe.build()
-    loss = getattr(made, "loss", None)
+    learner = recipe.build()
+    loss = getattr(learner, "loss", None)
     effects = {} if loss is None else parameters_of(type(loss))
-    return {
-        "name": recipe.name,
-        "summary": recipe.summary,
-        "loss": "log" if loss is None else part_name(type(loss)),
-        "rule": "batch",
-        "readout": "last",
-        "on": "all at once",
-        "formula": formula_of(type(made)),
-        "parameters": _explained(recipe, effects | _batch_effects(type(made))),
-    }
+    parts = ("log" if loss is None else part_name(type(loss)), "batch", "last", "all at once")
+    effects |= _batch_effects(type(learner))
+    return _facts(recipe, parts, formula_of(type(learner)), effects)
 
 
 def _tuner_facts(recipe: Any) -> dict[str, Any]:
@@ -130,38 +135,17 @@ def _tuner_facts(recipe: Any) -> dict[str, Any]:
         if dataclasses.is_dataclass(own := field.default):  # a part with parameters of its own
             usual = f"With {field.name}={_short(recipe.parameters()[field.name])}. "
             effects |= {key: usual + text for key, text in parameters_of(type(own)).items()}
-    return {
-        "name": recipe.name,
-        "summary": recipe.summary,
-        "loss": "-",
-        "rule": "whole lists",
-        "readout": "best",
-        "on": "all at once",
-        "formula": formula_of(recipe.tuner),
-        "parameters": _explained(recipe, effects | _batch_effects(recipe.tuner)),
-    }
+    effects |= _batch_effects(recipe.tuner)
+    parts = ("-", "whole lists", "best", "all at once")
+    return _facts(recipe, parts, formula_of(recipe.tuner), effects)
 
 
-def _pass_effects() -> dict[str, str]:
-    """Of parameters that say how an online learner goes over lists to tune."""
-    from hopefear.translation.tuners.online_tuner import OnlineTuner
-
-    return parameters_of(OnlineTuner)
-
-
-def _batch_effects(made: type) -> dict[str, str]:
+def _batch_effects(part_class: type) -> dict[str, str]:
     """Effects of parameters; a class leaves those of the class it extends to that."""
-    found: dict[str, str] = {}
-    for part in reversed(made.__mro__[:-1]):
-        found |= parameters_of(part)
-    return found
-
-
-def _explained(recipe: Any, effects: dict[str, str]) -> dict[str, dict[str, Any]]:
-    return {
-        key: {"default": value, "effect": effects.get(key, "")}
-        for key, value in recipe.parameters().items()
-    }
+    effects: dict[str, str] = {}
+    for part in reversed(part_class.__mro__[:-1]):
+        effects |= parameters_of(part)
+    return effects
 
 
 def parameters_of(part: type) -> dict[str, str]:
@@ -172,7 +156,7 @@ def parameters_of(part: type) -> dict[str, str]:
     {'asked': 'Margin asked for. Larger separates more strictly and updates more often.'}
     """
     lines = inspect.getdoc(part).split("\n")  # type: ignore[union-attr]
-    found: dict[str, list[str]] = {}
+    effects: dict[str, list[str]] = {}
     if "Parameters" not in lines:
         return {}
     names: list[str] = []
@@ -180,13 +164,13 @@ def parameters_of(part: type) -> dict[str, str]:
         head = re.fullmatch(r"(\w[\w, ]*) : .*", line)
         if head:
             names = [name.strip() for name in head[1].split(",")]
-            found |= {name: [] for name in names}
+            effects |= {name: [] for name in names}
         elif line.startswith("    ") and names:
             for name in names:
-                found[name].append(line.strip())
+                effects[name].append(line.strip())
         elif line.strip():
             break
-    return {name: _plain(" ".join(words)) for name, words in found.items()}
+    return {name: _plain(" ".join(words)) for name, words in effects.items()}
 
 
 def _plain(text: str) -> str:
@@ -200,8 +184,8 @@ def _plain(text: str) -> str:
     return text.replace("``", "`")
 
 
-def _place(found: re.Match[str]) -> str:
-    module, name = found.groups()
+def _place(match: re.Match[str]) -> str:
+    module, name = match.groups()
     return module if module.endswith(f".{name}") else f"{module}.{name}"
 
 
@@ -228,24 +212,24 @@ def _list(learners: list[dict[str, Any]]) -> None:
             [[r[k] for k in ("name", "loss", "rule", "readout", "on")] for r in learners],
         )
     )
-    for found in learners:
+    for learner in learners:
         values = ", ".join(
             f"{key}={_short(p['default'])}"
-            for key, p in found["parameters"].items()
+            for key, p in learner["parameters"].items()
             if key not in ("loss", "rule", "readout", "on")
         )
-        print(f"\n{found['name']}: {found['summary']}\n  {values}")
+        print(f"\n{learner['name']}: {learner['summary']}\n  {values}")
 
 
-def _show(found: dict[str, Any]) -> None:
-    print(f"{found['name']}: {found['summary']}\n")
+def _show(learner: dict[str, Any]) -> None:
+    print(f"{learner['name']}: {learner['summary']}\n")
     print(
-        f"  loss {found['loss']}, rule {found['rule']}, readout {found['readout']}, "
-        f"on {found['on']}"
+        f"  loss {learner['loss']}, rule {learner['rule']}, readout {learner['readout']}, "
+        f"on {learner['on']}"
     )
-    if found["formula"]:
-        print(f"  {found['formula']}")
-    for key, parameter in found["parameters"].items():
+    if learner["formula"]:
+        print(f"  {learner['formula']}")
+    for key, parameter in learner["parameters"].items():
         print(f"\n  -p {key}={_short(parameter['default'])}")
         print(
             textwrap.fill(

@@ -73,8 +73,12 @@ def one_format(group: argparse._ArgumentGroup, task: str, words: str) -> None:
 
 def any_format(group: argparse._ArgumentGroup) -> None:
     """``--format`` where the model says which task it is for."""
-    formats = {surface.noun: TASKS[surface.name].formats for surface in surfaces()}
-    words = (f"{noun}: {', '.join(names[:-1])} or {names[-1]}" for noun, names in formats.items())
+    formats = {each.noun: TASKS[each.name].formats for each in surfaces()}
+    words = (
+        f"{noun}: {', '.join(names[:-1])} or {names[-1]}"
+        for noun, names in formats.items()
+        if names
+    )
     group.add_argument(
         "--format",
         choices=tuple(
@@ -101,24 +105,26 @@ def jobs(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def threads(wanted: int | None) -> int:
+def threads(number: int | None) -> int:
     """So many threads as asked for, or as this process may use."""
-    if wanted is not None:
-        return wanted
+    if number is not None:
+        return number
     count = getattr(os, "sched_getaffinity", None)
     return len(count(0)) if count else os.cpu_count() or 1
 
 
-def train_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """``--train`` and ``--dev``."""
+def data_files(parser: argparse.ArgumentParser, verb: str) -> argparse._ArgumentGroup:
+    """``--train``, of compare ``--test``, and ``--dev``."""
     data = parser.add_argument_group("data")
-    data.add_argument(
-        "--train",
-        required=True,
-        metavar="FILE",
-        help="labelled lines; .gz, .xz, .bz2, .zst and - (standard input) work too",
-    )
-    named(data, "--dev", "held-out data to score every pass on")
+    packed = "; .gz, .xz, .bz2, .zst and - (standard input) work too"
+    words, use = f"labelled lines{packed}", "to score every pass on"
+    if verb == "compare":
+        words, use = "labelled lines to learn from", "that choose the pass to keep"
+    named(data, "--train", words, required=True)
+    if verb == "compare":
+        of_test = "labelled lines to test on; nothing is chosen on them"
+        named(data, "--test", of_test, required=True)
+    named(data, "--dev", f"held-out data {use}")
     return data
 
 
@@ -138,20 +144,6 @@ def run_folder(group: argparse._ArgumentGroup, more: str = "") -> None:
         f"folder for run.json and events.jsonl, which `hopefear report` reads{more}",
         "DIR",
     )
-
-
-def compare_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """``--train``, ``--test`` and ``--dev``."""
-    data = parser.add_argument_group("data")
-    data.add_argument("--train", required=True, metavar="FILE", help="labelled lines to learn from")
-    data.add_argument(
-        "--test",
-        required=True,
-        metavar="FILE",
-        help="labelled lines to test on; nothing is chosen on them",
-    )
-    named(data, "--dev", "held-out data that choose the pass to keep")
-    return data
 
 
 def report_page(parser: argparse.ArgumentParser) -> None:
@@ -289,18 +281,18 @@ def by_weights(
     if (args.model is None) == (args.weights is None):
         both = "not both" if args.model is not None else "one is needed"
         args.usage_error(f"give --model PATH or --weights FILE, {both}")
-    meant, other = ("model", "weights") if args.weights is None else ("weights", "model")
-    for name in needed.get(meant, ()):
+    which, other = ("model", "weights") if args.weights is None else ("weights", "model")
+    for name in needed.get(which, ()):
         if getattr(args, name) is None:
-            args.usage_error(f"--{meant} needs --{name} FILE")
+            args.usage_error(f"--{which} needs --{name} FILE")
     of_weights = _OF_WEIGHTS | set(needed.get("weights", ()))
     for name, value in vars(args).items():
-        if name in _EITHER or name in shared or (name in of_weights) == (meant == "weights"):
+        if name in _EITHER or name in shared or (name in of_weights) == (which == "weights"):
             continue
         if value != args.default_of(name):
             option = name.replace("_", "-")
-            args.usage_error(f"--{option} belongs to --{other}: leave it out with --{meant}")
-    return meant == "weights"
+            args.usage_error(f"--{option} belongs to --{other}: leave it out with --{which}")
+    return which == "weights"
 
 
 def paths(args: argparse.Namespace, options: Iterable[str]) -> list[str]:
@@ -316,14 +308,14 @@ def paths(args: argparse.Namespace, options: Iterable[str]) -> list[str]:
 
 def read_once(args: argparse.Namespace, *options: str) -> None:
     """Wrong usage: two files from standard input, which has but one."""
-    named = [
+    clashes = [
         f"--{name.replace('_', '-')}"
         for name in options
         for path in paths(args, [name])
         if path == "-"
     ]
-    if len(named) > 1:
-        args.usage_error(f"{' and '.join(named)} cannot both be standard input")
+    if len(clashes) > 1:
+        args.usage_error(f"{' and '.join(clashes)} cannot both be standard input")
 
 
 def json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -394,10 +386,10 @@ def names(text: str) -> list[str]:
     >>> names("word,pos,label")
     ['word', 'pos', 'label']
     """
-    found = [part.strip() for part in text.split(",")]
-    if not all(found) or len(set(found)) < len(found):
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts) or len(set(parts)) < len(parts):
         raise argparse.ArgumentTypeError(f"expected different names between commas, found {text!r}")
-    return found
+    return parts
 
 
 def several_learners(text: str) -> list[tuple[str, str, dict[str, str]]]:
@@ -406,12 +398,12 @@ def several_learners(text: str) -> list[tuple[str, str, dict[str, str]]]:
     >>> several_learners("rda:l1=1e-5,vrda")
     [('rda:l1=1e-5', 'rda', {'l1': '1e-5'}), ('vrda', 'vrda', {})]
     """
-    wanted = []
+    learners = []
     for label in filter(None, (part.strip() for part in text.split(","))):
         name, *pairs = label.split(":")
-        wanted.append((label, name, dict(parameter(pair) for pair in pairs)))
-    if not wanted:
+        learners.append((label, name, dict(parameter(pair) for pair in pairs)))
+    if not learners:
         raise argparse.ArgumentTypeError("expected names of learners, such as perceptron,vrda")
-    if len({label for label, _, _ in wanted}) < len(wanted):
+    if len({label for label, _, _ in learners}) < len(learners):
         raise argparse.ArgumentTypeError(f"a learner is named twice in {text!r}")
-    return wanted
+    return learners

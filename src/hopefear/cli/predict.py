@@ -7,20 +7,20 @@ import argparse
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
 from hopefear.cli.guard import put
-from hopefear.cli.surface import opened, said_of, use_options
+from hopefear.cli.surface import opened, use_options
 from hopefear.cli.tune import options as own
 
 USAGE = "--model PATH | --weights FILE --input FILE [--output FILE] [--nbest N] [--proba]"
-DESCRIPTION = f"""
-{said_of("predict", "description")}
+DESCRIPTION = """
+{tasks}
 
 Weights, as `hopefear tune` writes them, choose from N-best lists of Moses: the best translation of
 each list, one a line. With --nbest N it is the N best as N-best lists again, with their new
 scores. No references are needed; weights of phrase pairs need --source.
 """
-EXAMPLES = f"""
+EXAMPLES = """
 examples:
-{said_of("predict", "examples")}
+{tasks}
   hopefear predict --weights tuned.txt --input test.nbest.gz --output test.out
 """
 
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     (args.input,) = args.input
     options.read_once(args, "model", "input")
     check_output(args.output, (args.model, args.input))
-    from hopefear.cli.compiling import announced
-    from hopefear.cli.reading import tell_skipped
+    from hopefear.cli.console import tell_skipped
+    from hopefear.cli.progress import announced
     from hopefear.data.files import ReadReport
 
     console, report = Console(args.quiet), ReadReport()
@@ -84,11 +84,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _by_weights(args: argparse.Namespace) -> int:
-    read = [args.weights, args.source, *args.input]
-    if read.count("-") > 1:
-        args.usage_error("standard input (-) can be read once only")
-    check_output(args.output, read)
-    from hopefear.cli.compiling import announced
+    options.read_once(args, "weights", "source", "input")
+    check_output(args.output, options.paths(args, ("weights", "source", "input")))
+    from hopefear.cli.progress import announced
     from hopefear.cli.tune.weights import run_predict
 
     console = Console(args.quiet)

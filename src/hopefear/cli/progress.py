@@ -1,16 +1,20 @@
 """Reading and training as people watch them: a bar on a terminal, a line for each finished pass.
 
-Of more than fifty passes, as iterations of batch learners are, every tenth gets a line.
+Of more than fifty passes, as iterations of batch learners are, every tenth gets a line. That the
+first run of a learner takes seconds longer is said, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from hopefear.cli.console import Console, scored
+
+_SECONDS = "some seconds, for some up to a minute"  # that compiling takes
 
 
 class Bar:
@@ -166,3 +170,36 @@ class Counting(Bar):
             speed = count / max(time.perf_counter() - started, 1e-9)
             text = f"reading {name}: {count:,} {self.what}, {speed:,.0f} {self.what}/s"
             self._bar.update(task, description=text)
+
+
+class Compilation:
+    """Seconds spent compiling so far."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+@contextlib.contextmanager
+def announced(console: Console, what: str = "this learner") -> Iterator[Compilation]:
+    """Announce the first compilation inside and time them all; a load from the cache is none."""
+    from numba.core import event
+
+    time_spent = Compilation()
+
+    class Announcer(event.Listener):
+        depth, begun, told = 0, 0.0, False
+
+        def on_start(self, _: Any) -> None:
+            if not self.told:
+                console.say(f"compiling kernels for {what}, once: {_SECONDS}")
+            self.told, self.depth = True, self.depth + 1
+            if self.depth == 1:
+                self.begun = time.perf_counter()
+
+        def on_end(self, _: Any) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                time_spent.seconds += time.perf_counter() - self.begun
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield time_spent

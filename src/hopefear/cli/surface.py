@@ -1,7 +1,8 @@
 """What verbs ask of a task: all that the command line knows of it stands in its Surface.
 
-A task has a package ``hopefear.cli.TASK`` with a `SURFACE`, light to import: words, options, checks
-before anything is read. Reading gives a `Corpus`, which says what training and comparing need.
+The entry of a task in ``tasks.TASKS`` names its `Surface`, light to import: words, options, checks
+before anything is read. Reading gives a `Corpus`, which says what training and comparing need;
+what is asked of models is in a `Use`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from hopefear.errors import HopefearError
-from hopefear.tasks import MODELLED, TASKS, recipe
+from hopefear.tasks import TASKS, named_object, recipe
 
 
 class Words(NamedTuple):
@@ -40,16 +41,19 @@ class Corpus:
     Parameters
     ----------
     data : dataset
-        What ``train`` of the task takes.
+        What the task is learned from.
     skipped : int
         Bad lines that were left out.
     reading : mapping, optional
         What a model must know to read more of this.
+    jobs : int
+        Threads for what does not depend on their number.
     """
 
     data: Any
     skipped: int = 0
     reading: Mapping[str, Any] | None = None
+    jobs: int = 1
 
     title: ClassVar[str] = "Learners compared"  # of the page that compares
     unit: ClassVar[str] = "examples"  # what learners get wrong
@@ -65,13 +69,18 @@ class Corpus:
         """The score on held-out data that counts where ``--metric`` names none."""
         return self.scores[0].name
 
-    def score_names(self) -> tuple[str, ...]:
-        """Scores that training can stop on."""
+    def task(self, args: argparse.Namespace) -> Any:
+        """The task, with the options that were typed."""
         raise NotImplementedError
+
+    def sizes(self) -> dict[str, Any]:
+        """How much there is, for ``--json``."""
+        return {self.unit: len(self.data), "features": self.data.features.size}
 
     def describe(self) -> str:
         """One line about the data."""
-        raise NotImplementedError
+        sizes = ", ".join(f"{n:,} {name}" for name, n in self.sizes().items())
+        return f"{self.data.source}: {sizes}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -82,13 +91,9 @@ class Corpus:
         """The file of ``--dev`` or ``--test`` in the same features."""
         raise NotImplementedError
 
-    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
-        """Arguments of ``train`` that only this task has."""
-        return {}
-
     def facts(self) -> dict[str, Any]:
-        """Sizes, for ``run.json``."""
-        raise NotImplementedError
+        """What ``run.json`` says of the data."""
+        return {"digest": self.data.digest, **self.sizes()}
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
         """What else ``run.json`` says."""
@@ -96,7 +101,7 @@ class Corpus:
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         """What ``--json`` of train adds; ``last`` are the newest values of events."""
-        raise NotImplementedError
+        return {**self.sizes(), "skipped": self.skipped}
 
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         """What train says besides scores and sizes."""
@@ -108,7 +113,7 @@ class Corpus:
 
     def comparison(self, test: Any) -> dict[str, Any]:
         """What ``--json`` of compare says of the data."""
-        raise NotImplementedError
+        return {**self.sizes(), f"test_{self.unit}": len(test)}
 
     def judge(self, model: Any, test: Any) -> tuple[dict[str, float], Any]:
         """Scores of a model, and the statistics of every test example, for significance."""
@@ -117,6 +122,48 @@ class Corpus:
     def tester(self) -> Any:
         """The metric that makes the first of the scores of summed statistics."""
         raise NotImplementedError
+
+
+class Use:
+    """What verbs ask of a model; a module with functions of these names will do, too.
+
+    ``report`` counts what readers leave out.
+    """
+
+    def answers(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> Iterable[bytes]:
+        """What predict writes, piece by piece."""
+        raise NotImplementedError
+
+    def evaluate(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> dict[str, Any]:
+        """Scores of the model on ``--data``."""
+        raise NotImplementedError
+
+    def show_scores(self, console: Any, scores: Mapping[str, Any]) -> None:
+        """The scores for people."""
+        console.pairs({k: f"{v:.2f}" if isinstance(v, float) else v for k, v in scores.items()})
+
+    def model_facts(self, model: Any, top: int) -> dict[str, Any]:
+        """What inspect says of the model: ``features``, and ``top``, the heaviest of them."""
+        if not model.predictor.linear:
+            return {"features": model.features.size}
+        weights, features = model.weights, model.features
+        order = abs(weights).argsort(kind="stable")[::-1][:top].tolist()
+        rows = [(features.name(j), float(weights[j])) for j in order if weights[j] != 0.0]
+        return {"features": features.size, "top": rows}
+
+    def facts_in_words(self, facts: Mapping[str, Any]) -> dict[str, str | None]:
+        """Lines of inspect on what `model_facts` says."""
+        return {"features": f"{facts['features']:,}"}
+
+    def show_weights(self, console: Any, facts: Mapping[str, Any]) -> None:
+        """The heaviest features for people."""
+        from hopefear.cli.console import weights_table
+
+        weights_table(console, "features, heaviest", ["feature"], facts.get("top", ()))
 
 
 class Surface:
@@ -164,8 +211,8 @@ class Surface:
     # What verbs do; heavy, and so in modules beside.
 
     def read(self, args: argparse.Namespace, console: Any) -> Corpus:
-        """The data of ``--train``, as ``read`` of the module ``corpus`` has it."""
-        return importlib.import_module(f"hopefear.cli.{self.name}.corpus").read(args, console)
+        """The data of ``--train``, as ``read`` of the module ``corpus`` beside has it."""
+        return importlib.import_module(f"{type(self).__module__}.corpus").read(args, console)
 
     def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:
         """Say why an answer is what it is, where inspect is asked for that; whether it was."""
@@ -173,15 +220,13 @@ class Surface:
 
     @property
     def use(self) -> Any:
-        """The module ``use``, for verbs that take a model.
+        """The `Use` of its models, as the module ``use`` beside has it."""
+        return importlib.import_module(f"{type(self).__module__}.use")
 
-        ``answers(args, model, console, report)`` yields what predict writes, piece by piece;
-        ``evaluate`` of the same gives the scores, which ``show_scores(console, scores)`` says;
-        ``model_facts(model, top)`` gives what inspect says, ``facts_in_words(facts)`` the lines for
-        people, and ``show_weights(console, facts)`` the weights. ``report`` counts what readers
-        leave out.
-        """
-        return importlib.import_module(f"hopefear.cli.{self.name}.use")
+
+def task_names() -> tuple[str, ...]:
+    """Tasks that verbs take; tuning leaves weights, not a model, and is a verb of its own."""
+    return tuple(name for name, entry in TASKS.items() if entry.surface is not None)
 
 
 def surface_of(task: str) -> Surface:
@@ -190,19 +235,24 @@ def surface_of(task: str) -> Surface:
     >>> surface_of("tag").noun
     'tags'
     """
-    return importlib.import_module(f"hopefear.cli.{task}").SURFACE
+    return named_object(TASKS[task].surface or "")
 
 
 def surfaces() -> list[Surface]:
-    """Those of all tasks that leave models."""
-    return [surface_of(task) for task in MODELLED]
+    """Those of all tasks that have one."""
+    return [surface_of(task) for task in task_names()]
 
 
-def said_of(verb: str, part: str) -> str:
-    """What all tasks say of a verb: paragraphs of ``description``, or lines of ``examples``."""
-    between = "\n\n" if part == "description" else "\n"
-    texts = (getattr(surface.words[verb], part).strip("\n") for surface in surfaces())
-    return between.join(filter(None, texts))
+def said_of_all(verb: str, description: str, examples: str) -> tuple[str, str]:
+    """The words of a verb, with what each task says of it in place of ``{tasks}``."""
+    if "{tasks}" not in description + examples:
+        return description, examples
+    words = [Words(*(part.strip("\n") for part in each.words[verb])) for each in surfaces()]
+    paragraphs, lines = (list(filter(None, parts)) for parts in zip(*words, strict=True))
+    return (
+        description.replace("{tasks}", "\n\n".join(paragraphs)),
+        examples.replace("{tasks}", "\n".join(lines)),
+    )
 
 
 def use_options(
@@ -210,11 +260,11 @@ def use_options(
 ) -> None:
     """Add the options that only one task has, and note whose they are."""
     owners: dict[str, str] = {}
-    known = {action.dest for action in parser._actions}
+    shared = {action.dest for action in parser._actions}
     for surface in surfaces():
         surface.use_options(verb, parser, **groups)
         for action in parser._actions:
-            if action.dest not in known:
+            if action.dest not in shared:
                 owners.setdefault(action.dest, surface.name)
     parser.set_defaults(owners=owners)
 
@@ -249,3 +299,32 @@ def load_model(path: str) -> tuple[str, Any]:
     else:
         header, arrays = storage.load(path, "model")
     return str(header.get("task")), model_from_parts(path, header, arrays)
+
+
+def format_named(path: str, endings: Mapping[str, str]) -> str | None:
+    """The format that the ending of a file's name tells, packed or not.
+
+    >>> format_named("train.svm.gz", {".svm": "svmlight"})
+    'svmlight'
+    """
+    name = path.lower()
+    for packed in (".gz", ".xz", ".bz2", ".zst"):
+        name = name.removesuffix(packed)
+    return next((form for ending, form in endings.items() if name.endswith(ending)), None)
+
+
+def head(path: str, formats: str) -> bytes:
+    """The beginning of a file, unpacked; what is on standard input stays there."""
+    if path == "-":
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        start = peek(1 << 12) if peek else b""
+        if start[:2] == b"\x1f\x8b" or start[:6] == b"\xfd7zXZ\x00":
+            raise HopefearError(
+                "standard input is compressed, so its first line cannot be seen; "
+                f"give --format {formats}"
+            )
+        return start
+    from hopefear.data.files import open_bytes
+
+    with open_bytes(path) as stream:
+        return stream.read(1 << 16)

@@ -1,26 +1,27 @@
-"""``hopefear train``: from a file to a model, for any task."""
+"""``hopefear train``: from a file to a model, for any task; what other verbs that learn share."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hopefear.cli import options, training
-from hopefear.cli.console import Console, print_json, scored
+from hopefear.cli import options
+from hopefear.cli.console import Console, check_output, print_json, scored
+from hopefear.cli.guard import write_out
 from hopefear.cli.surface import Corpus, Surface, surface_of
-from hopefear.cli.verbs import tasks_in_words
-from hopefear.tasks import TASKS, named_object
+from hopefear.errors import HopefearError
+from hopefear.tasks import TASKS
 
 USAGE = "TASK --train FILE [--dev FILE] [--learner NAME] [-p KEY=VALUE]... [OPTIONS] --model PATH"
-DESCRIPTION = f"""
+DESCRIPTION = """
 Train a model on a file and write it as one file. `hopefear train TASK --help` shows the options
 of a task.
-
-{tasks_in_words()}
 """
 EXAMPLES = """
 examples:
@@ -30,12 +31,15 @@ examples:
   hopefear train rerank --train parses.jsonl.xz --dev dev.jsonl.xz --model parses.model
 """
 
+# Events, progress and interrupts come this often in a pass; the model does not depend on it.
+PIECES = 20
+
 
 def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     """All options are those of a task."""
     if surface is None:
         return
-    surface.data_options(options.train_data(parser), "train")
+    surface.data_options(options.data_files(parser, "train"), "train")
     options.model_and_run(parser)
     options.learning(parser, surface, "train", lambda group: options.one_learner(group, surface))
     surface.feature_options(parser, "train")
@@ -49,10 +53,10 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("--resume needs --checkpoint DIR: where the run was saved")
     if args.model == "-" and args.json:
         args.usage_error("--model - and --json would share standard output")
-    training.check(args, surface, "train", args.model)
+    check(args, surface, "train", args.model)
     args.learner = args.learner or TASKS[args.task].learner
     learner = surface.build(args.learner, dict(args.param), args)
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
 
     console, started = Console(args.quiet), time.perf_counter()
     with announced(console, "this data and learner") as compiling:
@@ -65,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
     model = trained.model
     if corpus.reading is not None:
         model = replace(model, about={**model.about, "reading": corpus.reading})
-    training.save(args, model)
+    save(args, model)
     result = {
-        **training.outcome(args, trained, time.perf_counter() - started),
+        **outcome(args, trained, time.perf_counter() - started),
         **corpus.outcome(trained, last),
     }
     _summary(console, corpus, result, trained, compiling.seconds)
@@ -81,24 +85,27 @@ def _train(
 ) -> tuple[Any, dict[str, Any]]:
     """The outcome of training, and the newest value of all that events told."""
     from hopefear.cli.progress import Watcher
+    from hopefear.tasks.base import train
+    from hopefear.training.stopping import Stopping
 
-    home = f"{TASKS[args.task].home}.task"
-    most = args.epochs or getattr(learner, "max_iter", None) or named_object(f"{home}:EPOCHS")
+    task, last = corpus.task(args), dict[str, Any]()
+    most = args.epochs or getattr(learner, "max_iter", None) or task.epochs
     own = getattr(args, "metric", None) if surface_of(args.task).metrics else None
-    metric, stopping = own or corpus.metric, None
+    stopping = None
     if dev is not None:
-        stopping = training.stopping_of(args.patience, metric, corpus, learner)
-    arguments, last = corpus.arguments(args), dict[str, Any]()
+        stopping = Stopping(own or corpus.metric, args.patience)
+        stopping.check(task.score_names(corpus.data))  # before anything is written
     with contextlib.ExitStack() as scope:
-        checkpoints = training.open_checkpoints(args, console)
+        checkpoints = open_checkpoints(args, console)
         settings = {
-            **training.settings(args, args.learner, corpus.facts()),
+            **run_settings(args, args.learner, corpus.facts()),
             "epochs": most,
             **corpus.settings(args),
         }
-        log = scope.enter_context(training.run_folder(args, settings))
+        log = scope.enter_context(run_folder(args, settings))
         watcher = scope.enter_context(Watcher(console, most, own or corpus.scores[0].name))
-        trained = named_object(f"{home}:train")(
+        trained = train(
+            task,
             corpus.data,
             args.learner,
             dict(args.param),
@@ -111,8 +118,8 @@ def _train(
             trace=log is not None,
             checkpoints=checkpoints,
             resume=args.resume,
-            pieces=training.PIECES,
-            **arguments,
+            pieces=PIECES,
+            n_jobs=corpus.jobs,
         )
         if log is not None:
             model = trained.model
@@ -133,19 +140,138 @@ def _summary(
     for score in corpus.scores if dev else ():
         scores[f"dev {score.title}"] = f"{scored(score.name, dev[score.name])}{score.unit}{place}"
         place = ""
-    kept = f"{result['nnz']:,} non-zeros"
+    weights = f"{result['nnz']:,} non-zeros"
     if result["last_nnz"] != result["nnz"]:
-        kept += f" (the last weights have {result['last_nnz']:,})"
+        weights += f" (the last weights have {result['last_nnz']:,})"
     error = f"{result['online_error']:.2f} % of {corpus.unit} in the last pass"
     console.say()
     console.pairs(
         {
             **scores,
             "wrong while learning": error,
-            "kept": kept,
+            "kept": weights,
             **corpus.summary(result, trained),
-            "time": training.time_taken(result["seconds"], compiling),
+            "time": time_taken(result["seconds"], compiling),
             "model": result["model"],
             "signature": result["signature"],
         }
     )
+
+
+def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) -> None:
+    """Tell what cannot work before anything is read or written.
+
+    Parameters
+    ----------
+    args, surface, verb
+        What was typed, and for which task and verb.
+    output : str
+        The file that will be written.
+    """
+    own = ("metric",) if verb == "train" and surface.metrics else ()
+    if args.dev is None and any(getattr(args, name) is not None for name in ("patience", *own)):
+        options_need = "--patience and --metric need" if own else "--patience needs"
+        args.usage_error(f"{options_need} held-out data: give --dev FILE")
+    files = ("train", "dev", "test", *surface.files)
+    options.read_once(args, *files)
+    surface.check(args, verb)
+    check_output(output, options.paths(args, files))
+
+
+def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:
+    """Where progress is saved, or None; an earlier run is never overwritten."""
+    if not args.checkpoint:
+        return None
+    from hopefear.training.checkpoints import Checkpoints
+
+    checkpoints = Checkpoints(args.checkpoint, args.checkpoint_every)
+    if checkpoints.exist() and not args.resume:
+        raise HopefearError(
+            f"{args.checkpoint} holds a checkpoint of an earlier run; give --resume "
+            "to go on with it, another folder, or remove it"
+        )
+    if args.resume:
+        console.say(
+            f"going on from {args.checkpoint}"
+            if checkpoints.exist()
+            else f"no checkpoint in {args.checkpoint} yet: starting from the beginning"
+        )
+    return checkpoints
+
+
+@contextlib.contextmanager
+def run_folder(args: argparse.Namespace, settings: Mapping[str, Any]) -> Iterator[Any]:
+    """The log of events in ``--run``, or None."""
+    if not args.run:
+        yield None
+        return
+    from hopefear.training.events import EventLog
+
+    with EventLog(args.run, args.resume) as log:
+        log.describe(settings)
+        yield log
+
+
+def save(args: argparse.Namespace, model: Any) -> None:
+    """Write the model; checkpoints have then done their work."""
+    if args.model == "-":
+        write_out(model.to_bytes())
+    else:
+        model.save(args.model)
+    if args.checkpoint:
+        from hopefear.training.checkpoints import Checkpoints
+
+        Checkpoints(args.checkpoint).clear()
+
+
+def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str, Any]:
+    """What ``--json`` says of any run."""
+    from hopefear.cli.progress import online_error
+
+    model, fit = trained.model, trained.fit
+    last, best = fit.history[-1], fit.best_epoch
+    return {
+        "task": args.task,
+        "model": args.model,
+        "learner": model.about["learner"],
+        "signature": model.signature,
+        "epochs": len(fit.history),
+        "best_epoch": best,
+        "nnz": model.nnz,
+        "last_nnz": fit.trainer.support()[0],
+        "updates": fit.trainer.updates,
+        "mistakes": fit.trainer.mistakes,
+        "online_error": online_error(last),
+        "loss": last["loss"],
+        "dev": next((e.get("dev") for e in fit.history if e["epoch"] == best), None),
+        "seconds": round(seconds, 3),
+    }
+
+
+def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``run.json`` says of any run."""
+    import numba
+    import numpy
+
+    from hopefear import __version__
+
+    return {
+        "task": args.task,
+        "learner": learner,
+        "parameters": dict(args.param),
+        "seed": args.seed,
+        "epochs": args.epochs,
+        "data": {"path": os.path.basename(args.train), **data},
+        "versions": {
+            "hopefear": __version__,
+            "numpy": numpy.__version__,
+            "numba": numba.__version__,
+            "python": sys.version.split()[0],
+        },
+    }
+
+
+def time_taken(seconds: float, compiling: float) -> str:
+    """Seconds in words."""
+    text = f"{seconds:.1f} s"
+    return text + (f", {compiling:.1f} s of them compiling, once" if compiling > 0.1 else "")

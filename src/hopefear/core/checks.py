@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,3 +47,38 @@ def check_not_negative(name: str, values: Any, error: type[HopefearError] = Hope
     if numbers.size and not (numbers.min() >= 0.0 and np.isfinite(numbers.max())):
         found = f", but is {values!r}" if numbers.ndim == 0 else ""
         raise error(f"{name} must be finite and not negative{found}")
+
+
+def check_one_of(
+    name: str, value: Any, choices: Iterable[str], error: type[HopefearError] = HopefearError
+) -> None:
+    """Refuse what is none of some words.
+
+    Examples
+    --------
+    >>> check_one_of("on", "all", ("every", "mistakes"))
+    Traceback (most recent call last):
+    hopefear.errors.HopefearError: on is one of every, mistakes, not 'all'
+    """
+    if value not in choices:
+        raise error(f"{name} is one of {', '.join(choices)}, not {value!r}")
+
+
+def check_class_weight(value: Any, names: Iterable[str] = ()) -> None:
+    """Refuse all but None, ``"balanced"`` and finite numbers from 0 on, by names of classes.
+
+    Examples
+    --------
+    >>> check_class_weight({"spam": 2.0}, ("ham", "eggs"))
+    Traceback (most recent call last):
+    hopefear.errors.HopefearError: class_weight names ['spam'], which is not among ham, eggs
+    """
+    if value is None or value == "balanced":
+        return
+    if not isinstance(value, Mapping):
+        raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {value!r}")
+    if not all(0.0 <= float(factor) < np.inf for factor in value.values()):
+        raise HopefearError(f"class_weight must be finite and not negative, not {dict(value)}")
+    unknown = sorted(set(map(str, value)) - set(names)) if names else []
+    if unknown:
+        raise HopefearError(f"class_weight names {unknown}, which is not among {', '.join(names)}")

@@ -169,8 +169,8 @@ calibration_max_trials
     @property
     def attributes_(self) -> list[str]:
         """Attributes with a weight other than zero."""
-        features, used = self.model_.features, np.flatnonzero(self._table().any(axis=1))
-        return [features.name(int(a)) for a in used]
+        features, columns = self.model_.features, np.flatnonzero(self._table().any(axis=1))
+        return [features.name(int(a)) for a in columns]
 
     @property
     def num_attributes_(self) -> int:
@@ -205,7 +205,7 @@ _NO_LIMIT = 1_000_000
 _PASSES = {"l2sgd": 50, "ap": 100, "pa": 100, "arow": 100}
 
 
-def choice(given: Mapping[str, Any]) -> Choice:
+def choice(settings: Mapping[str, Any]) -> Choice:
     """The learner for some parameters of ``CRF``; None means the default.
 
     Examples
@@ -215,7 +215,7 @@ def choice(given: Mapping[str, Any]) -> Choice:
     """
 
     def value(name: str, default: Any) -> Any:
-        return default if given.get(name) is None else given[name]
+        return default if settings.get(name) is None else settings[name]
 
     algorithm = value("algorithm", "lbfgs")
     passes = value("max_iterations", _PASSES.get(algorithm, _NO_LIMIT))
@@ -245,7 +245,7 @@ def choice(given: Mapping[str, Any]) -> Choice:
     if algorithm == "arow":
         if value("variance", 1.0) != 1.0:
             raise HopefearError(
-                f"arow starts with the variance 1, not {given['variance']}; scale gamma instead"
+                f"arow starts with the variance 1, not {settings['variance']}; scale gamma instead"
             )
         return Choice("arow", {"r": value("gamma", 1.0)}, passes)
     raise HopefearError(f"algorithm is one of lbfgs, {', '.join(_PASSES)}, not {algorithm!r}")

@@ -189,11 +189,11 @@ class Recipe:
 
         Lengths of steps belong to a rule, so another rule comes with its own.
         """
-        given = [params.pop(key, None) for key in PARTS]
-        for name, table in zip(given, (LOSSES, RULES, READOUTS), strict=False):
+        words = [params.pop(key, None) for key in PARTS]
+        for name, table in zip(words, (LOSSES, RULES, READOUTS), strict=False):
             if name is not None:
                 table.named(name)
-        pairs = zip(self.parts, given, strict=True)
+        pairs = zip(self.parts, words, strict=True)
         names = [old if new is None else str(new) for old, new in pairs]
         defaults = dict(self.defaults)
         if names[1] != self.parts[1]:
@@ -241,9 +241,9 @@ class Recipe:
         """
         if "lam" not in self.defaults:
             return {}
-        given = {"lam", "penalty"} & set(params)
+        words = {"lam", "penalty"} & set(params)
         if {"l1", "l2"} & set(params):
-            if given:
+            if words:
                 raise HopefearError(f"{self.name}: give either l1 and l2, or lam and penalty")
             return {}
         lam = number("lam", params.pop("lam", self.defaults["lam"]), 1.0)
@@ -312,10 +312,10 @@ class BatchRecipe:
         values, more = self.own_parameters(), {}
         if self.loss_name is not None:
             loss = LOSSES.named(params.pop("loss", self.loss_name))
-            given = loss_parameters(loss)
-            known = [*given, *values]
-            given |= {key: params.pop(key) for key in given if key in params}
-            more = {"loss": made_part(loss, given)}
+            loss_values = loss_parameters(loss)
+            known = [*loss_values, *values]
+            loss_values |= {key: params.pop(key) for key in loss_values if key in params}
+            more = {"loss": made_part(loss, loss_values)}
         else:
             known = list(values)
         for key, value in params.items():

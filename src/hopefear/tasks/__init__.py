@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,6 @@ class TaskEntry:
     ----------
     words : str
         What its outputs are, for people.
-    home : str
-        Package of the task.
     recipes : str
         ``module:name`` of the table of its learners.
     learner : str
@@ -34,50 +33,68 @@ class TaskEntry:
         ``module:class`` of its models; None where results are files of weights.
     formats : tuple of str
         Formats of its input files, as ``--format`` names them.
+    surface : str, optional
+        ``module:name`` of its :class:`hopefear.cli.surface.Surface`; None where verbs that take a
+        task do not take this one.
     """
 
     words: str
-    home: str
     recipes: str
     learner: str
     model: str | None = None
     formats: tuple[str, ...] = ()
+    surface: str | None = None
 
 
 TASKS: dict[str, TaskEntry] = {
     "classify": TaskEntry(
         "one label a line, out of two or more classes",
-        "hopefear.tasks.classify",
         "hopefear.recipes.classes:RECIPES",
         "adagrad-rda",
         "hopefear.tasks.classify.model:Model",
         ("svmlight", "tsv"),
+        "hopefear.cli.classify:SURFACE",
     ),
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
-        "hopefear.tasks.tag",
         "hopefear.recipes:CHAIN_RECIPES",
         "sapo",
         "hopefear.tasks.tag.model:SequenceModel",
         ("columns", "conllu", "crfsuite"),
+        "hopefear.cli.tag:SURFACE",
     ),
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
-        "hopefear.tasks.rerank",
         "hopefear.recipes:LIST_RECIPES",
         "maxent",
         "hopefear.tasks.rerank.model:RerankModel",
         ("json", "ptb", "bllip", "moses"),
+        "hopefear.cli.rerank:SURFACE",
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",
-        "hopefear.translation",
         "hopefear.translation.recipes:TUNE_RECIPES",
         "kbmira",
     ),
 }
-# Tasks that leave a model; tuning leaves weights, and has a verb of its own.
-MODELLED = tuple(name for name, entry in TASKS.items() if entry.model is not None)
+# Where installed packages name the tasks they bring: NAME = "module:ENTRY", a `TaskEntry`.
+ENTRY_POINTS = "hopefear.tasks"
+
+
+def find_tasks() -> None:
+    """Enter the tasks that installed packages bring; one that cannot be loaded is warned of."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name not in TASKS:
+            try:
+                TASKS[point.name] = point.load()
+            except Exception as error:
+                warnings.warn(
+                    f"the task {point.name!r} is left out: its entry point {point.value} cannot "
+                    f"be loaded ({type(error).__name__}: {error})",
+                    stacklevel=2,
+                )
 
 
 def named_object(place: str) -> Any:
@@ -122,10 +139,13 @@ def recipe(name: str, task: str = "classify") -> Any:
 def model_from_parts(name: Any, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
     """The model of whichever task the header of its file names; ``name`` is for errors."""
     task = header.get("task")
+    if task not in TASKS:
+        find_tasks()
     entry = TASKS.get(task) if isinstance(task, str) else None
     if entry is None or entry.model is None:
+        known = [name for name, entry in TASKS.items() if entry.model is not None]
         raise ModelError(
             f"{os.fspath(name)} is a model for the task {task!r:.60}, which this version does not "
-            f"know; it knows {', '.join(MODELLED)}"
+            f"know; it knows {', '.join(known)}"
         )
     return named_object(entry.model).from_file_parts(header, arrays)

@@ -6,18 +6,20 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear import storage
 from hopefear.core.learner import parameters_by_part, part_name
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics import best_temperature
 from hopefear.recipes import Scale
-from hopefear.storage.model_file import ModelFile
 from hopefear.tasks import TASKS, recipe, recipes_of
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event, Fit, fit
+from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.stopping import Stopping
@@ -243,6 +245,35 @@ def train(
     return Trained(model, learner, result)
 
 
+def begin(
+    task: Task, data: Any, learner: str, params: Mapping[str, Any]
+) -> tuple[Any, OnlineTrainer]:
+    """A model that knows nothing yet, and what will teach it, for a stream that begins with data.
+
+    What is ``"auto"`` is measured on that data, and its features are those of the model.
+    """
+    name, build, parameters = builder(task, learner, params, data)
+    passes = Passes(task.prepared(data), shuffle=False)
+    structure, parts = task.composed(passes, build, parameters)
+    if parts.batch:
+        raise HopefearError(
+            f"{name} learns from all data at once, so it has no partial_fit; use fit, or "
+            "an online learner such as 'perceptron'"
+        )
+    task.check_together(structure, parts, data)
+    trainer = OnlineTrainer(structure, parts)
+    about = {
+        "learner": name,
+        "on": parts.on,
+        "parameters": parameters_by_part(parts),
+        # How much of it there will be, nobody knows.
+        "data": {"source": "stream"}
+        | {key: n for key, n in task.facts(data).items() if key.endswith("features")},
+    }
+    signature = parts.signature(**task.words())
+    return task.model(data, structure, trainer.predictor(), 1.0, signature, about), trainer
+
+
 def builder(
     task: Task, learner: Any, params: Mapping[str, Any], data: Any
 ) -> tuple[str, Callable[[Scale], Any], Mapping[str, Any]]:
@@ -265,6 +296,15 @@ def batch_learners(task: str) -> str:
     return f"use {' or '.join(names)}" if names else f"the task {task} has none"
 
 
+def cut(items: Any, starts: np.ndarray) -> list[Any]:
+    """One stretch for each list or sequence.
+
+    >>> cut("abc", np.array([0, 1, 3]))
+    ['a', 'bc']
+    """
+    return [items[a:b] for a, b in pairwise(starts.tolist())]
+
+
 def best_of(log_likelihood: Callable[[float], float]) -> float:
     """The temperature of highest likelihood.
 
@@ -281,7 +321,7 @@ def needs_temperature(learner: Any, predictor: Predictor) -> bool:
     return predictor.linear and not learner.loss.probabilistic()
 
 
-class Model(ModelFile):
+class Model:
     """A model of a task: predictor, feature map, signature and what its file says of its making.
 
     Subclasses are dataclasses with at least these fields. They write what their header has beside
@@ -337,6 +377,27 @@ class Model(ModelFile):
         """The predictor must be one of ``n`` coordinates."""
         if not fits or not self.predictor.fits(n):
             raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
+
+    def to_bytes(self) -> bytes:
+        """The model file, in memory."""
+        return storage.pack(self._header(), self._arrays(), kind="model", finite=self._finite())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file, atomically; the same model gives the same bytes."""
+        storage.save(path, "model", self._header(), self._arrays(), finite=self._finite())
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview) -> Any:
+        """The model that :meth:`to_bytes` gave."""
+        return cls.from_file_parts(*storage.unpack(data, kind="model"))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Any:
+        """Read a model file; any changed byte is refused."""
+        return cls.from_file_parts(*storage.load(path, "model"))
+
+    def _finite(self) -> list[str]:
+        return [name for name, array in self._arrays().items() if array.dtype.kind == "f"]
 
     def _header(self) -> dict[str, Any]:
         return {

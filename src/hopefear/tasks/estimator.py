@@ -17,9 +17,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hopefear.core.learner import Learner, parameters_by_part
+from hopefear.core.checks import check_fraction
+from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
 from hopefear.tasks import recipe
+from hopefear.tasks.base import Task, needs_temperature, train
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.training.loop import Event, counts
 from hopefear.training.online import OnlineTrainer
@@ -27,8 +29,6 @@ from hopefear.training.passes import Passes
 from hopefear.training.stopping import Stopping
 
 M = TypeVar("M", bound=Any)
-# Passes without a better score before training ends, unless said: online, and in batch, where an
-# iteration is a smaller step.
 
 
 class ArgumentError(HopefearError, ValueError):
@@ -129,6 +129,7 @@ class ModelEstimator(Estimator, Generic[M]):
     """
 
     _models: ClassVar[Any]  # the class of the models
+    _kind: ClassVar[type[Task]]  # the class of the task
     _model: M
     _trainer: Any = None  # what can go on learning
     _recent: Any = None  # learned from since the model was made
@@ -185,26 +186,25 @@ class ModelEstimator(Estimator, Generic[M]):
         """An estimator around a model, of the command line too."""
         raise NotImplementedError
 
-    def _train(
-        self, train: Callable[..., Any], data: Any, dev: Any, stop_on: str, **options: Any
-    ) -> M:
+    def _train(self, task: Task, data: Any, dev: Any, stop_on: str, **options: Any) -> M:
         """Train on all data as the parameters say, and keep how it went.
 
         Parameters
         ----------
-        train : callable
-            That of the task.
+        task : Task
+            What is learned, with the options of the estimator.
         data, dev
             What to learn from, and held-out data, if there are any.
         stop_on : str
             Score of the held-out data that chooses the pass.
         **options
-            What only this task has.
+            More of what :func:`hopefear.tasks.base.train` takes.
         """
         stopping = None if dev is None else Stopping(stop_on, self.patience)
         if self.epochs is not None:
             options["epochs"] = self.epochs
         trained = train(
+            task,
             data,
             self.learner,
             self._learner_params(),
@@ -212,6 +212,7 @@ class ModelEstimator(Estimator, Generic[M]):
             dev=dev,
             stopping=stopping,
             on_event=self._listeners(),
+            n_jobs=self._jobs(),
             **options,
         )
         result = trained.fit
@@ -246,28 +247,18 @@ class ModelEstimator(Estimator, Generic[M]):
             raise HopefearError(f"this {name.lower()} cannot go on: {reason}; fit a new {name}")
         return True
 
-    def _stream_about(self, learner: Learner, **data: Any) -> dict[str, Any]:
-        """What goes into the model of a stream about its making."""
-        return {
-            "learner": self.learner,
-            "on": learner.on,
-            "parameters": parameters_by_part(learner),
-            "data": {"source": "stream", **data},
-        }
-
-    def _online(self, learner: Any) -> Learner:
-        """The learner, if it can learn from a stream."""
-        if isinstance(learner, Learner):
-            return learner
-        raise HopefearError(
-            f"{self.learner} learns from all data at once, so it has no partial_fit; use fit, or "
-            "an online learner such as 'perceptron'"
-        )
-
     def _renewed(self, model: M, trainer: Any, recent: Any) -> M:
         """The model after more was learned."""
+        predictor, changes = trainer.predictor(), dict[str, Any]()
+        if hasattr(model, "temperature"):
+            plain = not needs_temperature(trainer.learner, predictor)
+            changes["temperature"] = (
+                1.0
+                if plain
+                else self._kind().temperature(trainer.structure, predictor, recent, self._jobs())
+            )
         about = {**model.about, "training": counts(trainer)}
-        return replace(model, predictor=trainer.predictor(), about=about)
+        return replace(model, predictor=predictor, about=about, **changes)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
@@ -310,8 +301,7 @@ def held_out(n: int, fraction: float, seed: int, what: str) -> tuple[np.ndarray,
     >>> [part.tolist() for part in held_out(5, 0.4, 1, "lists")]
     [[1, 2, 3], [0, 4]]
     """
-    if not 0.0 < fraction < 1.0:
-        raise HopefearError(f"validation_fraction must be between 0 and 1, not {fraction}")
+    check_fraction("validation_fraction", fraction)
     size = round(n * fraction)
     if not 0 < size < n:
         raise HopefearError(

@@ -7,14 +7,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console
-from hopefear.cli.reading import head, tell_skipped
-from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.cli.console import Console, tell_skipped
+from hopefear.cli.surface import Corpus, Score, format_named, head, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset
@@ -22,28 +20,26 @@ from hopefear.data.svmlight import iter_svmlight, read_svmlight
 from hopefear.data.text import iter_text, read_text
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
-from hopefear.metrics import Accuracy, classification_scores, score_names
+from hopefear.metrics import Accuracy, classification_scores
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
-_PACKED = (".gz", ".xz", ".bz2", ".zst")
-_SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}
+_ENDINGS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.][\d.eE+-]*(\s+(qid|\d+):\S+)*\s*(#.*)?")
 
 
-def format_of(path: str, asked: str = "auto") -> str:
+def format_of(path: str, form: str = "auto") -> str:
     """``svmlight`` or ``text``: as asked for, as the name says, or as the first line looks.
 
     >>> format_of("train.svm.gz"), format_of("train.txt", "tsv")
     ('svmlight', 'text')
     """
-    if asked != "auto":
-        return "text" if asked == "tsv" else asked
-    name = Path(path.lower())
-    suffix = name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
+    if form != "auto":
+        return "text" if form == "tsv" else form
+    form_of_name = format_named(path, _ENDINGS)
+    if form_of_name is not None:
+        return form_of_name
     for line in head(path, "svmlight or --format tsv").split(b"\n"):
         if line.strip() and not line.startswith(b"#"):
             return "text" if b"\t" in line and not _SVMLIGHT.fullmatch(line) else "svmlight"
@@ -87,9 +83,6 @@ class Examples(Corpus):
     def metric(self) -> str:
         return "accuracy"
 
-    def score_names(self) -> tuple[str, ...]:
-        return tuple(score_names(len(self.data.classes)))
-
     def describe(self) -> str:
         data = self.data
         return (
@@ -99,18 +92,22 @@ class Examples(Corpus):
 
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> SparseDataset:
         path, report = getattr(args, which), ReadReport()
-        given = {"features": self.data.features, "classes": self.data.classes}
-        data = _read(path, format_of(path, args.format), args, report, console, **given)
+        like = {"features": self.data.features, "classes": self.data.classes}
+        data = _read(path, format_of(path, args.format), args, report, console, **like)
         tell_skipped(report, console)
         return data
 
-    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
-        shared = {**self.settings(args), "class_weight": args.class_weight}
-        if not hasattr(args, "bounds"):
-            return shared
-        comparator = None if args.comparator is None else self._comparator(args.comparator)
-        watched = {"bounds": args.bounds, "comparator": comparator}
-        return {**shared, **watched, "prepared": self.prepared}
+    def task(self, args: argparse.Namespace) -> Any:
+        from hopefear.tasks.classify.task import Classification
+
+        comparator = getattr(args, "comparator", None)
+        return Classification(
+            **self.settings(args),
+            class_weight=args.class_weight,
+            transformed=self.prepared,
+            bounds=getattr(args, "bounds", False),
+            comparator=None if comparator is None else self._comparator(comparator),
+        )
 
     def _comparator(self, path: str) -> Any:
         task, model = load_model(path)
@@ -130,10 +127,7 @@ class Examples(Corpus):
             )
         return model.predictor.weights
 
-    def facts(self) -> dict[str, Any]:
-        return {"digest": self.data.digest, **self._sizes()}
-
-    def _sizes(self) -> dict[str, Any]:
+    def sizes(self) -> dict[str, Any]:
         data = self.data
         return {
             "examples": len(data),
@@ -145,7 +139,7 @@ class Examples(Corpus):
         return {"values": args.values, "norm": args.norm, "intercept": args.intercept}
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self._sizes(), "skipped": self.skipped, "bound": last.get("bound")}
+        return {**super().outcome(trained, last), "bound": last.get("bound")}
 
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         bound, text = result["bound"], None
@@ -156,9 +150,6 @@ class Examples(Corpus):
         examples = trained.fit.trainer.examples
         return {"updates": f"{result['updates']:,} on {examples:,} examples", "bound": text}
 
-    def comparison(self, test: SparseDataset) -> dict[str, Any]:
-        return {**self._sizes(), "test_examples": len(test)}
-
     def judge(self, model: Model, test: SparseDataset) -> tuple[dict[str, float], np.ndarray]:
         labels, decisions = model.decide(test)
         scores = classification_scores(
@@ -167,8 +158,8 @@ class Examples(Corpus):
             n_classes=len(model.classes),
             probabilities=probabilities(model.predictor, decisions),
         )
-        shown = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
-        return {key: scores[key] for key in shown}, Accuracy().rows(test.rows.labels, labels)
+        names = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
+        return {key: scores[key] for key in names}, Accuracy().rows(test.rows.labels, labels)
 
     def tester(self) -> Accuracy:
         return Accuracy()
@@ -181,16 +172,12 @@ def named(data: SparseDataset, path: str) -> SparseDataset:
             f"--names {path}: names belong to svmlight ids below 2^26, and "
             f"{data.source} has other features; leave --names out"
         )
-    known = SparseDataset(
-        data.rows,
-        data.n_features,
-        data.classes,
-        read_names(path, data.n_features),
-        data.source,
-        data.digest,
+    features = read_names(path, data.n_features)
+    renamed = SparseDataset(
+        data.rows, data.n_features, data.classes, features, data.source, data.digest
     )
-    known.mapping = data.mapping
-    return known
+    renamed.mapping = data.mapping
+    return renamed
 
 
 def with_weights(data: SparseDataset, path: str, skipped: int) -> SparseDataset:
@@ -200,16 +187,9 @@ def with_weights(data: SparseDataset, path: str, skipped: int) -> SparseDataset:
             f"--weights {path}: {skipped} bad lines were left out, so weights and examples no "
             "longer pair; mend the lines"
         )
-    weights = read_weights(path, len(data))
-    weighted = SparseDataset(
-        data.rows._replace(weights=weights),
-        data.n_features,
-        data.classes,
-        data.features,
-        data.source,
-    )
-    weighted.mapping = data.mapping
-    return weighted
+    from hopefear.tasks.classify.task import reweighted
+
+    return reweighted(data, read_weights(path, len(data)))
 
 
 def blocks(
@@ -233,9 +213,9 @@ def blocks(
 
 
 def _read(
-    path: str, form: str, args: Any, report: ReadReport, console: Console, **given: Any
+    path: str, form: str, args: Any, report: ReadReport, console: Console, **like: Any
 ) -> SparseDataset:
-    common: dict[str, Any] = {"on_error": args.on_error, "report": report, **given}
+    common: dict[str, Any] = {"on_error": args.on_error, "report": report, **like}
     if form == "svmlight":
         return read_svmlight(path, **common)
     return read_text(

@@ -87,12 +87,12 @@ def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any
     scores["signature"] = f"{metric.signature} {soft.signature}"
     right, total = int(np.trace(counts.reshape(n, n))), int(counts.sum())
     rows = np.repeat(np.array([[1, 1], [0, 1]], np.uint8), [right, total - right], axis=0)
-    found = confidence_interval(plain, rows, "accuracy")
-    scores["accuracy_interval"] = [found.low, found.high]
+    interval = confidence_interval(plain, rows, "accuracy")
+    scores["accuracy_interval"] = [interval.low, interval.high]
     if total * n * n <= _CELLS:
         cells = np.repeat(np.eye(n * n, dtype=np.uint8), counts, axis=0)
-        found = confidence_interval(metric, cells, "f1")
-        scores["f1_interval"] = [found.low, found.high]
+        interval = confidence_interval(metric, cells, "f1")
+        scores["f1_interval"] = [interval.low, interval.high]
     return scores
 
 

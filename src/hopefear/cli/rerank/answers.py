@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.compiling import announced
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.progress import Counting
+from hopefear.cli.progress import Counting, announced
 from hopefear.cli.rerank.corpus import reading_of, seen_by_model
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
-from hopefear.tasks.rerank.model import RerankModel, cut
+from hopefear.tasks.base import cut
+from hopefear.tasks.rerank.model import RerankModel
 
 Candidate = dict[str, Any]
 
@@ -46,10 +46,10 @@ def _ranked(
     lists, places = seen_by_model(block, policy)
     rows, ranker = model.encode(lists).rows, model.ranker()
     scores = ranker.scores(rows)
-    sure = ranker.probabilities(rows, scores) if args.proba else None
+    shares = ranker.probabilities(rows, scores) if args.proba else None
     orders = cut(ranker.ranked(rows, scores), rows.starts)
     for name, order, start in zip(lists.ids, orders, rows.starts.tolist(), strict=False):
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for c in (start + order[: args.nbest or 1]).tolist():
             candidate: Candidate = {
                 "position": int(places[c]),
@@ -58,10 +58,10 @@ def _ranked(
             }
             if lists.derivations is not None and lists.derivations[c] is not None:
                 candidate["derivation"] = lists.derivations[c]
-            if sure is not None:
-                candidate["probability"] = float(sure[c])
-            found.append(candidate)
-        yield name, found
+            if shares is not None:
+                candidate["probability"] = float(shares[c])
+            candidates.append(candidate)
+        yield name, candidates
 
 
 def _as_json(
@@ -118,7 +118,7 @@ def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:
     everything = model.explain(data, 0, one, other, len(data.rows.features))
     if fixed := float(data.rows.offsets[one] - data.rows.offsets[other]):
         everything.insert(0, ("the generator's score, fixed", fixed))
-    shown = everything[: args.top]
+    top = everything[: args.top]
     return {
         "list": block.ids[i],
         "line": block.place(i),
@@ -132,17 +132,17 @@ def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:
             for c in (one, other)
         ],
         "gap": float(scores[one] - scores[other]),
-        "features": [{"name": name, "amount": amount} for name, amount in shown],
-        "more": len(everything) - len(shown),
+        "features": [{"name": name, "amount": amount} for name, amount in top],
+        "more": len(everything) - len(top),
     }
 
 
-def _show(console: Console, found: dict[str, Any]) -> None:
-    one, other = found["candidates"]
-    beats = "beats" if found["gap"] > 0.0 else "does not beat"
+def _show(console: Console, facts: dict[str, Any]) -> None:
+    one, other = facts["candidates"]
+    beats = "beats" if facts["gap"] > 0.0 else "does not beat"
     console.say(
-        f"list {found['list']}: candidate {one['position']} {beats} candidate {other['position']}, "
-        f"by {found['gap']:+.4f}"
+        f"list {facts['list']}: candidate {one['position']} {beats} candidate {other['position']}, "
+        f"by {facts['gap']:+.4f}"
     )
     for candidate in (one, other):
         console.say(
@@ -150,10 +150,10 @@ def _show(console: Console, found: dict[str, Any]) -> None:
             f"{candidate['generator_score']:.4f})  {candidate['text']}"
         )
     console.say()
-    for feature in found["features"]:
+    for feature in facts["features"]:
         console.say(f"  {feature['amount']:+10.4f}  {feature['name']}")
-    if found["more"]:
-        console.say(f"  … and {found['more']:,} more; --top N shows them")
+    if facts["more"]:
+        console.say(f"  … and {facts['more']:,} more; --top N shows them")
 
 
 def _found(args: argparse.Namespace) -> tuple[CandidateLists, int]:
@@ -171,7 +171,7 @@ def _pair(
     name: str,
     places: np.ndarray,
     scores: np.ndarray,
-    given: np.ndarray,
+    first_scores: np.ndarray,
 ) -> tuple[int, int]:
     if args.pair is not None:
         return _kept(args, name, places, args.pair[0]), _kept(args, name, places, args.pair[1])
@@ -181,16 +181,16 @@ def _pair(
             "names another list"
         )
     order = np.argsort(-scores, kind="stable")
-    best, rival = int(order[0]), int(np.argmax(given))
+    best, rival = int(order[0]), int(np.argmax(first_scores))
     return best, rival if rival != best else int(order[1])
 
 
-def _kept(args: argparse.Namespace, name: str, places: np.ndarray, wanted: int) -> int:
+def _kept(args: argparse.Namespace, name: str, places: np.ndarray, place: int) -> int:
     """Number, among those that the model sees, of the candidate at a position of the file."""
-    hits = np.flatnonzero(places == wanted)
+    hits = np.flatnonzero(places == place)
     if not len(hits):
         raise HopefearError(
-            f"--pair {args.pair[0]}:{args.pair[1]}: list {name!r} has no candidate {wanted}; it "
+            f"--pair {args.pair[0]}:{args.pair[1]}: list {name!r} has no candidate {place}; it "
             f"has 0 to {places[-1]}, where texts that came before are left out"
         )
     return int(hits[0])

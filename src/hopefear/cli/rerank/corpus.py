@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console, scored
+from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.options import threads
 from hopefear.cli.progress import Counting
-from hopefear.cli.reading import tell_skipped
 from hopefear.cli.surface import Corpus, Score
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
-from hopefear.data.lists.dataset import ListDataset, Noting, cheapest
+from hopefear.data.lists.dataset import ListDataset, Noting, cheapest, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import UnjudgedError
 from hopefear.errors import HopefearError
@@ -52,6 +51,7 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
         data=data,
         skipped=report.skipped,
         reading={"dedup": args.dedup},
+        jobs=threads(args.jobs),
         judged_by=task.metric_of(metric, data),
         features=args.features or (task.TREE_FEATURES if trees else task.OTHER_FEATURES),
         min_count=args.min_count or (task.TREE_COUNT if trees else task.OTHER_COUNT),
@@ -64,7 +64,7 @@ class Candidates(Corpus):
 
     Parameters
     ----------
-    data, skipped, reading
+    data, skipped, reading, jobs
         As in `Corpus`.
     judged_by : ListMetric
         What makes costs and scores.
@@ -103,18 +103,13 @@ class Candidates(Corpus):
         """Features there were before the rare ones were left out, where the map knows."""
         return getattr(self.data.features, "seen", None)
 
-    def score_names(self) -> tuple[str, ...]:
-        from hopefear.tasks.rerank.task import score_names
-
-        return score_names(self.judged_by, self.data)
-
     def describe(self) -> str:
-        data, kept = self.data, f"{self.data.features.size:,} features"
+        data, features = self.data, f"{self.data.features.size:,} features"
         if self.seen is not None:
-            kept = f"{data.features.size:,} of {self.seen:,} features kept"
+            features = f"{data.features.size:,} of {self.seen:,} features kept"
         often = f", in {self.min_count} lists or more" if self.min_count > 1 else ""
         return (
-            f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {kept} "
+            f"{data.source}: {len(data):,} lists, {data.n_candidates:,} candidates, {features} "
             f"({self.features}{often}), judged by {self.judged_by.name}"
         )
 
@@ -124,8 +119,6 @@ class Candidates(Corpus):
         return (idle,) if self.idle else ()
 
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> ListDataset:
-        from hopefear.tasks.rerank.task import encoded
-
         path, gold = getattr(args, which), getattr(args, f"{which}_gold")
         report, noting, option = ReadReport(), Noting(), f"--{which}-gold"
         with Counting(console, "lists") as counting:
@@ -142,8 +135,10 @@ class Candidates(Corpus):
         self.first[which] = cheapest(-noting.scores, data.rows.starts).astype(np.int64)
         return data
 
-    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {"tied": args.tied, "metric": self.judged_by, "n_jobs": threads(args.jobs)}
+    def task(self, args: argparse.Namespace) -> Any:
+        from hopefear.tasks.rerank.task import Reranking
+
+        return Reranking(args.tied, self.judged_by)
 
     def facts(self) -> dict[str, Any]:
         data = self.data
@@ -166,7 +161,7 @@ class Candidates(Corpus):
             "tied": args.tied,
         }
 
-    def _sizes(self) -> dict[str, Any]:
+    def sizes(self) -> dict[str, Any]:
         data = self.data
         return {
             "lists": len(data),
@@ -179,8 +174,7 @@ class Candidates(Corpus):
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            **self._sizes(),
-            "skipped": self.skipped,
+            **super().outcome(trained, last),
             "feature_set": self.features,
             "main_score": self.judged_by.main,
             "temperature": trained.model.temperature,
@@ -198,17 +192,16 @@ class Candidates(Corpus):
         return {name: scores(test, best, metric)[metric.main] for name, best in choices.items()}
 
     def tested_on(self, test: ListDataset) -> str:
-        shown = {who: scored(self.metric, value) for who, value in self.limits(test).items()}
+        limits = {who: scored(self.metric, value) for who, value in self.limits(test).items()}
         return (
-            f"{super().tested_on(test)}, {self.scores[0].title} of 1-best {shown['1-best']}, of "
-            f"the oracle {shown['oracle']}"
+            f"{super().tested_on(test)}, {self.scores[0].title} of 1-best {limits['1-best']}, of "
+            f"the oracle {limits['oracle']}"
         )
 
     def comparison(self, test: ListDataset) -> dict[str, Any]:
         limits = self.limits(test)
         return {
-            **self._sizes(),
-            "test_lists": len(test),
+            **super().comparison(test),
             f"baseline_{self.metric}": limits["1-best"],
             f"oracle_{self.metric}": limits["oracle"],
         }
@@ -245,12 +238,12 @@ def metric_asked(
     from hopefear.recipes.base import number
 
     usual = metric_named(name).parameters()
-    given = dict(options)
+    parameters = dict(options)
     for key, text in options:
         like = usual.get(key, "")  # what a metric does not know, it refuses itself
         if not isinstance(like, str):
-            given[key] = number(key, text, 0.0 if like is None else like)
-    return metric_named(name, **given)
+            parameters[key] = number(key, text, 0.0 if like is None else like)
+    return metric_named(name, **parameters)
 
 
 def judged_blocks(

@@ -80,7 +80,7 @@ def families(model: RerankModel) -> list[dict[str, Any]]:
     groups: dict[str, list[float]] = {}
     for j in np.flatnonzero(model.weights).tolist():
         groups.setdefault(family(model.features.name(j)), []).append(float(model.weights[j]))
-    found = [
+    rows = [
         {
             "family": name,
             "nnz": len(weights),
@@ -90,7 +90,7 @@ def families(model: RerankModel) -> list[dict[str, Any]]:
         }
         for name, weights in groups.items()
     ]
-    return sorted(found, key=lambda row: -row["sum"])
+    return sorted(rows, key=lambda row: -row["sum"])
 
 
 def family(name: str) -> str:

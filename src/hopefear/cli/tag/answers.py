@@ -39,8 +39,7 @@ def answers(
     decoder, judge = (
         model.decoder(not args.no_constraints, n_jobs=threads(args.jobs)) for _ in range(2)
     )
-    make = _ranked if args.nbest else _best
-    table = make(model, decoder, judge, data, args, target)
+    table = _table(model, decoder, judge, data, args, target)
     yield from tagged(text, how(model)["column"] or "label", table)
     if decoder.unlimited:
         console.say(
@@ -64,75 +63,40 @@ class Table(NamedTuple):
         return {key: column for key, column in all_.items() if column is not None}
 
 
-def _best(
-    model: SequenceModel,
-    decoder: Any,
-    judge: Any,
-    data: SequenceDataset,
-    args: Any,
-    target: str | None,
+def _table(
+    model: SequenceModel, decoder: Any, judge: Any, data: SequenceDataset, args: Any, target: Any
 ) -> Table:
-    tags = decoder.best(data.rows)
-    table = Table(data.rows.starts, _column(model, tags, data.rows.starts, target))
-    if not args.proba:
-        return table
-    tags.flags.writeable = False  # as all rows are; kernels would compile again for others
-    logs = judge.log_likelihoods(data.rows._replace(labels=tags))
-    return table._replace(
-        probabilities=_taken(judge.probabilities(data.rows), tags),
-        spans=_span_column(model, data, tags, args),
-        comments=[[f"probability = {p:.6g}"] for p in np.exp(logs)],
-    )
-
-
-def _ranked(
-    model: SequenceModel,
-    decoder: Any,
-    judge: Any,
-    data: SequenceDataset,
-    args: Any,
-    target: str | None,
-) -> Table:
-    """Every sentence as often as it has candidates."""
-    found = decoder.nbest(data.rows, args.nbest)
-    counts = np.array([len(ranked.scores) for ranked in found])
-    tags = np.concatenate([ranked.labels.ravel() for ranked in found]).astype(np.int32)
-    copies = data.take(np.repeat(np.arange(len(data)), counts))
-    table = Table(
-        copies.rows.starts,
-        _column(model, tags, copies.rows.starts, target),
-        counts=counts,
-        comments=[
+    """Labels and what else is asked for; with ``--nbest`` sentences come several times."""
+    copies, counts, comments = data, None, None
+    if args.nbest:
+        lists = decoder.nbest(data.rows, args.nbest)
+        counts = np.array([len(ranked.scores) for ranked in lists])
+        copies = data.take(np.repeat(np.arange(len(data)), counts))
+        tags = np.concatenate([ranked.labels.ravel() for ranked in lists]).astype(np.int32)
+        comments = [
             [f"rank = {k + 1} score = {score:.6g} probability = {p:.6g}"]
-            for ranked in found
+            for ranked in lists
             for k, (score, p) in enumerate(zip(ranked.scores, ranked.probabilities, strict=True))
-        ],
-    )
+        ]
+    else:
+        tags = decoder.best(data.rows)
+    starts = copies.rows.starts
+    labels = spelled(Column(model.labels, tags), starts, how(model)["trained_scheme"], target)
+    table = Table(starts, labels, comments=comments, counts=counts)
     if not args.proba:
         return table
-    each = judge.probabilities(data.rows)
-    tokens = np.concatenate(
-        [
-            np.tile(np.arange(start, end), count)
-            for start, end, count in zip(
-                data.rows.starts[:-1], data.rows.starts[1:], counts, strict=True
-            )
-        ]
-    )
+    marginals = judge.probabilities(data.rows)
+    if counts is None:
+        tags.flags.writeable = False  # as all rows are; kernels would compile again for others
+        logs = judge.log_likelihoods(data.rows._replace(labels=tags))
+        table = table._replace(comments=[[f"probability = {p:.6g}"] for p in np.exp(logs)])
+    else:
+        tokens = [np.arange(first, after) for first, after in pairwise(data.rows.starts)]
+        marginals = marginals[np.concatenate(list(map(np.tile, tokens, counts)))]
+    shares = marginals[np.arange(len(tags)), tags].tolist()
     return table._replace(
-        probabilities=_taken(each[tokens], tags), spans=_span_column(model, copies, tags, args)
+        probabilities=[f"{p:.4f}" for p in shares], spans=_span_column(model, copies, tags, args)
     )
-
-
-def _column(
-    model: SequenceModel, tags: np.ndarray, starts: np.ndarray, target: str | None
-) -> Column:
-    return spelled(Column(model.labels, tags), starts, how(model)["trained_scheme"], target)
-
-
-def _taken(marginals: np.ndarray, tags: np.ndarray) -> list[str]:
-    """The probability of each label that was given."""
-    return [f"{p:.4f}" for p in marginals[np.arange(len(tags)), tags].tolist()]
 
 
 def _span_column(
@@ -241,7 +205,7 @@ def explanations(
             f"{args.model}: a voted model has no single weight for a feature; train with "
             "-p readout=averaged to have labels explained"
         )
-    shown = _as_json if args.json else _as_text
+    text_of = _as_json if args.json else _as_text
     for i, t in _wanted(data, args.explain_token):
         k = int(data.rows.starts[i]) + t
         facts: dict[str, Any] = {
@@ -251,21 +215,21 @@ def explanations(
             "word": None if text.words is None else text.words[k],
         }
         try:
-            found = model.explain(data, i, t, constrained=not args.no_constraints)
+            explanation = model.explain(data, i, t, constrained=not args.no_constraints)
         except HopefearError as error:
             if args.explain_token:
                 raise
-            yield shown({**facts, "note": str(error)})
+            yield text_of({**facts, "note": str(error)})
             continue
-        features = [{"name": n, "amount": a} for n, a in found.contributions[: args.top]]
+        features = [{"name": n, "amount": a} for n, a in explanation.contributions[: args.top]]
         facts |= {
-            "label": found.label,
-            "runner_up": found.runner_up,
-            "gap": found.gap,
+            "label": explanation.label,
+            "runner_up": explanation.runner_up,
+            "gap": explanation.gap,
             "features": features,
-            "more": len(found.contributions) - len(features),
+            "more": len(explanation.contributions) - len(features),
         }
-        yield shown(facts)
+        yield text_of(facts)
 
 
 def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tuple[int, int]]:

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.cli.console import Console
+from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import threads
-from hopefear.cli.reading import head, tell_skipped
-from hopefear.cli.surface import Corpus, Score
+from hopefear.cli.surface import Corpus, Score, format_named, head
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import convert, detect_scheme, scheme_name, spans
@@ -25,7 +24,7 @@ from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.metrics import Tagging
 from hopefear.tasks.tag.model import SequenceModel, encoded
 
-_NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ENDINGS = {".conllu": "conllu", ".crfsuite": "crfsuite", ".crfsuite.txt": "crfsuite"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 _FORMATS = "columns, conllu or crfsuite"
 _LABELS = "(labels)"
@@ -78,28 +77,28 @@ class Text:
             return self.content.columns["word"]
         return None
 
-    def column(self, wanted: str | None) -> tuple[str, Column]:
+    def column(self, name: str | None) -> tuple[str, Column]:
         """Name and content of the column of labels."""
         if not isinstance(self.content, Sentences):
-            if wanted is not None:
+            if name is not None:
                 raise HopefearError(
-                    f"--column {wanted}: {self.source} is a CRFsuite file, whose labels come "
+                    f"--column {name}: {self.source} is a CRFsuite file, whose labels come "
                     "first; leave it out"
                 )
             assert self.labels is not None
             return "label", self.labels
         columns: Any = self.content.columns
-        if wanted is None:
-            wanted = "upos" if self.form == "conllu" else self.names[-1]
+        if name is None:
+            name = "upos" if self.form == "conllu" else self.names[-1]
             if len(self.names) < 2:
                 raise InputError(
                     *self.place(0), "two or more columns, the last one with labels", columns["0"][0]
                 )
-        if wanted not in columns:
+        if name not in columns:
             raise HopefearError(
-                f"{self.source} has no column {wanted!r}; there are {', '.join(self.names)}"
+                f"{self.source} has no column {name!r}; there are {', '.join(self.names)}"
             )
-        return getattr(columns, "aliases", {}).get(wanted, wanted), columns[wanted]
+        return getattr(columns, "aliases", {}).get(name, name), columns[name]
 
     def encode(
         self, features: Any, labels: Sequence[str] = (), gold: Column | None = None
@@ -134,21 +133,21 @@ def schemes_of(text: Text, gold: Column, scheme: str, target: str | None) -> Sch
     """
     try:
         if scheme == "auto":
-            found = detect_scheme(gold, text.starts, place=text.place)
+            source = detect_scheme(gold, text.starts, place=text.place)
         elif scheme == "none":
-            found = None
+            source = None
         else:
-            found = scheme_name(scheme)
-            spans(gold, text.starts, found, place=text.place)
+            source = scheme_name(scheme)
+            spans(gold, text.starts, source, place=text.place)
     except InputError as error:
         raise HopefearError(f"{error}; --scheme none takes labels as they are") from error
     if target is None:
-        return Schemes(found, found)
-    if found is None:
+        return Schemes(source, source)
+    if source is None:
         raise HopefearError(
             f"--convert {target}: the labels of {text.source} are no spans; leave it out"
         )
-    return Schemes(found, scheme_name(target))
+    return Schemes(source, scheme_name(target))
 
 
 def spelled(column: Column, starts: Any, source: str | None, target: str | None) -> Column:
@@ -165,24 +164,25 @@ def warn_of_strangers(data: SequenceDataset, known: int) -> int:
     strange = int((data.rows.labels >= known).sum())
     if strange:
         names = data.labels[known:]
-        shown = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+        examples = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
         complain(
             f"warning: {data.source}: {strange:,} tokens have labels that training did not see "
-            f"({shown}); they count as mistakes"
+            f"({examples}); they count as mistakes"
         )
     return strange
 
 
 def read(args: argparse.Namespace, console: Console) -> Tokens:
     """The tokens of ``--train``."""
-    from hopefear.tasks.tag.task import check
+    from hopefear.tasks.tag.task import check, suitable
 
     report = ReadReport()
     text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
     schemes = schemes_of(text, gold, args.scheme, args.convert)
-    features = args.features or default_features(text, gold, schemes)
+    auto = "attributes" if text.form == "crfsuite" else None
+    features = args.features or auto or suitable(text.names, gold.strings, schemes.file)
     data = _dataset(args, text, name, schemes.read(text, gold), features)
     check(data)
     reading = {
@@ -208,20 +208,17 @@ class Tokens(Corpus):
 
     Parameters
     ----------
-    data, skipped, reading
+    data, skipped, reading, jobs
         As in `Corpus`.
     schemes : Schemes
         How spans are spelled.
     features : str
         Name of the feature set.
-    jobs : int
-        Threads that search.
     """
 
     data: SequenceDataset
     schemes: Schemes
     features: str = ""
-    jobs: int = 1
 
     title, unit = "Taggers compared", "sentences"
 
@@ -229,11 +226,6 @@ class Tokens(Corpus):
     def scores(self) -> tuple[Score, ...]:
         spans = () if self.schemes.model is None else (Score("F1", "f1"),)
         return (*spans, Score("accuracy", "accuracy"))
-
-    def score_names(self) -> tuple[str, ...]:
-        from hopefear.tasks.tag.task import score_names
-
-        return score_names(self.schemes.model)
 
     def describe(self) -> str:
         data, schemes = self.data, self.schemes
@@ -258,30 +250,26 @@ class Tokens(Corpus):
         )
         tell_skipped(report, console)
         _, gold = text.column(like["column"])
-        held = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
-        warn_of_strangers(held, len(self.data.labels))
-        return held
+        data = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
+        warn_of_strangers(data, len(self.data.labels))
+        return data
 
-    def arguments(self, args: argparse.Namespace) -> dict[str, Any]:
-        return {
-            "order": args.order,
-            "search": args.search,
-            "beam": args.beam,
-            "scheme": self.schemes.model,
-            "constraints": args.constraints,
-            "class_weight": args.class_weight,
-            "n_jobs": self.jobs,
-        }
+    def task(self, args: argparse.Namespace) -> Any:
+        from hopefear.tasks.tag.task import Tagging
+
+        return Tagging(
+            args.order,
+            args.search,
+            args.beam,
+            self.schemes.model,
+            args.constraints,
+            args.class_weight,
+        )
 
     def facts(self) -> dict[str, Any]:
-        data = self.data
-        return {
-            "digest": data.digest,
-            "examples": len(data),
-            "tokens": data.n_tokens,
-            "features": data.features.size,
-            "labels": len(data.labels),
-        }
+        facts = super().facts()
+        facts["examples"] = facts.pop("sentences")
+        return facts
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
         return {
@@ -293,7 +281,7 @@ class Tokens(Corpus):
             "class_weight": args.class_weight,
         }
 
-    def _sizes(self) -> dict[str, Any]:
+    def sizes(self) -> dict[str, Any]:
         data = self.data
         return {
             "sentences": len(data),
@@ -304,8 +292,7 @@ class Tokens(Corpus):
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            **self._sizes(),
-            "skipped": self.skipped,
+            **super().outcome(trained, last),
             "edge_features": self.data.features.edge_size,
             "feature_set": self.features,
             "scheme": self.schemes.model,
@@ -322,8 +309,7 @@ class Tokens(Corpus):
 
     def comparison(self, test: SequenceDataset) -> dict[str, Any]:
         return {
-            **self._sizes(),
-            "test_sentences": len(test),
+            **super().comparison(test),
             "test_tokens": test.n_tokens,
             "scheme": self.schemes.file,
         }
@@ -346,17 +332,6 @@ class Tokens(Corpus):
 def collisions(features: Any) -> float | None:
     """Percent of the hashed features that share a column with another; None without hashing."""
     return 100.0 * features.collisions if getattr(features, "hash_bits", None) else None
-
-
-def default_features(text: Text, gold: Column, schemes: Schemes) -> str:
-    """The feature set that suits what is in a file."""
-    if text.form == "crfsuite":
-        return "attributes"
-    if schemes.file is None:
-        return "pos"
-    # Chunks of the CoNLL kind come with parts of speech and have noun phrases.
-    chunks = any(label.endswith("-NP") for label in gold.strings)
-    return "chunking" if chunks and "pos" in text.names else "ner"
 
 
 def _dataset(
@@ -411,8 +386,8 @@ def read_text(
             raise HopefearError(
                 f"{path} is a CRFsuite file and has no columns; leave out --columns"
             )
-        given = read_crfsuite(path, on_error=on_error, report=report)
-        return Text(form, given.rows, given.source, given.lines, given.labels, given.weights)
+        tokens = read_crfsuite(path, on_error=on_error, report=report)
+        return Text(form, tokens.rows, tokens.source, tokens.lines, tokens.labels, tokens.weights)
     file = read_sentences(
         path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
     )
@@ -430,10 +405,10 @@ def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> 
     attributes = model.features.kind == "attributes"
     form = args.format
     if form == "auto":
-        form = "crfsuite" if attributes else _named(path) or reading["format"]
+        form = "crfsuite" if attributes else format_named(path, _ENDINGS) or reading["format"]
     if attributes != (form == "crfsuite"):
-        made = "attributes of CRFsuite files" if attributes else "templates over columns"
-        raise HopefearError(f"{path}: {args.model} has features from {made}, and this is {form}")
+        kind = "attributes of CRFsuite files" if attributes else "templates over columns"
+        raise HopefearError(f"{path}: {args.model} has features from {kind}, and this is {form}")
     columns, optional = args.columns, 0
     if form == "columns":
         columns = columns or reading["columns"] or None
@@ -476,15 +451,9 @@ def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
         return form
     if columns is not None:
         return "columns"
-    found = _named(path)
-    return found or ("crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto")
-
-
-def _named(path: str) -> str | None:
-    for form, ending in _NAMES.items():
-        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
-            return form
-    return None
+    if (form_of_name := format_named(path, _ENDINGS)) is not None:
+        return form_of_name
+    return "crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto"
 
 
 def _has_attributes(text: bytes) -> bool:

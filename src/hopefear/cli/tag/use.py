@@ -88,12 +88,12 @@ def _scores(
     reading: str,
     spans_: bool,
 ) -> dict[str, Any]:
-    found = chunks.as_dict()
+    scores = chunks.as_dict()
     metric = Tagging(reading)
     rows = metric.rows(gold, output, text.starts)
     confusion = label_confusion(gold, output, text.starts)
-    facts = {key: found[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
-    facts["signature"] = found["signature"]
+    facts = {key: scores[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
+    facts["signature"] = scores["signature"]
     facts["accuracy_interval"] = _interval(metric, rows, "accuracy")
     facts["confusion"] = [
         {"gold": a, "predicted": b, "count": n} for a, b, n in confusion.top(_MISTAKES)
@@ -104,7 +104,7 @@ def _scores(
     errors = span_errors(gold, output, text.starts, reading=reading)._asdict()
     kinds = ("type", "bounds", "both", "missed", "spurious")
     return {
-        **{key: found[key] for key in names},
+        **{key: scores[key] for key in names},
         **facts,
         "f1_interval": _interval(metric, rows, "f1"),
         "types": chunks.per_type(),
@@ -113,43 +113,43 @@ def _scores(
 
 
 def _interval(metric: Tagging, rows: np.ndarray, name: str) -> list[float]:
-    found = confidence_interval(metric, rows, name)
-    return [found.low, found.high]
+    interval = confidence_interval(metric, rows, name)
+    return [interval.low, interval.high]
 
 
 def _per_label(confusion: Confusion) -> dict[str, dict[str, float]]:
     right = np.diag(confusion.counts)
-    gold, found = confusion.counts.sum(axis=1), confusion.counts.sum(axis=0)
+    gold, output = confusion.counts.sum(axis=1), confusion.counts.sum(axis=0)
     return {
         name: {
-            "precision": 100.0 * right[i] / max(found[i], 1),
+            "precision": 100.0 * right[i] / max(output[i], 1),
             "recall": 100.0 * right[i] / max(gold[i], 1),
-            "f1": 200.0 * right[i] / max(found[i] + gold[i], 1),
+            "f1": 200.0 * right[i] / max(output[i] + gold[i], 1),
             "correct": int(right[i]),
-            "found": int(found[i]),
+            "found": int(output[i]),
             "gold": int(gold[i]),
         }
         for i, name in enumerate(confusion.names)
-        if gold[i] or found[i]
+        if gold[i] or output[i]
     }
 
 
 def _unknown(model: SequenceModel, text: Text, gold: Column, output: Column) -> dict[str, Any]:
     """Accuracy on words that the model has never seen, where it can be known."""
-    known = known_words(model)
-    if known is None or text.words is None:
+    vocabulary = known_words(model)
+    if vocabulary is None or text.words is None:
         return {}
-    found = unknown_word_accuracy(gold, output, unknown_words(text.words, known))
+    accuracies = unknown_word_accuracy(gold, output, unknown_words(text.words, vocabulary))
     return {
-        "unknown_words": found["unknown"],
-        "accuracy_unknown": found["accuracy_unknown"] if found["unknown"] else None,
-        "accuracy_known": found["accuracy_known"],
+        "unknown_words": accuracies["unknown"],
+        "accuracy_unknown": accuracies["accuracy_unknown"] if accuracies["unknown"] else None,
+        "accuracy_known": accuracies["accuracy_known"],
     }
 
 
 def _token_calibration(decoder: Any, data: SequenceDataset, tags: np.ndarray) -> dict[str, Any]:
-    sure = decoder.probabilities(data.rows)[np.arange(len(tags)), tags]
-    return _reliability(sure, tags == data.rows.labels)
+    shares = decoder.probabilities(data.rows)[np.arange(len(tags)), tags]
+    return _reliability(shares, tags == data.rows.labels)
 
 
 def _span_calibration(
@@ -157,33 +157,33 @@ def _span_calibration(
 ) -> dict[str, Any] | None:
     if model.scheme is None:
         return None
-    true, said = (
+    true, output = (
         _span_set(Column(data.labels, labels), data, model.scheme)
         for labels in (data.rows.labels, tags)
     )
-    kinds = {(first, after): kind for first, after, kind in said}
-    sure, right = [], []
+    kinds = {(first, after): kind for first, after, kind in output}
+    shares, right = [], []
     for first, after, p in span_confidences(model, data, tags, not args.no_constraints):
-        sure.append(p)
+        shares.append(p)
         right.append((first, after, kinds[first, after]) in true)
-    return _reliability(np.array(sure), np.array(right, bool))
+    return _reliability(np.array(shares), np.array(right, bool))
 
 
 def _span_set(labels: Column, data: SequenceDataset, scheme: str) -> set[tuple[int, int, str]]:
-    found = spans(labels, data.rows.starts, scheme, repair=True)
-    return set(zip(found.first.tolist(), found.after.tolist(), found.kinds.texts(), strict=True))
+    table = spans(labels, data.rows.starts, scheme, repair=True)
+    return set(zip(table.first.tolist(), table.after.tolist(), table.kinds.texts(), strict=True))
 
 
-def _reliability(sure: np.ndarray, right: np.ndarray) -> dict[str, Any]:
+def _reliability(shares: np.ndarray, right: np.ndarray) -> dict[str, Any]:
     # Sums of rounded numbers may pass 1 by the last digit.
-    found = reliability(np.minimum(sure, 1.0), right)
+    bins = reliability(np.minimum(shares, 1.0), right)
     return {
-        "ece": found.ece,
-        "mce": found.mce,
-        "confidence": found.confidence,
-        "accuracy": found.accuracy,
-        "counts": found.counts,
-        "signature": found.signature,
+        "ece": bins.ece,
+        "mce": bins.mce,
+        "confidence": bins.confidence,
+        "accuracy": bins.accuracy,
+        "counts": bins.counts,
+        "signature": bins.signature,
     }
 
 
@@ -204,7 +204,7 @@ def show_scores(console: Console, facts: dict[str, Any]) -> None:
             else f"{unknown:.2f} % of {facts['unknown_words']:,} right, of the known "
             f"{facts['accuracy_known']:.2f} %",
             "calibration": ", ".join(
-                f"{key} {found['ece']:.2f} %" for key, found in calibration.items() if found
+                f"{key} {bins['ece']:.2f} %" for key, bins in calibration.items() if bins
             )
             + " off (ECE)"
             if calibration

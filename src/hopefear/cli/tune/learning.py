@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli import training
-from hopefear.cli.console import Console, scored
+from hopefear.cli import train
+from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.progress import Bar
-from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tune.options import WORDS
 from hopefear.cli.tune.outcome import Outcome, first_choices
 from hopefear.data.files import ReadReport
@@ -40,24 +39,24 @@ from hopefear.translation.weights import Weights
 
 def parameters(args: argparse.Namespace, metric: ListMetric, console: Console) -> dict[str, Any]:
     """What ``-p`` and ``--epochs`` say; checked before anything is read."""
-    wanted = recipe(args.learner, "tune")
+    tuner = recipe(args.learner, "tune")
     params: dict[str, Any] = {key.replace("-", "_"): value for key, value in args.param}
-    known = wanted.parameters()
+    usual = tuner.parameters()
     if args.epochs is not None:
         if "epochs" in params:
             args.usage_error("--epochs and -p epochs=… say the same: give one of them")
-        if "epochs" not in known:
+        if "epochs" not in usual:
             raise HopefearError(
                 f"{args.learner} makes no passes over the lists: leave out --epochs; "
                 f"`hopefear learners {args.learner} --task tune` shows what it takes"
             )
         params["epochs"] = args.epochs
-    if metric.name != "bleu" and known.get("background", "none") != "none":
+    if metric.name != "bleu" and usual.get("background", "none") != "none":
         # Made for BLEU, whose sentences are too short for it; others are fine as they are.
         if "background" not in params:
             console.say(f"{metric.name} needs no pseudo-corpus: background=none")
         params.setdefault("background", "none")
-    check_learner(args, wanted.build(**params), params)
+    check_learner(args, tuner.build(**params), params)
     return params
 
 
@@ -84,7 +83,7 @@ def tuned(
     settings = settings_of(args, lists, metric)
     with contextlib.ExitStack() as scope:
         args.resume = False
-        log = scope.enter_context(training.run_folder(args, settings))
+        log = scope.enter_context(train.run_folder(args, settings))
         watcher = scope.enter_context(TuneWatcher(console, metric.main))
         listeners: list[Listener] = [watcher] if log is None else [log, watcher]
         start = start_of(args, added)
@@ -206,7 +205,7 @@ def settings_of(
         "held_out": args.held_out,
         "dedup": args.dedup,
     }
-    return training.settings(args, args.learner, facts) | more
+    return train.run_settings(args, args.learner, facts) | more
 
 
 def metric_asked(args: argparse.Namespace) -> ListMetric:
@@ -297,14 +296,14 @@ def check_files(
         )
     if args.features is None:
         return
-    groups, named = kinds(args.features), ",".join(args.features)
+    groups, names = kinds(args.features), ",".join(args.features)
     if args.min_count > 1 and groups == ("dense",):
-        raise HopefearError(_uncounted(args, f"--features {named} has none of them"))
+        raise HopefearError(_uncounted(args, f"--features {names} has none of them"))
     others = [*added, *([] if fixed is None else [fixed])]
     if args.source is not None and "phrases" not in groups and not any(w.phrases for w in others):
         raise HopefearError(
             f"--source is for phrase pairs, and nothing here has weights for them: leave it out, "
-            f"or use --features {named},phrases"
+            f"or use --features {names},phrases"
         )
 
 

@@ -10,7 +10,18 @@ import time
 from typing import Any
 
 from hopefear.cli.console import Console, check_output, print_json
-from hopefear.cli.options import at_least, json_option, number, on_error, params, run_folder, seed
+from hopefear.cli.options import (
+    choice,
+    flag,
+    json_option,
+    named,
+    number,
+    on_error,
+    params,
+    run_folder,
+    seed,
+    whole,
+)
 
 USAGE = (
     "(--nbest FILE... | --decoder CMD --run DIR) --refs FILE... [--learner NAME] [-p KEY=VALUE]... "
@@ -59,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     check(args)
-    from hopefear.cli.compiling import announced
+    from hopefear.cli.progress import announced
     from hopefear.cli.tune.learning import metric_asked, parameters
 
     console, started = Console(args.quiet), time.perf_counter()
@@ -156,9 +167,9 @@ def inputs(args: argparse.Namespace) -> list[str]:
         *(args.dev_nbest or ()),
         *(args.dev_refs or ()),
     ]
-    named = [path for _, path in args.add]
+    added = [path for _, path in args.add]
     single = [args.source, args.dev_source, args.fixed, args.start]
-    return [*many, *named, *(path for path in single if path is not None)]
+    return [*many, *added, *(path for path in single if path is not None)]
 
 
 # Of hopefear.translation.features and hopefear.translation.derived, which take longer to import.
@@ -170,32 +181,28 @@ SMOOTHINGS = ("none", "floor", "add-k", "exp", "add-one")
 
 def lists(group: argparse._ArgumentGroup, *, needed: bool = False) -> None:
     """``--nbest``, ``--refs`` and ``--source``."""
-    group.add_argument(
+    named(
+        group,
         "--nbest",
-        nargs="+",
-        metavar="FILE",
-        required=needed,
-        help="N-best lists of Moses (ID ||| words ||| Name= numbers … ||| score), or lists in JSON "
+        "N-best lists of Moses (ID ||| words ||| Name= numbers … ||| score), or lists in JSON "
         "as `train rerank` reads them; several, as of several runs of a decoder, are merged",
-    )
-    group.add_argument(
-        "--refs",
         nargs="+",
-        metavar="FILE",
         required=needed,
-        help="references, one sentence a line; several files are several references of each; lists "
+    )
+    named(
+        group,
+        "--refs",
+        "references, one sentence a line; several files are several references of each; lists "
         "in JSON may bring their own",
+        nargs="+",
+        required=needed,
     )
     source(group)
 
 
 def source(group: argparse._ArgumentGroup) -> None:
     """``--source``."""
-    group.add_argument(
-        "--source",
-        metavar="FILE",
-        help="the sentences that were translated; phrase pairs are read too then",
-    )
+    named(group, "--source", "the sentences that were translated; phrase pairs are read too then")
 
 
 def metric(group: argparse._ArgumentGroup) -> None:
@@ -214,12 +221,11 @@ def metric(group: argparse._ArgumentGroup) -> None:
 
 def reading(group: argparse._ArgumentGroup) -> None:
     """What becomes of equal candidates and of gaps."""
-    group.add_argument(
+    choice(
+        group,
         "--dedup",
-        choices=("first", "none"),
-        default="first",
-        help="of the candidates of a list with equal words and features keep the first, or all "
-        "(default: first)",
+        ("first", "none"),
+        "of the candidates of a list with equal words and features keep the first, or all",
     )
     absent(group)
     on_error(group)
@@ -227,142 +233,134 @@ def reading(group: argparse._ArgumentGroup) -> None:
 
 def absent(group: argparse._ArgumentGroup) -> None:
     """``--absent``."""
-    group.add_argument(
+    choice(
+        group,
         "--absent",
-        choices=("raise", "skip"),
-        default="raise",
-        help="a reference without a list, or a gap among the ids of lists: stop, or leave the "
-        "sentence out (default: raise)",
+        ("raise", "skip"),
+        "a reference without a list, or a gap among the ids of lists: stop, or leave the "
+        "sentence out",
     )
 
 
 def held_out(parser: argparse.ArgumentParser) -> None:
     """Lists to stop and to choose by."""
     group = parser.add_argument_group("held-out lists")
-    group.add_argument(
+    named(
+        group,
         "--dev-nbest",
+        "other lists: the best round and the best seed are those that score best on them",
         nargs="+",
-        metavar="FILE",
-        help="other lists: the best round and the best seed are those that score best on them",
     )
-    group.add_argument("--dev-refs", nargs="+", metavar="FILE", help="their references")
-    group.add_argument("--dev-source", metavar="FILE", help="their sentences, if --source is given")
-    group.add_argument(
+    named(group, "--dev-refs", "their references", nargs="+")
+    named(group, "--dev-source", "their sentences, if --source is given")
+    named(
+        group,
         "--held-out",
+        "instead: hold out this share of the lists, such as 0.2, at random by --seed",
+        "SHARE",
         type=_share,
         default=0.0,
-        metavar="SHARE",
-        help="instead: hold out this share of the lists, such as 0.2, at random by --seed",
     )
 
 
 def learning(parser: argparse.ArgumentParser, default: str) -> None:
     """The learner, where it starts, and its seeds."""
     group = parser.add_argument_group("learning")
-    group.add_argument(
+    named(
+        group,
         "--learner",
+        f"see `hopefear learners --task tune` (default: {default})",
+        "NAME",
         default=default,
-        metavar="NAME",
-        help=f"see `hopefear learners --task tune` (default: {default})",
     )
     params(group, "C=0.01 or loss=ramp")
-    group.add_argument(
+    named(
+        group,
         "--start",
-        default="auto",
-        metavar="WHERE",
-        help="weights to begin with: decoder (those behind the scores in the lists), moses (what "
+        "weights to begin with: decoder (those behind the scores in the lists), moses (what "
         "it gives an untuned system), uniform, or a file; auto takes the decoder's where they can "
         "be found, else those of moses (default: auto)",
+        "WHERE",
+        default="auto",
     )
-    group.add_argument(
+    named(
+        group,
         "--fixed",
-        metavar="FILE",
-        help="the score under these weights is a fixed part of every candidate's; dense features "
+        "the score under these weights is a fixed part of every candidate's; dense features "
         "keep them, and to those of other features is added what is learned",
     )
-    group.add_argument(
+    named(
+        group,
         "--add",
+        "the score under these weights becomes one more dense feature NAME; in what is "
+        "written it is spread over the features again; may be repeated",
+        "NAME=FILE",
         type=_named_file,
         action="append",
         default=[],
-        metavar="NAME=FILE",
-        help="the score under these weights becomes one more dense feature NAME; in what is "
-        "written it is spread over the features again; may be repeated",
     )
-    group.add_argument(
-        "--epochs", type=at_least(1), metavar="N", help="passes over the lists (default: learner's)"
-    )
+    whole(group, "--epochs", "passes over the lists (default: learner's)")
     seed(group, "weights")
-    group.add_argument(
+    whole(
+        group,
         "--seeds",
-        type=at_least(1),
-        default=1,
-        metavar="N",
-        help="tune N times, with seeds from --seed on: keep the best, tell how they differ "
-        "(default: 1)",
+        "tune N times, with seeds from --seed on: keep the best, tell how they differ",
+        1,
     )
 
 
 def features(group: argparse._ArgumentGroup) -> None:
     """What gets weights."""
-    group.add_argument(
+    named(
+        group,
         "--features",
-        type=_groups,
-        metavar="A,B",
-        help="what gets weights, of dense, sparse, phrases, consensus (agreement with the rest of "
+        "what gets weights, of dense, sparse, phrases, consensus (agreement with the rest of "
         "the list) and ngrams (of one to three words); default: dense, sparse and phrases as far "
         "as the lists have them, with --fixed all of these but dense, which is needed without it",
+        "A,B",
+        type=_groups,
     )
-    group.add_argument(
+    whole(
+        group,
         "--min-count",
-        type=at_least(1),
-        default=1,
-        metavar="N",
-        help="keep sparse features and phrase pairs that tell candidates apart in at least N lists "
-        "(default: 1)",
+        "keep sparse features and phrase pairs that tell candidates apart in at least N lists",
+        1,
     )
 
 
 def decoder(parser: argparse.ArgumentParser) -> None:
     """The loop around a decoder."""
     group = parser.add_argument_group("a decoder in the loop")
-    group.add_argument(
+    named(
+        group,
         "--decoder",
-        metavar="CMD",
-        help="a shell command that reads weights from {weights} and writes an N-best list to "
+        "a shell command that reads weights from {weights} and writes an N-best list to "
         "{nbest}; it is run, its lists are added to the earlier ones and to those of --nbest, if "
         "given, and tuned on, in rounds",
+        "CMD",
     )
-    group.add_argument(
+    whole(
+        group,
         "--rounds",
-        type=at_least(1),
-        metavar="N",
-        help="rounds at most; it ends before when nothing new comes or nothing is gained "
-        "(default: 10)",
+        "rounds at most; it ends before when nothing new comes or nothing is gained (default: 10)",
     )
-    group.add_argument(
+    whole(
+        group,
         "--patience",
-        type=at_least(1),
-        metavar="N",
-        help="rounds without a better score of the decoder's own choices before it ends "
-        "(default: 1)",
+        "rounds without a better score of the decoder's own choices before it ends (default: 1)",
     )
-    group.add_argument(
+    flag(
+        group,
         "--resume",
-        action="store_true",
-        help="go on with the rounds in the folder of --run, which must have the same settings",
+        "go on with the rounds in the folder of --run, which must have the same settings",
     )
-    group.add_argument(
-        "--timeout", type=number, metavar="SECONDS", help="that one run of the decoder may take"
-    )
+    named(group, "--timeout", "that one run of the decoder may take", "SECONDS", type=number)
 
 
 def output(parser: argparse.ArgumentParser) -> None:
     """What is written."""
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--weights", required=True, metavar="OUT", help="file to write; - is standard output"
-    )
+    named(group, "--weights", "file to write; - is standard output", "OUT", required=True)
     group.add_argument(
         "--format",
         choices=("text", "moses", "json"),
@@ -370,7 +368,7 @@ def output(parser: argparse.ArgumentParser) -> None:
         "them (default: .ini is moses, .json is json, others are text)",
     )
     run_folder(group, ", and for the rounds of a decoder")
-    group.add_argument("--report", metavar="FILE.html", help="page of scores, rounds and weights")
+    named(group, "--report", "page of scores, rounds and weights", "FILE.html")
     json_option(group)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefear.cli.console import Console
-from hopefear.cli.training import time_taken
+from hopefear.cli.train import time_taken
 from hopefear.data.moses.lists import TuningLists
 from hopefear.metrics.lists import ListMetric
 from hopefear.report import Page, Plot
@@ -91,9 +91,9 @@ class Outcome:
         spreads = {}
         if len(runs) > 1:
             spreads["seeds"] = spread_of([run.train for run in runs])
-            held = [run.dev for run in runs if run.dev is not None]
-            if held:
-                spreads["seeds, held out"] = spread_of(held)
+            dev_scores = [run.dev for run in runs if run.dev is not None]
+            if dev_scores:
+                spreads["seeds, held out"] = spread_of(dev_scores)
         if len(restarts := self.tuning.chosen.tuned.runs) > 1:
             spreads["restarts"] = spread_of(restarts)
         return spreads
@@ -164,8 +164,8 @@ class Outcome:
     def spreads(self, result: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows: how seeds and restarts differ."""
         rows = [
-            [name, *(f"{found[key]:.2f}" for key in ("min", "mean", "max", "std")), found["n"]]
-            for name, found in result["spread"].items()
+            [name, *(f"{scores[key]:.2f}" for key in ("min", "mean", "max", "std")), scores["n"]]
+            for name, scores in result["spread"].items()
         ]
         return ["spread over", "min", "mean", "max", "std", "n"], rows
 
@@ -182,18 +182,18 @@ class Outcome:
 
 def moved(before: Weights, after: Weights) -> list[Change]:
     """All dense weights in their order, then the largest changes of others."""
-    found = {name: (old, new) for name, old, new in changes(before, after)}
-    others = [name for name in found if name not in after.names][:OTHERS]
-    return [(name, *found[name]) for name in (*after.names, *others)]
+    pairs = {name: (old, new) for name, old, new in changes(before, after)}
+    others = [name for name in pairs if name not in after.names][:OTHERS]
+    return [(name, *pairs[name]) for name in (*after.names, *others)]
 
 
 def weights_table(before: Weights, after: Weights) -> tuple[list[str], list[list[Any]]]:
     """Columns and rows: weights before and after, and shares of all dense ones."""
-    shown, dense = moved(before, after), set(after.names)
+    entries, dense = moved(before, after), set(after.names)
     # Choices do not depend on the length of weights, so that shares tell more than changes.
     sums = [
-        sum(abs(old) for name, old, _ in shown if name in dense),
-        sum(abs(new) for name, _, new in shown if name in dense),
+        sum(abs(old) for name, old, _ in entries if name in dense),
+        sum(abs(new) for name, _, new in entries if name in dense),
     ]
     rows = [
         [
@@ -206,7 +206,7 @@ def weights_table(before: Weights, after: Weights) -> tuple[list[str], list[list
                 for value, total in zip((old, new), sums, strict=True)
             ),
         ]
-        for name, old, new in shown
+        for name, old, new in entries
     ]
     return ["weight", "before", "after", "change", "% before", "% after"], rows
 
@@ -226,8 +226,8 @@ def spread_of(values: Sequence[float]) -> dict[str, float]:
 def first_choices(lists: TuningLists, metric: ListMetric) -> float:
     """Score of the candidates that the decoder scored highest."""
     assert lists.counts is not None
-    chosen = lists.starts[:-1] + best(lists.scores, lists)
-    return float(metric.scores(lists.counts[chosen].sum(axis=0))[metric.main])
+    choice = lists.starts[:-1] + best(lists.scores, lists)
+    return float(metric.scores(lists.counts[choice].sum(axis=0))[metric.main])
 
 
 if TYPE_CHECKING:

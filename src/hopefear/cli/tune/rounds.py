@@ -11,7 +11,7 @@ from typing import Any
 
 from hopefear.cli.console import Console
 from hopefear.cli.guard import Terminated
-from hopefear.cli.training import time_taken
+from hopefear.cli.train import time_taken
 from hopefear.cli.tune.learning import (
     TuneWatcher,
     check_files,
@@ -152,12 +152,12 @@ def iterated(
         console.say(f"tuning on {lists.n_candidates:,} candidates of {len(lists):,} lists")
         lists, other = split(lists, dev, args.held_out, args.seed)
         with TuneWatcher(console, metric.main, quiet_lines=True) as watcher:
-            found = tuning_of(args, lists, other, metric, params, before, [watcher])
+            tuning = tuning_of(args, lists, other, metric, params, before, [watcher])
         main = metric.main
         console.say(
-            f"  {main} of these lists {found.before['train']:.2f} -> {found.after['train']:.2f}"
+            f"  {main} of these lists {tuning.before['train']:.2f} -> {tuning.after['train']:.2f}"
         )
-        return found.weights
+        return tuning.weights
 
     def tell(event: dict[str, Any]) -> None:
         console.say(
@@ -165,7 +165,7 @@ def iterated(
             f"{event['new']:,} new hypotheses, {event['seconds']:.1f} s"
         )
 
-    found = _resumable(
+    tuning = _resumable(
         args.run,
         lambda: iterate(
             args.decoder,
@@ -184,7 +184,7 @@ def iterated(
     )
     first_round = Path(args.run, "round-0")
     first_weights = first_round / (START if (first_round / START).exists() else WEIGHTS)
-    return Rounds(found, metric, args.learner, len(args.refs), Weights.read(first_weights))
+    return Rounds(tuning, metric, args.learner, len(args.refs), Weights.read(first_weights))
 
 
 def _settings(args: argparse.Namespace, metric: ListMetric) -> dict[str, Any]:
@@ -199,11 +199,11 @@ def _resumable(folder: str, rounds: Callable[[], Iterated]) -> Iterated:
     try:
         return rounds()
     except InterruptedTrainingError as error:
-        said, signum = str(error).partition("; nothing was saved")[0], error.signum
+        reason, signum = str(error).partition("; nothing was saved")[0], error.signum
     except KeyboardInterrupt:
-        said, signum = "interrupted", signal.SIGINT
+        reason, signum = "interrupted", signal.SIGINT
     except Terminated:
-        said, signum = "terminated", signal.SIGTERM
+        reason, signum = "terminated", signal.SIGTERM
     raise InterruptedTrainingError(
-        f"{said}; finished rounds are in {folder}: the same command with --resume goes on", signum
+        f"{reason}; finished rounds are in {folder}: the same command with --resume goes on", signum
     )

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console, print_json
+from hopefear.cli.console import Console, print_json, tell_skipped
 from hopefear.cli.guard import put
 from hopefear.cli.progress import Counting
-from hopefear.cli.reading import tell_skipped
 from hopefear.cli.tune.learning import metric_asked, read_lists, told
 from hopefear.core.arrays import Strings
 from hopefear.core.hashing import StringTable
@@ -176,25 +175,25 @@ def facts(weights: Weights, path: str, top: int) -> dict[str, Any]:
     }
 
 
-def show(console: Console, found: Mapping[str, Any]) -> None:
+def show(console: Console, facts: Mapping[str, Any]) -> None:
     """The same for people."""
-    about = found["about"]
+    about = facts["about"]
     console.pairs(
         {
-            "weights": found["weights"],
-            "non-zeros": f"{found['nnz']:,}",
-            "dense": len(found["dense"]),
-            "sparse": f"{found['sparse']['count']:,}",
-            "phrase pairs": f"{found['phrases']['count']:,}",
+            "weights": facts["weights"],
+            "non-zeros": f"{facts['nnz']:,}",
+            "dense": len(facts["dense"]),
+            "sparse": f"{facts['sparse']['count']:,}",
+            "phrase pairs": f"{facts['phrases']['count']:,}",
             "learner": about.get("learner"),
             "signature": about.get("signature"),
             "metric": about.get("metric"),
             "scores": ", ".join(f"{k} {v:.2f}" for k, v in about.get("scores", {}).items()) or None,
         }
     )
-    rows = [[name, f"{value:.6f}"] for name, value in found["dense"].items()]
+    rows = [[name, f"{value:.6f}"] for name, value in facts["dense"].items()]
     for part in ("sparse", "phrases"):
-        rows += [[name, f"{value:.6f}"] for name, value in found[part]["top"].items()]
+        rows += [[name, f"{value:.6f}"] for name, value in facts[part]["top"].items()]
     console.say()
     console.table(["feature", "weight"], rows)
 
@@ -227,7 +226,7 @@ class Unused:
         sparse = [name for name in weights.sparse if not name.startswith(PREFIX)]
         names = {"sparse features": sparse, "phrase pairs": list(weights.phrases)}
         self.path = path
-        self.kinds = {kind: found for kind, found in names.items() if found}
+        self.kinds = {kind: group for kind, group in names.items() if group}
 
     def see(self, lists: TuningLists) -> None:
         """Strike out kinds of which the lists have some."""

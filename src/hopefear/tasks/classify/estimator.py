@@ -14,13 +14,12 @@ from sklearn.utils.validation import validate_data
 from hopefear.data.labels import class_name, distinct
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import HopefearError, InputError
+from hopefear.tasks.base import begin
 from hopefear.tasks.classify.model import Model
-from hopefear.tasks.classify.task import DEFAULT_LEARNER, composed, model_of, train, weighted
+from hopefear.tasks.classify.task import DEFAULT_LEARNER, Classification
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together
 from hopefear.training.holdout import split_classes
 from hopefear.training.loop import Event
-from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Passes
 from hopefear.training.predictors import VotedPredictor
 
 
@@ -98,7 +97,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     (['hope'], 1.0)
     """
 
-    _task, _models, _lines_show = "classify", Model, ("accuracy",)
+    _task, _kind, _models, _lines_show = "classify", Classification, Model, ("accuracy",)
     classes_: np.ndarray
 
     def __init__(
@@ -151,18 +150,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
                 dev = _dataset(X_val, y_val, classes)
             elif self.early_stopping:
                 data, dev = split_classes(data, self.validation_fraction, seed)
-            model = self._train(
-                train,
-                data,
-                dev,
-                self.metric,
-                seed=seed,
-                intercept=self.intercept,
-                values=self.values,
-                norm=self.norm,
-                class_weight=_by_name(self.class_weight),
-                by_content=True,
-            )
+            model = self._train(self._asked(), data, dev, self.metric, seed=seed, by_content=True)
         self.classes_ = classes
         self._model = self._signed(model)
         return self
@@ -193,18 +181,21 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             labels = self._labels(classes)
             if self.class_weight == "balanced":
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
-            how = self._model.transform if goes_on else {"values": self.values, "norm": self.norm}
-            data = weighted(_dataset(X, y, labels, sample_weight), _by_name(self.class_weight))
-            data, trainer = data.transformed(**how), self._trainer
-            if not goes_on:
-                passes = Passes(data, shuffle=False)
-                params = self._learner_params()
-                trainer = OnlineTrainer(*composed(passes, self.learner, params, self.intercept))
-            self._learn(data, trainer)
+            task, data = self._asked(), _dataset(X, y, labels, sample_weight)
+            if goes_on:
+                how, trainer = self._model.transform, self._trainer
+                task = replace(task, values=how["values"], norm=how["norm"])
+            else:
+                model, trainer = begin(task, data, self.learner, self._learner_params())
+            self._learn(task.prepared(data), trainer)
         if not goes_on:
-            self.classes_, names = labels, tuple(map(class_name, labels))
-            self._model = self._signed(model_of(trainer, self.learner, names, how))
+            self.classes_ = labels
+            self._model = self._signed(model)
         return self
+
+    def _asked(self) -> Classification:
+        weights = _by_name(self.class_weight)
+        return Classification(self.intercept, self.values, self.norm, weights)
 
     def predict(self, X: Any) -> np.ndarray:
         """The best label of every row."""
@@ -324,7 +315,11 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         return replace(model, about={**model.about, **about})
 
     def _renewed(self, model: Model, trainer: Any, recent: Any) -> Model:
-        return self._signed(model_of(trainer, self.learner, model.classes, model.transform))
+        model = super()._renewed(model, trainer, recent)
+        data = {"source": "stream", "examples": trainer.examples, "features": model.features.size}
+        return replace(
+            model, signature=trainer.learner.signature(), about={**model.about, "data": data}
+        )
 
 
 def _dataset(

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_class_weight
 from hopefear.core.component import kernel
-from hopefear.core.learner import Learner, parameters_by_part
+from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
-from hopefear.features import IdentityFeatures
 from hopefear.metrics import classification_scores, score_names
 from hopefear.recipes import Scale
 from hopefear.structures.classes import Binary, Multiclass
-from hopefear.tasks import TASKS, base, recipe
+from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
-from hopefear.training.loop import Fit, counts
-from hopefear.training.online import OnlineTrainer
+from hopefear.training.loop import Fit
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 
@@ -58,7 +57,17 @@ class Classification(Task):
     def composed(
         self, passes: Passes, build: Callable[[Scale], Learner], params: Mapping[str, Any]
     ) -> tuple[Any, Learner]:
-        return measured(passes, build, params, self.intercept)
+        auto = self.intercept == "auto"
+        measured = auto or params.get("rate", "auto") == "auto"
+        square, count = (float(m) for m in passes.means(sizes)) if measured else (1.0, 1.0)
+        bias = typical_value(square, count) if auto else self.intercept
+        if not (isinstance(bias, Real) and math.isfinite(bias)):
+            raise HopefearError(
+                f"intercept must be 'auto' or a finite number, not {self.intercept!r}"
+            )
+        bias = float(bias)
+        scale = Scale(square + bias**2 or 1.0, passes.n)
+        return structure_for(passes.dataset, bias), build(scale)
 
     def score_names(self, data: SparseDataset) -> set[str]:
         return score_names(len(data.classes))
@@ -174,31 +183,6 @@ def structure_for(data: SparseDataset, bias: float) -> Any:
     return Multiclass(data.n_features, len(data.classes), bias)
 
 
-def composed(
-    passes: Passes, learner: str, params: Mapping[str, Any] | None, intercept: float | str
-) -> tuple[Any, Learner]:
-    """Structure and learner for this data: what is ``"auto"`` is measured on it."""
-    given = params or {}
-    return measured(passes, lambda scale: recipe(learner).build(scale, **given), given, intercept)
-
-
-def measured(
-    passes: Passes,
-    build: Callable[[Scale], Learner],
-    params: Mapping[str, Any],
-    intercept: float | str,
-) -> tuple[Any, Learner]:
-    """As :func:`composed`, however the learner is built."""
-    auto = intercept == "auto" or params.get("rate", "auto") == "auto"
-    square, count = (float(m) for m in passes.means(sizes)) if auto else (1.0, 1.0)
-    bias = typical_value(square, count) if intercept == "auto" else intercept
-    if not (isinstance(bias, Real) and math.isfinite(bias)):
-        raise HopefearError(f"intercept must be 'auto' or a finite number, not {intercept!r}")
-    bias = float(bias)
-    scale = Scale(square + bias**2 or 1.0, passes.n)
-    return structure_for(passes.dataset, bias), build(scale)
-
-
 def typical_value(square: float, count: float) -> float:
     """Root mean square of a feature value, in float32, from the means of a row; 1 without any.
 
@@ -252,58 +236,25 @@ def alike(dev: SparseDataset, dataset: SparseDataset) -> SparseDataset:
 
 def weighted(data: SparseDataset, class_weight: str | Mapping[str, float] | None) -> SparseDataset:
     """The data with its example weights multiplied by those of their classes."""
+    check_class_weight(class_weight, data.classes)
     if class_weight is None:
         return data
-    if class_weight == "balanced":
+    if isinstance(class_weight, Mapping):
+        factors = np.array([float(class_weight.get(name, 1.0)) for name in data.classes])
+    else:
         counts = np.bincount(
             data.rows.labels, weights=data.rows.weights, minlength=len(data.classes)
         )
         factors = counts.sum() / (len(data.classes) * np.maximum(counts, 1e-12))
-    elif isinstance(class_weight, Mapping):
-        unknown = set(class_weight) - set(data.classes)
-        if unknown:
-            raise HopefearError(
-                f"class_weight names {sorted(unknown)}, the classes are {list(data.classes)}"
-            )
-        factors = np.array([float(class_weight.get(name, 1.0)) for name in data.classes])
-        if not np.all((factors >= 0.0) & np.isfinite(factors)):
-            raise HopefearError(f"class_weight must be finite and not negative, not {class_weight}")
-    else:
-        raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {class_weight!r}")
-    weights = data.rows.weights * factors[data.rows.labels].astype(np.float32)
-    changed = SparseDataset(
-        data.rows._replace(weights=weights),
-        data.n_features,
-        data.classes,
-        data.features,
-        data.source,
-    )
+    return reweighted(data, data.rows.weights * factors[data.rows.labels].astype(np.float32))
+
+
+def reweighted(data: SparseDataset, weights: np.ndarray) -> SparseDataset:
+    """The data with other example weights."""
+    rows = data.rows._replace(weights=weights)
+    changed = SparseDataset(rows, data.n_features, data.classes, data.features, data.source)
     changed.mapping = data.mapping
     return changed
-
-
-def model_of(
-    trainer: OnlineTrainer, name: str, classes: tuple[str, ...], transform: Mapping[str, str]
-) -> Model:
-    """The model of a trainer that was fed by hand, on columns without names."""
-    structure, learner = trainer.structure, trainer.learner
-    features = IdentityFeatures(structure.n_features)
-    data = {"source": "stream", "examples": trainer.examples, "features": features.size}
-    return Model(
-        structure,
-        trainer.predictor(),
-        classes,
-        features,
-        transform,
-        learner.signature(),
-        {
-            "learner": name,
-            "on": learner.on,
-            "parameters": parameters_by_part(learner),
-            "data": data,
-            "training": counts(trainer),
-        },
-    )
 
 
 def sizes(rows: SparseRows) -> np.ndarray:

@@ -15,28 +15,22 @@ from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import ListMetric, ListScores
-from hopefear.recipes.scales import scale_of
-from hopefear.structures.nbest import NBest
-from hopefear.tasks import recipe
+from hopefear.tasks.base import begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, held_out
 from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
-from hopefear.tasks.rerank.judging import fitted_temperature
-from hopefear.tasks.rerank.model import RerankModel, cut
+from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import (
     DEFAULT_LEARNER,
+    Reranking,
     baseline_of,
     check,
     dataset,
     evaluate,
     metric_of,
-    needs_temperature,
     scores,
     teaching,
-    train,
 )
 from hopefear.training.loop import Event
-from hopefear.training.online import OnlineTrainer
-from hopefear.training.ranking import Ranker, check_offsets
 
 
 class Reranker(ModelEstimator[RerankModel]):
@@ -113,7 +107,7 @@ class Reranker(ModelEstimator[RerankModel]):
     array([1, 1])
     """
 
-    _task, _models = "rerank", RerankModel
+    _task, _kind, _models = "rerank", Reranking, RerankModel
     _reader: ListReader
     _map: Any = None  # the features that the trainer's weights belong to
 
@@ -212,17 +206,8 @@ class Reranker(ModelEstimator[RerankModel]):
         elif self.early_stopping:
             rest, part = held_out(len(data), self.validation_fraction, seed, "lists")
             data, dev = data.take(rest), data.take(part)
-        metric = metric_meant(self.metric)
-        model = self._train(
-            train,
-            data,
-            dev,
-            metric_of(metric, data).main,
-            seed=seed,
-            tied=self.tied,
-            metric=metric,
-            n_jobs=self._jobs(),
-        )
+        task = self._asked()
+        model = self._train(task, data, dev, metric_of(task.metric, data).main, seed=seed)
         self._settle(reader, model, data.features)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -251,7 +236,8 @@ class Reranker(ModelEstimator[RerankModel]):
                 return self
             blocks, reader = self._blocks(X, y, sample_weight)
             data = self._dataset(blocks)
-            model, trainer = self._start_stream(data)
+            check(data)
+            model, trainer = begin(self._asked(), data, self.learner, self._learner_params())
             self._learn(data, trainer)
         self._settle(reader, model, data.features)
         return self
@@ -350,28 +336,11 @@ class Reranker(ModelEstimator[RerankModel]):
         about = {**model.about, "estimator": {"records": reader.records}}
         self._reader, self._map, self._model = reader, features, replace(model, about=about)
 
-    def _start_stream(self, data: ListDataset) -> tuple[RerankModel, OnlineTrainer]:
-        """A model that knows nothing yet, and what will teach it."""
-        check(data)
-        params = self._learner_params()
-        learner = self._online(recipe(self.learner, "rerank").build(scale_of(data), **params))
-        check_offsets(learner.readout, data.rows)
-        trainer = OnlineTrainer(NBest(data.features.size, self.tied), learner)
-        model = RerankModel(
-            trainer.predictor(),
-            data.features,
-            baseline_of(data),
-            metric=metric_of(metric_meant(self.metric), data),
-            signature=learner.signature(),
-            about=self._stream_about(learner, features=data.features.size),
-        )
-        return model, trainer
-
     def _renewed(self, model: RerankModel, trainer: Any, recent: Any) -> RerankModel:
-        model, temperature = super()._renewed(model, trainer, recent), 1.0
-        if needs_temperature(trainer.learner, model.predictor):
-            temperature = fitted_temperature(Ranker(trainer.structure, model.predictor), recent)
-        return replace(model, features=self._map, temperature=temperature)
+        return replace(super()._renewed(model, trainer, recent), features=self._map)
+
+    def _asked(self) -> Reranking:
+        return Reranking(self.tied, metric_meant(self.metric))
 
     def _dataset(self, blocks: Iterable[CandidateLists]) -> ListDataset:
         return dataset(

@@ -1,29 +1,23 @@
-"""How good choices are while a reranker is trained: scores, when to stop, temperature."""
+"""How good choices from lists are, by the metric that the lists were judged by."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
-from hopefear.structures.nbest import NBest
-from hopefear.tasks.base import best_of
-from hopefear.training.predictors import Predictor
-from hopefear.training.ranking import Ranker
 
 
 def metric_of(metric: str | ListMetric | None, data: ListDataset) -> ListMetric:
     """The metric meant; it must be the one the data was judged by."""
-    made = metric_named(metric or data.metric) if not isinstance(metric, ListMetric) else metric
-    if made.name not in (data.metric, "cost"):
+    judge = metric_named(metric or data.metric) if not isinstance(metric, ListMetric) else metric
+    if judge.name not in (data.metric, "cost"):
         raise HopefearError(
-            f"{data.source} was judged by {data.metric}, not by {made.name}; make the dataset with "
-            f"metric={made.name!r}"
+            f"{data.source} was judged by {data.metric}, not by {judge.name}; make the dataset "
+            f"with metric={judge.name!r}"
         )
-    return made
+    return judge
 
 
 def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
@@ -41,37 +35,11 @@ def counts_of(data: ListDataset, metric: ListMetric) -> np.ndarray:
 def scores(data: ListDataset, best: np.ndarray, metric: ListMetric) -> dict[str, float]:
     """Scores of a choice: the metric's, and how often it is as cheap as the oracle, in percent."""
     rows, first = data.rows, data.rows.starts[:-1]
-    found = dict(metric.scores(counts_of(data, metric)[first + best].sum(axis=0)))
+    values = dict(metric.scores(counts_of(data, metric)[first + best].sum(axis=0)))
     right = rows.costs[first + best] == rows.costs[first + rows.oracles]
-    return {**found, "oracle_rate": 100.0 * float(right.mean()) if len(right) else 0.0}
+    return {**values, "oracle_rate": 100.0 * float(right.mean()) if len(right) else 0.0}
 
 
 def score_names(metric: ListMetric, data: ListDataset) -> tuple[str, ...]:
     """Names of the scores that a reranker gets."""
     return tuple(scores(data, np.asarray(data.rows.oracles, np.int64), metric))
-
-
-def evaluator(
-    structure: NBest, data: ListDataset, metric: ListMetric
-) -> Callable[[Predictor], dict[str, float]]:
-    """Scores of a predictor on this data."""
-
-    def evaluate(predictor: Predictor) -> dict[str, float]:
-        return scores(data, Ranker(structure, predictor).best(data.rows), metric)
-
-    return evaluate
-
-
-def fitted_temperature(ranker: Ranker, data: ListDataset) -> float:
-    """The temperature at which the cheapest candidates are most probable.
-
-    Fitted on held-out data where there is any; on training data probabilities come out too sure.
-    It stays at 1 where the data has no best one, as when all choices are right at any temperature.
-    """
-    rows, points = data.rows, ranker.scores(data.rows)
-
-    def log_likelihood(temperature: float) -> float:
-        warm = Ranker(ranker.structure, ranker.predictor, temperature)
-        return float(warm.log_likelihoods(rows, points).sum())
-
-    return best_of(log_likelihood)

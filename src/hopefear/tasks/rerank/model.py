@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.base import Model
+from hopefear.tasks.base import Model, cut
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 from hopefear.training.ranking import Ranker
 
@@ -169,26 +168,21 @@ class RerankModel(Model):
 
 def _metric(header: Mapping[str, Any]) -> ListMetric:
     """The metric that a file names; its parameters must be of the usual types and sizes."""
-    name, given = str(header["name"]), dict(header["parameters"])
+    name, parameters = str(header["name"]), dict(header["parameters"])
     usual = metric_named(name).parameters()
-    for key, value in given.items():
+    for key, value in parameters.items():
         like = usual.get(key)
         fits = type(value) is type(like) or (like is None and isinstance(value, int | float))
         if not fits or (isinstance(value, int | float) and not abs(value) <= _MOST):
             raise ModelError(f"the metric {name} cannot have {key}={value!r:.60}")
-    return metric_named(name, **given)
+    return metric_named(name, **parameters)
 
 
 def check_features(data: ListDataset, features: Any) -> None:
     """Refuse data whose features have other numbers; kernels would look beyond the weights."""
-    found = None if data.features is None else data.features.size
-    if found != features.size:
+    size = None if data.features is None else data.features.size
+    if size != features.size:
         raise HopefearError(
-            f"{data.source} has {found} features, the model {features.size}; read the data with "
+            f"{data.source} has {size} features, the model {features.size}; read the data with "
             "the model's feature map"
         )
-
-
-def cut(items: Any, starts: np.ndarray) -> list[Any]:
-    """One stretch for each list."""
-    return [items[a:b] for a, b in pairwise(starts.tolist())]

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each, encoded
+from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering
@@ -20,33 +21,12 @@ from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained, needs_temperature
-from hopefear.tasks.rerank.judging import (
-    counts_of,
-    evaluator,
-    fitted_temperature,
-    metric_of,
-    score_names,
-    scores,
-)
+from hopefear.tasks.base import Task, Trained, best_of
+from hopefear.tasks.rerank.judging import counts_of, metric_of, score_names, scores
 from hopefear.tasks.rerank.model import RerankModel, check_features
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, check_offsets, in_lists
-
-__all__ = [
-    "DEFAULT_LEARNER",
-    "EPOCHS",
-    "Trained",
-    "dataset",
-    "encoded",
-    "evaluate",
-    "idle_lists",
-    "metric_of",
-    "needs_temperature",
-    "scores",
-    "train",
-]
 
 DEFAULT_LEARNER = TASKS["rerank"].learner
 EPOCHS = 5
@@ -86,7 +66,8 @@ class Reranking(Task):
     def evaluator(
         self, structure: NBest, data: ListDataset, dev: ListDataset, n_jobs: int
     ) -> Callable[[Predictor], dict[str, float]]:
-        return evaluator(structure, dev, metric_of(self.metric, data))
+        metric = metric_of(self.metric, data)
+        return lambda predictor: scores(dev, Ranker(structure, predictor).best(dev.rows), metric)
 
     def words(self) -> dict[str, Any]:
         return {"tied": "true"} if self.tied else {}
@@ -97,7 +78,13 @@ class Reranking(Task):
     def temperature(
         self, structure: NBest, predictor: Any, data: ListDataset, n_jobs: int
     ) -> float:
-        return fitted_temperature(Ranker(structure, predictor), data)
+        points = Ranker(structure, predictor).scores(data.rows)
+
+        def log_likelihood(temperature: float) -> float:
+            warm = Ranker(structure, predictor, temperature)
+            return float(warm.log_likelihoods(data.rows, points).sum())
+
+        return best_of(log_likelihood)
 
     def facts(self, data: ListDataset) -> dict[str, Any]:
         return {
@@ -156,8 +143,8 @@ def dataset(
     >>> dataset(candidate_lists(20, features=12)).features.size
     13
     """
-    made = metric_named(metric) if isinstance(metric, str) else metric
-    gathered = Gathered(baseline, oracle, made)
+    judge = metric_named(metric) if isinstance(metric, str) else metric
+    gathered = Gathered(baseline, oracle, judge)
     numbering: ListNumbering | None = None
     try:
         for block in each(blocks):
@@ -169,12 +156,12 @@ def dataset(
             numbering.add(judged)
         if numbering is None:
             raise HopefearError("there are no lists to learn from")
-        found, numbered = numbering.finish()
+        feature_map, numbered = numbering.finish()
     except BaseException:
         if numbering is not None:
             numbering.close()
         raise
-    return teaching(gathered.dataset(numbered, found))
+    return teaching(gathered.dataset(numbered, feature_map))
 
 
 def teaching(data: ListDataset) -> ListDataset:
@@ -194,8 +181,7 @@ def chosen(
         auto = TREE_FEATURES if trees else OTHER_FEATURES
         features = Extraction.of(auto if features == "auto" else features)
     count = (TREE_COUNT if trees else OTHER_COUNT) if min_count is None else min_count
-    if count < 1:
-        raise HopefearError(f"min_count must be 1 or more, not {count}")
+    check_at_least("min_count", count, 1)
     return features, count
 
 
@@ -267,15 +253,15 @@ def evaluate(
     ready, noting = isinstance(lists, ListDataset), Noting()
     data = model.encode(lists if isinstance(lists, ListDataset) else noting(lists), judged=True)
     rows, ranker = data.rows, model.ranker()
-    found = ranker.scores(rows)
+    points = ranker.scores(rows)
     return evaluate_lists(
         model.metric,
         counts_of(data, model.metric),
         rows.starts,
-        ranker.best(rows, found),
+        ranker.best(rows, points),
         rows.costs,
         scores=None if ready else noting.scores,
-        model_scores=found,
+        model_scores=points,
         n_references=noting.n_references,
         samples=samples,
         seed=seed,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,9 +15,7 @@ from hopefear.data.sequences import SequenceDataset
 from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
-from hopefear.recipes import Scale
-from hopefear.structures.chain.searches import search_named
-from hopefear.tasks import recipe
+from hopefear.tasks.base import begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.tag.input import (
     Prepared,
@@ -31,18 +28,9 @@ from hopefear.tasks.tag.input import (
     present,
     same_features,
 )
-from hopefear.tasks.tag.label_costs import resolved
-from hopefear.tasks.tag.model import SequenceModel, chain_of, encoded, scheme_limits
-from hopefear.tasks.tag.task import (
-    DEFAULT_LEARNER,
-    check_constraints,
-    fitted_temperature,
-    needs_temperature,
-    scores,
-    train,
-)
+from hopefear.tasks.tag.model import SequenceModel, encoded
+from hopefear.tasks.tag.task import DEFAULT_LEARNER, Tagging, check_constraints, scores
 from hopefear.training.loop import Event
-from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import LinearPredictor
 
 
@@ -77,7 +65,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         What predicts; can be saved, inspected and used without scikit-learn.
     """
 
-    _models = SequenceModel
+    _models, _kind = SequenceModel, Tagging
     _reader: TokenInput
     classes_: np.ndarray
     scheme_: str | None
@@ -107,7 +95,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         with as_value_errors():
             data, how = self._question(X, constrained, allowed)
             tags = self.model_.decoder(**how).best(data.rows)
-        return _cut(self.classes_[tags].tolist(), data.rows.starts)
+        return cut(self.classes_[tags].tolist(), data.rows.starts)
 
     def predict_single(self, x: Any) -> list[Any]:
         """The best labels of one sequence."""
@@ -161,7 +149,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             table = self.model_.decoder(**how).probabilities(data.rows)
         labels = self.classes_.tolist()
         dicts = [dict(zip(labels, row, strict=True)) for row in table.tolist()]
-        return _cut(dicts, data.rows.starts)
+        return cut(dicts, data.rows.starts)
 
     def predict_marginals_single(self, x: Any) -> list[dict[Any, float]]:
         """Label probabilities of one sequence."""
@@ -449,19 +437,12 @@ class Tagger(SequencePredictor):
                 dev = labelled(tokens, y_val, ready.data.features, ready.data.labels)
             usual = "accuracy" if ready.scheme is None else "f1"
             model = self._train(
-                train,
+                self._asked(ready.scheme),
                 ready.data,
                 dev,
                 usual if self.metric == "auto" else self.metric,
                 seed=seed,
-                order=self.order,
-                search=self.search,
-                beam=self.beam,
-                scheme=ready.scheme,
-                constraints=self.constraints,
-                class_weight=self.class_weight,
                 start=self._start(ready) if self.warm_start else None,
-                n_jobs=self._jobs(),
             )
         self._settle(ready.reader, ready.labels, ready.scheme, model)
         return self
@@ -501,7 +482,9 @@ class Tagger(SequencePredictor):
                 return self
             first = self._prepared(X, y, weights, classes)
             check_known(first.data, len(first.labels))
-            model, trainer = self._start_stream(first)
+            self._check_legal(first.data, first.scheme)
+            task, params = self._asked(first.scheme), self._learner_params()
+            model, trainer = begin(task, first.data, self.learner, params)
             self._learn(first.data, trainer)
         self._settle(first.reader, first.labels, first.scheme, model)
         return self
@@ -513,12 +496,10 @@ class Tagger(SequencePredictor):
         tagger.order, tagger.search, tagger.beam = model.order, model.search, model.beam
         return tagger
 
-    def _renewed(self, model: SequenceModel, trainer: Any, recent: Any) -> SequenceModel:
-        model, temperature = super()._renewed(model, trainer, recent), 1.0
-        if needs_temperature(trainer.learner, model.predictor):
-            structure = model.structure()
-            temperature = fitted_temperature(structure, model.predictor, recent, self._jobs())
-        return replace(model, temperature=temperature)
+    def _asked(self, scheme: str | None) -> Tagging:
+        return Tagging(
+            self.order, self.search, self.beam, scheme, self.constraints, self.class_weight
+        )
 
     def _prepared(self, X: Any, y: Any, weights: Any, classes: Any = None) -> Prepared:
         return prepared(
@@ -532,31 +513,6 @@ class Tagger(SequencePredictor):
             min_count=self.min_count,
             hash_bits=self.hash_bits,
         )
-
-    def _start_stream(self, ready: Prepared) -> tuple[SequenceModel, OnlineTrainer]:
-        """A model that knows nothing yet, and what will teach it."""
-        data, names = ready.data, tuple(map(class_name, ready.labels))
-        params = resolved(self._learner_params(), names)
-        learner = self._online(recipe(self.learner, "tag").build(Scale(n=len(data)), **params))
-        self._check_legal(data, ready.scheme)
-        search = search_named(self.search, self.beam)
-        limits = scheme_limits(names, ready.scheme if self.constraints == "always" else None)
-        trainer = OnlineTrainer(chain_of(data.features, names, self.order, search, limits), learner)
-        sizes = {"features": data.features.size, "edge_features": data.features.edge_size}
-        model = SequenceModel(
-            trainer.predictor(),
-            names,
-            data.features,
-            self.order,
-            ready.scheme,
-            self.search,
-            self.beam,
-            1.0,
-            learner.signature(order=self.order, search=self.search),
-            self._stream_about(learner, **sizes),
-            constrained=self.constraints != "never",
-        )
-        return model, trainer
 
     def _more(self, X: Any, y: Any, weights: Any, classes: Any) -> SequenceDataset:
         """Further data for a trainer that has begun."""
@@ -587,7 +543,3 @@ class Tagger(SequencePredictor):
         same = model.order == self.order and model.labels == ready.data.labels
         same = same and isinstance(model.predictor, LinearPredictor)
         return model.weights if same and same_features(model.features, features) else None
-
-
-def _cut(items: list[Any], starts: np.ndarray) -> list[list[Any]]:
-    return [items[a:b] for a, b in pairwise(starts.tolist())]

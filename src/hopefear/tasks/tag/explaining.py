@@ -90,8 +90,8 @@ def _contributions(
             continue
         step = [int(y[t]) * width + int(y[t - 1]) for y in (best, other)]
         names = [f"{labels[y[t - 1]]} {labels[y[t]]}" for y in (best, other)]
-        shown = f"transition {names[0]} (not {names[1]}){where}"
-        gains.append((shown, float(weights[pairs + step[0]] - weights[pairs + step[1]])))
+        pair = f"transition {names[0]} (not {names[1]}){where}"
+        gains.append((pair, float(weights[pairs + step[0]] - weights[pairs + step[1]])))
         if chain.edge_attributes:
             for p in range(rows.edge_indptr[t], rows.edge_indptr[t + 1]):
                 k = int(rows.edge_indices[p])
@@ -128,40 +128,40 @@ def span_probabilities(
     begins or ends by what stands beside it, nothing that goes on with it. Both sums are exact.
     """
     rows, chain = data.rows, decoder.structure
-    found = spans(Column(labels, tags), rows.starts, scheme, repair=True)
-    if len(found.first) == 0:
+    table = spans(Column(labels, tags), rows.starts, scheme, repair=True)
+    if len(table.first) == 0:
         return []
     number = {name: c for c, name in enumerate(labels)}
-    owner = np.searchsorted(rows.starts, found.first, side="right") - 1
+    owner = np.searchsorted(rows.starts, table.first, side="right") - 1
     # One copy of the sentence for each way to write a span down.
     ways = [
         (k, way)
-        for k in range(len(found.first))
-        for way in _ways(scheme, found.kinds[k], tags[found.first[k] : found.after[k]], number)
+        for k in range(len(table.first))
+        for way in _ways(scheme, table.kinds[k], tags[table.first[k] : table.after[k]], number)
     ]
-    copied = owner[[k for k, _ in ways]]
-    copies = data.take(copied).rows
+    owners = owner[[k for k, _ in ways]]
+    copies = data.take(owners).rows
     tokens = np.zeros((copies.labels.size, chain.width), np.float32)
-    for w, (k, (wanted, not_before, not_after)) in enumerate(ways):
+    for w, (k, (tags_inside, not_before, not_after)) in enumerate(ways):
         shift = copies.starts[w] - rows.starts[owner[k]]
-        first, after = found.first[k] + shift, found.after[k] + shift
+        first, after = table.first[k] + shift, table.after[k] + shift
         tokens[first:after] = -np.inf
-        tokens[np.arange(first, after), wanted] = 0.0
+        tokens[np.arange(first, after), tags_inside] = 0.0
         if first > copies.starts[w]:
             tokens[first - 1, not_before] = -np.inf
         if after < copies.starts[w + 1]:
             tokens[after, not_after] = -np.inf
-    held = _with_tokens_of(chain, data, copied)
-    held = held._replace(limits=limits_of_tokens(held.limits, chain.width, tokens))
-    inside = Decoder(held, decoder.weights, decoder.temperature, decoder.n_jobs)
+    limited = _with_tokens_of(chain, data, owners)
+    limited = limited._replace(limits=limits_of_tokens(limited.limits, chain.width, tokens))
+    inside = Decoder(limited, decoder.weights, decoder.temperature, decoder.n_jobs)
     with np.errstate(invalid="ignore"):  # nothing is allowed at all: no span is sure
-        logs = inside.log_totals(copies) - decoder.log_totals(rows)[copied]
+        logs = inside.log_totals(copies) - decoder.log_totals(rows)[owners]
     share = np.nan_to_num(np.exp(np.minimum(0.0, logs)))
-    sure = np.zeros(len(found.first))
-    np.add.at(sure, [k for k, _ in ways], share)
+    shares = np.zeros(len(table.first))
+    np.add.at(shares, [k for k, _ in ways], share)
     return [
-        SpanConfidence(int(first), int(after), found.kinds[k], float(min(1.0, sure[k])))
-        for k, (first, after) in enumerate(zip(found.first, found.after, strict=True))
+        SpanConfidence(int(first), int(after), table.kinds[k], float(min(1.0, shares[k])))
+        for k, (first, after) in enumerate(zip(table.first, table.after, strict=True))
     ]
 
 
@@ -181,4 +181,4 @@ def _ways(
     if begin is not None and (inside is not None or tags.size == 1):
         rest = [begin] + [inside] * (tags.size - 1)
         ways.append((np.array(rest, np.int64), []))
-    return [(wanted, before, goes_on) for wanted, before in ways]
+    return [(tags_inside, before, goes_on) for tags_inside, before in ways]

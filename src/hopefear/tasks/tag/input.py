@@ -16,6 +16,7 @@ from hopefear.features.attributes import AttributeFeatures, AttributeRows, place
 from hopefear.features.templates import TemplateFeatures
 from hopefear.tasks.estimator import sample_weights
 from hopefear.tasks.tag.model import encoded
+from hopefear.tasks.tag.task import suitable
 
 
 class Prepared(NamedTuple):
@@ -62,7 +63,9 @@ def prepared(
     if classes is not None:
         labels = distinct_labels(classes)
     scheme = scheme_of(gold, tokens.starts, scheme)
-    feature_map, attributes = _features(tokens, features, scheme, min_count, hash_bits)
+    if features == "auto" and not isinstance(tokens.content, AttributeRows):
+        features = suitable(tokens.content.columns, gold.strings, scheme)
+    feature_map, attributes = _features(tokens, features, min_count, hash_bits)
     names = () if classes is None else tuple(map(class_name, labels))
     data = encoded(tokens, attributes, names, gold, feature_map)
     data = data if weights is None else data.weighted(weights)
@@ -147,7 +150,7 @@ def same_features(one: Any, other: Any) -> bool:
 
 
 def _features(
-    tokens: Tokens, features: Any, scheme: str | None, min_count: int, hash_bits: int | None
+    tokens: Tokens, features: Any, min_count: int, hash_bits: int | None
 ) -> tuple[Any, Any]:
     content = tokens.content
     if isinstance(content, AttributeRows):
@@ -157,17 +160,4 @@ def _features(
             )
         feature_map = AttributeFeatures.fit(content, min_count)
         return feature_map, feature_map.encode(content)
-    if features == "auto":
-        features = suitable(content.columns, scheme)
     return TemplateFeatures.fit_encode(features, content, min_count=min_count, hash_bits=hash_bits)
-
-
-def suitable(columns: Any, scheme: str | None) -> str:
-    """The built-in templates for columns and labels of this kind.
-
-    >>> suitable(["word"], None), suitable(["word"], "bio"), suitable(["word", "pos"], "bio")
-    ('pos', 'ner', 'chunking')
-    """
-    if scheme is None:
-        return "pos"
-    return "chunking" if "pos" in columns and "chunk" not in columns else "ner"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core import checks
 from hopefear.costs.weighted import Weighted
 from hopefear.data.files import open_bytes
 from hopefear.data.labels import class_name
@@ -33,28 +34,28 @@ def resolved(params: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]
     >>> made["own"].members.tolist(), made["own"].ends.tolist(), made["beta"]
     ([0, 1, 2, -1], [3, 4], 2)
     """
-    made = dict(params)
-    cost, own = made.get("cost"), made.get("own")
+    values = dict(params)
+    cost, own = values.get("cost"), values.get("own")
     if isinstance(cost, Mapping):
-        made["cost"] = weighted_cost(cost, labels)
+        values["cost"] = weighted_cost(cost, labels)
     elif isinstance(cost, str | os.PathLike) and cost != "hamming":
-        made["cost"] = weighted_cost(read_prices(cost), labels)
+        values["cost"] = weighted_cost(read_prices(cost), labels)
     if isinstance(own, str):
         own = [_positions(one) for one in own.split(";")]
     if isinstance(own, list):
-        made["own"] = substructures(own)
-    return made
+        values["own"] = substructures(own)
+    return values
 
 
 def resolved_early(params: Mapping[str, Any]) -> dict[str, Any]:
     """As :func:`resolved` before labels are known: faults are found, prices are left open."""
-    made = resolved({key: value for key, value in params.items() if key != "cost"}, ())
+    values = resolved({key: value for key, value in params.items() if key != "cost"}, ())
     cost = params.get("cost", "hamming")
     if isinstance(cost, str | os.PathLike) and cost != "hamming":
         read_prices(cost)
     if "cost" in params:
-        made["cost"] = "hamming"
-    return made
+        values["cost"] = "hamming"
+    return values
 
 
 def priced(
@@ -95,13 +96,9 @@ def priced(
         return dict(params)
     labels, rows = data.labels, data.rows
     if isinstance(class_weight, Mapping):
-        given = {class_name(name): float(factor) for name, factor in class_weight.items()}
-        if unknown := sorted(set(given) - set(labels)):
-            raise HopefearError(
-                f"class_weight names the label {unknown[0]!r}, which no token has; there are "
-                f"{', '.join(labels)}"
-            )
-        factors = np.array([given.get(name, 1.0) for name in labels])
+        by_name = {class_name(label): float(factor) for label, factor in class_weight.items()}
+        checks.check_class_weight(by_name, labels)
+        factors = np.array([by_name.get(name, 1.0) for name in labels])
     else:
         weights = np.repeat(rows.weights, np.diff(rows.starts))
         counts = np.bincount(rows.labels, weights, len(labels))
@@ -116,26 +113,20 @@ def check_class_weight(params: Mapping[str, Any], learner: str, class_weight: Cl
     """Refuse factors of labels that cannot be, or that the learner has no use for."""
     if class_weight is None:
         return
-    if isinstance(class_weight, Mapping):
-        if not all(0.0 <= float(factor) < np.inf for factor in class_weight.values()):
-            raise HopefearError(
-                f"class_weight must be finite and not negative, not {dict(class_weight)}"
-            )
-    elif class_weight != "balanced":
-        raise HopefearError(f"class_weight must be 'balanced' or a mapping, not {class_weight!r}")
+    checks.check_class_weight(class_weight)
     loss = LOSSES.get(params.get("loss", ""), getattr(recipe(learner, "tag"), "loss", None))
     if not hasattr(loss, "cost"):
-        able = [name for name, one in CHAIN_RECIPES.items() if hasattr(_loss_of(one), "cost")]
+        able = [
+            name
+            for name, one in CHAIN_RECIPES.items()
+            if hasattr(getattr(one, "loss", None), "cost")
+        ]
         raise CombinationError(
             f"class_weight is what it costs to miss a label, and {learner} learns without costs; "
             f"use {', '.join(able)}"
         )
     if params.get("cost", "hamming") != "hamming":
         raise CombinationError("class_weight and cost both say what mistakes cost; give one")
-
-
-def _loss_of(one: Any) -> Any:
-    return getattr(one, "loss", None)
 
 
 def weighted_cost(prices: Prices, labels: Sequence[str]) -> Weighted:
@@ -191,16 +182,16 @@ def read_prices(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]:
 
 
 def _positions(text: str) -> list[int]:
-    found: list[int] = []
+    positions: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().rpartition("-")
         try:
             if dash and first:
-                found += range(int(first), int(last) + 1)
+                positions += range(int(first), int(last) + 1)
             else:
-                found.append(int(part))
+                positions.append(int(part))
         except ValueError:
             raise HopefearError(
                 f"a set of positions is written like 0-2,5 or -1, not {part.strip()!r}"
             ) from None
-    return found
+    return positions

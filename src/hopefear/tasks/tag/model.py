@@ -180,11 +180,11 @@ class SequenceModel(Model):
     def _extreme(self, n: int, sign: float) -> dict[str, list[tuple[str, float]]]:
         width = padded_width(len(self.labels))
         table = self.weights[: self.features.size * width].reshape(-1, width)
-        found = {}
+        rows = {}
         for c, name in enumerate(self.labels):
             order = _heaviest(np.maximum(sign * table[:, c], 0.0), n)
-            found[name] = [(self.features.name(a), float(table[a, c])) for (a,) in order]
-        return found
+            rows[name] = [(self.features.name(a), float(table[a, c])) for (a,) in order]
+        return rows
 
     def own_header(self) -> dict[str, Any]:
         return {
@@ -234,8 +234,8 @@ def _heaviest(table: np.ndarray, n: int) -> list[tuple[int, ...]]:
     places = np.flatnonzero(table)
     sizes = np.abs(table.ravel()[places])
     if 0 < n < places.size:  # only these few are sorted: edges may have millions of weights
-        kept = sizes >= np.partition(sizes, -n)[-n]
-        places, sizes = places[kept], sizes[kept]
+        large = sizes >= np.partition(sizes, -n)[-n]
+        places, sizes = places[large], sizes[large]
     best = places[np.argsort(-sizes, kind="stable")[:n]]
     return [tuple(map(int, place)) for place in np.transpose(np.unravel_index(best, table.shape))]
 
@@ -318,12 +318,12 @@ def _token_limits(labels: Sequence[str], allowed: Allowed, width: int) -> np.nda
 
 def check_features(data: SequenceDataset, features: Any) -> None:
     """Refuse data whose attributes have other numbers; kernels would look beyond the weights."""
-    found, known = (
+    sizes, model_sizes = (
         (one.size, one.edge_size) if one is not None else None for one in (data.features, features)
     )
-    if found != known:
+    if sizes != model_sizes:
         raise HopefearError(
-            f"{data.source} has (attributes, edge attributes) {found}, the model {known}; "
+            f"{data.source} has (attributes, edge attributes) {sizes}, the model {model_sizes}; "
             "read the data with the model's feature map"
         )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
 from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
@@ -18,7 +19,7 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits
 from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained, best_of, needs_temperature
+from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.tag.label_costs import ClassWeight, priced, resolved
 from hopefear.tasks.tag.model import (
     SequenceModel,
@@ -29,23 +30,6 @@ from hopefear.tasks.tag.model import (
 )
 from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed, decoder_of
 from hopefear.training.predictors import Predictor
-
-__all__ = [
-    "DEFAULT_FEATURES",
-    "DEFAULT_LEARNER",
-    "EPOCHS",
-    "Tagging",
-    "Trained",
-    "check",
-    "check_constraints",
-    "dataset",
-    "fitted_temperature",
-    "needs_temperature",
-    "reading_of",
-    "score_names",
-    "scores",
-    "train",
-]
 
 DEFAULT_LEARNER = TASKS["tag"].learner
 DEFAULT_FEATURES = "chunking"
@@ -120,7 +104,15 @@ class Tagging(Task):
     def temperature(
         self, structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int
     ) -> float:
-        return fitted_temperature(structure, predictor, data, n_jobs)
+        step = max(1, len(data) // _FITTED_ON)
+        rows = data.take(np.arange(0, len(data), step)).rows
+        plain = structure._replace(limits=no_limits())
+
+        def log_likelihood(temperature: float) -> float:
+            logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
+            return float(logs[np.isfinite(logs)].sum())
+
+        return best_of(log_likelihood)
 
     def facts(self, data: SequenceDataset) -> dict[str, Any]:
         return {
@@ -179,15 +171,30 @@ def dataset(
     ('D', 'N')
     """
     gold = gold_column(sentences, column)
-    made, attributes = TemplateFeatures.fit_encode(
+    feature_map, attributes = TemplateFeatures.fit_encode(
         features, sentences, min_count=min_count, hash_bits=hash_bits, keep_names=keep_names
     )
-    if any(sentences.columns[name] is gold for name in made.needs):
+    if any(sentences.columns[name] is gold for name in feature_map.needs):
         raise HopefearError(
             f"the templates look at the column {column!r}, which holds the labels to be learned; "
             "take it out of the templates, or name another label column"
         )
-    return encoded(sentences, attributes, (), gold, made)
+    return encoded(sentences, attributes, (), gold, feature_map)
+
+
+def suitable(columns: Collection[str], labels: Iterable[str], scheme: str | None) -> str:
+    """The built-in templates for columns and labels of this kind.
+
+    >>> suitable(["word"], ["N"], None), suitable(["word", "pos"], ["B-PER", "O"], "bio")
+    ('pos', 'ner')
+    >>> suitable(["word", "pos"], ["B-NP", "O"], "bio")
+    'chunking'
+    """
+    if scheme is None:
+        return "pos"
+    # Chunks of the CoNLL kind come with parts of speech and have noun phrases.
+    chunks = "pos" in columns and any(label.endswith("-NP") for label in labels)
+    return "chunking" if chunks else "ner"
 
 
 def gold_column(sentences: Sentences, column: str) -> Column:
@@ -292,8 +299,7 @@ def check_constraints(
     data: SequenceDataset, scheme: str | None, constraints: str, place: Place | None = None
 ) -> None:
     """Constraints must have a known name, and gold must keep to those that hold in training."""
-    if constraints not in CONSTRAINTS:
-        raise HopefearError(f"constraints is one of {', '.join(CONSTRAINTS)}, not {constraints!r}")
+    check_one_of("constraints", constraints, CONSTRAINTS)
     if scheme is not None and constraints == "always":
         spans(Column(data.labels, data.rows.labels), data.rows.starts, scheme, place=place)
 
@@ -320,30 +326,11 @@ def score_names(scheme: str | None) -> tuple[str, ...]:
 def scores(data: SequenceDataset, tags: np.ndarray, scheme: str | None) -> dict[str, float]:
     """Accuracy, and precision, recall and F1 of spans where labels have a scheme, in percent."""
     rows, reading = data.rows, reading_of(scheme)
-    found = chunk_scores(rows.labels, tags, rows.starts, labels=data.labels, reading=reading)
-    values = found.as_dict()
+    chunks = chunk_scores(rows.labels, tags, rows.starts, labels=data.labels, reading=reading)
+    values = chunks.as_dict()
     return {name: values[name] for name in score_names(scheme)}
 
 
 def reading_of(scheme: str | None) -> str:
     """How spans are counted: as the official script does, or as richer schemes mean them."""
     return "conlleval" if scheme in (None, "bio", "iob1") else "iobes"
-
-
-def fitted_temperature(
-    structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int = 1
-) -> float:
-    """The temperature at which the labels of some data are most probable.
-
-    Fitted on held-out data where there is any; on training data probabilities come out too sure.
-    It stays at 1 where the data has no best one, as when all labels are right at any temperature.
-    """
-    step = max(1, len(data) // _FITTED_ON)
-    rows = data.take(np.arange(0, len(data), step)).rows
-    plain = structure._replace(limits=no_limits())
-
-    def log_likelihood(temperature: float) -> float:
-        logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
-        return float(logs[np.isfinite(logs)].sum())
-
-    return best_of(log_likelihood)
