@@ -32,7 +32,7 @@ def test_the_default_comes_first_and_what_learners_share_last():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nothing"], "there is no task 'nothing'; there are classify"),
+        (["nothing"], "warm-up has no task 'nothing'; there are classify"),
         (["tag", "--learner", "mert"], "no task of tag has a learner 'mert'"),
     ],
 )

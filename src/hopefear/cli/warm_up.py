@@ -97,7 +97,7 @@ _ONCE = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"of {', '.join(TASKS)}")
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"of {', '.join(_LEARNERS)}")
     parser.add_argument(
         "--learner", nargs="+", metavar="NAME", help="only these (default: every learner)"
     )
@@ -130,11 +130,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[str, str]]:
     """(task, learner) of all jobs; without a learner, what all learners of a task share."""
+    tasks = tasks or tuple(_LEARNERS)
     for task in tasks:
-        if task not in TASKS:
-            raise HopefearError(f"there is no task {task!r}; there are {', '.join(TASKS)}")
+        if task not in _LEARNERS:
+            raise HopefearError(f"warm-up has no task {task!r}; there are {', '.join(_LEARNERS)}")
     jobs = []
-    for task in tasks or TASKS:
+    for task in tasks:
         table = recipes_of(task)
         # The default first: the others then find the kernels that all share.
         names = sorted(table, key=[TASKS[task].learner, *table].index)
@@ -144,8 +145,7 @@ def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[st
     for name in learners or ():
         if name not in known:
             raise HopefearError(
-                f"no task of {', '.join(tasks or TASKS)} has a learner {name!r}; see "
-                "`hopefear learners`"
+                f"no task of {', '.join(tasks)} has a learner {name!r}; see `hopefear learners`"
             )
     return jobs
 
