@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
+from hopefear.core.checks import check_at_least
 from hopefear.core.hashing import StringTable
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest, fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists, dense_names
@@ -116,8 +117,7 @@ def learned(
     for group in groups:
         if group not in GROUPS:
             raise HopefearError(f"features are {', '.join(GROUPS)}, not {group!r}")
-    if min_count < 1:
-        raise HopefearError(f"min_count must be 1 or more, not {min_count}")
+    check_at_least("min_count", min_count, 1)
     dense = lists.dense.shape[1] if "dense" in groups else 0
     sparse = lists.sparse if "sparse" in groups else None
     phrases = lists.phrases if "phrases" in groups else None

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset, fixed_scores
 from hopefear.data.moses.lists import TuningLists
@@ -186,8 +187,7 @@ def train_phrase_model(
     judge = tuning_metric(metric)
     if kept not in KEPT:
         raise HopefearError(f"kept is one of {', '.join(KEPT)}, not {kept!r}")
-    if epochs < 1:
-        raise HopefearError(f"epochs must be 1 or more, not {epochs}")
+    check_at_least("epochs", epochs, 1)
     check_seeds([seed])
     data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
     other = None

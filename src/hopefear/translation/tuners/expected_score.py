@@ -9,18 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 # Counts are moved by this share to see what the metric makes of it. It also rounds off the corner
 # that BLEU has where translations are as long as references.

@@ -8,20 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import NARROW, SMOOTHINGS, LineSearch, Step, first_best
-from hopefear.translation.tuners.problem import (
-    Listener,
-    Round,
-    RoundsTuner,
-    Tuned,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Listener, Round, RoundsTuner, Tuned, TuningProblem
 
 STEPS = ("turns", "best")
 KEEPS = ("auto", "train", "dev")

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
@@ -17,12 +18,7 @@ from hopefear.training.lbfgs import norm
 from hopefear.translation.tuners.corpus import corpus_costs
 from hopefear.translation.tuners.envelope import WeightSearch
 from hopefear.translation.tuners.pro import differences
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear import __version__
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.lists.dataset import ListDataset
@@ -23,13 +24,7 @@ from hopefear.training.loop import fit
 from hopefear.training.passes import Passes, mixed
 from hopefear.translation.tuners.corpus import corpus_costs
 from hopefear.translation.tuners.envelope import WeightSearch
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-    listed,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem, listed
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,7 +11,6 @@ import numpy as np
 
 from hopefear import __version__
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.errors import CombinationError
 from hopefear.metrics.lists import ListMetric
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
@@ -245,34 +243,6 @@ def tell(listeners: Sequence[Listener], event: Event) -> None:
     """Hand an event to everyone who listens."""
     for listener in listeners:
         listener(event)
-
-
-def check_parameters(
-    tuner: Any,
-    *,
-    at_least: Mapping[str, float] = {},
-    above: Mapping[str, float] = {},
-    shares: Sequence[str] = (),
-    choices: Mapping[str, Sequence[str]] = {},
-) -> None:
-    """CombinationError where a parameter of a tuner is none of the numbers or words it may be."""
-
-    def refuse(name: str, wanted: str) -> None:
-        raise CombinationError(f"{type(tuner).__name__}: {name} {wanted}")
-
-    for name, least in at_least.items():
-        if not least <= (value := getattr(tuner, name)) < math.inf:
-            wanted = f"at least {least}" if least else "finite and not negative"
-            refuse(name, f"must be {wanted}, but is {value!r}")
-    for name, bound in above.items():
-        if not bound < (value := getattr(tuner, name)) < math.inf:
-            refuse(name, f"must be finite and above {bound:g}, but is {value!r}")
-    for name in shares:
-        if not 0.0 <= (value := getattr(tuner, name)) <= 1.0:
-            refuse(name, f"is a share from 0 to 1, not {value!r}")
-    for name, words in choices.items():
-        if (value := getattr(tuner, name)) not in words:
-            refuse(name, f"must be one of {', '.join(words)}, not {value!r}")
 
 
 def listed(parameters: Mapping[str, Any]) -> str:
