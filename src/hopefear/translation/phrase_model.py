@@ -90,9 +90,9 @@ def phrase_learner(
     >>> phrase_learner("hinge", "sgd", rate=0.1).signature()[:40]
     'loss:hinge(asked=1)|rule:sgd(rate=0.1,po'
     """
-    for name, value, known in (("loss", loss, LOSSES), ("rule", rule, RULES)):
-        if value not in known:
-            raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(known)}")
+    for name, value, choices in (("loss", loss, LOSSES), ("rule", rule, RULES)):
+        if value not in choices:
+            raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(choices)}")
     usual = 1.0 if loss == "risk" else _RATES[rule]
     step = usual if rate is None else float(rate)
     step_rule: Any = {
@@ -200,8 +200,7 @@ def train_phrase_model(
     learner = phrase_learner(loss, rule, rate=rate, l1=l1)
     passes = phrase_passes(data, learner, epochs, seed)
     rounds = (Round(kept_weights(trainer, kept)) for _, trainer in passes)
-    keep = "last" if other is None else "best"
-    tuned = follow(rounds, problem, on_event, of=epochs, keep=keep)
+    tuned = follow(rounds, problem, on_event, of=epochs, keep="auto")
     more = {"features": "phrases", "min_count": min_count}
     about = {
         "learner": f"phrase model ({rule}, {loss})",

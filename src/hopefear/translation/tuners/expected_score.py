@@ -121,8 +121,8 @@ class Expected:
         self.counts = counts_of(problem.data, problem.metric)
         self.shares = np.zeros(len(self.counts))
 
-    def __call__(self, moved: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = (self.start + moved) / self.unit
+    def __call__(self, change: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = (self.start + change) / self.unit
         points = Ranker(NBest(len(weights)), LinearPredictor(weights)).scores(self.rows)
         sums = np.zeros(self.counts.shape[1])
         expect_counts(self.rows.starts, points, self.sharp, self.counts, self.shares, sums)
@@ -133,8 +133,8 @@ class Expected:
         add_candidates(self.rows, forces, gradient)
         gradient *= -self.sharp / self.unit
         if self.l2 > 0.0:
-            gradient += 2.0 * self.l2 * moved
-            value -= self.l2 * float(moved @ moved)
+            gradient += 2.0 * self.l2 * change
+            value -= self.l2 * float(change @ change)
         return -value, gradient
 
     def score(self, sums: np.ndarray) -> tuple[float, np.ndarray]:

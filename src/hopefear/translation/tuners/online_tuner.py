@@ -24,7 +24,7 @@ from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 BACKGROUNDS = ("none", *PseudoCorpus.choices["enters"])  # type: ignore[attr-defined]
-KEPT = ("best", "last")
+KEEPS = ("auto", "best", "last")
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,20 @@ class OnlineTuner(RoundsTuner):
     memory : float
         Share of a sentence, and of all before it, that is left for the next one (0.9 in the
         slides). Larger remembers longer.
-    keep : {"best", "last"}
-        Which pass the weights are from; the best is that on held-out lists, or without them that
-        on the tuning lists. The start counts as pass 0, unless it is 0: then the order of
-        candidates would be judged, and no weights.
+    keep : {"auto", "best", "last"}
+        Which pass the weights are from. The best is that on held-out lists, or without them that
+        on the tuning lists; the start counts as pass 0, unless it is 0: then the order of
+        candidates would be judged, and no weights. ``auto`` is the best where lists are held out,
+        else the last.
     patience : int
         Passes without a better score before tuning stops; 0 never stops early.
+
+    Notes
+    -----
+    Scores of the lists that were tuned on choose nothing by default. The decoder's weights were
+    often tuned on the very same lists, and then no pass beats their score there, though it may
+    anywhere else; of the passes, the best there is the one that fits these lists most. The last is
+    an average over all of them, where the readout averages.
 
     Examples
     --------
@@ -66,7 +74,7 @@ class OnlineTuner(RoundsTuner):
     epochs: int = 30
     background: str = "none"
     memory: float = 0.9
-    keep: str = "best"
+    keep: str = "auto"
     patience: int = 0
 
     def __post_init__(self) -> None:
@@ -74,7 +82,7 @@ class OnlineTuner(RoundsTuner):
             self,
             at_least={"epochs": 1},
             shares=("memory",),
-            choices={"background": BACKGROUNDS, "keep": KEPT},
+            choices={"background": BACKGROUNDS, "keep": KEEPS},
         )
         if isinstance(self.learner.readout, Voted):
             raise CombinationError(

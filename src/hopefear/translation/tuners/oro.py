@@ -111,10 +111,10 @@ class Oro(RoundsTuner):
         """Move the weights by one batch; returns its mean loss before."""
         rows = lists.rows
         costs = corpus_costs(TuningProblem(lists, problem.metric, w), self.corpus)
-        chosen, gaps = ranked(costs, rows.starts)
-        if not len(chosen):
+        rivals, gaps = ranked(costs, rows.starts)
+        if not len(rivals):
             return 0.0
-        pairs = differences(lists, chosen)
+        pairs = differences(lists, rivals)
         margins = self.margin * gaps - pairs.offsets
         caps = pairs.weights / pairs.weights.sum(dtype=np.float64)
         move = np.zeros(len(w))
@@ -169,8 +169,8 @@ def ascend(pairs, margins, caps, sweeps, w, shares):
         for p in range(margins.size):
             if squares[p] == 0.0:
                 continue
-            wanted = shares[p] + (margins[p] - along(pairs, p, w)) / squares[p]
-            change = min(max(wanted, 0.0), caps[p]) - shares[p]
+            optimum = shares[p] + (margins[p] - along(pairs, p, w)) / squares[p]
+            change = min(max(optimum, 0.0), caps[p]) - shares[p]
             if change != 0.0:
                 shares[p] += change
                 largest = max(largest, abs(change) / caps[p])

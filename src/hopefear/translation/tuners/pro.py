@@ -173,13 +173,13 @@ class Pro(RoundsTuner):
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        known = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**known, "classifier": _parts(self.classifier)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**values, "classifier": _parts(self.classifier)}
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is."""
-        shown = self.classifier.signature().removesuffix(f"|v:{__version__}")
-        return super().signature(classifier=shown, **more)
+        classifier = self.classifier.signature().removesuffix(f"|v:{__version__}")
+        return super().signature(classifier=classifier, **more)
 
     def _learned(self, pairs: Pairs, n_features: int, seed: int) -> np.ndarray:
         if not isinstance(self.classifier, Learner):
@@ -280,8 +280,8 @@ def differences(data: ListDataset, pairs: np.ndarray) -> Pairs:
     )
     buffer = np.zeros(int(np.diff(rows.scopes).max(initial=1)), np.float32)
     _subtract(rows, pairs, owners, buffer, out)
-    used = int(out.indptr[-1])
-    return out._replace(indices=out.indices[:used], values=out.values[:used])
+    nnz = int(out.indptr[-1])
+    return out._replace(indices=out.indices[:nnz], values=out.values[:nnz])
 
 
 def mirrored(pairs: Pairs, n_features: int, scale: float = 1.0) -> SparseDataset:

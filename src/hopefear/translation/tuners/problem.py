@@ -186,8 +186,9 @@ def follow(
         Each gets the event of every round.
     of : int, optional
         Rounds at most, as events say it.
-    keep : {"best", "last"}, optional
-        Which round the weights are from; None is the last one, and nobody chose it.
+    keep : {"auto", "best", "last"}, optional
+        Which round the weights are from; ``auto`` is the best where lists are held out, else the
+        last. None is the last one too, and nobody chose it.
     judge : {"auto", "train", "dev"}
         Lists whose scores tell the best round; ``auto`` takes held-out ones where there are any.
     patience : int
@@ -205,13 +206,15 @@ def follow(
     >>> from hopefear.metrics.lists import GivenCost
     >>> rows = ListRows([0, 2], [0, 1], [0], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
     >>> problem = TuningProblem(ListDataset(rows), GivenCost(), np.array([-1.0]))
-    >>> found = follow([Round(np.array([w])) for w in (-2.0, 3.0, 4.0)], problem)
-    >>> found.weights.tolist(), found.best_epoch, [event["train"] for event in found.history]
+    >>> result = follow([Round(np.array([w])) for w in (-2.0, 3.0, 4.0)], problem)
+    >>> result.weights.tolist(), result.best_epoch, [event["train"] for event in result.history]
     ([3.0], 2, [{'cost': 0.5}, {'cost': 0.0}, {'cost': 0.0}])
     """
     main, sign = problem.metric.main, 1.0 if problem.metric.higher else -1.0
     if judge == "auto":
         judge = "train" if problem.dev is None else "dev"
+    if keep == "auto":
+        keep = "last" if problem.dev is None else "best"
     stopping, history = Stopping(main, patience), []
     start = weights = np.asarray(problem.start, np.float64)
     began = time.perf_counter()
