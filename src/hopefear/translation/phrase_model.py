@@ -35,7 +35,7 @@ from hopefear.training.passes import Passes
 from hopefear.translation.features import learned
 from hopefear.translation.lists import tuning_metric
 from hopefear.translation.scoring import scores, with_scores, without_scores
-from hopefear.translation.task import check_lists, check_problem, check_seeds, start_weights, tune
+from hopefear.translation.task import check_problem, check_seeds, judge_of, start_weights, tune
 from hopefear.translation.tuners.problem import Listener, Round, TuningProblem, follow
 from hopefear.translation.weights import Weights
 
@@ -67,8 +67,7 @@ def phrase_data(
     sharp, min_count, metric
         As in `train_phrase_model`.
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     _pairs(lists)
     if not 0.0 < sharp < math.inf:
         raise HopefearError(f"sharp is a number above 0, not {sharp:g}")
@@ -192,7 +191,7 @@ def train_phrase_model(
     data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
     other = None
     if dev is not None:
-        check_lists(dev, judge)
+        judge_of(dev, judge)
         _pairs(dev)
         other = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
     problem = TuningProblem(data, judge, np.zeros(data.features.size), other)

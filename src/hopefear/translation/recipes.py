@@ -127,6 +127,9 @@ def online(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
     return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes)
 
 
+# BLEU of sentences within a corpus that remembers about a thousand of them.
+LONG_CORPUS = {"background": "hope", "memory": 0.999}
+
 # Where the numbers come from, all of them on Multi30k: those of most online learners were chosen by
 # how weights tuned on val score on lists of train10k; those of adagrad-risk by lists of train10k
 # that were held out of training, with the scores of the test sets in view. Those of perceptron,
@@ -151,8 +154,7 @@ TUNE_RECIPES: dict[str, Any] = {
             C=0.001,
             cost="regret",
             price=3.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             epochs=60,
         ),
         online(
@@ -176,8 +178,7 @@ TUNE_RECIPES: dict[str, Any] = {
             decay=0.9,
             cost="regret",
             price=10.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             rate=Auto(0.1),
         ),
         online(
@@ -187,8 +188,7 @@ TUNE_RECIPES: dict[str, Any] = {
             decay=0.9,
             cost="regret",
             price=10.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             rate=Auto(0.06),
         ),
         online(
@@ -245,8 +245,7 @@ TUNE_RECIPES: dict[str, Any] = {
             "AdaGrad on the margin between hope and fear (Green et al., 2013)",
             "hope-fear adagrad averaged every",
             price=10.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             rate=Auto(0.3, "reach"),
         ),
         online(
@@ -255,8 +254,7 @@ TUNE_RECIPES: dict[str, Any] = {
             "hope-fear arow averaged every",
             price=10.0,
             r=1000.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
         ),
         online(
             "cw",

@@ -144,8 +144,7 @@ def tune(
     >>> result.before["train"] <= result.after["train"] <= result.oracle["train"]
     True
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     seeds = check_seeds(seeds)
     lists, dev = split(lists, dev, held_out, seeds[0])
     groups = chosen_features(lists, features, fixed)
@@ -304,14 +303,16 @@ class CollapseError(HopefearError):
     """Tuning ended in weights that are worth nothing."""
 
 
-def check_lists(lists: TuningLists, metric: ListMetric) -> None:
-    """Lists must have been compared with references by this metric."""
-    if lists.counts is None or lists.metric != metric.name:
+def judge_of(lists: TuningLists, metric: str | ListMetric) -> ListMetric:
+    """The metric meant; HopefearError unless the lists were compared with references by it."""
+    judge = tuning_metric(metric)
+    if lists.counts is None or lists.metric != judge.name:
         has = f"counts of {lists.metric}" if lists.counts is not None else "no counts"
         raise HopefearError(
-            f"{lists.source} has {has}, and tuning is by {metric.name}; read the lists with "
-            f"metric={metric.name!r} and references"
+            f"{lists.source} has {has}, and tuning is by {judge.name}; read the lists with "
+            f"metric={judge.name!r} and references"
         )
+    return judge
 
 
 def check_seeds(seeds: Any) -> list[int]:
@@ -460,8 +461,7 @@ def _of_one_scale(weights: Weights) -> Weights:
 
 
 def _moses(name: str) -> float:
-    values = [value for begin, value in _MOSES.items() if name.startswith(begin)]
-    return values[0] if values else 0.1
+    return next((value for begin, value in _MOSES.items() if name.startswith(begin)), 0.1)
 
 
 def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
@@ -520,8 +520,7 @@ def evaluate(
     >>> round(evaluate(tiny_lists(), weights, samples=10).model.scores["bleu"], 1)
     52.0
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     points = scores(lists, weights)
     return evaluate_lists(
         judge,
@@ -545,8 +544,7 @@ def corpus_score(lists: TuningLists, weights: Weights, metric: str | ListMetric 
     >>> round(corpus_score(tiny_lists(), Weights((("LM0", 1), ("TM0", 2)), [0.0, 0.0, 1.0])), 1)
     52.0
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     assert lists.counts is not None
     choice = lists.starts[:-1] + best(scores(lists, weights), lists)
     return float(judge.scores(lists.counts[choice].sum(axis=0))[judge.main])
@@ -554,8 +552,7 @@ def corpus_score(lists: TuningLists, weights: Weights, metric: str | ListMetric 
 
 def corpus_oracle(lists: TuningLists, metric: str | ListMetric = "bleu") -> float:
     """The highest score of a choice from the lists that exchanging one at a time finds."""
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     return best_possible(lists, judge)
 
 
@@ -569,8 +566,7 @@ def compare(
     seed: int = 1,
 ) -> dict[str, Any]:
     """Paired tests of two weights on the same lists, as `compare_lists` gives them."""
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     assert lists.counts is not None
     choices = [best(scores(lists, weights), lists) for weights in (first, second)]
     return compare_lists(judge, lists.counts, lists.starts, *choices, samples=samples, seed=seed)

@@ -92,14 +92,8 @@ class OnlineTuner(RoundsTuner):
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        return {
-            **parameters_by_part(self.learner),
-            "epochs": self.epochs,
-            "background": self.background,
-            "memory": self.memory,
-            "keep": self.keep,
-            "patience": self.patience,
-        }
+        own = super().parameters()
+        return parameters_by_part(own.pop("learner")) | own
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is."""
@@ -113,12 +107,8 @@ class OnlineTuner(RoundsTuner):
         )
 
     def following(self) -> dict[str, Any]:
-        return {
-            "of": self.epochs,
-            "keep": self.keep,
-            "patience": self.patience,
-            "from_start": True,
-        }
+        keep, patience = self.keep, self.patience
+        return {"of": self.epochs, "keep": keep, "patience": patience, "from_start": True}
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Weights after each pass over the lists."""

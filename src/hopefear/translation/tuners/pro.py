@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -173,8 +173,7 @@ class Pro(RoundsTuner):
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**values, "classifier": _parts(self.classifier)}
+        return super().parameters() | {"classifier": _parts(self.classifier)}
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is."""

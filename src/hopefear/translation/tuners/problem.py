@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -154,7 +154,7 @@ class RoundsTuner:
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        return asdict(self)  # type: ignore[call-overload]
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is; goes into weights files and reports."""
