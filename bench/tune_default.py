@@ -144,7 +144,9 @@ def parts(train: TuningProblem, seed: int) -> tuple[TuningProblem, ListDataset]:
 
 def tuned_before(name: str, problem: TuningProblem, seed: int) -> TuningProblem:
     """The problem, starting from what a tuner finds on the same lists with another seed."""
-    tuner = TUNE_RECIPES[name].build(scale_of(problem.data))
+    recipe = TUNE_RECIPES[name]
+    keep = {"keep": "best"} if isinstance(recipe, TuneRecipe) else {}  # as the old default did
+    tuner = recipe.build(scale_of(problem.data), **keep)
     weights = tuner.tune(problem, seed=seed + 10).weights
     return TuningProblem(problem.data, METRIC, weights / np.abs(weights).sum())
 
