@@ -108,7 +108,7 @@ def test_the_best_pass_is_kept_and_patience_ends_tuning(held):
     asked = problem(dev=small_lists(seed=9) if held else None)
     part = "dev" if held else "train"
     events = []
-    tuner = OnlineTuner(learner(C=0.3), 12, patience=3)
+    tuner = OnlineTuner(learner(C=0.3), 12, keep="best", patience=3)
     found = tuner.tune(asked, on_event=[events.append])
     assert found.history == events
     scores = [asked.report(START)[part]["bleu"], *(event[part]["bleu"] for event in events)]
@@ -131,7 +131,7 @@ def misled(asked):
 def test_a_start_that_no_pass_betters_is_kept(held):
     asked = misled(problem(dev=small_lists(seed=9) if held else None))
     away = Learner(Perceptron(), SGD(), Last())
-    found = OnlineTuner(away, 9, patience=2).tune(asked)
+    found = OnlineTuner(away, 9, keep="best", patience=2).tune(asked)
     np.testing.assert_array_equal(found.weights, START)
     assert found.best_epoch == 0 and len(found.history) < 9
     part = "dev" if held else "train"
@@ -139,10 +139,19 @@ def test_a_start_that_no_pass_betters_is_kept(held):
     assert OnlineTuner(away, 2, keep="last").tune(asked).best_epoch == 2
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_scores_of_the_tuning_lists_choose_no_pass_unless_asked(held):
+    asked = problem(dev=small_lists(seed=9) if held else None)
+    rule = "best" if held else "last"
+    usual, said = (OnlineTuner(learner(C=0.3), 6, keep=k).tune(asked) for k in ("auto", rule))
+    np.testing.assert_array_equal(usual.weights, said.weights)
+    assert usual.best_epoch == said.best_epoch
+
+
 def test_a_start_that_scores_nothing_is_no_candidate():
     # All candidates are tied: what comes first in its list is not the choice of any weights.
     asked = misled(problem(start=np.zeros(5)))
-    found = OnlineTuner(Learner(Perceptron(), SGD(), Last()), 2).tune(asked)
+    found = OnlineTuner(Learner(Perceptron(), SGD(), Last()), 2, keep="best").tune(asked)
     assert asked.score(found.weights) < asked.score(asked.start)
     assert found.best_epoch > 0 and found.weights.any()
 

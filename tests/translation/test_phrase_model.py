@@ -161,7 +161,7 @@ def test_same_seed_same_model(lists):
         ({"loss": "ramp"}, "no loss 'ramp'"),
         ({"rule": "mira"}, "no rule 'mira'"),
         ({"kept": "voted"}, "kept is one of average, support, last"),
-        ({"epochs": 0}, "epochs must be 1 or more"),
+        ({"epochs": 0}, "epochs must be at least 1"),
         ({"sharp": 0.0}, "sharp is a number above 0"),
         ({"min_count": 10_000}, "no feature is left"),
     ],

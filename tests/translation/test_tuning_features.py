@@ -113,7 +113,7 @@ def test_other_dense_features_are_refused_by_name(layout, said):
 def test_refusals():
     with pytest.raises(HopefearError, match="dense, sparse, phrases, not 'words'"):
         learned(LISTS, BLEU, ("words",))
-    with pytest.raises(HopefearError, match="min_count must be 1"):
+    with pytest.raises(HopefearError, match="min_count must be at least 1"):
         learned(LISTS, BLEU, GROUPS, 0)
     with pytest.raises(HopefearError, match="phrase pairs were not read"):
         learned(replace(LISTS, phrases=None), BLEU, GROUPS)

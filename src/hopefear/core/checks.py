@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hopefear.errors import HopefearError
+from hopefear.errors import CombinationError, HopefearError
 
 
 def check_at_least(
@@ -82,3 +83,51 @@ def check_class_weight(value: Any, names: Iterable[str] = ()) -> None:
     unknown = sorted(set(map(str, value)) - set(names)) if names else []
     if unknown:
         raise HopefearError(f"class_weight names {unknown}, which is not among {', '.join(names)}")
+
+
+def check_parameters(
+    owner: Any,
+    *,
+    at_least: Mapping[str, float] = {},
+    above: Mapping[str, float] = {},
+    shares: Sequence[str] = (),
+    choices: Mapping[str, Sequence[str]] = {},
+    error: type[HopefearError] = CombinationError,
+) -> None:
+    """Refuse an object one of whose fields is none of the numbers or words it may be.
+
+    Parameters
+    ----------
+    owner : object
+        Whose fields are looked at, and whose class the message names.
+    at_least, above : mapping of str to float
+        The least that a field may be, or what it must be more than; infinity is refused.
+    shares : sequence of str
+        Fields from 0 to 1, both included.
+    choices : mapping of str to sequence of str
+        The words a field may be.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_parameters(SimpleNamespace(rate=0.0), above={"rate": 0})
+    Traceback (most recent call last):
+    hopefear.errors.CombinationError: SimpleNamespace: rate must be finite and above 0, but is 0.0
+    """
+
+    def refuse(name: str, demand: str) -> None:
+        raise error(f"{type(owner).__name__}: {name} {demand}")
+
+    for name, least in at_least.items():
+        if not least <= (value := getattr(owner, name)) < math.inf:
+            demand = f"at least {least}" if least else "finite and not negative"
+            refuse(name, f"must be {demand}, but is {value!r}")
+    for name, bound in above.items():
+        if not bound < (value := getattr(owner, name)) < math.inf:
+            refuse(name, f"must be finite and above {bound:g}, but is {value!r}")
+    for name in shares:
+        if not 0.0 <= (value := getattr(owner, name)) <= 1.0:
+            refuse(name, f"is a share from 0 to 1, not {value!r}")
+    for name, words in choices.items():
+        if (value := getattr(owner, name)) not in words:
+            refuse(name, f"must be one of {', '.join(words)}, not {value!r}")

@@ -192,6 +192,6 @@ def _table(scores: Any) -> NDArray[np.float64]:
         return scores.astype(np.float64)
     lists = [np.asarray(row, np.float64).ravel() for row in scores]
     table = np.full((len(lists), max(map(len, lists), default=0)), -np.inf)
-    for row, found in zip(table, lists, strict=True):
-        row[: len(found)] = found
+    for row, values in zip(table, lists, strict=True):
+        row[: len(values)] = values
     return table

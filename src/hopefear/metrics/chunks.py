@@ -56,10 +56,10 @@ def coded(
     n = int(starts[-1]) if starts.ndim == 1 and starts.size else -1
     if n < 0 or starts[0] != 0 or (np.diff(starts) < 0).any():
         raise HopefearError("starts must rise from 0 to the number of tokens")
-    for found in codes:
-        if len(found) != n:
+    for column in codes:
+        if len(column) != n:
             raise HopefearError(
-                f"{len(found)} labels for {n} tokens; give one label for each token"
+                f"{len(column)} labels for {n} tokens; give one label for each token"
             )
     return Coded(list(place), codes, starts)
 
@@ -178,8 +178,8 @@ def chunked(data: Coded, how: Reading) -> Chunked:
     parts = [how.split(name) for name in [*data.names, "O"]]
     kinds: dict[str, int] = {"": 0}
     kind = np.array([kinds.setdefault(k, len(kinds)) for _, k in parts])
-    known = _CONLLEVAL if how.reading == "conlleval" else _IOBES
-    tag = np.array([known.get(t, OTHER) for t, _ in parts])
+    tags = _CONLLEVAL if how.reading == "conlleval" else _IOBES
+    tag = np.array([tags.get(t, OTHER) for t, _ in parts])
     pairs: dict[tuple[str, str], int] = {}
     same = np.array([pairs.setdefault(p, len(pairs)) for p in parts])
     n = len(data.starts) - 1
@@ -223,9 +223,9 @@ def spans(chunking: Chunking) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArr
 def _boundaries(tag, kind, begins, finishes) -> Chunking:
     tag_before = np.concatenate([[OUT], tag[:-1]])
     kind_before = np.concatenate([[0], kind[:-1]])
-    changed = kind != kind_before
-    starts = begins[tag_before, tag] | (changed & _typed[tag])
-    ends = finishes[tag_before, tag] | (changed & _typed[tag_before])
+    change = kind != kind_before
+    starts = begins[tag_before, tag] | (change & _typed[tag])
+    ends = finishes[tag_before, tag] | (change & _typed[tag_before])
     return Chunking(kind, starts, ends)
 
 

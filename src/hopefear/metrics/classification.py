@@ -103,10 +103,10 @@ class Classification(NamedTuple):
             for name in ("precision", "recall", "f1"):
                 scores[name] = each[name][..., self.positive]
             return plain(scores)
-        met = (each["support"] + each["predicted"]) > 0
+        present = (each["support"] + each["predicted"]) > 0
         for name in ("precision", "recall", "f1"):
-            total = np.where(met, each[name], 0.0).sum(axis=-1)
-            scores[name] = scores[f"{name}_macro"] = total / np.maximum(met.sum(axis=-1), 1)
+            total = np.where(present, each[name], 0.0).sum(axis=-1)
+            scores[name] = scores[f"{name}_macro"] = total / np.maximum(present.sum(axis=-1), 1)
             # Every wrong output is one false positive and one false negative.
             scores[f"{name}_micro"] = accuracy
         return plain(scores)

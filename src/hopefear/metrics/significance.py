@@ -80,8 +80,8 @@ def confidence_interval(
     patterns, counts = _distinct(rows)
     scores = np.concatenate(
         [
-            _score(metric, drawn @ patterns, name)
-            for drawn in _resamples(np.random.default_rng(seed), counts, replicates)
+            _score(metric, sample @ patterns, name)
+            for sample in _resamples(np.random.default_rng(seed), counts, replicates)
         ]
     )
     low, high = np.percentile(scores, (50.0 - level / 2.0, 50.0 + level / 2.0))
@@ -132,8 +132,8 @@ def paired_bootstrap(
     one, two = patterns[:, : a.shape[1]], patterns[:, a.shape[1] :]
     differences = np.concatenate(
         [
-            _score(metric, drawn @ one, name) - _score(metric, drawn @ two, name)
-            for drawn in _resamples(np.random.default_rng(seed), counts, replicates)
+            _score(metric, sample @ one, name) - _score(metric, sample @ two, name)
+            for sample in _resamples(np.random.default_rng(seed), counts, replicates)
         ]
     )
     low, high = np.percentile(differences, (2.5, 97.5))
@@ -180,8 +180,8 @@ def approximate_randomisation(
     rng = np.random.default_rng(seed)
     extremes = []
     for size in _blocks(replicates, len(counts)):
-        moved = rng.binomial(counts, 0.5, (size, len(counts))) @ change
-        shuffled = _score(metric, sum_a + moved, name) - _score(metric, sum_b - moved, name)
+        swaps = rng.binomial(counts, 0.5, (size, len(counts))) @ change
+        shuffled = _score(metric, sum_a + swaps, name) - _score(metric, sum_b - swaps, name)
         extremes.append(np.abs(shuffled))
     test = f"randomisation(n={replicates},seed={seed})"
     return _compare(metric, a, b, name, np.concatenate(extremes), np.nan, np.nan, test)

@@ -189,9 +189,9 @@ def chunk_scores(
     """
     metric = Tagging(reading, raw, outside)
     rows, kinds, counts = _counted(metric, gold, predicted, starts, labels)
-    met = sorted((kinds[i], i) for i in np.flatnonzero(counts[:, 1:].any(axis=1)))
-    counts = counts[[i for _, i in met]].reshape(-1, 3)
-    return ChunkScores(rows.sum(axis=0), tuple(kind for kind, _ in met), counts, metric)
+    types = sorted((kinds[i], i) for i in np.flatnonzero(counts[:, 1:].any(axis=1)))
+    counts = counts[[i for _, i in types]].reshape(-1, 3)
+    return ChunkScores(rows.sum(axis=0), tuple(kind for kind, _ in types), counts, metric)
 
 
 def tagging_counts(

@@ -54,8 +54,8 @@ def with_consensus(lists: TuningLists, sharp: float = 3.0) -> TuningLists:
     --------
     >>> from hopefear.translation.lists import lists_in_memory
     >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
-    >>> found = with_consensus(lists)
-    >>> found.layout, found.dense[0].tolist()
+    >>> result = with_consensus(lists)
+    >>> result.layout, result.dense[0].tolist()
     ((('LM0', 1), ('Consensus0', 4)), [-1.0, 1.5, 0.5, 0.0, 0.0])
     """
     if not (math.isfinite(sharp) and sharp >= 0.0):
@@ -150,10 +150,10 @@ def _telling_grams(words: Words, candidates: int, orders: int) -> TellingGrams:
     size = telling(
         *(words.words, words.ptr, words.starts, orders, words.grams(orders), tally, grams),
     )
-    used = int(grams.indptr[-1])
+    entries = int(grams.indptr[-1])
     return TellingGrams(
         *(grams.first[:size], grams.order[:size]),
-        *(grams.indptr, grams.grams[:used], grams.counts[:used]),
+        *(grams.indptr, grams.grams[:entries], grams.counts[:entries]),
     )
 
 
@@ -233,8 +233,8 @@ def derived(lists: TuningLists, groups: Sequence[str]) -> TuningLists:
     --------
     >>> from hopefear.translation.lists import lists_in_memory
     >>> lists = lists_in_memory([[("a b", {"LM0": -1.0}), ("a c", {"LM0": -2.0})]])
-    >>> found = derived(lists, ["consensus", "ngrams"])
-    >>> len(found.names), found.sparse.names.size
+    >>> result = derived(lists, ["consensus", "ngrams"])
+    >>> len(result.names), result.sparse.names.size
     (5, 4)
     """
     check_groups(groups)
@@ -248,8 +248,8 @@ def check_groups(groups: Sequence[str]) -> None:
     """HopefearError where a name is none of these groups."""
     for group in groups:
         if group not in DERIVED:
-            known = ", ".join(DERIVED)
-            raise HopefearError(f"features that words tell are {known}, not {group!r}")
+            names = ", ".join(DERIVED)
+            raise HopefearError(f"features that words tell are {names}, not {group!r}")
 
 
 def needed(weights: Weights) -> tuple[str, ...]:

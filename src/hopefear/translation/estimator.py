@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hopefear.core.checks import check_at_least
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, ListScores
@@ -47,8 +48,7 @@ class TunedPredictor(BaseEstimator):
     def predict_nbest(self, nbest: Any, n: int = 10, *, source: Any = None) -> list[list[str]]:
         """Texts of the ``n`` best candidates of each list, best first; fewer where a list ends."""
         with as_value_errors():
-            if n < 1:
-                raise HopefearError(f"n must be 1 or more, not {n}")
+            check_at_least("n", n, 1)
             lists, points = self._scored(nbest, source)
             texts = lists.texts
             if texts is None:
@@ -272,8 +272,7 @@ class Tuner(Estimator, TunedPredictor):
         return self
 
     def _tune(self, lists: TuningLists, start: str | Weights, dev: TuningLists | None) -> None:
-        if self.seeds < 1:
-            raise HopefearError(f"seeds is how often to tune, 1 or more, not {self.seeds}")
+        check_at_least("seeds, which says how often to tune,", self.seeds, 1)
         tuning = tune(
             lists,
             self.learner,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
+from hopefear.core.checks import check_at_least
 from hopefear.core.hashing import StringTable
 from hopefear.data.lists.dataset import ListDataset, ListRows, cheapest, fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists, dense_names
@@ -116,8 +117,7 @@ def learned(
     for group in groups:
         if group not in GROUPS:
             raise HopefearError(f"features are {', '.join(GROUPS)}, not {group!r}")
-    if min_count < 1:
-        raise HopefearError(f"min_count must be 1 or more, not {min_count}")
+    check_at_least("min_count", min_count, 1)
     dense = lists.dense.shape[1] if "dense" in groups else 0
     sparse = lists.sparse if "sparse" in groups else None
     phrases = lists.phrases if "phrases" in groups else None
@@ -205,9 +205,9 @@ def _dense_part(values: np.ndarray, starts: np.ndarray) -> Keyed:
 def _named_part(entries: NamedEntries, numbers: np.ndarray) -> Keyed:
     keys = numbers[entries.ids]
     values = np.ones(len(keys), np.float32) if entries.values is None else entries.values
-    known = keys >= 0
-    indptr = np.concatenate([[0], np.cumsum(known)])[entries.indptr]
-    return Keyed(indptr, (keys[known] + 1).astype(np.uint64), values[known])
+    mask = keys >= 0
+    indptr = np.concatenate([[0], np.cumsum(mask)])[entries.indptr]
+    return Keyed(indptr, (keys[mask] + 1).astype(np.uint64), values[mask])
 
 
 def _merged(parts: list[Keyed], n: int) -> Keyed:
@@ -242,14 +242,14 @@ def _found(
     return entries, np.where(places >= 0, places + first, -1)
 
 
-def _taken(entries: NamedEntries | None, kept: np.ndarray) -> Strings:
+def _taken(entries: NamedEntries | None, frequent: np.ndarray) -> Strings:
     if entries is None:
         return _NO_NAMES
     text, offsets = entries.names.text, entries.names.offsets
     sizes = np.diff(offsets)
     return Strings(
-        frozen(text[np.repeat(kept, sizes)]),
-        frozen(np.concatenate([[0], np.cumsum(sizes[kept])])),
+        frozen(text[np.repeat(frequent, sizes)]),
+        frozen(np.concatenate([[0], np.cumsum(sizes[frequent])])),
     )
 
 
@@ -259,14 +259,14 @@ def chosen_features(
     """Groups of features that get weights, those that words tell among them."""
     has_dense = fixed is not None and bool(fixed.layout)
     if features is None:
-        there = {"dense": not has_dense, "sparse": lists.sparse, "phrases": lists.phrases}
-        return tuple(name for name, found in there.items() if found)
-    known = ", ".join((*GROUPS, *DERIVED))
+        groups = {"dense": not has_dense, "sparse": lists.sparse, "phrases": lists.phrases}
+        return tuple(name for name, entries in groups.items() if entries)
+    names = ", ".join((*GROUPS, *DERIVED))
     if not features:
-        raise HopefearError(f"there are no features to tune; name some of {known}")
+        raise HopefearError(f"there are no features to tune; name some of {names}")
     for group in features:
         if group not in (*GROUPS, *DERIVED):
-            raise HopefearError(f"features are {known}, not {group!r}")
+            raise HopefearError(f"features are {names}, not {group!r}")
     if not has_dense and lists.layout and "dense" not in kinds(features):
         raise HopefearError(
             f"{lists.source} has dense features, which would count nothing beside tuned "
@@ -350,21 +350,21 @@ def summed_weights(fixed: Weights, tuned: Weights) -> Weights:
 def check_start(start: Weights, groups: Sequence[str], lists: TuningLists) -> None:
     """HopefearError where weights to start from count for candidates and would get lost."""
     groups_of_words = [name for name in needed(start) if not DERIVED[name].there(lists)]
-    lost = [name for name in groups_of_words if name not in groups]
+    losses = [name for name in groups_of_words if name not in groups]
     if start.sparse and lists.sparse is not None and "sparse" not in kinds(groups):
-        lost.append("sparse")
+        losses.append("sparse")
     if start.phrases and "phrases" not in groups:  # lists do not say whether they have any
-        lost.append("phrases")
-    if lost:
+        losses.append("phrases")
+    if losses:
         raise HopefearError(
-            f"the weights to start from have some of {' and '.join(lost)}, which are not tuned "
+            f"the weights to start from have some of {' and '.join(losses)}, which are not tuned "
             "here: tune those too (phrases with the sentences that were translated), or start from "
             "weights without them"
         )
 
 
 def with_earlier(
-    found: Weights, start: Weights, features: TuningFeatures, lists: TuningLists, min_count: int
+    tuned: Weights, start: Weights, features: TuningFeatures, lists: TuningLists, min_count: int
 ) -> Weights:
     """Weights that were found, and those of the start that these lists say nothing about.
 
@@ -372,14 +372,14 @@ def with_earlier(
     """
 
     def earlier(group: str) -> dict[str, float]:
-        there: NamedEntries | None = getattr(lists, group)
-        left_out = [] if there is None or min_count == 1 else [there.names]
+        entries: NamedEntries | None = getattr(lists, group)
+        left_out = [] if entries is None or min_count == 1 else [entries.names]
         return _without(getattr(start, group), [getattr(features, group), *left_out])
 
     return replace(
-        found,
-        sparse={**earlier("sparse"), **found.sparse},
-        phrases={**earlier("phrases"), **found.phrases},
+        tuned,
+        sparse={**earlier("sparse"), **tuned.sparse},
+        phrases={**earlier("phrases"), **tuned.phrases},
     )
 
 
@@ -396,12 +396,12 @@ def fingerprint(weights: Weights) -> str:
 def _columns(lists: TuningLists, names: Collection[str]) -> TuningLists:
     """The lists with these dense features only."""
     layout = tuple(entry for entry in lists.layout if entry[0] in names)
-    kept = np.repeat(
+    mask = np.repeat(
         [name in names for name, _ in lists.layout], [width for _, width in lists.layout]
     ).astype(bool)
-    if kept.all():
+    if mask.all():
         return lists
-    return replace(lists, layout=layout, dense=frozen(np.ascontiguousarray(lists.dense[:, kept])))
+    return replace(lists, layout=layout, dense=frozen(np.ascontiguousarray(lists.dense[:, mask])))
 
 
 def _sums(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float]:
@@ -412,8 +412,8 @@ def _without(weights: Mapping[str, float], tables: Sequence[Strings]) -> dict[st
     """Those of the weights whose names are in none of these tables."""
     if not weights:
         return {}
-    own, known = StringTable.of(Strings.pack(weights)), np.zeros(len(weights) + 1, bool)
+    own, matches = StringTable.of(Strings.pack(weights)), np.zeros(len(weights) + 1, bool)
     for names in tables:
-        known[own.find(names)] = True  # -1, the last, for those that have no weight
-    pairs = zip(weights.items(), known[:-1].tolist(), strict=True)
+        matches[own.find(names)] = True  # -1, the last, for those that have no weight
+    pairs = zip(weights.items(), matches[:-1].tolist(), strict=True)
     return {name: value for (name, value), there in pairs if not there}

@@ -413,8 +413,8 @@ def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
         elif text and section == "weight-file":
             sidecars.append((number, text))
     if "weight" not in sections:
-        found = ", ".join(f"[{name}]" for name in sorted(sections))
-        raise InputError(path, 0, "a section [weight], as Moses has from version 1.0 on", found)
+        headings = ", ".join(f"[{name}]" for name in sorted(sections))
+        raise InputError(path, 0, "a section [weight], as Moses has from version 1.0 on", headings)
     if len(sidecars) > 1:
         collector.refuse(sidecars[1][0], "one file under [weight-file]", sidecars[1][1])
     parts = collector.finish()
@@ -509,8 +509,8 @@ def read_json(path: str, text: str) -> Parts:
     record = _loaded(path, text)
 
     def refuse(place: Place, expected: str, value: object) -> Any:
-        shown = json.dumps(value, ensure_ascii=False)
-        raise InputError(path, _line(text, place), expected, shown)
+        literal = json.dumps(value, ensure_ascii=False)
+        raise InputError(path, _line(text, place), expected, literal)
 
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InputError(path, 0, f'a JSON object with "format": "{FORMAT}"')
@@ -598,16 +598,16 @@ def _loaded(path: str, text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
     except json.JSONDecodeError as error:
-        shown = text[error.pos : error.pos + 20] or "the end"
-        raise InputError(path, error.lineno, f"JSON ({error.msg})", shown) from None
+        rest = text[error.pos : error.pos + 20] or "the end"
+        raise InputError(path, error.lineno, f"JSON ({error.msg})", rest) from None
     except RecursionError:
         raise InputError(path, 0, "JSON of a few levels", "too many") from None
     except _TwiceError:
-        seen = set()
+        places = set()
         for place, i in _walk(text):
-            if place in seen:
+            if place in places:
                 raise InputError(path, _at(text, i), f"{place[-1]} once", place[-1]) from None
-            seen.add(place)
+            places.add(place)
         raise InputError(path, 0, "every key once in an object") from None
     except ValueError as error:  # NaN or an infinity
         for place, i in _walk(text):

@@ -324,8 +324,9 @@ class _Made:
     def add(self, i: int, candidates: Any) -> None:
         """Take in list ``i``."""
         if not isinstance(candidates, list | tuple):
-            found = f"{candidates!r:.60}"
-            raise HopefearError(f"list {i}: expected a list of candidates, found {found}")
+            raise HopefearError(
+                f"list {i}: expected a list of candidates, found {candidates!r:.60}"
+            )
         if not candidates:
             raise HopefearError(f"list {i} has no candidates; leave it out, and its reference")
         for c, one in enumerate(candidates):
@@ -347,7 +348,7 @@ class _Made:
         """All of them; HopefearError where a candidate lacks a dense feature."""
         n, width = len(self.texts), sum(size for _, size in layout)
         dense = np.empty((n, width), np.float32)
-        names, wanted = Names(), dict(layout)
+        names, widths = Names(), dict(layout)
         indptr, ids, values = [0], [], []
         for c, features in enumerate(self.features):
             row: list[float] = []
@@ -361,7 +362,7 @@ class _Made:
                 row += numbers
             dense[c] = row
             for name, numbers in features.items():
-                if name in wanted:
+                if name in widths:
                     continue
                 if len(numbers) != 1:
                     raise HopefearError(

@@ -106,15 +106,15 @@ def _split(words: str) -> str:
     return " ".join(map(unescaped, words.split(",")))
 
 
-def _percent(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
 
-def _character(found: re.Match[str]) -> str:
+def _character(match: re.Match[str]) -> str:
     try:
-        return bytes.fromhex(found[0].replace("%", "")).decode()
+        return bytes.fromhex(match[0].replace("%", "")).decode()
     except UnicodeDecodeError:
-        return found[0]
+        return match[0]
 
 
 Layout = tuple[tuple[str, int], ...]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset, fixed_scores
 from hopefear.data.moses.lists import TuningLists
@@ -34,7 +35,7 @@ from hopefear.training.passes import Passes
 from hopefear.translation.features import learned
 from hopefear.translation.lists import tuning_metric
 from hopefear.translation.scoring import scores, with_scores, without_scores
-from hopefear.translation.task import check_lists, check_problem, check_seeds, start_weights, tune
+from hopefear.translation.task import check_problem, check_seeds, judge_of, start_weights, tune
 from hopefear.translation.tuners.problem import Listener, Round, TuningProblem, follow
 from hopefear.translation.weights import Weights
 
@@ -66,8 +67,7 @@ def phrase_data(
     sharp, min_count, metric
         As in `train_phrase_model`.
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     _pairs(lists)
     if not 0.0 < sharp < math.inf:
         raise HopefearError(f"sharp is a number above 0, not {sharp:g}")
@@ -89,9 +89,9 @@ def phrase_learner(
     >>> phrase_learner("hinge", "sgd", rate=0.1).signature()[:40]
     'loss:hinge(asked=1)|rule:sgd(rate=0.1,po'
     """
-    for name, value, known in (("loss", loss, LOSSES), ("rule", rule, RULES)):
-        if value not in known:
-            raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(known)}")
+    for name, value, choices in (("loss", loss, LOSSES), ("rule", rule, RULES)):
+        if value not in choices:
+            raise HopefearError(f"a phrase model has no {name} {value!r}: {', '.join(choices)}")
     usual = 1.0 if loss == "risk" else _RATES[rule]
     step = usual if rate is None else float(rate)
     step_rule: Any = {
@@ -186,13 +186,12 @@ def train_phrase_model(
     judge = tuning_metric(metric)
     if kept not in KEPT:
         raise HopefearError(f"kept is one of {', '.join(KEPT)}, not {kept!r}")
-    if epochs < 1:
-        raise HopefearError(f"epochs must be 1 or more, not {epochs}")
+    check_at_least("epochs", epochs, 1)
     check_seeds([seed])
     data = phrase_data(train, baseline, sharp=sharp, min_count=min_count, metric=judge)
     other = None
     if dev is not None:
-        check_lists(dev, judge)
+        judge_of(dev, judge)
         _pairs(dev)
         other = data.features.encode(dev, judge, _offsets(dev, baseline, sharp))
     problem = TuningProblem(data, judge, np.zeros(data.features.size), other)
@@ -200,8 +199,7 @@ def train_phrase_model(
     learner = phrase_learner(loss, rule, rate=rate, l1=l1)
     passes = phrase_passes(data, learner, epochs, seed)
     rounds = (Round(kept_weights(trainer, kept)) for _, trainer in passes)
-    keep = "last" if other is None else "best"
-    tuned = follow(rounds, problem, on_event, of=epochs, keep=keep)
+    tuned = follow(rounds, problem, on_event, of=epochs, keep="auto")
     more = {"features": "phrases", "min_count": min_count}
     about = {
         "learner": f"phrase model ({rule}, {loss})",

@@ -92,8 +92,8 @@ class ProRecipe(WholeListsRecipe):
 
         Examples
         --------
-        >>> made = TUNE_RECIPES["pro"].build(classifier="arow", r="2", pairs="20")
-        >>> made.pairs, made.classifier.rule
+        >>> tuner = TUNE_RECIPES["pro"].build(classifier="arow", r="2", pairs="20")
+        >>> tuner.pairs, tuner.classifier.rule
         (20, AROW(r=2.0))
         """
         params = {key.replace("-", "_"): value for key, value in params.items()}
@@ -112,20 +112,23 @@ class ProRecipe(WholeListsRecipe):
             return self.tuner(classifier=RECIPES[name].build(Scale(n=pairs), **params), **values)
         if name != "logistic":
             raise HopefearError(unknown(self.name, name, ["logistic", *RECIPES], "classifier"))
-        chosen = dataclasses.asdict(usual)
+        settings = dataclasses.asdict(usual)
         for key, value in params.items():
-            if key not in chosen:
+            if key not in settings:
                 raise HopefearError(unknown(self.name, key, list(self.parameters())))
-            chosen[key] = as_like(key, value, chosen[key])
-        return self.tuner(classifier=type(usual)(**chosen), **values)
+            settings[key] = as_like(key, value, settings[key])
+        return self.tuner(classifier=type(usual)(**settings), **values)
 
 
-def made(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
+def online(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
     """A recipe, its parts in the order people say them: loss, rule, readout, when."""
     loss, rule, readout, on = parts.split()
     passes = {key: defaults.pop(key) for key in list(defaults) if key in _PASSES}
     return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes)
 
+
+# BLEU of sentences within a corpus that remembers about a thousand of them.
+LONG_CORPUS = {"background": "hope", "memory": 0.999}
 
 # Where the numbers come from, all of them on Multi30k: those of most online learners were chosen by
 # how weights tuned on val score on lists of train10k; those of adagrad-risk by lists of train10k
@@ -134,7 +137,7 @@ def made(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
 TUNE_RECIPES: dict[str, Any] = {
     recipe.name: recipe
     for recipe in (
-        made(
+        online(
             "mira",
             "MIRA between hope and fear, BLEU in a pseudo-corpus (Chiang, 2012)",
             "hope-fear passive-aggressive averaged every",
@@ -144,18 +147,17 @@ TUNE_RECIPES: dict[str, Any] = {
             memory=0.9,
             epochs=60,
         ),
-        made(
+        online(
             "kbmira",
             "batch MIRA over lists of candidates (Cherry and Foster, 2012)",
             "hope-fear passive-aggressive averaged every",
             C=0.001,
             cost="regret",
             price=3.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             epochs=60,
         ),
-        made(
+        online(
             "nbest-mira",
             "MIRA against the n best at once (McDonald et al., 2005)",
             "nbest-mira sgd averaged every",
@@ -163,42 +165,40 @@ TUNE_RECIPES: dict[str, Any] = {
             cost="regret",
             price=10.0,
         ),
-        made(
+        online(
             "perceptron",
             "averaged perceptron toward the oracle (Liang et al., 2006)",
             "perceptron sgd averaged mistakes",
             rate=Auto(0.1),
         ),
-        made(
+        online(
             "ssvm",
             "structured SVM by stochastic subgradient (Cherry and Foster, 2012)",
             "structured-hinge sgd averaged every",
             decay=0.9,
             cost="regret",
             price=10.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             rate=Auto(0.1),
         ),
-        made(
+        online(
             "rampion",
             "ramp loss, from fear to hope (Gimpel and Smith, 2012)",
             "ramp sgd averaged every",
             decay=0.9,
             cost="regret",
             price=10.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             rate=Auto(0.06),
         ),
-        made(
+        online(
             "sapo",
             "probabilities over the n best (Sun et al.)",
             "sapo sgd averaged every",
             decay=0.9,
             rate=Auto(0.06),
         ),
-        made(
+        online(
             "maxent",
             "log loss, every candidate wanted by its cost, by AdaGrad",
             "weighted-log adagrad averaged every",
@@ -206,7 +206,7 @@ TUNE_RECIPES: dict[str, Any] = {
             sharp=3.0,
             rate=Auto(0.003, "reach"),
         ),
-        made(
+        online(
             "adagrad-risk",
             "expected cost of sentences under the model, by AdaGrad (He and Deng, 2012)",
             "risk adagrad averaged every",
@@ -217,7 +217,7 @@ TUNE_RECIPES: dict[str, Any] = {
             background="prediction",
             memory=0.999,
         ),
-        made(
+        online(
             "vrda",
             "voted RDA on the expected cost: sparse (Gao, Xiao, Xu and He)",
             "risk rda averaged mistakes",
@@ -225,7 +225,7 @@ TUNE_RECIPES: dict[str, Any] = {
             l1=1e-4,
             rate=Auto(2.0),
         ),
-        made(
+        online(
             "tg",
             "truncated gradient on the expected cost (Langford et al., 2009)",
             "risk truncated-gradient averaged every",
@@ -233,38 +233,36 @@ TUNE_RECIPES: dict[str, Any] = {
             gravity=1e-5,
             rate=Auto(2.0),
         ),
-        made(
+        online(
             "sgd",
             "stochastic gradient descent on the log loss",
             "log sgd averaged every",
             decay=0.9,
             rate=Auto(2.0),
         ),
-        made(
+        online(
             "adagrad",
             "AdaGrad on the margin between hope and fear (Green et al., 2013)",
             "hope-fear adagrad averaged every",
             price=10.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
             rate=Auto(0.3, "reach"),
         ),
-        made(
+        online(
             "arow",
             "adaptive regularisation of weights between hope and fear (Chiang, 2012)",
             "hope-fear arow averaged every",
             price=10.0,
             r=1000.0,
-            background="hope",
-            memory=0.999,
+            **LONG_CORPUS,
         ),
-        made(
+        online(
             "cw",
             "confidence-weighted, variance form (Dredze et al., 2008)",
             "linear confidence-weighted averaged every",
             phi=0.001,
         ),
-        made(
+        online(
             "pa",
             "passive-aggressive toward the oracle (Crammer et al., 2006)",
             "hinge passive-aggressive averaged every",

@@ -169,7 +169,7 @@ class _Judge:
 
 @dataclass
 class _Rounds:
-    kept: RoundsFolder
+    store: RoundsFolder
     decoder: DecoderCommand
     judge: _Judge
     first: First
@@ -179,32 +179,32 @@ class _Rounds:
     on_event: Sequence[Listener]
 
     def run(self, tune: Tune) -> Iterated:
-        number = max(0, len(self.kept.events) - 1)
+        number = max(0, len(self.store.events) - 1)
         while True:
-            if number == len(self.kept.events):
+            if number == len(self.store.events):
                 self.decode(number)
-            stopped = self.ended(number)
-            if stopped is None and self.kept.weights(number + 1) is None:
-                stopped = self.tune(tune, number)
-            if stopped is None and self.moved(number + 1) <= self.tolerance:
-                stopped = "the weights stand still"
-            if stopped is not None:
-                return self.result(stopped)
+            reason = self.ended(number)
+            if reason is None and self.store.weights(number + 1) is None:
+                reason = self.tune(tune, number)
+            if reason is None and self.moved(number + 1) <= self.tolerance:
+                reason = "the weights stand still"
+            if reason is not None:
+                return self.result(reason)
             number += 1
 
     def decode(self, number: int) -> None:
         """Run the decoder, judge what it wrote, and enter it in the folder."""
-        folder = self.kept.round(number)
+        folder = self.store.round(number)
         began = time.monotonic()
         path = self.decoder.run(folder, number)
         seconds = time.monotonic() - began
         try:
             lists, score = self.judge.score(path)
             self.start(number, lists)
-            total = self.judge.distinct(self.kept.lists(number))
+            total = self.judge.distinct(self.store.lists(number))
         except HopefearError as error:
             raise self.decoder.unusable(folder, number, error) from error
-        earlier = self.kept.events[-1]["candidates"] if number else 0
+        earlier = self.store.events[-1]["candidates"] if number else 0
         event: Event = {
             "epoch": number,
             "dev": {self.judge.metric.main: score},
@@ -213,45 +213,45 @@ class _Rounds:
             "moved": self.moved(number) if number and self.known(number - 1) else None,
             "seconds": seconds,
         }
-        self.kept.enter(event, lists.layout)
+        self.store.enter(event, lists.layout)
         tell(self.on_event, event)
 
     def start(self, number: int, lists: TuningLists) -> None:
         """Find weights to tune from that fit the lists of a round."""
         if self.known(number) or isinstance(self.first, Weights):
-            self.kept.start(number).arranged(lists.layout)  # an error where a feature is lacking
+            self.store.start(number).arranged(lists.layout)  # an error where a feature is lacking
         else:
-            self.kept.keep_start(self.first(lists).arranged(lists.layout))
+            self.store.keep_start(self.first(lists).arranged(lists.layout))
 
     def known(self, number: int) -> bool:
         """Whether a round's weights are known; the decoder's own, in round 0, are not."""
-        return self.kept.weights(number) is not None
+        return self.store.weights(number) is not None
 
     def tune(self, tune: Tune, number: int) -> str | None:
         """Find and keep the next weights; a reason to end where they are none."""
-        before = self.kept.start(number)
+        before = self.store.start(number)
         try:
-            found = tune(self.kept.lists(number), before.arranged(self.kept.layout), number)
-            if not found.nnz:
+            weights = tune(self.store.lists(number), before.arranged(self.store.layout), number)
+            if not weights.nnz:
                 raise CollapseError("tuning collapsed: all weights are 0; nothing is kept")
         except CollapseError as error:
             if self.best() < 0:
                 raise
             return str(error)
-        self.kept.keep(number + 1, completed(found, before))
+        self.store.keep(number + 1, completed(weights, before))
         return None
 
     def moved(self, number: int) -> float:
         """How far weights moved before this round, where that can be said."""
-        before, after = self.kept.weights(number - 1), self.kept.weights(number)
+        before, after = self.store.weights(number - 1), self.store.weights(number)
         return np.inf if before is None or after is None else moved(before, after)
 
     def best(self) -> int:
         """The round whose first choices scored best, of those with known weights."""
         best = -1
-        for number, score in enumerate(map(self.score, self.kept.events)):
+        for number, score in enumerate(map(self.score, self.store.events)):
             if self.known(number) and (
-                best < 0 or self.judge.better(score, self.score(self.kept.events[best]))
+                best < 0 or self.judge.better(score, self.score(self.store.events[best]))
             ):
                 best = number
         return best
@@ -262,17 +262,17 @@ class _Rounds:
     def ended(self, number: int) -> str | None:
         """Why no further round is worth its time, if that is so."""
         best = self.best()
-        if number and self.kept.events[number]["new"] == 0:
+        if number and self.store.events[number]["new"] == 0:
             return "no new hypotheses"
         if 0 <= best <= number - self.patience:
             return f"no gain for {self.patience} round{'s' * (self.patience > 1)}"
         return f"all {self.most} rounds done" if number >= self.most else None
 
-    def result(self, stopped: str) -> Iterated:
+    def result(self, reason: str) -> Iterated:
         best = self.best()
-        found = self.kept.weights(best)
-        assert found is not None
-        return Iterated(found, list(self.kept.events), best, stopped)
+        weights = self.store.weights(best)
+        assert weights is not None
+        return Iterated(weights, list(self.store.events), best, reason)
 
 
 WEIGHTS, NBEST, LOG = "weights.txt", "nbest.gz", "log"
@@ -324,25 +324,25 @@ class DecoderCommand:
         What it prints goes to the file ``log`` there. The list it wrote is packed, and has its
         name only when it is whole.
         """
-        log, written = folder / LOG, folder / _WRITTEN
+        log, output = folder / LOG, folder / _WRITTEN
         with suppress(FileNotFoundError):
-            written.unlink()
+            output.unlink()
         status = self._run(folder, number, log)
         if status:
             raise self.failed(folder, number, _status(status))
-        if not written.exists() or not written.stat().st_size:
-            lack = "is empty" if written.exists() else "is not there"
+        if not output.exists() or not output.stat().st_size:
+            lack = "is empty" if output.exists() else "is not there"
             raise self.failed(
                 folder,
                 number,
-                f"ended well (status 0), but the N-best list {written} {lack}; it must write to "
+                f"ended well (status 0), but the N-best list {output} {lack}; it must write to "
                 "the path in HOPEFEAR_NBEST, or where the command says {nbest}",
             )
         try:
-            _pack(written, folder / NBEST)
+            _pack(output, folder / NBEST)
         except HopefearError as error:
             raise self.unusable(folder, number, error) from error
-        written.unlink()
+        output.unlink()
         return folder / NBEST
 
     def unusable(self, folder: Path, number: int, error: HopefearError) -> HopefearError:
@@ -355,8 +355,8 @@ class DecoderCommand:
         log = folder / LOG
         tail = log.read_text("utf-8", "replace").splitlines()[-_TAIL:] if log.exists() else []
         words = f"; the end of {log}:" if tail else f"; {log} is empty"
-        shown = "".join(f"\n    {line}" for line in tail)
-        return HopefearError(f"decoder, round {number}: {self.command!r} {what}{words}{shown}")
+        excerpt = "".join(f"\n    {line}" for line in tail)
+        return HopefearError(f"decoder, round {number}: {self.command!r} {what}{words}{excerpt}")
 
     def _places(self, folder: Path, number: int) -> dict[str, str]:
         return {
@@ -559,7 +559,7 @@ class RoundsFolder:
             state = json.loads(path.read_bytes())
             identity, events = dict(state["identity"]), list(state["rounds"])
             layout = tuple((str(name), int(width)) for name, width in state["layout"])
-            known = state["format"] == _FORMAT
+            readable = state["format"] == _FORMAT
         except FileNotFoundError:
             return
         except OSError as error:
@@ -568,7 +568,7 @@ class RoundsFolder:
             raise HopefearError(
                 f"{path}: not the state of a run with a decoder; use another folder"
             ) from error
-        if not known:
+        if not readable:
             raise HopefearError(f"{path}: written by another version; use another folder")
         if events:
             self._check(identity, resume)
@@ -613,11 +613,11 @@ def completed(weights: Weights, before: Weights) -> Weights:
     >>> completed(Weights((("TM0", 2),), [3.0, -1.0]), before).dense.tolist()
     [0.75, -0.25, 1.0]
     """
-    tuned = {name for name, _ in weights.layout}
-    hidden = [(name, width) for name, width in before.layout if name not in tuned]
+    names = {name for name, _ in weights.layout}
+    hidden = [(name, width) for name, width in before.layout if name not in names]
     if not hidden:
         return weights
-    old, new = (_size(each, tuned & dict(before.layout).keys()) for each in (before, weights))
+    old, new = (_size(each, names & dict(before.layout).keys()) for each in (before, weights))
     if old > 0.0 and new > 0.0:
         weights = weights.scaled(old / new)
     where = places(before.layout)

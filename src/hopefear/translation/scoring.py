@@ -68,8 +68,8 @@ def with_scores(lists: TuningLists, added: Mapping[str, Weights]) -> TuningLists
     >>> with_scores(tiny_lists(), {"Again0": model}).names
     ('LM0', 'TM0.0', 'TM0.1', 'Again0')
     """
-    known = {name for name, _ in lists.layout}
-    if clash := known & added.keys():
+    names = {name for name, _ in lists.layout}
+    if clash := names & added.keys():
         raise HopefearError(
             f"{lists.source} has a feature {min(clash)} already; call the added one something else"
         )

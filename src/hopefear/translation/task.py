@@ -140,12 +140,11 @@ def tune(
     Examples
     --------
     >>> from hopefear.translation.examples import tiny_lists
-    >>> found = tune(tiny_lists(), "perceptron", {"epochs": 2}, start="uniform")
-    >>> found.before["train"] <= found.after["train"] <= found.oracle["train"]
+    >>> result = tune(tiny_lists(), "perceptron", {"epochs": 2}, start="uniform")
+    >>> result.before["train"] <= result.after["train"] <= result.oracle["train"]
     True
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     seeds = check_seeds(seeds)
     lists, dev = split(lists, dev, held_out, seeds[0])
     groups = chosen_features(lists, features, fixed)
@@ -175,10 +174,10 @@ def tune(
     tuner = built(learner, data, judge, params or {})
     before = problem.report(vector)
     runs = tuple(one_run(tuner, problem, seed, on_event, len(seeds) > 1) for seed in seeds)
-    chosen = max(runs, key=lambda run: worth(run, judge))
-    check_collapse(problem, chosen.tuned.weights, chosen.train, before)
+    winner = max(runs, key=lambda run: worth(run, judge))
+    check_collapse(problem, winner.tuned.weights, winner.train, before)
     main = judge.main
-    after = {"train": chosen.train} | ({} if chosen.dev is None else {"dev": chosen.dev})
+    after = {"train": winner.train} | ({} if winner.dev is None else {"dev": winner.dev})
     signature = tuner.signature(
         start="given" if isinstance(start, Weights) else begin.about.get("start", "zero"),
         features=signed_groups(groups, fixed),
@@ -186,7 +185,7 @@ def tune(
         cost=judge.cost_signature().removeprefix("cost:"),
         **({} if fixed is None else {"fixed": fingerprint(fixed)}),
         **({} if other is None else {"dev": other.digest[:8]}),
-        seed=chosen.seed,
+        seed=winner.seed,
     )
     oracle = {"train": best_possible(lists, judge)}
     if dev is not None:
@@ -196,7 +195,7 @@ def tune(
         "parameters": tuner.parameters(),
         "signature": signature,
         "metric": judge.signature_for(lists.n_references),
-        "seed": chosen.seed,
+        "seed": winner.seed,
         "data": {
             "source": os.path.basename(lists.source),
             "digest": data.digest,
@@ -206,7 +205,7 @@ def tune(
         },
         "scores": after,
     }
-    weights = Weights.of(data.features, unit * chosen.tuned.weights, about)
+    weights = Weights.of(data.features, unit * winner.tuned.weights, about)
     weights = with_earlier(weights, begin, data.features, lists, min_count)
     return Tuning(
         weights if fixed is None else summed_weights(fixed, weights),
@@ -216,7 +215,7 @@ def tune(
         after,
         oracle,
         runs,
-        chosen,
+        winner,
         signature,
         data.features,
     )
@@ -238,10 +237,10 @@ def begun(
 
 def built(learner: str, data: ListDataset, metric: ListMetric, params: Mapping[str, Any]) -> Any:
     """The tuner of that name; by default only BLEU, which needs one, gets a pseudo-corpus."""
-    named = recipe(learner, "tune")
-    if metric.name != "bleu" and "background" in named.parameters():
+    entry = recipe(learner, "tune")
+    if metric.name != "bleu" and "background" in entry.parameters():
         params = {"background": "none", **params}
-    return named.build(scale_of(data), **params)
+    return entry.build(scale_of(data), **params)
 
 
 def one_run(
@@ -291,8 +290,8 @@ def split(
 def best_possible(lists: TuningLists, metric: ListMetric) -> float:
     """Score of the best choice from the lists (a lower bound of it)."""
     assert lists.counts is not None
-    chosen = lists.starts[:-1] + oracle_choice(lists, metric)
-    return float(metric.scores(lists.counts[chosen].sum(axis=0))[metric.main])
+    choice = lists.starts[:-1] + oracle_choice(lists, metric)
+    return float(metric.scores(lists.counts[choice].sum(axis=0))[metric.main])
 
 
 MOST_SEED = 2**32 - 1
@@ -304,14 +303,16 @@ class CollapseError(HopefearError):
     """Tuning ended in weights that are worth nothing."""
 
 
-def check_lists(lists: TuningLists, metric: ListMetric) -> None:
-    """Lists must have been compared with references by this metric."""
-    if lists.counts is None or lists.metric != metric.name:
+def judge_of(lists: TuningLists, metric: str | ListMetric) -> ListMetric:
+    """The metric meant; HopefearError unless the lists were compared with references by it."""
+    judge = tuning_metric(metric)
+    if lists.counts is None or lists.metric != judge.name:
         has = f"counts of {lists.metric}" if lists.counts is not None else "no counts"
         raise HopefearError(
-            f"{lists.source} has {has}, and tuning is by {metric.name}; read the lists with "
-            f"metric={metric.name!r} and references"
+            f"{lists.source} has {has}, and tuning is by {judge.name}; read the lists with "
+            f"metric={judge.name!r} and references"
         )
+    return judge
 
 
 def check_seeds(seeds: Any) -> list[int]:
@@ -341,13 +342,13 @@ def check_problem(problem: TuningProblem) -> None:
             "other features"
         )
     costs, begins = data.rows.costs, data.rows.starts[:-1]
-    apart = np.maximum.reduceat(costs, begins) > np.minimum.reduceat(costs, begins)
+    differ = np.maximum.reduceat(costs, begins) > np.minimum.reduceat(costs, begins)
     if not len(data.rows.values):
         raise HopefearError(
             f"{data.source}: all candidates of a list have the same features, so that weights "
             "choose nothing; tune other features, or use lists with more candidates"
         )
-    if not apart.any():
+    if not differ.any():
         raise HopefearError(
             f"{data.source}: no candidate of a list is better than the others by "
             f"{problem.metric.name}; see whether the references are those of these lists, or use "
@@ -460,8 +461,7 @@ def _of_one_scale(weights: Weights) -> Weights:
 
 
 def _moses(name: str) -> float:
-    known = [value for begin, value in _MOSES.items() if name.startswith(begin)]
-    return known[0] if known else 0.1
+    return next((value for begin, value in _MOSES.items() if name.startswith(begin)), 0.1)
 
 
 def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
@@ -482,8 +482,8 @@ def decoder_weights(lists: TuningLists) -> tuple[np.ndarray, float]:
     if total == 0.0 or not width:
         return frozen(np.zeros(width)), 0.0
     weights = np.linalg.lstsq(squares, products, rcond=1e-10)[0]
-    missed = total - 2.0 * float(weights @ products) + float(weights @ squares @ weights)
-    return weights, 1.0 - max(0.0, missed) / total
+    rest = total - 2.0 * float(weights @ products) + float(weights @ squares @ weights)
+    return weights, 1.0 - max(0.0, rest) / total
 
 
 def _centred(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -520,8 +520,7 @@ def evaluate(
     >>> round(evaluate(tiny_lists(), weights, samples=10).model.scores["bleu"], 1)
     52.0
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     points = scores(lists, weights)
     return evaluate_lists(
         judge,
@@ -545,17 +544,15 @@ def corpus_score(lists: TuningLists, weights: Weights, metric: str | ListMetric 
     >>> round(corpus_score(tiny_lists(), Weights((("LM0", 1), ("TM0", 2)), [0.0, 0.0, 1.0])), 1)
     52.0
     """
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     assert lists.counts is not None
-    chosen = lists.starts[:-1] + best(scores(lists, weights), lists)
-    return float(judge.scores(lists.counts[chosen].sum(axis=0))[judge.main])
+    choice = lists.starts[:-1] + best(scores(lists, weights), lists)
+    return float(judge.scores(lists.counts[choice].sum(axis=0))[judge.main])
 
 
 def corpus_oracle(lists: TuningLists, metric: str | ListMetric = "bleu") -> float:
     """The highest score of a choice from the lists that exchanging one at a time finds."""
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     return best_possible(lists, judge)
 
 
@@ -569,8 +566,7 @@ def compare(
     seed: int = 1,
 ) -> dict[str, Any]:
     """Paired tests of two weights on the same lists, as `compare_lists` gives them."""
-    judge = tuning_metric(metric)
-    check_lists(lists, judge)
+    judge = judge_of(lists, metric)
     assert lists.counts is not None
-    chosen = [best(scores(lists, weights), lists) for weights in (first, second)]
-    return compare_lists(judge, lists.counts, lists.starts, *chosen, samples=samples, seed=seed)
+    choices = [best(scores(lists, weights), lists) for weights in (first, second)]
+    return compare_lists(judge, lists.counts, lists.starts, *choices, samples=samples, seed=seed)

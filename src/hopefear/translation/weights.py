@@ -108,9 +108,9 @@ class Weights:
         first = features.n_dense
         middle = first + features.sparse.size
         numbers = (first + np.flatnonzero(values[first:])).tolist()
-        used = [(features.name(j), values[j]) for j in numbers]
+        pairs = [(features.name(j), values[j]) for j in numbers]
         n = int(np.count_nonzero(values[first:middle]))
-        return cls(features.layout, values[:first], dict(used[:n]), dict(used[n:]), about or {})
+        return cls(features.layout, values[:first], dict(pairs[:n]), dict(pairs[n:]), about or {})
 
     @classmethod
     def read(cls, path: Path) -> Weights:
@@ -152,8 +152,8 @@ class Weights:
     @property
     def nnz(self) -> int:
         """How many weights are not zero."""
-        named = (*self.sparse.values(), *self.phrases.values())
-        return int(np.count_nonzero(self.dense) + np.count_nonzero(named))
+        values = (*self.sparse.values(), *self.phrases.values())
+        return int(np.count_nonzero(self.dense) + np.count_nonzero(values))
 
     def on(self, features: TuningFeatures) -> np.ndarray:
         """A number for each of these features: its weight, 0 where it has none."""
@@ -199,9 +199,9 @@ class Weights:
             never puts on lists.
         """
         values = {name: self.dense[where] for name, where in places(self.layout).items()}
-        wanted = [name for name, _ in layout]
-        names = [name for name in wanted if name in values]
-        names += [name for name in values if name not in wanted and name not in drop]
+        order = [name for name, _ in layout]
+        names = [name for name in order if name in values]
+        names += [name for name in values if name not in order and name not in drop]
         arranged = replace(
             self,
             layout=tuple((name, len(values[name])) for name in names),

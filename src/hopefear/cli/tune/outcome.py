@@ -107,7 +107,7 @@ class Outcome:
         console.say()
         console.table(*self.scores())
         if self.lost():
-            console.say("these weights score worse than those at the start: try another learner")
+            console.say(self.loss())
         if result["spread"]:
             console.say()
             console.table(*self.spreads(result))
@@ -132,6 +132,16 @@ class Outcome:
         judge = "dev" if "dev" in after else "train"
         gain = after[judge] - before[judge]
         return gain < 0.0 if self.tuning.metric.higher else gain > 0.0
+
+    def loss(self) -> str:
+        """What to do about weights that score worse than those at the start."""
+        if "dev" in self.tuning.after:
+            return "these weights score worse than those at the start: try another learner"
+        return (
+            "these weights score worse here than those at the start, which says little if those "
+            "were tuned on the same lists: hold some out to choose (--held-out 0.2), or try "
+            "another learner"
+        )
 
     def best_round(self) -> str | None:
         """Which round the weights are from."""

@@ -115,18 +115,18 @@ def checked_sets(
 def columns_of(counts: ArrayLike, metric: ListMetric) -> NDArray[Any]:
     """Counts with their columns first, if they have those of ``metric``."""
     rows = np.asarray(counts)
-    wanted = metric.columns
-    if rows.ndim < 1 or rows.shape[-1] != len(wanted):
+    columns = metric.columns
+    if rows.ndim < 1 or rows.shape[-1] != len(columns):
         raise HopefearError(
-            f"{metric.name} has {len(wanted)} counts a row ({', '.join(wanted)}), but these have "
+            f"{metric.name} has {len(columns)} counts a row ({', '.join(columns)}), but these have "
             f"the shape {rows.shape}; count with the same metric and parameters"
         )
     return np.moveaxis(rows, -1, 0)
 
 
 def _listed(parameters: dict[str, Any]) -> str:
-    shown = ",".join(f"{name}={value}" for name, value in parameters.items() if value is not None)
-    return f"({shown})" if shown else ""
+    text = ",".join(f"{name}={value}" for name, value in parameters.items() if value is not None)
+    return f"({text})" if text else ""
 
 
 @dataclass(frozen=True)

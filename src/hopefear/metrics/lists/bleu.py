@@ -255,7 +255,7 @@ class Bleu(TextMetric):
     def scores(self, sums: ArrayLike) -> Scores:
         """``bleu``, and what it is made of."""
         rows = columns_of(sums, self)
-        length, wanted = rows[-2], rows[-1]
+        length, reference = rows[-2], rows[-1]
         precision = {
             f"precision_{n + 1}": 100.0 * ratio(rows[n], rows[ORDERS + n]) for n in range(ORDERS)
         }
@@ -263,8 +263,8 @@ class Bleu(TextMetric):
             {
                 "bleu": _corpus_bleu(rows),
                 **precision,
-                "brevity_penalty": 100.0 * _brevity(length, wanted),
-                "length_ratio": 100.0 * ratio(length, wanted),
+                "brevity_penalty": 100.0 * _brevity(length, reference),
+                "length_ratio": 100.0 * ratio(length, reference),
             }
         )
 
@@ -316,9 +316,9 @@ def _corpus_bleu(rows: NDArray[Any]) -> NDArray[np.float64]:
     # One sum is what people quote: sacreBLEU's arithmetic, to the last digit.
     from sacrebleu.metrics import BLEU
 
-    *counts, length, wanted = (int(n) for n in rows)
+    *counts, length, reference = (int(n) for n in rows)
     scores = BLEU.compute_bleu(
-        counts[:ORDERS], counts[ORDERS:], length, wanted, smooth_method="exp"
+        counts[:ORDERS], counts[ORDERS:], length, reference, smooth_method="exp"
     )
     return np.asarray(scores.score)
 
@@ -334,11 +334,11 @@ def _bleu(
     if smoothing in ("add-k", "add-one"):
         hits[1:] += value or 1.0
         totals[1:] += value or 1.0
-    missed = hits == 0
+    misses = hits == 0
     if smoothing == "floor":
-        hits[missed] = value or 0.0
+        hits[misses] = value or 0.0
     elif smoothing == "exp":
-        hits = np.where(missed, 0.5 ** np.cumsum(missed & (totals > 0), axis=0), hits)
+        hits = np.where(misses, 0.5 ** np.cumsum(misses & (totals > 0), axis=0), hits)
     used = np.logical_and.accumulate(totals > 0, axis=0)
     precision = ratio(hits, totals)
     with np.errstate(divide="ignore"):
@@ -348,5 +348,5 @@ def _bleu(
     return np.where(any_hit, score, 0.0)
 
 
-def _brevity(length: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.float64]:
-    return np.exp(np.minimum(0.0, 1.0 - ratio(wanted, length, empty=np.inf)))
+def _brevity(length: NDArray[Any], reference: NDArray[Any]) -> NDArray[np.float64]:
+    return np.exp(np.minimum(0.0, 1.0 - ratio(reference, length, empty=np.inf)))

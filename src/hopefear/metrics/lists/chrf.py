@@ -303,10 +303,10 @@ class Chrf(TextMetric):
         for i in range(0, len(rows), 3):
             ours, gold, hits = rows[i : i + 3]
             # Orders that one side is too short for are left out of both means.
-            met = (ours > 0) & (gold > 0)
-            precision = precision + np.where(met, ratio(hits, ours), 0.0)
-            recall = recall + np.where(met, ratio(hits, gold), 0.0)
-            orders = orders + met
+            long_enough = (ours > 0) & (gold > 0)
+            precision = precision + np.where(long_enough, ratio(hits, ours), 0.0)
+            recall = recall + np.where(long_enough, ratio(hits, gold), 0.0)
+            orders = orders + long_enough
         precision, recall = ratio(precision, orders), ratio(recall, orders)
         factor = self.beta**2
         return ratio((1 + factor) * precision * recall, factor * precision + recall)

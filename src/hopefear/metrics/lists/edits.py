@@ -94,9 +94,9 @@ def _count(words, ptr, gold, gold_ptr, which, starts, room, edits, lengths):
         best = -1
         for r in range(starts[which[c]], starts[which[c] + 1]):
             reference = gold[gold_ptr[r] : gold_ptr[r + 1]]
-            found = _edits(words[ptr[c] : ptr[c + 1]], reference, room)
-            if best < 0 or found < best:
-                best = found
+            count = _edits(words[ptr[c] : ptr[c + 1]], reference, room)
+            if best < 0 or count < best:
+                best = count
             lengths[c] += len(reference)
         edits[c] = best
 

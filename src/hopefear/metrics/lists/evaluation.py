@@ -239,8 +239,8 @@ class ListScores:
         others = [name for name in self.model.scores if name != main]
         heads = [main, "low", "high", *(others if len(others) < 4 else ())]
         lines = [f"{'':8}" + "".join(f"{head:>11}" for head in heads)]
-        shown = ("model", "1-best", "oracle", "worst")
-        for title, choice in zip(shown, self._choices().values(), strict=True):
+        titles = ("model", "1-best", "oracle", "worst")
+        for title, choice in zip(titles, self._choices().values(), strict=True):
             cells = choice.scores | {"low": choice.low, "high": choice.high}
             lines.append(f"{title:8}" + "".join(f"{cells[head]:11.{digits}f}" for head in heads))
         test, gap = self.test, self.gap_closed
@@ -335,7 +335,7 @@ def evaluate_lists(
     oracle = first_lowest(cost, starts)
     baseline = starts[:-1] if opinion is None else first_lowest(-opinion, starts)
     worst = first_lowest(-cost, starts)
-    given = np.zeros(len(rows)) if opinion is None else opinion
+    points = np.zeros(len(rows)) if opinion is None else opinion
     return ListScores(
         metric,
         model=_choice(metric, rows[model], samples, seed),
@@ -346,7 +346,7 @@ def evaluate_lists(
         oracle_rate=100.0 * float(np.mean(cost[model] == cost[oracle])),
         baseline_oracle_rate=100.0 * float(np.mean(cost[baseline] == cost[oracle])),
         oracle_rank=_mean_rank(model_scores, starts, oracle),
-        baseline_oracle_rank=float(ranks(given, starts, oracle).mean()),
+        baseline_oracle_rank=float(ranks(points, starts, oracle).mean()),
         better=int(np.sum(cost[model] < cost[baseline])),
         worse=int(np.sum(cost[model] > cost[baseline])),
         lists=len(starts) - 1,

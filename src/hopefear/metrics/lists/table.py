@@ -30,10 +30,10 @@ def metric_named(name: str, **parameters: Any) -> ListMetric:
     if name not in LIST_METRICS:
         raise HopefearError(f"no metric {name!r}; choose one of {', '.join(LIST_METRICS)}")
     kind = LIST_METRICS[name]
-    known = [field.name for field in fields(kind)]
+    names = [field.name for field in fields(kind)]
     for parameter in parameters:
-        if parameter not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+        if parameter not in names:
+            takes = f"it takes {', '.join(names)}" if names else "it takes none"
             raise HopefearError(f"metric {name} has no parameter {parameter!r}; {takes}")
     return kind(**parameters)
 

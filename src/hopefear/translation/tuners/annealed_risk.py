@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import component
 from hopefear.core.interfaces import Loss
 from hopefear.costs.regret import Regret
@@ -21,12 +22,7 @@ from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
 from hopefear.translation.tuners.corpus import corpus_costs, spread_within
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 
 @component(Loss)

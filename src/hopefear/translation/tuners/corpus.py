@@ -56,9 +56,9 @@ def _bleu(sums):
                 missed *= 0.5
                 matches = missed
             product *= matches / total
-        length, wanted = sums[k, 2 * ORDERS], sums[k, 2 * ORDERS + 1]
+        length, reference = sums[k, 2 * ORDERS], sums[k, 2 * ORDERS + 1]
         if hit and length > 0:
-            brevity = 1.0 if length >= wanted else math.exp(1.0 - wanted / length)
+            brevity = 1.0 if length >= reference else math.exp(1.0 - reference / length)
             scores[k] = 100.0 * brevity * math.sqrt(math.sqrt(product))
     return scores
 
@@ -113,19 +113,19 @@ def _losses(problem: TuningProblem) -> np.ndarray:
     rows = problem.data.rows
     counts, worth = counts_of(problem.data, problem.metric), quick_worth(problem.metric)
     lengths = np.diff(rows.starts)
-    chosen = rows.starts[:-1] + rows.oracles
+    choice = rows.starts[:-1] + rows.oracles
     owners = np.repeat(np.arange(len(lengths)), lengths)
     losses, kind = np.zeros(len(owners)), "f8" if counts.dtype.kind == "f" else "i8"
     for _ in range(_SWEEPS):
-        own = counts[chosen].astype(kind)
+        own = counts[choice].astype(kind)
         whole = own.sum(axis=0)
         for a in range(0, len(owners), _BLOCK):
             block = slice(a, a + _BLOCK)
             losses[block] = -worth(whole - own[owners[block]] + counts[block])
         better = rows.starts[:-1] + cheapest(losses, rows.starts)
-        if (losses[better] == losses[chosen]).all():
+        if (losses[better] == losses[choice]).all():
             break
-        chosen = better
+        choice = better
     return losses - float(np.min(losses))
 
 
@@ -158,18 +158,18 @@ def oracle_choice(lists: TuningLists, metric: ListMetric) -> np.ndarray:
     """
     assert lists.counts is not None
     counts, starts = lists.counts, lists.starts
-    chosen = cheapest(metric.costs(counts), starts).astype(np.int64)
+    choice = cheapest(metric.costs(counts), starts).astype(np.int64)
     value = quick_worth(metric)
-    sums = counts[starts[:-1] + chosen].sum(axis=0, dtype=np.float64)
+    sums = counts[starts[:-1] + choice].sum(axis=0, dtype=np.float64)
     for _ in range(_ROUNDS):
-        gained = False
+        better = False
         for i in range(len(lists)):
             own = counts[starts[i] : starts[i + 1]].astype(np.float64)
-            rest = sums - own[chosen[i]]
+            rest = sums - own[choice[i]]
             worth = value(rest + own)
             best = int(worth.argmax())
-            if worth[best] > worth[chosen[i]]:
-                chosen[i], sums, gained = best, rest + own[best], True
-        if not gained:
+            if worth[best] > worth[choice[i]]:
+                choice[i], sums, better = best, rest + own[best], True
+        if not better:
             break
-    return chosen
+    return choice

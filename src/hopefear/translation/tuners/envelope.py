@@ -155,8 +155,8 @@ class LineSearch:
         before = float(worths[k])
         if here in (pieces.low[k], pieces.high[k]):
             beside = k if here == pieces.low[k] else k + 1
-            there = np.insert(plain, beside, self._at(intercepts, slopes, here))
-            before = float(smoothed(there, smooth, window)[beside])
+            neighbours = np.insert(plain, beside, self._at(intercepts, slopes, here))
+            before = float(smoothed(neighbours, smooth, window)[beside])
         before -= here * (pull[0] + pull[1] * here)
         inside = _inside(pieces, *pull, width) if pull[1] > 0.0 else _middle(pieces)
         worths -= inside * (pull[0] + pull[1] * inside)
@@ -229,13 +229,13 @@ def _inside(pieces: Intervals, first: float, second: float, width: float) -> np.
 
     It keeps ``width`` off the ends, where another rounding might end up on the other side.
     """
-    middle, wanted = _middle(pieces), -0.5 * first / second
+    middle, peak = _middle(pieces), -0.5 * first / second
     ends = []
     for end, sign in ((pieces.low, 1.0), (pieces.high, -1.0)):
         way = np.abs(middle - end)
         spare = np.minimum(np.maximum(width, _SPARE * way), way)
         ends.append(end + sign * np.where(np.isfinite(end), spare, 0.0))
-    return np.clip(wanted, *ends)
+    return np.clip(peak, *ends)
 
 
 class WeightSearch:
@@ -410,9 +410,9 @@ def running(counts, first, old, new, order, real, sums):
         sums[0] = total
         m = 1
     for k in range(order.size):
-        gone, come = old[order[k]], new[order[k]]
+        leaver, come = old[order[k]], new[order[k]]
         for s in range(width):
-            total[s] += counts[come, s] - counts[gone, s]
+            total[s] += counts[come, s] - counts[leaver, s]
         if real[k + 1]:
             for s in range(width):
                 sums[m, s] = total[s]

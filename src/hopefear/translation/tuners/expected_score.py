@@ -9,18 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
 from hopefear.training.lbfgs import minimise
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 # Counts are moved by this share to see what the metric makes of it. It also rounds off the corner
 # that BLEU has where translations are as long as references.
@@ -125,8 +121,8 @@ class Expected:
         self.counts = counts_of(problem.data, problem.metric)
         self.shares = np.zeros(len(self.counts))
 
-    def __call__(self, moved: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = (self.start + moved) / self.unit
+    def __call__(self, change: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = (self.start + change) / self.unit
         points = Ranker(NBest(len(weights)), LinearPredictor(weights)).scores(self.rows)
         sums = np.zeros(self.counts.shape[1])
         expect_counts(self.rows.starts, points, self.sharp, self.counts, self.shares, sums)
@@ -137,8 +133,8 @@ class Expected:
         add_candidates(self.rows, forces, gradient)
         gradient *= -self.sharp / self.unit
         if self.l2 > 0.0:
-            gradient += 2.0 * self.l2 * moved
-            value -= self.l2 * float(moved @ moved)
+            gradient += 2.0 * self.l2 * change
+            value -= self.l2 * float(change @ change)
         return -value, gradient
 
     def score(self, sums: np.ndarray) -> tuple[float, np.ndarray]:

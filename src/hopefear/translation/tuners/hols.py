@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_fraction, check_parameters
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
@@ -18,12 +19,7 @@ from hopefear.training.batch import LossObjective
 from hopefear.training.lbfgs import Minimiser
 from hopefear.translation.tuners.annealed_risk import priced
 from hopefear.translation.tuners.envelope import WeightSearch
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 
 @dataclass(frozen=True)
@@ -85,8 +81,7 @@ class Hols(RoundsTuner):
 
     def __post_init__(self) -> None:
         check_parameters(self, at_least={"rounds": 1, "inner": 1, "dense": -1}, above={"sharp": 0})
-        if not 0.0 < self.held_out < 1.0:
-            raise HopefearError(f"Hols: held_out is between 0 and 1, not {self.held_out:g}")
+        check_fraction("Hols: held_out", self.held_out)
 
     def following(self) -> dict[str, Any]:
         return {"keep": None}

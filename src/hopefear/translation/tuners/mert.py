@@ -8,20 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.tasks.rerank.judging import counts_of
 from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import NARROW, SMOOTHINGS, LineSearch, Step, first_best
-from hopefear.translation.tuners.problem import (
-    Listener,
-    Round,
-    RoundsTuner,
-    Tuned,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Listener, Round, RoundsTuner, Tuned, TuningProblem
 
 STEPS = ("turns", "best")
 KEEPS = ("auto", "train", "dev")
@@ -90,8 +84,8 @@ class Mert(RoundsTuner):
     >>> from hopefear.metrics.lists import GivenCost
     >>> rows = ListRows([0, 2], [0, 1], [0], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
     >>> problem = TuningProblem(ListDataset(rows), GivenCost(), np.array([-1.0]))
-    >>> found = Mert(restarts=1).tune(problem)
-    >>> found.weights.tolist(), found.runs
+    >>> result = Mert(restarts=1).tune(problem)
+    >>> result.weights.tolist(), result.runs
     ([1.0], (0.0,))
     """
 
@@ -171,10 +165,10 @@ class _Run:
     def climb(self, rng: np.random.Generator, first: bool) -> tuple[np.ndarray, int]:
         """From a start to where no round gains any more: weights, and how many searches."""
         mert, lists = self.mert, self.lists
-        given = self.start[lists.active]
-        size = float(np.abs(given).mean()) if given.any() else 1.0
-        w = given if first else given + rng.uniform(-1.0, 1.0, len(given)) * mert.spread * size
-        climber = Climber(lists, w, given, mert.l2, mert.smooth, mert.window)
+        anchor = self.start[lists.active]
+        size = float(np.abs(anchor).mean()) if anchor.any() else 1.0
+        w = anchor if first else anchor + rng.uniform(-1.0, 1.0, len(anchor)) * mert.spread * size
+        climber = Climber(lists, w, anchor, mert.l2, mert.smooth, mert.window)
         best, reached = w, climber.value()
         move = climber.best_of if mert.steps == "best" else climber.each_of
         for _ in range(mert.rounds):
@@ -205,9 +199,9 @@ class _Run:
         """Weights of all features from those that matter."""
         weights = self.start.copy()
         weights[self.lists.active] = w
-        wanted = self.free if self.mert.normalize is None else self.mert.normalize
+        normalize = self.free if self.mert.normalize is None else self.mert.normalize
         total = float(np.abs(weights).sum())
-        return weights / total if wanted and total > 0.0 else weights
+        return weights / total if normalize and total > 0.0 else weights
 
 
 def _size(w: np.ndarray, scale: np.ndarray) -> float:
@@ -353,9 +347,9 @@ class Climber:
 def dense_table(data: ListDataset, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Features in which candidates of a list differ, and their values, one row for each."""
     rows = data.rows
-    used = np.zeros(size, np.bool_)
-    used[rows.features] = True
-    features = np.flatnonzero(used)
+    occurs = np.zeros(size, np.bool_)
+    occurs[rows.features] = True
+    features = np.flatnonzero(occurs)
     if len(features) > FEATURES:
         raise HopefearError(
             f"mert searches along one feature after the other, and {data.source} has "

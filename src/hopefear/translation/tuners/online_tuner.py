@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.costs.given import Given
 from hopefear.costs.pseudo_corpus import PseudoCorpus
@@ -20,15 +21,10 @@ from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 BACKGROUNDS = ("none", *PseudoCorpus.choices["enters"])  # type: ignore[attr-defined]
-KEPT = ("best", "last")
+KEEPS = ("auto", "best", "last")
 
 
 @dataclass(frozen=True)
@@ -50,12 +46,20 @@ class OnlineTuner(RoundsTuner):
     memory : float
         Share of a sentence, and of all before it, that is left for the next one (0.9 in the
         slides). Larger remembers longer.
-    keep : {"best", "last"}
-        Which pass the weights are from; the best is that on held-out lists, or without them that
-        on the tuning lists. The start counts as pass 0, unless it is 0: then the order of
-        candidates would be judged, and no weights.
+    keep : {"auto", "best", "last"}
+        Which pass the weights are from. The best is that on held-out lists, or without them that
+        on the tuning lists; the start counts as pass 0, unless it is 0: then the order of
+        candidates would be judged, and no weights. ``auto`` is the best where lists are held out,
+        else the last.
     patience : int
         Passes without a better score before tuning stops; 0 never stops early.
+
+    Notes
+    -----
+    Scores of the lists that were tuned on choose nothing by default. The decoder's weights were
+    often tuned on the very same lists, and then no pass beats their score there, though it may
+    anywhere else; of the passes, the best there is the one that fits these lists most. The last is
+    an average over all of them, where the readout averages.
 
     Examples
     --------
@@ -70,7 +74,7 @@ class OnlineTuner(RoundsTuner):
     epochs: int = 30
     background: str = "none"
     memory: float = 0.9
-    keep: str = "best"
+    keep: str = "auto"
     patience: int = 0
 
     def __post_init__(self) -> None:
@@ -78,7 +82,7 @@ class OnlineTuner(RoundsTuner):
             self,
             at_least={"epochs": 1},
             shares=("memory",),
-            choices={"background": BACKGROUNDS, "keep": KEPT},
+            choices={"background": BACKGROUNDS, "keep": KEEPS},
         )
         if isinstance(self.learner.readout, Voted):
             raise CombinationError(
@@ -88,14 +92,8 @@ class OnlineTuner(RoundsTuner):
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        return {
-            **parameters_by_part(self.learner),
-            "epochs": self.epochs,
-            "background": self.background,
-            "memory": self.memory,
-            "keep": self.keep,
-            "patience": self.patience,
-        }
+        own = super().parameters()
+        return parameters_by_part(own.pop("learner")) | own
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is."""
@@ -109,12 +107,8 @@ class OnlineTuner(RoundsTuner):
         )
 
     def following(self) -> dict[str, Any]:
-        return {
-            "of": self.epochs,
-            "keep": self.keep,
-            "patience": self.patience,
-            "from_start": True,
-        }
+        keep, patience = self.keep, self.patience
+        return {"of": self.epochs, "keep": keep, "patience": patience, "from_start": True}
 
     def each_round(self, problem: TuningProblem, seed: int) -> Iterator[Round]:
         """Weights after each pass over the lists."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
@@ -17,12 +18,7 @@ from hopefear.training.lbfgs import norm
 from hopefear.translation.tuners.corpus import corpus_costs
 from hopefear.translation.tuners.envelope import WeightSearch
 from hopefear.translation.tuners.pro import differences
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem
 
 
 @dataclass(frozen=True)
@@ -115,10 +111,10 @@ class Oro(RoundsTuner):
         """Move the weights by one batch; returns its mean loss before."""
         rows = lists.rows
         costs = corpus_costs(TuningProblem(lists, problem.metric, w), self.corpus)
-        chosen, gaps = ranked(costs, rows.starts)
-        if not len(chosen):
+        rivals, gaps = ranked(costs, rows.starts)
+        if not len(rivals):
             return 0.0
-        pairs = differences(lists, chosen)
+        pairs = differences(lists, rivals)
         margins = self.margin * gaps - pairs.offsets
         caps = pairs.weights / pairs.weights.sum(dtype=np.float64)
         move = np.zeros(len(w))
@@ -173,8 +169,8 @@ def ascend(pairs, margins, caps, sweeps, w, shares):
         for p in range(margins.size):
             if squares[p] == 0.0:
                 continue
-            wanted = shares[p] + (margins[p] - along(pairs, p, w)) / squares[p]
-            change = min(max(wanted, 0.0), caps[p]) - shares[p]
+            optimum = shares[p] + (margins[p] - along(pairs, p, w)) / squares[p]
+            change = min(max(optimum, 0.0), caps[p]) - shares[p]
             if change != 0.0:
                 shares[p] += change
                 largest = max(largest, abs(change) / caps[p])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 
 from hopefear import __version__
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.data.lists.dataset import ListDataset
@@ -23,13 +24,7 @@ from hopefear.training.loop import fit
 from hopefear.training.passes import Passes, mixed
 from hopefear.translation.tuners.corpus import corpus_costs
 from hopefear.translation.tuners.envelope import WeightSearch
-from hopefear.translation.tuners.problem import (
-    Round,
-    RoundsTuner,
-    TuningProblem,
-    check_parameters,
-    listed,
-)
+from hopefear.translation.tuners.problem import Round, RoundsTuner, TuningProblem, listed
 
 
 @dataclass(frozen=True)
@@ -178,13 +173,12 @@ class Pro(RoundsTuner):
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        known = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**known, "classifier": _parts(self.classifier)}
+        return super().parameters() | {"classifier": _parts(self.classifier)}
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is."""
-        shown = self.classifier.signature().removesuffix(f"|v:{__version__}")
-        return super().signature(classifier=shown, **more)
+        classifier = self.classifier.signature().removesuffix(f"|v:{__version__}")
+        return super().signature(classifier=classifier, **more)
 
     def _learned(self, pairs: Pairs, n_features: int, seed: int) -> np.ndarray:
         if not isinstance(self.classifier, Learner):
@@ -285,8 +279,8 @@ def differences(data: ListDataset, pairs: np.ndarray) -> Pairs:
     )
     buffer = np.zeros(int(np.diff(rows.scopes).max(initial=1)), np.float32)
     _subtract(rows, pairs, owners, buffer, out)
-    used = int(out.indptr[-1])
-    return out._replace(indices=out.indices[:used], values=out.values[:used])
+    nnz = int(out.indptr[-1])
+    return out._replace(indices=out.indices[:nnz], values=out.values[:nnz])
 
 
 def mirrored(pairs: Pairs, n_features: int, scale: float = 1.0) -> SparseDataset:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from hopefear import __version__
 from hopefear.data.lists.dataset import ListDataset
-from hopefear.errors import CombinationError
 from hopefear.metrics.lists import ListMetric
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.rerank.judging import counts_of
@@ -156,7 +154,7 @@ class RoundsTuner:
 
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
-        return asdict(self)  # type: ignore[call-overload]
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is; goes into weights files and reports."""
@@ -188,8 +186,9 @@ def follow(
         Each gets the event of every round.
     of : int, optional
         Rounds at most, as events say it.
-    keep : {"best", "last"}, optional
-        Which round the weights are from; None is the last one, and nobody chose it.
+    keep : {"auto", "best", "last"}, optional
+        Which round the weights are from; ``auto`` is the best where lists are held out, else the
+        last. None is the last one too, and nobody chose it.
     judge : {"auto", "train", "dev"}
         Lists whose scores tell the best round; ``auto`` takes held-out ones where there are any.
     patience : int
@@ -207,13 +206,15 @@ def follow(
     >>> from hopefear.metrics.lists import GivenCost
     >>> rows = ListRows([0, 2], [0, 1], [0], [0, 0, 1], [0], [1.0], [0, 0], [0.5, 0], [1], [1])
     >>> problem = TuningProblem(ListDataset(rows), GivenCost(), np.array([-1.0]))
-    >>> found = follow([Round(np.array([w])) for w in (-2.0, 3.0, 4.0)], problem)
-    >>> found.weights.tolist(), found.best_epoch, [event["train"] for event in found.history]
+    >>> result = follow([Round(np.array([w])) for w in (-2.0, 3.0, 4.0)], problem)
+    >>> result.weights.tolist(), result.best_epoch, [event["train"] for event in result.history]
     ([3.0], 2, [{'cost': 0.5}, {'cost': 0.0}, {'cost': 0.0}])
     """
     main, sign = problem.metric.main, 1.0 if problem.metric.higher else -1.0
     if judge == "auto":
         judge = "train" if problem.dev is None else "dev"
+    if keep == "auto":
+        keep = "last" if problem.dev is None else "best"
     stopping, history = Stopping(main, patience), []
     start = weights = np.asarray(problem.start, np.float64)
     began = time.perf_counter()
@@ -245,34 +246,6 @@ def tell(listeners: Sequence[Listener], event: Event) -> None:
     """Hand an event to everyone who listens."""
     for listener in listeners:
         listener(event)
-
-
-def check_parameters(
-    tuner: Any,
-    *,
-    at_least: Mapping[str, float] = {},
-    above: Mapping[str, float] = {},
-    shares: Sequence[str] = (),
-    choices: Mapping[str, Sequence[str]] = {},
-) -> None:
-    """CombinationError where a parameter of a tuner is none of the numbers or words it may be."""
-
-    def refuse(name: str, wanted: str) -> None:
-        raise CombinationError(f"{type(tuner).__name__}: {name} {wanted}")
-
-    for name, least in at_least.items():
-        if not least <= (value := getattr(tuner, name)) < math.inf:
-            wanted = f"at least {least}" if least else "finite and not negative"
-            refuse(name, f"must be {wanted}, but is {value!r}")
-    for name, bound in above.items():
-        if not bound < (value := getattr(tuner, name)) < math.inf:
-            refuse(name, f"must be finite and above {bound:g}, but is {value!r}")
-    for name in shares:
-        if not 0.0 <= (value := getattr(tuner, name)) <= 1.0:
-            refuse(name, f"is a share from 0 to 1, not {value!r}")
-    for name, words in choices.items():
-        if (value := getattr(tuner, name)) not in words:
-            refuse(name, f"must be one of {', '.join(words)}, not {value!r}")
 
 
 def listed(parameters: Mapping[str, Any]) -> str:
