@@ -10,7 +10,7 @@ import pytest
 from places import DATA
 
 from hopefear.errors import HopefearError
-from hopefear.experiments import EXPERIMENTS, dptm
+from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments.claims import Difference, some_of
 from hopefear.experiments.dptm import claims, plan, runs
 from hopefear.experiments.dptm.claims import as_good
@@ -36,7 +36,6 @@ from hopefear.experiments.dptm.runs import (
     Results,
     Trial,
     as_is,
-    at_most,
     choose,
     edges,
     follow,
@@ -45,7 +44,7 @@ from hopefear.experiments.dptm.runs import (
     score_dense,
     trials_of,
 )
-from hopefear.experiments.frame import find_files
+from hopefear.experiments.frame import Experiment, at_most, find_files
 from hopefear.experiments.translations import FOLDER, compare_bleu
 from hopefear.translation.tuners.mert import Mert
 
@@ -62,13 +61,12 @@ def quick(tmp_path_factory):
     """A whole run: the page, what it wrote, what it said, and its folder."""
     out = tmp_path_factory.mktemp("dptm")
     told: list[str] = []
-    page = dptm.run(None, out, told.append, quick=True)
+    page = Experiment("dptm").run(None, out, told.append, quick=True)
     return page, json.loads((out / "results.json").read_text("utf-8")), told, out
 
 
 def test_it_can_be_asked_for():
     assert "dptm" in EXPERIMENTS
-    assert callable(dptm.run)
 
 
 def test_page_has_the_tables_the_figures_and_the_papers_numbers(quick):
@@ -104,7 +102,7 @@ def test_a_second_call_takes_what_was_kept(quick, monkeypatch):
     before = page.read_bytes()
     for name in ("follow", "score", "score_dense"):
         monkeypatch.setattr(runs, name, never)
-    dptm.run(None, out, lambda text: None, quick=True)
+    Experiment("dptm").run(None, out, lambda text: None, quick=True)
     assert page.read_bytes() == before
     assert json.loads((out / "results.json").read_text("utf-8")) == results
 

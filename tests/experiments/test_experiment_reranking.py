@@ -13,9 +13,8 @@ from hopefear.data.generators import candidate_lists
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
-from hopefear.experiments import vrda_reranking as experiment
 from hopefear.experiments.claims import Difference, order_of
-from hopefear.experiments.frame import KeptRuns, Trail
+from hopefear.experiments.frame import Experiment, KeptRuns, Trail, at_most
 from hopefear.experiments.vrda_reranking import claims, runs
 from hopefear.experiments.vrda_reranking.claims import settled
 from hopefear.experiments.vrda_reranking.plan import (
@@ -39,7 +38,6 @@ from hopefear.experiments.vrda_reranking.runs import (
     TOP,
     Trial,
     at,
-    at_most,
     choose,
     compare,
     f_score,
@@ -98,7 +96,7 @@ def tiny(problem, tmp_path_factory):
     out, told = tmp_path_factory.mktemp("tiny"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "find_problem", lambda *given: problem)
-        page = experiment.run(None, out, told.append, quick=True, plan=TINY)
+        page = Experiment("vrda-reranking").run(None, out, told.append, quick=True, plan=TINY)
     return page, json.loads((out / "results.json").read_text("utf-8")), told
 
 
@@ -144,7 +142,7 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, problem, monkey
         monkeypatch.setattr(runs, name, refuse)
     monkeypatch.setattr(Problem, "cut", refuse)
     monkeypatch.setattr(runs, "find_problem", lambda *given: problem)
-    experiment.run(None, page.parent, silent, quick=True, plan=TINY)
+    Experiment("vrda-reranking").run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
 

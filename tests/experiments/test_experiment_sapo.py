@@ -11,8 +11,7 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
-from hopefear.experiments import sapo as experiment
-from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.frame import Experiment, KeptRuns
 from hopefear.experiments.sapo import claims, runs
 from hopefear.experiments.sapo.claims import exponent, fall, late_growth, swing
 from hopefear.experiments.sapo.plan import (
@@ -58,7 +57,7 @@ def silent(text: str) -> None:
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     out, told = tmp_path_factory.mktemp("tiny"), []
-    page = experiment.run(None, out, told.append, quick=True, plan=TINY)
+    page = Experiment("sapo").run(None, out, told.append, quick=True, plan=TINY)
     return page, json.loads((out / "results.json").read_text("utf-8")), told
 
 
@@ -108,7 +107,7 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, monkeypatch):
 
     monkeypatch.setattr(runs, "run", refuse)
     monkeypatch.setattr(runs, "seconds_a_pass", refuse)
-    experiment.run(None, page.parent, silent, quick=True, plan=TINY)
+    Experiment("sapo").run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
 

@@ -10,9 +10,9 @@ import pytest
 from places import DATA
 
 from hopefear.errors import HopefearError
-from hopefear.experiments import EXPERIMENTS, tuning
+from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments.claims import Difference
-from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.frame import Experiment, KeptRuns
 from hopefear.experiments.translations import compare_bleu
 from hopefear.experiments.tuning import claims, runs
 from hopefear.experiments.tuning.claims import PEERS
@@ -54,7 +54,7 @@ def sets():
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
     out, told = tmp_path_factory.mktemp("tuning"), []
-    page = tuning.run(None, out, told.append, quick=True)
+    page = Experiment("tuning").run(None, out, told.append, quick=True)
     return page, json.loads((out / "results.json").read_text("utf-8")), told
 
 
@@ -100,7 +100,7 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(quick, monkeypatch):
         raise AssertionError("tuned again")
 
     monkeypatch.setattr(runs, "run", refuse)
-    tuning.run(None, page.parent, silent, quick=True)
+    Experiment("tuning").run(None, page.parent, silent, quick=True)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from places import DATA
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, run_experiment
 from hopefear.experiments.claims import Difference, better, order_of
-from hopefear.experiments.frame import Trail, find_data, first_marks
+from hopefear.experiments.frame import Experiment, Trail, find_data, first_marks
 from hopefear.experiments.vrda_classification import claims
 from hopefear.experiments.vrda_classification import plan as data
 from hopefear.experiments.vrda_classification.plan import QUICK
@@ -30,7 +29,7 @@ from hopefear.experiments.vrda_classification.runs import (
 
 NAME = "vrda-classification"
 SPECS = {spec.key: spec for spec in QUICK.specs}
-WORDS = {claims.AGREES, claims.DISAGREES, claims.OPEN}
+WORDS = {"agrees", "disagrees", "not shown"}
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +61,15 @@ def corpora(tmp_path):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_has_a_module_that_runs(name):
-    module = importlib.import_module(f"hopefear.experiments.{name.replace('-', '_')}")
-    assert callable(module.run)
+def test_every_experiment_has_a_plan_runs_claims_and_a_page(name):
+    experiment = Experiment(name)
+    assert experiment.plan.QUICK and experiment.plan.FULL and experiment.page.TITLE
+    for part, names in (
+        (experiment.runs, ["measure"]),
+        (experiment.claims, ["judge"]),
+        (experiment.page, ["signature", "content", "table_text", "fill"]),
+    ):
+        assert all(callable(getattr(part, one)) for one in names)
 
 
 def test_unknown_experiment_and_unusable_folder_are_refused(tmp_path):
