@@ -132,7 +132,7 @@ def test_a_run_is_what_the_public_interface_tunes(sets):
     part = QUICK.part("dense")
     problem = problem_of(sets, part)
     (entry,) = plain(("kbmira",), epochs=4)
-    done = run(entry, entry.params, problem, 3)
+    done = run(entry, entry.fixed, problem, 3)
     made = tune(sets[VAL], "kbmira", {"epochs": 4}, start="moses", features=["dense"], seeds=[3])
     assert done.scores["train"] == pytest.approx(made.after["train"])
     assert done.kept == made.chosen.tuned.best_epoch
@@ -208,7 +208,7 @@ def test_the_plan_has_every_tuner_and_every_choice():
         assert len({entry.key for entry in part.entries}) == len(part.entries)
         for entry in part.entries:
             known = TUNE_RECIPES[entry.recipe].parameters()
-            assert {*entry.params, *entry.grid} - {"classifier"} <= set(known), entry.key
+            assert {*entry.fixed, *entry.grid} - {"classifier"} <= set(known), entry.key
     assert set(PEERS) <= {part.key for part in FULL.parts}
 
 

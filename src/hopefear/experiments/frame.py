@@ -13,7 +13,7 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -134,6 +134,16 @@ def made_folder(path: Path) -> Path:
             f"{path}: cannot be made a folder ({error.strerror}); give another --out"
         ) from error
     return path
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """Who takes part in a comparison: a recipe, and those of its parameters that are fixed."""
+
+    key: str
+    title: str
+    recipe: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
 def versions() -> dict[str, str]:

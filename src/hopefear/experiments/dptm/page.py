@@ -8,16 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hopefear.experiments.claims import Verdict, tally, verdict_section, verdict_table
-from hopefear.experiments.dptm.claims import (
-    BASELINE,
-    MARGIN,
-    OURS,
-    STEADY,
-    TABLE_3,
-    TABLE_4,
-    levels,
-    share,
-)
+from hopefear.experiments.dptm import claims
 from hopefear.experiments.dptm.plan import TABLE, Plan, Spec, at, label
 from hopefear.experiments.dptm.runs import (
     DECODER,
@@ -45,7 +36,6 @@ _NAMES = {DECODER: "Baseline: the decoder's choice", RETUNED: "Baseline, weights
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "lists": FOLDER,
         "passes": "/".join(map(str, plan.marks)),
@@ -68,7 +58,6 @@ def table_text(results: Results) -> str:
 
 
 def content(results: Results, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "settings": asdict(results.plan),
         "pairs": results.problem.size,
@@ -124,27 +113,26 @@ def all_settings(results: Results) -> Plot:
 
 
 def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     _verdicts(page, results, verdicts, call.note)
     for section in (_question, _table_3, _table_4, _figures, _settings, _setup):
         section(page, results)
 
 
 def _verdicts(page: Page, results: Results, verdicts: Sequence[Verdict], note: str) -> None:
-    plan, theirs = results.plan, [v for v in verdicts if not v.claim.startswith(OURS)]
+    plan, theirs = results.plan, [v for v in verdicts if not v.claim.startswith(claims.OURS)]
     verdict_section(
         page,
         note,
-        f"Of {len(theirs)} checks {tally(theirs)}. One model is better "
-        "than another when a paired bootstrap and approximate randomisation both give p < 0.05, "
-        f"{len(plan.seeds)} seeds pooled; “as good” means that the 95 % interval of the difference "
-        f"stays above −{MARGIN:g} points of BLEU. On 1,000 sentences a difference has a standard "
-        "error of about 0.2, so that those below 0.4 are seldom shown by one test set. All weights "
-        f"are tuned by MERT on development lists, except in the last column ({STEADY}), where "
+        f"Of {len(theirs)} checks {tally(theirs)}. One model is better than another when a paired "
+        f"bootstrap and approximate randomisation both give p < 0.05, {len(plan.seeds)} seeds "
+        "pooled; “as good” means that the 95 % interval of the difference stays above "
+        f"−{claims.MARGIN:g} points of BLEU. On 1,000 sentences a difference has a standard error "
+        "of about 0.2, so that those below 0.4 are seldom shown by one test set. All weights are "
+        f"tuned by MERT on development lists, except in the last column ({claims.STEADY}), where "
         "the decoder's weights stay and only that of the phrase model is searched for: steadier, "
         "since MERT moves BLEU by chance. Nothing is corrected for the number of checks.",
     )
-    places = {where: label(where) for where in (*results.places, STEADY)}
+    places = {where: label(where) for where in (*results.places, claims.STEADY)}
     verdict_table(page, verdicts, places, "lists", "claim")
 
 
@@ -176,7 +164,7 @@ def _table_3(page: Page, results: Results) -> None:
         "lower half has the baseline's score in the loss as it is, as the paper seems to "
         f"({len(plan.level_seeds)} seeds). A mark does not say which is the better one."
     )
-    heads = ["model", "dev", *map(label, results.places), STEADY, "paper: TEST1, TEST2"]
+    heads = ["model", "dev", *map(label, results.places), claims.STEADY, "paper: TEST1, TEST2"]
     rows = []
     for name in (DECODER, RETUNED, *TABLE, *(as_is(key) for key in TABLE)):
         if name not in results.scored and name != DECODER:
@@ -184,7 +172,7 @@ def _table_3(page: Page, results: Results) -> None:
         cells: list[str | None]
         cells = [_cell(results, name, where, MERT) for where in results.places]
         cells.append(None if name == RETUNED else _cell(results, name, POOLED, LINE))
-        theirs = (f"{BASELINE}",) * 2 if name == DECODER else TABLE_3.get(name, ())
+        theirs = (f"{claims.BASELINE}",) * 2 if name == DECODER else claims.TABLE_3.get(name, ())
         rows.append([_title(name), f"{results.dev(name):.2f}", *cells, ", ".join(theirs) or None])
     page.table(heads, rows, align="lr")
 
@@ -216,13 +204,13 @@ def _table_4(page: Page, results: Results) -> None:
     rows = []
     for l1 in plan.strengths:
         name = at(l1)
-        row = [f"{l1:g}", f"{results.nnz(name):,.0f}", f"{share(results, l1):.2%}"]
+        row = [f"{l1:g}", f"{results.nnz(name):,.0f}", f"{claims.share(results, l1):.2%}"]
         row.append(f"{results.dev(name):.2f}")
         for where, how in (*((where, MERT) for where in results.places), (POOLED, LINE)):
             differs = l1 and results.against(name, at(0.0), where, how).significant
             row.append(spread(results.bleus(name, where, how)) + (" α" if differs else ""))
         rows.append(row)
-    heads = ["λ", "NNZ", "share", "dev", *map(label, results.places), STEADY]
+    heads = ["λ", "NNZ", "share", "dev", *map(label, results.places), claims.STEADY]
     page.table(heads, rows, "Ours.", align="r")
     rows = []
     for l1 in plan.strengths[1:]:
@@ -230,7 +218,7 @@ def _table_4(page: Page, results: Results) -> None:
         rows.append([f"{l1:g}", *(cell for difference in ways for cell in difference.cells)])
     heads = ["λ", "difference to λ = 0 [95 %]", "p", f"{LINE}: difference", "p"]
     page.table(heads, rows, "Both test sets together.", align="r")
-    rows = [[f"{l1:g}", f"{nnz:,}", one, two] for l1, nnz, one, two in TABLE_4]
+    rows = [[f"{l1:g}", f"{nnz:,}", one, two] for l1, nnz, one, two in claims.TABLE_4]
     page.table(["λ", "NNZ", "TEST1", "TEST2"], rows, "The paper.", align="r")
 
 
@@ -246,7 +234,7 @@ def _figures(page: Page, results: Results) -> None:
         + [all_settings(results)]
     )
     rows = []
-    for level, pair in levels(results):
+    for level, pair in claims.levels(results):
         for how in (MERT, LINE):
             sizes = (f"{results.nnz(name):,.0f}" for name in pair)
             rows.append([f"{level:,}", how, *sizes, *results.against(*pair, POOLED, how).row])

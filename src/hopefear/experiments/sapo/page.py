@@ -10,16 +10,7 @@ import numpy as np
 
 from hopefear.experiments.claims import Verdict, tally, verdict_section, verdict_table
 from hopefear.experiments.frame import Call, banded, crossed, spread
-from hopefear.experiments.sapo.claims import (
-    COMPARABLE,
-    FALLS,
-    LINEAR,
-    MARGIN,
-    SETTLES,
-    STILL,
-    TIMES,
-    exponent,
-)
+from hopefear.experiments.sapo import claims
 from hopefear.experiments.sapo.plan import (
     AVERAGED,
     AVERAGES,
@@ -51,7 +42,6 @@ Tasks = Sequence[Results]
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "passes": "/".join(str(task.passes) for task in plan.tasks),
         "seeds": ",".join(map(str, plan.seeds)),
@@ -62,7 +52,6 @@ def signature(plan: Plan) -> dict[str, object]:
 
 
 def content(tasks: Tasks, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "note": call.note,
         "settings": asdict(call.plan) | {"held_out": HELD_OUT},
@@ -185,7 +174,6 @@ def _short(entry: Entry) -> str:
 
 
 def fill(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     plan = call.plan
     _verdicts(page, tasks, verdicts, call.note)
     _scores(page, tasks, plan)
@@ -203,17 +191,17 @@ def _verdicts(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], note: str) 
     verdict_section(
         page,
         note,
-        f"Of {len(verdicts)} checks (a claim on a task) {tally(verdicts)}. SAPO and CRF are "
-        "judged by their last weights, as in the paper. One learner is better than another when a "
-        "paired bootstrap and approximate randomisation over test sentences, counts summed over "
-        "seeds, both give p < 0.05; nothing is corrected for the number of checks. “As good” means "
-        f"that the 95 % interval of the difference stays above −{MARGIN:g} points. A curve falls "
-        f"when its last three passes are {FALLS:g} points or more below its best three in a row "
-        "(mean over seeds), and has settled when that and its swing over the later passes are at "
-        f"most {SETTLES:g}. Weights grow linearly when mean "
-        f"|w| goes like pass^{LINEAR:g} or faster, and have settled at {STILL:.0%} growth in the "
-        f"second half. “Several times” is {TIMES:g} times, “almost as fast” {COMPARABLE:g} times "
-        "the time. The paper's neural networks are not run.",
+        f"Of {len(verdicts)} checks (a claim on a task) {tally(verdicts)}. SAPO and CRF are judged "
+        "by their last weights, as in the paper. One learner is better than another when a paired "
+        "bootstrap and approximate randomisation over test sentences, counts summed over seeds, "
+        "both give p < 0.05; nothing is corrected for the number of checks. “As good” means that "
+        f"the 95 % interval of the difference stays above −{claims.MARGIN:g} points. A curve falls "
+        f"when its last three passes are {claims.FALLS:g} points or more below its best three in a "
+        "row (mean over seeds), and has settled when that and its swing over the later passes are "
+        f"at most {claims.SETTLES:g}. Weights grow linearly when mean |w| goes like "
+        f"pass^{claims.LINEAR:g} or faster, and have settled at {claims.STILL:.0%} growth in the "
+        f"second half. “Several times” is {claims.TIMES:g} times, “almost as fast” "
+        f"{claims.COMPARABLE:g} times the time. The paper's neural networks are not run.",
     )
     verdict_table(page, verdicts, {task.name: task.name for task in tasks}, "task")
 
@@ -276,7 +264,10 @@ def _weights(page: Page, tasks: Tasks) -> None:
         _ROWS,
         tasks,
         lambda task: (f"{task.name}: mean |w|", "exponent"),
-        lambda e, task: (f"{task.magnitude(e)[-1]:.3g}", f"{exponent(task.magnitude(e)):.2f}"),
+        lambda e, task: (
+            f"{task.magnitude(e)[-1]:.3g}",
+            f"{claims.exponent(task.magnitude(e)):.2f}",
+        ),
         "At the last pass, and b of mean |w| ~ pass^b over all passes.",
     )
 

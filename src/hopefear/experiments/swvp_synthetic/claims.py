@@ -294,9 +294,8 @@ def _converges(datasets: Datasets) -> Finding:
     wrong = np.mean([run.mistakes[-1] for run in runs])
     swing = np.mean([run.dev[LAST, run.dev.shape[1] // 2 :].std() for run in runs])
     return says(calm == len(runs), calm == 0), (
-        f"{calm} of {len(runs)} runs came to a pass without an update; the last pass still "
-        f"makes {wrong:,.0f} on average, and accuracy varies by {swing:.2f} points over the later "
-        "passes"
+        f"{calm} of {len(runs)} runs came to a pass without an update; the last pass still makes "
+        f"{wrong:,.0f} on average, and accuracy varies by {swing:.2f} points over the later passes"
     )
 
 

@@ -45,7 +45,6 @@ _EVERY = (*VARIANTS, *CHECKED)
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "datasets": plan.datasets,
         "items": "/".join(map(str, plan.items)),
@@ -57,7 +56,6 @@ def signature(plan: Plan) -> dict[str, object]:
 
 
 def content(settings: Settings, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "settings": asdict(call.plan),
         "table_1": {
@@ -185,7 +183,6 @@ def by_pass(datasets: Datasets, plan: Plan, kept: int) -> Plot:
 
 
 def fill(page: Page, settings: Settings, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     _verdicts(page, verdicts, list(settings))
     _table_1(page, settings, call.quick)
     _control(page, settings, call.plan)

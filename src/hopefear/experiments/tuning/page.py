@@ -36,7 +36,6 @@ _RESTARTED = "mert"  # its rounds are starts, which know no order: the best so f
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "parts": ",".join(part.key for part in plan.parts),
         "start": "moses",
@@ -72,7 +71,6 @@ def table_text(results: Results) -> str:
 
 
 def content(results: Results, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "seeds": list(call.plan.seeds),
         "lists": results.lists,
@@ -140,7 +138,6 @@ def times(results: Results, parts: Sequence[Part]) -> Plot:
 
 
 def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     _verdicts(page, verdicts, call)
     for part in call.plan.parts:
         _part(page, results, part)

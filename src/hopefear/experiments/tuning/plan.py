@@ -13,7 +13,7 @@ import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.frame import grid_points
+from hopefear.experiments.frame import Entrant, grid_points
 from hopefear.experiments.translations import METRIC, read_translations
 from hopefear.translation.examples import translations
 from hopefear.translation.features import learned
@@ -33,13 +33,9 @@ CORPORA: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Entrant):
     """A tuner of the comparison, and the values its parameters may take."""
 
-    key: str
-    title: str
-    recipe: str
-    params: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     once: bool = False  # with one seed: because nothing is drawn, or because it takes long
 
@@ -49,7 +45,7 @@ class Entry:
         >>> Entry("m", "MIRA", "mira", {"away": "fear"}, {"C": (0.1, 1.0)}).settings()
         [{'away': 'fear', 'C': 0.1}, {'away': 'fear', 'C': 1.0}]
         """
-        return [{**self.params, **point} for point in grid_points(self.grid)]
+        return [{**self.fixed, **point} for point in grid_points(self.grid)]
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,6 @@ Problems = Sequence[Results]
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "passes": plan.passes,
         "seed": SEED,
@@ -65,7 +64,6 @@ def table_text(measurement: Measurement) -> str:
 
 
 def content(measurement: Measurement, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     fixed = {"seed": SEED, "held_out": HELD_OUT, "transform": TRANSFORM}
     return {
         "note": call.note,
@@ -208,7 +206,6 @@ def _bars(title: str, groups: dict[str, list[Scores]], plan: Plan) -> Plot:
 
 
 def fill(page: Page, measurement: Measurement, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     problems, plan = measurement.problems, call.plan
     whole = [results for results in problems if results.whole]
     _verdicts(page, problems, verdicts)
@@ -348,31 +345,28 @@ def _while_training(page: Page, whole: Problems) -> None:
     )
     page.figures([figure_2(results) for results in whole])
     page.section("Figure 3: training mistakes").text(
-        "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the "
-        "perceptron and λ > 0 more. With hinge loss and λ = 0, equation (4) reads "
-        "w = −s / (η √k): the perceptron's weights times a positive number. The two must "
-        "make the same mistakes, so the curves lie on each other and the paper's difference "
-        "must come from something else."
+        "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the perceptron "
+        "and λ > 0 more. With hinge loss and λ = 0, equation (4) reads w = −s / (η √k): the "
+        "perceptron's weights times a positive number. The two must make the same mistakes, so the "
+        "curves lie on each other and the paper's difference must come from something else."
     )
     page.figures([figure_3(results, loss) for results in whole for loss in LOSSES])
 
 
 def _single(page: Page, whole: Problems, plan: Plan) -> None:
     page.section("Figure 4: single against averaged prediction").text(
-        "The paper: the average is better and varies less, and single predictions vary most "
-        f"under log loss. Ours: mean and deviation of F over the last {_late(plan)} of "
-        f"{plan.passes} passes, so that the bars show swings and not the first gains. "
-        "**Axes do not start at 0.**"
+        "The paper: the average is better and varies less, and single predictions vary most under "
+        f"log loss. Ours: mean and deviation of F over the last {_late(plan)} of {plan.passes} "
+        "passes, so that the bars show swings and not the first gains. **Axes do not start at 0.**"
     )
     page.figures([figure_4(results, plan) for results in whole])
 
 
 def _conservative(page: Page, whole: Problems, plan: Plan) -> None:
     page.section("Figure 5: RDA against voted RDA").text(
-        "The paper: updates on mistakes only are better for hinge loss, worse for log loss, "
-        f"and take {TIME_RATIO['hinge']:.1%} and {TIME_RATIO['log']:.1%} of the "
-        f"time. Ours: mean and deviation of F over the last {_late(plan)} passes. "
-        "**Axes do not start at 0.**"
+        "The paper: updates on mistakes only are better for hinge loss, worse for log loss, and "
+        f"take {TIME_RATIO['hinge']:.1%} and {TIME_RATIO['log']:.1%} of the time. Ours: mean and "
+        f"deviation of F over the last {_late(plan)} passes. **Axes do not start at 0.**"
     )
     page.figures([figure_5(results, plan) for results in whole])
     rows = []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import read_svmlight
 from hopefear.errors import HopefearError, InputError
-from hopefear.experiments.frame import find_data
+from hopefear.experiments.frame import Entrant, find_data
 
 SEED = 1
 HELD_OUT = 0.2  # share of the training rows on which parameters are chosen
@@ -23,13 +22,9 @@ SWING = 1.5  # deviations over passes count as different from this ratio on
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Entrant):
     """A learner of the comparison, and the values its two parameters may take."""
 
-    key: str
-    title: str
-    recipe: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
     strength: str = ""  # name of the parameter that makes weights zero
     strengths: tuple[float, ...] = (0.0,)
     rates: tuple[float, ...] = ()

@@ -18,17 +18,7 @@ from hopefear.experiments.frame import (
     short,
     spread,
 )
-from hopefear.experiments.vrda_reranking.claims import (
-    MARGIN,
-    ORDERED,
-    OURS,
-    PLACES,
-    ROOM,
-    TABLE_1,
-    TABLE_2,
-    WORSE,
-    levels,
-)
+from hopefear.experiments.vrda_reranking import claims
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
     FEATURES,
@@ -65,7 +55,6 @@ RULES = {"vrda": "VRDA", "tg": "TG"}
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "features": FEATURES,
         "min_count": MIN_COUNT,
@@ -96,13 +85,12 @@ def table_text(results: Results) -> str:
 
 
 def content(results: Results, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "settings": asdict(call.plan),
         "lists": results.lists,
         "features": results.features,
-        "baseline": {where: f_score(results.baseline[where]) for where in PLACES},
-        "oracle": {where: f_score(results.oracle[where]) for where in PLACES},
+        "baseline": {where: f_score(results.baseline[where]) for where in claims.PLACES},
+        "oracle": {where: f_score(results.oracle[where]) for where in claims.PLACES},
         "trials": {
             key: [{**t._asdict(), "kept": KEPT[t.kept]} for t in trials]
             for key, trials in results.trials.items()
@@ -280,7 +268,6 @@ def _settings(page: Page, results: Results) -> None:
 
 
 def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     _verdicts(page, results, verdicts, call.note)
     for section in (
         *(_table_1, _sparse, _table_2, _frontiers, _training),
@@ -291,23 +278,23 @@ def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) 
 
 def _verdicts(page: Page, results: Results, verdicts: Sequence[Verdict], note: str) -> None:
     plan, lists = results.plan, results.lists
-    theirs = [v for v in verdicts if not v.claim.startswith(OURS)]
+    theirs = [v for v in verdicts if not v.claim.startswith(claims.OURS)]
     verdict_section(
         page,
         note,
-        f"Of {len(theirs)} checks {tally(theirs)}. The paper learns from "
-        "36,000 sentences of the Penn Treebank and tests on 1,700; ours are far fewer "
-        f"({lists['train']:,}, and {lists['test']:,} for the test), so every comparison "
-        f"is made twice: on the **test** lists, {len(plan.seeds)} seeds pooled, and over "
-        f"**{plan.folds} folds** of whole documents ({lists['folds']:,} lists, one seed; "
-        "development lists are learnt from but not scored). One model is better than another when "
-        "a paired bootstrap and approximate randomisation both give p < 0.05; “as good” means that "
-        f"the 95 % interval of the difference stays above −{MARGIN:g} points of F. A number "
-        f"follows λ when their rank correlation is {ORDERED:g} or more. NNZ has settled when it "
-        f"stays within {ROOM:.0%} of the perceptron's weights from its end. Nothing is corrected "
-        "for the number of checks.",
+        f"Of {len(theirs)} checks {tally(theirs)}. The paper learns from 36,000 sentences of the "
+        f"Penn Treebank and tests on 1,700; ours are far fewer ({lists['train']:,}, and "
+        f"{lists['test']:,} for the test), so every comparison is made twice: on the **test** "
+        f"lists, {len(plan.seeds)} seeds pooled, and over **{plan.folds} folds** of whole "
+        f"documents ({lists['folds']:,} lists, one seed; development lists are learnt from but not "
+        "scored). One model is better than another when a paired bootstrap and approximate "
+        "randomisation both give p < 0.05; “as good” means that the 95 % interval of the "
+        f"difference stays above −{claims.MARGIN:g} points of F. A number follows λ when their "
+        f"rank correlation is {claims.ORDERED:g} or more. NNZ has settled when it stays within "
+        f"{claims.ROOM:.0%} of the perceptron's weights from its end. Nothing is corrected for the "
+        "number of checks.",
     )
-    places = {where: where for where in (*PLACES, "training")}
+    places = {where: where for where in (*claims.PLACES, "training")}
     verdict_table(page, verdicts, places, "lists", "claim")
 
 
@@ -319,7 +306,7 @@ def _table_1(page: Page, results: Results) -> None:
         "percent on test lists, mean and deviation over seeds; * marks p < 0.05 against the "
         "baseline by both tests."
     )
-    theirs = {name: row for name, *row in TABLE_1}
+    theirs = {name: row for name, *row in claims.TABLE_1}
     rows: list[list[object]] = []
     for name in ("baseline", *TABLE, TOP):
         scores = scores_of(results.counts(name, "test"))
@@ -352,7 +339,7 @@ def _table_1(page: Page, results: Results) -> None:
         page,
         "difference of F",
         {f"{title_of(results, a)} − {title_of(results, b)}": (a, b) for a, b in pairs},
-        PLACES,
+        claims.PLACES,
         lambda where: (f"{where} [95 %]", "p"),
         lambda pair, where: results.against(*pair, where).cells,
         f"p by paired bootstrap / approximate randomisation ({plan.replicates:,} draws each).",
@@ -375,7 +362,7 @@ def _sparse(page: Page, results: Results) -> None:
         (tenth, f"Best with at most {GOAL:.0%} of the perceptron's weights"),
     ):
         rows = []
-        for where in PLACES:
+        for where in claims.PLACES:
             for key in keys:
                 name = naming(key)
                 f1, _, *cells = results.against(name, "perceptron", where).row
@@ -410,9 +397,9 @@ def _table_2(page: Page, results: Results) -> None:
                 row += [f1, f"{results.nnz(name):,.0f}"]
             on_folds = results.has(at(loss, l1), "folds")
             row.append(f"{mean_f(results, at(loss, l1), 'folds'):.2f}" if on_folds else None)
-            if theirs := TABLE_2.get(l1):
+            if theirs := claims.TABLE_2.get(l1):
                 f, k = theirs[2 * n : 2 * n + 2]
-                row += [f"{100 * f:.2f}" + ("*" if l1 in WORSE else ""), f"{k}K"]
+                row += [f"{100 * f:.2f}" + ("*" if l1 in claims.WORSE else ""), f"{k}K"]
             rows.append(row + [None] * (8 - len(row)))
         ours = ["average: F", "NNZ", "last support: F", "NNZ", "last support: F, folds"]
         page.table(["λ", *ours, "paper: F", "paper: NNZ"], rows, f"**{loss} loss**.", align="r")
@@ -426,13 +413,13 @@ def _frontiers(page: Page, results: Results) -> None:
         "average on the last support for both, last weights for TG). **Axes do not start at 0.**"
     )
     page.figures(
-        [frontiers(results, loss, where) for where in PLACES for loss in LOSSES]
+        [frontiers(results, loss, where) for where in claims.PLACES for loss in LOSSES]
         + [all_settings(results, loss) for loss in LOSSES]
     )
-    for where in PLACES:
+    for where in claims.PLACES:
         rows = []
         for loss in LOSSES:
-            for level, difference in levels(results, loss, where):
+            for level, difference in claims.levels(results, loss, where):
                 names = [at_most(f"{rule}-{loss}", level) for rule in RULES]
                 sizes = (f"{results.nnz(name, where):,.0f}" for name in names)
                 rows.append([loss, f"{level:,}", *sizes, *difference.row])

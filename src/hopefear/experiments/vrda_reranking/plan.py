@@ -17,7 +17,7 @@ from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
-from hopefear.experiments.frame import find_files
+from hopefear.experiments.frame import Entrant, find_files
 from hopefear.features.lists.extraction import EXPECTED
 from hopefear.features.lists.keyed import Numbered, pruned
 from hopefear.features.trees import families
@@ -35,13 +35,9 @@ GOAL = 0.10  # share of the perceptron's weights that a sparse model should do w
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Entrant):
     """A learner of the comparison, and the values its parameters may take."""
 
-    key: str
-    title: str
-    recipe: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     strength: str = ""  # name of the parameter that makes weights zero
     kept: tuple[int, ...] = ALL  # to choose from
