@@ -34,13 +34,8 @@ class Run:
     dev: np.ndarray  # float64[2, passes]: accuracy in percent; last weights, then their average
     test: np.ndarray
     right: np.ndarray  # int64[2, test items]: right tokens after the last pass
-    mistakes: np.ndarray  # int64[passes]: in each pass
+    mistakes: np.ndarray  # int64[passes]: in each pass; none follows one without a mistake
     counts: np.ndarray  # int64[4]: as in ``losses.swvp.Violations``
-
-    @property
-    def passes(self) -> int:
-        """Passes that were made; fewer than allowed when one brought no mistake."""
-        return len(self.mistakes)
 
 
 def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) -> Run:

@@ -60,9 +60,6 @@ class Part:
     min_count: int = 1
     held_out: bool = False  # whether val chooses parameters and passes
 
-    def entry(self, key: str) -> Entry:
-        return next(entry for entry in self.entries if entry.key == key)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -71,9 +68,6 @@ class Plan:
     parts: tuple[Part, ...]
     seeds: tuple[int, ...] = (1, 2, 3)
     replicates: int = 2000
-
-    def part(self, key: str) -> Part:
-        return next(part for part in self.parts if part.key == key)
 
 
 def choice_key(toward: str, away: str, corpus: str) -> str:

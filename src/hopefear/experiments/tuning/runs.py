@@ -202,11 +202,6 @@ class Results:
             for run in self.of(part, key).runs
         ]
 
-    def best(self, part: str) -> Result:
-        """The tuner with the highest mean on val."""
-        tuners = [r for r in self.results[part].values() if not r.refused]
-        return max(tuners, key=lambda result: float(result.scores(VAL).mean()))
-
 
 def measure(call: Call) -> Results:
     """Tune with everyone."""

@@ -160,11 +160,6 @@ class Trial(NamedTuple):
     dev: float
     nnz: float
 
-    @property
-    def run(self) -> tuple[str, str, int]:
-        """What must be trained for it; settings that differ only in what is kept share a run."""
-        return self.spec, text_of(self.params), self.passes
-
 
 def text_of(params: Mapping[str, float]) -> str:
     """Parameters in a line.
