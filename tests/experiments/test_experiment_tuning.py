@@ -58,21 +58,21 @@ def sets():
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    out, told = tmp_path_factory.mktemp("tuning"), []
-    page = Experiment("tuning").run(None, out, told.append, quick=True)
-    return page, json.loads((out / "results.json").read_text("utf-8")), told
+    out, messages = tmp_path_factory.mktemp("tuning"), []
+    page = Experiment("tuning").run(None, out, messages.append, quick=True)
+    return page, json.loads((out / "results.json").read_text("utf-8")), messages
 
 
 def test_page_shows_verdicts_all_parts_and_peers(quick):
-    page, results, told = quick
+    page, results, messages = quick
     text = page.read_text("utf-8")
     for part in QUICK.parts:
         assert part.title in text
     for shown in ("57–63", "too few to conclude from", "hope / fear", "oracle", "2,250 features"):
         assert shown in text, shown
     assert text.count("<svg") == 3 * len(QUICK.parts) + 1
-    assert any("Thousands of features: kbmira" in line for line in told)
-    assert "kbmira" in told[-1]
+    assert any("Thousands of features: kbmira" in line for line in messages)
+    assert "kbmira" in messages[-1]
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
 
@@ -80,9 +80,9 @@ def test_page_shows_verdicts_all_parts_and_peers(quick):
 def test_results_hold_every_tuner_round_and_seed(quick):
     _, results, _ = quick
     for part in QUICK.parts:
-        found = results["results"][part.key]
-        assert set(found) == {entry.key for entry in part.entries}
-        for key, entry in found.items():
+        outcome = results["results"][part.key]
+        assert set(outcome) == {entry.key for entry in part.entries}
+        for key, entry in outcome.items():
             assert len(entry["runs"]) == len(QUICK.seeds)
             for one in entry["runs"]:
                 rounds = one["rounds"]
@@ -128,9 +128,9 @@ def test_test_lists_change_no_choice(sets, tmp_path):
 
 def test_trials_never_look_at_tests(sets):
     problem = problem_of(sets, part_of(QUICK, "extended"))
-    found = run(plain(("kbmira",), epochs=2)[0], {"epochs": 2}, problem, 1, tested=False)
-    assert set(found.rounds) == {"train", "dev"} and not found.choices
-    assert val_score(found) == found.scores["dev"]
+    outcome = run(plain(("kbmira",), epochs=2)[0], {"epochs": 2}, problem, 1, tested=False)
+    assert set(outcome.rounds) == {"train", "dev"} and not outcome.choices
+    assert val_score(outcome) == outcome.scores["dev"]
 
 
 def test_a_run_is_what_the_public_interface_tunes(sets):
@@ -138,10 +138,10 @@ def test_a_run_is_what_the_public_interface_tunes(sets):
     problem = problem_of(sets, part)
     (entry,) = plain(("kbmira",), epochs=4)
     done = run(entry, entry.fixed, problem, 3)
-    made = tune(sets[VAL], "kbmira", {"epochs": 4}, start="moses", features=["dense"], seeds=[3])
-    assert done.scores["train"] == pytest.approx(made.after["train"])
-    assert done.kept == made.chosen.tuned.best_epoch
-    watched = [event["train"]["bleu"] for event in made.history]
+    record = tune(sets[VAL], "kbmira", {"epochs": 4}, start="moses", features=["dense"], seeds=[3])
+    assert done.scores["train"] == pytest.approx(record.after["train"])
+    assert done.kept == record.chosen.tuned.best_epoch
+    watched = [event["train"]["bleu"] for event in record.history]
     assert done.rounds["train"] == pytest.approx(watched)
     # What it chose from test lists is worth what it says.
     sums = sets["test_2016"].counts[done.choices["test_2016"]].sum(axis=0)
@@ -168,26 +168,26 @@ def test_parameters_may_be_multiples_of_what_the_data_suggest(sets):
 def test_a_tuner_that_refuses_is_told_of(sets, monkeypatch, tmp_path):
     monkeypatch.setattr("hopefear.translation.tuners.mert.FEATURES", 20)
     part = replace(part_of(QUICK, "extended"), entries=plain(("mert", "kbmira"), epochs=2))
-    made = runs.measure_sets(
+    record = runs.measure_sets(
         sets, Plan((part,), seeds=(1, 2), replicates=50), KeptRuns(tmp_path), silent
     )
-    found = made.of("extended", "mert")
-    assert "20" in found.refused and len(found.runs) == 1
-    assert not made.has(("extended", "mert")) and made.has(("extended", "kbmira"))
-    assert claims._refuses(made)[0] == "agrees"
+    outcome = record.of("extended", "mert")
+    assert "20" in outcome.refused and len(outcome.runs) == 1
+    assert not record.has(("extended", "mert")) and record.has(("extended", "kbmira"))
+    assert claims._refuses(record)[0] == "agrees"
 
 
 def test_rounds_of_starts_are_shown_as_the_best_so_far():
-    found = Run(rounds={"train": [1.0, 1.0], "dev": [3.0, 2.0], "test_2016": [7.0, 9.0]})
-    assert best_so_far(found)["test_2016"] == [7.0, 7.0]
+    outcome = Run(rounds={"train": [1.0, 1.0], "dev": [3.0, 2.0], "test_2016": [7.0, 9.0]})
+    assert best_so_far(outcome)["test_2016"] == [7.0, 7.0]
 
 
 def test_pairs_are_tested_with_seeds_pooled(sets):
     lists = sets["test_2016"]
     first, second = lists.counts[lists.starts[:-1]], lists.counts[lists.starts[1:] - 1]
-    found = compare_bleu([first, first, first], [second], 200)
-    assert found.significant and found.points > 0.0  # the decoder's first against its last
-    assert found.first == pytest.approx(METRIC.scores(first.sum(axis=0))["bleu"])
+    outcome = compare_bleu([first, first, first], [second], 200)
+    assert outcome.significant and outcome.points > 0.0  # the decoder's first against its last
+    assert outcome.first == pytest.approx(METRIC.scores(first.sum(axis=0))["bleu"])
     assert compare_bleu([first, second], [second, first], 200).points == pytest.approx(0.0)
 
 
@@ -228,10 +228,10 @@ def test_real_lists_are_read_with_their_phrase_pairs(monkeypatch):
     if not (DATA / "multi30k-nbest").is_dir():
         pytest.skip(f"{DATA / 'multi30k-nbest'} is not there; set HOPEFEAR_DATA")
     monkeypatch.setattr("hopefear.experiments.tuning.plan.TRAIN", VAL)  # the other is large
-    found = find_sets(DATA, False, silent)
-    made = runs.known(found, FULL)
+    outcome = find_sets(DATA, False, silent)
+    record = runs.known(outcome, FULL)
     for way, peer in (("start", "start"), ("decoder", "decoder")):
         for name, theirs in zip((VAL, *TESTS), PEERS["dense"][peer], strict=False):
-            assert made.fixed[way][name] == pytest.approx(theirs, abs=0.006)
-    assert made.fixed["oracle"][VAL] == pytest.approx(PEERS["dense"]["oracle"].val, abs=0.1)
-    assert found[VAL].phrases is not None and np.isfinite(found[VAL].dense).all()
+            assert record.fixed[way][name] == pytest.approx(theirs, abs=0.006)
+    assert record.fixed["oracle"][VAL] == pytest.approx(PEERS["dense"]["oracle"].val, abs=0.1)
+    assert outcome[VAL].phrases is not None and np.isfinite(outcome[VAL].dense).all()
