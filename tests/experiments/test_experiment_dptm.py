@@ -10,7 +10,7 @@ import pytest
 from places import DATA
 
 from hopefear.errors import HopefearError
-from hopefear.experiments import EXPERIMENTS, dptm
+from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments.claims import Difference, some_of
 from hopefear.experiments.dptm import claims, plan, runs
 from hopefear.experiments.dptm.claims import as_good
@@ -36,7 +36,6 @@ from hopefear.experiments.dptm.runs import (
     Results,
     Trial,
     as_is,
-    at_most,
     choose,
     edges,
     follow,
@@ -45,7 +44,7 @@ from hopefear.experiments.dptm.runs import (
     score_dense,
     trials_of,
 )
-from hopefear.experiments.frame import find_files
+from hopefear.experiments.frame import Experiment, at_most, find_files
 from hopefear.experiments.translations import FOLDER, compare_bleu
 from hopefear.translation.tuners.mert import Mert
 
@@ -61,24 +60,23 @@ def problem() -> plan.Problem:
 def quick(tmp_path_factory):
     """A whole run: the page, what it wrote, what it said, and its folder."""
     out = tmp_path_factory.mktemp("dptm")
-    told: list[str] = []
-    page = dptm.run(None, out, told.append, quick=True)
-    return page, json.loads((out / "results.json").read_text("utf-8")), told, out
+    messages: list[str] = []
+    page = Experiment("dptm").run(None, out, messages.append, quick=True)
+    return page, json.loads((out / "results.json").read_text("utf-8")), messages, out
 
 
 def test_it_can_be_asked_for():
     assert "dptm" in EXPERIMENTS
-    assert callable(dptm.run)
 
 
 def test_page_has_the_tables_the_figures_and_the_papers_numbers(quick):
-    page, _, told, _ = quick
+    page, _, messages, _ = quick
     text = page.read_text("utf-8")
     for part in ("Table 3", "Table 4", "Figures 7 and 8", "2,500,000", "26.6 αβ", "slip"):
         assert part in text
     assert text.count("<svg") == 2 * 3 + 1
     assert "generated lists: nothing can be concluded" in text
-    assert told[-1].count("\n") == len(TABLE) + 2
+    assert messages[-1].count("\n") == len(TABLE) + 2
 
 
 def test_results_hold_scores_settings_and_verdicts(quick):
@@ -87,11 +85,11 @@ def test_results_hold_scores_settings_and_verdicts(quick):
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert set(TABLE) | {RETUNED} <= set(results["choices"])
     for key in TABLE:
-        found = results["choices"][key]
-        assert len(found[MERT]["dev"]) == len(QUICK.seeds)
+        outcome = results["choices"][key]
+        assert len(outcome[MERT]["dev"]) == len(QUICK.seeds)
         # On these lists pairs decide, so that a model must help however it is added.
         for how in (LINE, MERT):
-            assert min(found[how][POOLED]) > results["decoder"][POOLED] + 1.0
+            assert min(outcome[how][POOLED]) > results["decoder"][POOLED] + 1.0
     assert results["choices"][at(0.0)]["nnz"] > results["choices"][at(1e-3)]["nnz"]
 
 
@@ -104,7 +102,7 @@ def test_a_second_call_takes_what_was_kept(quick, monkeypatch):
     before = page.read_bytes()
     for name in ("follow", "score", "score_dense"):
         monkeypatch.setattr(runs, name, never)
-    dptm.run(None, out, lambda text: None, quick=True)
+    Experiment("dptm").run(None, out, lambda text: None, quick=True)
     assert page.read_bytes() == before
     assert json.loads((out / "results.json").read_text("utf-8")) == results
 
@@ -129,28 +127,28 @@ def test_a_model_without_weights_changes_nothing(problem):
 
 
 def test_the_first_candidate_is_the_decoders(problem):
-    found = score_dense(problem, 1, Mert(restarts=1))
-    for positions in found.positions[LINE].values():
+    outcome = score_dense(problem, 1, Mert(restarts=1))
+    for positions in outcome.positions[LINE].values():
         assert not any(positions)
-    assert found.dev[MERT] >= found.dev[LINE] - 1e-9
+    assert outcome.dev[MERT] >= outcome.dev[LINE] - 1e-9
 
 
 def test_pooled_counts_are_those_of_both_sets_for_every_seed(problem):
-    made = Results(problem, QUICK)
-    made.scored[RETUNED] = [score_dense(problem, seed, Mert(restarts=1)) for seed in (1, 2)]
-    one, two = (made.counts(RETUNED, name) for name in problem.tests)
-    both = made.counts(RETUNED, POOLED)
+    record = Results(problem, QUICK)
+    record.scored[RETUNED] = [score_dense(problem, seed, Mert(restarts=1)) for seed in (1, 2)]
+    one, two = (record.counts(RETUNED, name) for name in problem.tests)
+    both = record.counts(RETUNED, POOLED)
     assert len(both) == 2
     assert np.array_equal(both[1], np.concatenate([one[1], two[1]]))
-    assert len(made.counts(DECODER, POOLED)) == 1
+    assert len(record.counts(DECODER, POOLED)) == 1
 
 
 def test_sides_with_other_numbers_of_seeds_trade_places_fairly():
     rng = np.random.default_rng(1)
     rows = np.column_stack([rng.integers(1, 9, (40, 4)), np.full((40, 6), 9)])
-    found = compare_bleu([rows] * 3, [rows] * 5, 50)
-    assert found.points == 0.0
-    assert found.p_randomisation == 1.0
+    outcome = compare_bleu([rows] * 3, [rows] * 5, 50)
+    assert outcome.points == 0.0
+    assert outcome.p_randomisation == 1.0
 
 
 def mark(passes: int, kept: str, dev: float, nnz: int) -> Mark:
@@ -177,13 +175,13 @@ def test_choices_are_the_best_on_development_lists():
         ],
         "tg-risk": [trial("tg-risk", 39.0, nnz=500.0)],
     }
-    found = choose(table, sweeps, QUICK)
-    assert found[TABLE[0]].dev == 41.0  # without a penalty the support is the average
-    assert found[as_is(TABLE[0])].dev == 40.0
-    assert found[at(0.0)].kept == "last"
-    assert found[at_most("vrda-risk", 100)].dev == 45.0
-    assert found[at_most("vrda-risk", 10)].dev == 40.5
-    assert at_most("tg-risk", 100) not in found
+    outcome = choose(table, sweeps, QUICK)
+    assert outcome[TABLE[0]].dev == 41.0  # without a penalty the support is the average
+    assert outcome[as_is(TABLE[0])].dev == 40.0
+    assert outcome[at(0.0)].kept == "last"
+    assert outcome[at_most("vrda-risk", 100)].dev == 45.0
+    assert outcome[at_most("vrda-risk", 10)].dev == 40.5
+    assert at_most("tg-risk", 100) not in outcome
     spec = Spec("sgd-log", {"rate": (0.1, 1.0, 10.0), "sharp": (1.0,)})
     assert edges(
         Trial("sgd-log", {"rate": 1.0, "sharp": 1.0}, 3, "last", 0, 0, 0), spec, (1, 3)

@@ -13,9 +13,8 @@ from hopefear.data.generators import candidate_lists
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
-from hopefear.experiments import vrda_reranking as experiment
 from hopefear.experiments.claims import Difference, order_of
-from hopefear.experiments.frame import KeptRuns, Trail
+from hopefear.experiments.frame import Experiment, KeptRuns, Trail, at_most
 from hopefear.experiments.vrda_reranking import claims, runs
 from hopefear.experiments.vrda_reranking.claims import settled
 from hopefear.experiments.vrda_reranking.plan import (
@@ -39,7 +38,6 @@ from hopefear.experiments.vrda_reranking.runs import (
     TOP,
     Trial,
     at,
-    at_most,
     choose,
     compare,
     f_score,
@@ -95,15 +93,15 @@ def problem() -> Problem:
 
 @pytest.fixture(scope="module")
 def tiny(problem, tmp_path_factory):
-    out, told = tmp_path_factory.mktemp("tiny"), []
+    out, messages = tmp_path_factory.mktemp("tiny"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "find_problem", lambda *given: problem)
-        page = experiment.run(None, out, told.append, quick=True, plan=TINY)
-    return page, json.loads((out / "results.json").read_text("utf-8")), told
+        page = Experiment("vrda-reranking").run(None, out, messages.append, quick=True, plan=TINY)
+    return page, json.loads((out / "results.json").read_text("utf-8")), messages
 
 
 def test_page_shows_verdicts_both_tables_and_all_figures(tiny):
-    page, _, told = tiny
+    page, _, messages = tiny
     text = page.read_text("utf-8")
     for part in (
         *("Table 1", "Table 2", "Figures 3 and 4", "Figure 5", "Figure 6", "Voting and averaging"),
@@ -112,18 +110,18 @@ def test_page_shows_verdicts_both_tables_and_all_figures(tiny):
     ):
         assert part in text, part
     assert text.count("<svg") == 2 * 2 + 2 + 2 + 2
-    assert any("%  fold 2 of 2" in line for line in told)
-    assert told[-1].count("±") == len(TABLE) + 1
+    assert any("%  fold 2 of 2" in line for line in messages)
+    assert messages[-1].count("±") == len(TABLE) + 1
 
 
 def test_results_hold_every_choice_test_and_verdict(tiny):
     _, results, _ = tiny
     assert set(results["trials"]) == {spec.key for spec in TINY.every}
     for name in (*TABLE, TOP, sparse("vrda-hinge"), at("logistic", 1e-4)):
-        made = results["choices"][name]
-        assert len(made["test"]["f1"]) == len(made["test"]["nnz"]) == len(TINY.seeds)
-        assert len(made["folds"]["nnz"]) == TINY.folds
-        assert 50.0 < min(made["test"]["f1"]) <= results["oracle"]["test"]
+        record = results["choices"][name]
+        assert len(record["test"]["f1"]) == len(record["test"]["nnz"]) == len(TINY.seeds)
+        assert len(record["folds"]["nnz"]) == TINY.folds
+        assert 50.0 < min(record["test"]["f1"]) <= results["oracle"]["test"]
     assert results["choices"]["perceptron"]["kept"] == "average"
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
@@ -144,7 +142,7 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, problem, monkey
         monkeypatch.setattr(runs, name, refuse)
     monkeypatch.setattr(Problem, "cut", refuse)
     monkeypatch.setattr(runs, "find_problem", lambda *given: problem)
-    experiment.run(None, page.parent, silent, quick=True, plan=TINY)
+    Experiment("vrda-reranking").run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
 
@@ -156,8 +154,10 @@ def test_test_lists_change_no_choice(problem, tmp_path):
     other = ListDataset(lists.rows, None, shuffled, "parseval", lists.ids)
     plan = replace(TINY, extensions=TINY.extensions[:1], seeds=(1,), folds=2, trail_passes=1)
     one, two = (
-        runs.measure_problem(replace(problem, lists=found), plan, KeptRuns(tmp_path / name), silent)
-        for found, name in ((lists, "one"), (other, "two"))
+        runs.measure_problem(
+            replace(problem, lists=outcome), plan, KeptRuns(tmp_path / name), silent
+        )
+        for outcome, name in ((lists, "one"), (other, "two"))
     )
     assert one.choices == two.choices
     assert f_score(one.counts("baseline", "test")[0]) != f_score(two.counts("baseline", "test")[0])
@@ -192,13 +192,13 @@ def test_cutting_is_the_same_as_reading_the_training_part_alone():
 
 
 def scored(rows, weights: np.ndarray) -> list[float]:
-    found = []
+    outcome = []
     for i in range(len(rows.weights)):
         local = weights[rows.features[rows.scopes[i] : rows.scopes[i + 1]]]
         for c in range(rows.starts[i], rows.starts[i + 1]):
             entries = slice(rows.indptr[c], rows.indptr[c + 1])
-            found.append(float(local[rows.columns[entries]] @ rows.values[entries]))
-    return found
+            outcome.append(float(local[rows.columns[entries]] @ rows.values[entries]))
+    return outcome
 
 
 def test_folds_are_whole_documents_and_leave_development_lists_out(problem):
@@ -229,8 +229,8 @@ def test_a_run_is_what_the_public_interface_trains(problem):
     assert split.size == size  # so that both have the same features
     model = train(whole.take(np.arange(SIZES[0])), "perceptron", epochs=2, seed=3).model
     best = model.predict(whole.take(np.arange(SIZES[0] + SIZES[1], sum(SIZES))))
-    found = split.test.counts[split.test.rows.starts[:-1] + best]
-    assert found.tolist() == done.counts[AVERAGED].tolist()
+    outcome = split.test.counts[split.test.rows.starts[:-1] + best]
+    assert outcome.tolist() == done.counts[AVERAGED].tolist()
     assert model.nnz == done.nnz[AVERAGED, 0]
 
 
@@ -252,21 +252,21 @@ def test_votes_and_trails(problem):
 
 def test_choices_follow_development_scores(tiny):
     trials = {
-        key: [Trial(**{**t, "kept": KEPT.index(t["kept"])}) for t in found]
-        for key, found in tiny[1]["trials"].items()
+        key: [Trial(**{**t, "kept": KEPT.index(t["kept"])}) for t in outcome]
+        for key, outcome in tiny[1]["trials"].items()
     }
-    made = choose(trials, TINY)
+    record = choose(trials, TINY)
     for key in TABLE:
-        assert made[key].dev == max(t.dev for t in trials[key])
-    few = made[sparse("vrda-hinge")]
-    good = [t for t in trials["vrda-hinge"] if t.dev >= made["perceptron"].dev]
-    assert few.nnz == min((t.nnz for t in good), default=made["vrda-hinge"].nnz)
+        assert record[key].dev == max(t.dev for t in trials[key])
+    few = record[sparse("vrda-hinge")]
+    good = [t for t in trials["vrda-hinge"] if t.dev >= record["perceptron"].dev]
+    assert few.nnz == min((t.nnz for t in good), default=record["vrda-hinge"].nnz)
     for level in TINY.levels:
-        found = within(trials["tg-hinge"], level)
-        assert (found is None) == (at_most("tg-hinge", level) not in made)
-        assert found is None or found.nnz <= level
+        outcome = within(trials["tg-hinge"], level)
+        assert (outcome is None) == (at_most("tg-hinge", level) not in record)
+        assert outcome is None or outcome.nnz <= level
     assert within(trials["tg-hinge"], 0) is None
-    assert made[at("hinge", 1e-4)].params["l1"] == 1e-4
+    assert record[at("hinge", 1e-4)].params["l1"] == 1e-4
     assert {t.kept for t in trials["vrda-hinge"]} == {AVERAGED, SUPPORT}
 
 
@@ -278,8 +278,8 @@ def test_dense_features_stay_in_an_average_on_the_last_support():
         def weights(self) -> np.ndarray:
             return np.array([0.0, 5.0, 0.0], np.float32)
 
-    found = [p.weights.tolist() for p in readings(Faked(), np.array([0]))]
-    assert found == [[3.0, 2.0, 1.0], [3.0, 2.0, 0.0], [0.0, 5.0, 0.0]]
+    outcome = [p.weights.tolist() for p in readings(Faked(), np.array([0]))]
+    assert outcome == [[3.0, 2.0, 1.0], [3.0, 2.0, 0.0], [0.0, 5.0, 0.0]]
 
 
 def test_strengths_are_matched_by_the_share_of_weights_they_leave(tiny):
@@ -298,10 +298,10 @@ def test_verdicts_follow_the_numbers():
     close = Difference(87.1, 87.0, -0.3, 0.5, 0.7, 0.7)
     unclear = Difference(86.9, 87.0, -0.9, 0.7, 0.7, 0.7)
     behind = Difference(86.0, 87.0, -1.6, -0.4, 0.01, 0.01)
-    found = [claims.as_good(d) for d in (ahead, close, unclear, behind)]
-    assert found == ["agrees", "agrees", "not shown", "disagrees"]
-    found = [claims.better(d) for d in (ahead, close, unclear, behind)]
-    assert found == ["agrees", "not shown", "not shown", "disagrees"]
+    outcome = [claims.as_good(d) for d in (ahead, close, unclear, behind)]
+    assert outcome == ["agrees", "agrees", "not shown", "disagrees"]
+    outcome = [claims.better(d) for d in (ahead, close, unclear, behind)]
+    assert outcome == ["agrees", "not shown", "not shown", "disagrees"]
 
 
 def test_pairs_are_tested_with_seeds_pooled():
@@ -310,9 +310,9 @@ def test_pairs_are_tested_with_seeds_pooled():
     one = np.stack([right, np.full(300, 20), np.full(300, 20)], axis=1)
     two = one.copy()
     two[:, 0] = np.maximum(0, right - 2)
-    found = compare([one, one, one], [two], 300)
-    assert found.significant and found.points == pytest.approx(10.0, abs=0.5)
-    assert found.first == pytest.approx(f_score(one))
+    outcome = compare([one, one, one], [two], 300)
+    assert outcome.significant and outcome.points == pytest.approx(10.0, abs=0.5)
+    assert outcome.first == pytest.approx(f_score(one))
     assert not compare([one, two], [two, one], 300).significant
 
 
@@ -339,23 +339,23 @@ def test_parses_are_read_and_kept(tmp_path, monkeypatch):
     if not (DATA / "ptb-nbest").is_dir():
         pytest.skip(f"{DATA / 'ptb-nbest'} is not there; set HOPEFEAR_DATA")
     monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.LIMITED", (30, 10, 10))
-    made = find_problem(DATA, tmp_path, True, silent)
-    found = np.bincount(made.files)  # whole blocks
-    assert all(a <= n <= 3 * a for n, a in zip(found, (30, 10, 10), strict=True))
-    assert made.lists.ids[0] == "wsj_0001.0" and made.lists.counts.shape[1] == 3
-    assert 0.5 < made.published.mean() < 1.0
+    record = find_problem(DATA, tmp_path, True, silent)
+    outcome = np.bincount(record.files)  # whole blocks
+    assert all(a <= n <= 3 * a for n, a in zip(outcome, (30, 10, 10), strict=True))
+    assert record.lists.ids[0] == "wsj_0001.0" and record.lists.counts.shape[1] == 3
+    assert 0.5 < record.published.mean() < 1.0
     monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.extracted", None)
     again = find_problem(DATA, tmp_path, True, silent)  # from the file it was kept in
-    assert again.lists.digest == made.lists.digest
-    assert again.published.tolist() == made.published.tolist()
-    values = np.abs(made.lists.rows.values)
-    assert values.max() > 20.0 and len(made.dense) == 2  # both have large values
-    split = made.cut(Part(published=True))
-    assert 0 < split.size < made.cut(Part()).size
+    assert again.lists.digest == record.lists.digest
+    assert again.published.tolist() == record.published.tolist()
+    values = np.abs(record.lists.rows.values)
+    assert values.max() > 20.0 and len(record.dense) == 2  # both have large values
+    split = record.cut(Part(published=True))
+    assert 0 < split.size < record.cut(Part()).size
     path = tmp_path / "lists-quick.bin"
     path.write_bytes(path.read_bytes()[:-7])
     monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.extracted", extracted)
-    assert find_problem(DATA, tmp_path, True, silent).lists.digest == made.lists.digest
+    assert find_problem(DATA, tmp_path, True, silent).lists.digest == record.lists.digest
 
 
 def test_the_plan_is_the_papers():

@@ -11,8 +11,7 @@ import pytest
 
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
-from hopefear.experiments import sapo as experiment
-from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.frame import Experiment, KeptRuns
 from hopefear.experiments.sapo import claims, runs
 from hopefear.experiments.sapo.claims import exponent, fall, late_growth, swing
 from hopefear.experiments.sapo.plan import (
@@ -57,9 +56,9 @@ def silent(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    out, told = tmp_path_factory.mktemp("tiny"), []
-    page = experiment.run(None, out, told.append, quick=True, plan=TINY)
-    return page, json.loads((out / "results.json").read_text("utf-8")), told
+    out, messages = tmp_path_factory.mktemp("tiny"), []
+    page = Experiment("sapo").run(None, out, messages.append, quick=True, plan=TINY)
+    return page, json.loads((out / "results.json").read_text("utf-8")), messages
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +67,7 @@ def problem() -> Problem:
 
 
 def test_page_shows_verdicts_all_figures_and_what_is_not_run(tiny):
-    page, _, told = tiny
+    page, _, messages = tiny
     text = page.read_text("utf-8")
     for part in (
         *("Figure 1", "Figure 2", "Figure 3", "Figure 4", "Effect of n", "beam 50"),
@@ -76,25 +75,25 @@ def test_page_shows_verdicts_all_figures_and_what_is_not_run(tiny):
     ):
         assert part in text
     assert text.count("<svg") == 1 + 2 + 1 + 1 + 2
-    assert told[-1].count("±") == len(ENTRIES)
-    assert any("%  generated: nbest-mira, seed 2" in line for line in told)
+    assert messages[-1].count("±") == len(ENTRIES)
+    assert any("%  generated: nbest-mira, seed 2" in line for line in messages)
 
 
 def test_results_hold_every_run_test_and_verdict(tiny):
     _, results, _ = tiny
-    made = results["tasks"]["generated"]
+    record = results["tasks"]["generated"]
     assert set(results["versions"]) == {"hopefear", "python", "numpy", "numba"}
-    assert set(made["runs"]) == set(SPECS)
-    for key, by_seed in made["runs"].items():
+    assert set(record["runs"]) == set(SPECS)
+    for key, by_seed in record["runs"].items():
         assert len(by_seed) == len(TINY.seeds)
         for n, one in enumerate(by_seed):
             assert f"seed:{TINY.seeds[n]}" in one["signature"]
             assert all(len(v) == 3 for v in (*one["scores"].values(), one["seconds"])), key
             assert 70.0 < one["scores"]["averaged"][-1] < 100.0
-    assert made["by_n"]["5"] == made["runs"]["sapo"]
-    assert made["by_search"]["astar"] == made["runs"]["sapo"][:1]
-    assert len(made["trials"]) == len(TINY.lams) * len(TINY.rates)
-    assert set(made["tests"]) == {f"SAPO against {e.title}" for e in ENTRIES[1:8]}
+    assert record["by_n"]["5"] == record["runs"]["sapo"]
+    assert record["by_search"]["astar"] == record["runs"]["sapo"][:1]
+    assert len(record["trials"]) == len(TINY.lams) * len(TINY.rates)
+    assert set(record["tests"]) == {f"SAPO against {e.title}" for e in ENTRIES[1:8]}
     assert len(results["verdicts"]) == len(claims.CLAIMS + claims.LIST_CLAIMS)
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
@@ -108,7 +107,7 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, monkeypatch):
 
     monkeypatch.setattr(runs, "run", refuse)
     monkeypatch.setattr(runs, "seconds_a_pass", refuse)
-    experiment.run(None, page.parent, silent, quick=True, plan=TINY)
+    Experiment("sapo").run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
 
@@ -136,11 +135,11 @@ def test_the_strength_is_chosen_for_the_crf_alone_and_never_on_test(problem, tmp
 
     monkeypatch.setattr(runs, "run", watched)
     monkeypatch.setattr(runs, "seconds_a_pass", lambda *a: np.ones(1))
-    made = measure_task(problem, TINY, KeptRuns(tmp_path), lambda share, text: None)
+    record = measure_task(problem, TINY, KeptRuns(tmp_path), lambda share, text: None)
     tuning = [s for s in seen if s[1]]
     assert all(held and not every for _, _, held, every in tuning)
     assert {setting.spec.key for setting, *_ in tuning} == {"crf"}
-    assert made.chosen == Trial(0.1, 1.0, 90.0) and made.edges == ["lam"]
+    assert record.chosen == Trial(0.1, 1.0, 90.0) and record.edges == ["lam"]
     for setting, rest, _, _ in seen:
         if not rest and setting.spec.regularised:
             assert {k: setting.params[k] for k in ("rate", "lam")} == {"rate": 0.1, "lam": 1.0}
@@ -208,12 +207,12 @@ def test_corpora_are_found_read_and_missing_ones_named(tmp_path):
     tasks = tuple(
         replace(t, files={k: v.removesuffix(".gz") for k, v in t.files.items()}) for t in FULL.tasks
     )
-    found, note = find_problems(tmp_path, replace(FULL, tasks=tasks), quick=False)
-    assert [r.task.name for r in found] == ["POS (EWT)"]
+    outcome, note = find_problems(tmp_path, replace(FULL, tasks=tasks), quick=False)
+    assert [r.task.name for r in outcome] == ["POS (EWT)"]
     assert "chunking" in note and "jnlpba/train.iob2" in note
-    made = found[0].read()
-    assert set(made.train.labels) == {"DET", "NOUN", "VERB"}
-    assert made.rest is made.train and len(made.held_out) == 20
+    record = outcome[0].read()
+    assert set(record.train.labels) == {"DET", "NOUN", "VERB"}
+    assert record.rest is record.train and len(record.held_out) == 20
     word_files(tmp_path, "genia_pos", ("train", "test"), conllu=False)
     bad = replace(tasks[2], columns={"word": "word", "label": "tag"})
     with pytest.raises(HopefearError, match="no column 'tag'"):
@@ -225,8 +224,8 @@ def test_corpora_are_found_read_and_missing_ones_named(tmp_path):
 def test_without_corpora_sentences_are_generated(tmp_path, monkeypatch):
     monkeypatch.delenv("HOPEFEAR_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    found, note = find_problems(None, FULL, quick=False)
-    assert [r.task.name for r in found] == ["generated"] and "--data DIR" in note
+    outcome, note = find_problems(None, FULL, quick=False)
+    assert [r.task.name for r in outcome] == ["generated"] and "--data DIR" in note
     monkeypatch.setenv("HOPEFEAR_DATA", str(tmp_path))
     with pytest.raises(HopefearError, match="holds none"):
         find_problems(None, FULL, quick=False)
@@ -269,7 +268,7 @@ def words(results: Results) -> dict[str, str]:
 def test_verdicts_follow_the_numbers(problem):
     rising, falling = tuple(np.linspace(70, 90, 8)), tuple(np.linspace(90, 70, 8))
     flat = (90.0,) * 8
-    found = words(
+    outcome = words(
         faked(problem, sapo=flat, crf=flat, perceptron=falling, mira=falling, nbest_mira=falling)
     )
     for claim in (
@@ -284,8 +283,8 @@ def test_verdicts_follow_the_numbers(problem):
         "SAPO is several times as fast as the CRF",
         "SAPO is almost as fast as perceptron and MIRA",
     ):
-        assert found[claim] == "agrees", claim
-    assert found["SAPO is better than the CRF"] == "not shown"
+        assert outcome[claim] == "agrees", claim
+    assert outcome["SAPO is better than the CRF"] == "not shown"
     other = words(faked(problem, sapo=falling, crf=flat, perceptron=rising))
     assert other["SAPO is as good as the CRF, or better"] == "disagrees"
     assert other["SAPO is better than Perc-Naive"] == "disagrees"
@@ -302,8 +301,8 @@ def test_curves_are_measured_as_said():
     assert late_growth(np.array([1.0, 2.0, 2.0, 2.0])) == 0.0
     rng = np.random.default_rng(1)
     good, bad = (counts(rng.binomial(10, p, 300)) for p in (0.9, 0.8))
-    found = compare_counts(good, bad, "accuracy", 300)
-    assert found.significant and 5.0 < found.low < found.points < found.high < 15.0
+    outcome = compare_counts(good, bad, "accuracy", 300)
+    assert outcome.significant and 5.0 < outcome.low < outcome.points < outcome.high < 15.0
     assert not compare_counts(good, good, "accuracy", 300).significant
 
 

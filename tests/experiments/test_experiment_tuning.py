@@ -10,9 +10,9 @@ import pytest
 from places import DATA
 
 from hopefear.errors import HopefearError
-from hopefear.experiments import EXPERIMENTS, tuning
+from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments.claims import Difference
-from hopefear.experiments.frame import KeptRuns
+from hopefear.experiments.frame import Experiment, KeptRuns
 from hopefear.experiments.translations import compare_bleu
 from hopefear.experiments.tuning import claims, runs
 from hopefear.experiments.tuning.claims import PEERS
@@ -27,6 +27,7 @@ from hopefear.experiments.tuning.plan import (
     TOWARD,
     VAL,
     Entry,
+    Part,
     Plan,
     choice_key,
     find_sets,
@@ -46,6 +47,10 @@ def silent(*given: object) -> None:
     pass
 
 
+def part_of(plan: Plan, key: str) -> Part:
+    return next(part for part in plan.parts if part.key == key)
+
+
 @pytest.fixture(scope="module")
 def sets():
     return find_sets(None, True, silent)
@@ -53,21 +58,21 @@ def sets():
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    out, told = tmp_path_factory.mktemp("tuning"), []
-    page = tuning.run(None, out, told.append, quick=True)
-    return page, json.loads((out / "results.json").read_text("utf-8")), told
+    out, messages = tmp_path_factory.mktemp("tuning"), []
+    page = Experiment("tuning").run(None, out, messages.append, quick=True)
+    return page, json.loads((out / "results.json").read_text("utf-8")), messages
 
 
 def test_page_shows_verdicts_all_parts_and_peers(quick):
-    page, results, told = quick
+    page, results, messages = quick
     text = page.read_text("utf-8")
     for part in QUICK.parts:
         assert part.title in text
     for shown in ("57–63", "too few to conclude from", "hope / fear", "oracle", "2,250 features"):
         assert shown in text, shown
     assert text.count("<svg") == 3 * len(QUICK.parts) + 1
-    assert any("Thousands of features: kbmira" in line for line in told)
-    assert "kbmira" in told[-1]
+    assert any("Thousands of features: kbmira" in line for line in messages)
+    assert "kbmira" in messages[-1]
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
 
@@ -75,9 +80,9 @@ def test_page_shows_verdicts_all_parts_and_peers(quick):
 def test_results_hold_every_tuner_round_and_seed(quick):
     _, results, _ = quick
     for part in QUICK.parts:
-        found = results["results"][part.key]
-        assert set(found) == {entry.key for entry in part.entries}
-        for key, entry in found.items():
+        outcome = results["results"][part.key]
+        assert set(outcome) == {entry.key for entry in part.entries}
+        for key, entry in outcome.items():
             assert len(entry["runs"]) == len(QUICK.seeds)
             for one in entry["runs"]:
                 rounds = one["rounds"]
@@ -100,13 +105,13 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(quick, monkeypatch):
         raise AssertionError("tuned again")
 
     monkeypatch.setattr(runs, "run", refuse)
-    tuning.run(None, page.parent, silent, quick=True)
+    Experiment("tuning").run(None, page.parent, silent, quick=True)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
 
 
 def test_test_lists_change_no_choice(sets, tmp_path):
     part = replace(
-        QUICK.part("extended"),
+        part_of(QUICK, "extended"),
         entries=(Entry("mira", "MIRA", "mira", {"epochs": 3}, {"C": (1e-3, 1e-2)}),),
     )
     plan = Plan((part,), seeds=(1,), replicates=50)
@@ -122,21 +127,21 @@ def test_test_lists_change_no_choice(sets, tmp_path):
 
 
 def test_trials_never_look_at_tests(sets):
-    problem = problem_of(sets, QUICK.part("extended"))
-    found = run(plain(("kbmira",), epochs=2)[0], {"epochs": 2}, problem, 1, tested=False)
-    assert set(found.rounds) == {"train", "dev"} and not found.choices
-    assert val_score(found) == found.scores["dev"]
+    problem = problem_of(sets, part_of(QUICK, "extended"))
+    outcome = run(plain(("kbmira",), epochs=2)[0], {"epochs": 2}, problem, 1, tested=False)
+    assert set(outcome.rounds) == {"train", "dev"} and not outcome.choices
+    assert val_score(outcome) == outcome.scores["dev"]
 
 
 def test_a_run_is_what_the_public_interface_tunes(sets):
-    part = QUICK.part("dense")
+    part = part_of(QUICK, "dense")
     problem = problem_of(sets, part)
     (entry,) = plain(("kbmira",), epochs=4)
-    done = run(entry, entry.params, problem, 3)
-    made = tune(sets[VAL], "kbmira", {"epochs": 4}, start="moses", features=["dense"], seeds=[3])
-    assert done.scores["train"] == pytest.approx(made.after["train"])
-    assert done.kept == made.chosen.tuned.best_epoch
-    watched = [event["train"]["bleu"] for event in made.history]
+    done = run(entry, entry.fixed, problem, 3)
+    record = tune(sets[VAL], "kbmira", {"epochs": 4}, start="moses", features=["dense"], seeds=[3])
+    assert done.scores["train"] == pytest.approx(record.after["train"])
+    assert done.kept == record.chosen.tuned.best_epoch
+    watched = [event["train"]["bleu"] for event in record.history]
     assert done.rounds["train"] == pytest.approx(watched)
     # What it chose from test lists is worth what it says.
     sums = sets["test_2016"].counts[done.choices["test_2016"]].sum(axis=0)
@@ -144,7 +149,7 @@ def test_a_run_is_what_the_public_interface_tunes(sets):
 
 
 def test_looking_at_tests_changes_nothing_and_takes_no_time(sets):
-    problem = problem_of(sets, QUICK.part("dense"))
+    problem = problem_of(sets, part_of(QUICK, "dense"))
     plain_problem = TuningProblem(problem.data, problem.metric, problem.start)
     tuner = built(plain(("kbmira",), epochs=2)[0], {"epochs": 2}, problem)
     assert (tuner.tune(problem).weights == tuner.tune(plain_problem).weights).all()
@@ -153,7 +158,7 @@ def test_looking_at_tests_changes_nothing_and_takes_no_time(sets):
 
 
 def test_parameters_may_be_multiples_of_what_the_data_suggest(sets):
-    problem = problem_of(sets, QUICK.part("dense"))
+    problem = problem_of(sets, part_of(QUICK, "dense"))
     entry = plain(("ssvm",))[0]
     one, three = (built(entry, {"rate": rate}, problem).learner.rule for rate in ("1×", "3×"))
     assert three.rate == pytest.approx(3.0 * one.rate)
@@ -162,27 +167,27 @@ def test_parameters_may_be_multiples_of_what_the_data_suggest(sets):
 
 def test_a_tuner_that_refuses_is_told_of(sets, monkeypatch, tmp_path):
     monkeypatch.setattr("hopefear.translation.tuners.mert.FEATURES", 20)
-    part = replace(QUICK.part("extended"), entries=plain(("mert", "kbmira"), epochs=2))
-    made = runs.measure_sets(
+    part = replace(part_of(QUICK, "extended"), entries=plain(("mert", "kbmira"), epochs=2))
+    record = runs.measure_sets(
         sets, Plan((part,), seeds=(1, 2), replicates=50), KeptRuns(tmp_path), silent
     )
-    found = made.of("extended", "mert")
-    assert "20" in found.refused and len(found.runs) == 1
-    assert not made.has(("extended", "mert")) and made.best("extended").entry.key == "kbmira"
-    assert claims._refuses(made)[0] == "agrees"
+    outcome = record.of("extended", "mert")
+    assert "20" in outcome.refused and len(outcome.runs) == 1
+    assert not record.has(("extended", "mert")) and record.has(("extended", "kbmira"))
+    assert claims._refuses(record)[0] == "agrees"
 
 
 def test_rounds_of_starts_are_shown_as_the_best_so_far():
-    found = Run(rounds={"train": [1.0, 1.0], "dev": [3.0, 2.0], "test_2016": [7.0, 9.0]})
-    assert best_so_far(found)["test_2016"] == [7.0, 7.0]
+    outcome = Run(rounds={"train": [1.0, 1.0], "dev": [3.0, 2.0], "test_2016": [7.0, 9.0]})
+    assert best_so_far(outcome)["test_2016"] == [7.0, 7.0]
 
 
 def test_pairs_are_tested_with_seeds_pooled(sets):
     lists = sets["test_2016"]
     first, second = lists.counts[lists.starts[:-1]], lists.counts[lists.starts[1:] - 1]
-    found = compare_bleu([first, first, first], [second], 200)
-    assert found.significant and found.points > 0.0  # the decoder's first against its last
-    assert found.first == pytest.approx(METRIC.scores(first.sum(axis=0))["bleu"])
+    outcome = compare_bleu([first, first, first], [second], 200)
+    assert outcome.significant and outcome.points > 0.0  # the decoder's first against its last
+    assert outcome.first == pytest.approx(METRIC.scores(first.sum(axis=0))["bleu"])
     assert compare_bleu([first, second], [second, first], 200).points == pytest.approx(0.0)
 
 
@@ -198,17 +203,18 @@ def test_verdicts_follow_the_numbers():
 
 def test_the_plan_has_every_tuner_and_every_choice():
     assert "tuning" in EXPERIMENTS
-    dense = FULL.part("dense")
+    dense = part_of(FULL, "dense")
     assert set(TUNE_RECIPES) <= {entry.key for entry in dense.entries}
     for toward in TOWARD:
         for away in AWAY:
-            assert all(dense.entry(choice_key(toward, away, corpus)) for corpus in CORPORA)
+            keys = {choice_key(toward, away, corpus) for corpus in CORPORA}
+            assert keys <= {entry.key for entry in dense.entries}
     assert len(FULL.seeds) >= 3
     for part in FULL.parts:
         assert len({entry.key for entry in part.entries}) == len(part.entries)
         for entry in part.entries:
             known = TUNE_RECIPES[entry.recipe].parameters()
-            assert {*entry.params, *entry.grid} - {"classifier"} <= set(known), entry.key
+            assert {*entry.fixed, *entry.grid} - {"classifier"} <= set(known), entry.key
     assert set(PEERS) <= {part.key for part in FULL.parts}
 
 
@@ -222,10 +228,10 @@ def test_real_lists_are_read_with_their_phrase_pairs(monkeypatch):
     if not (DATA / "multi30k-nbest").is_dir():
         pytest.skip(f"{DATA / 'multi30k-nbest'} is not there; set HOPEFEAR_DATA")
     monkeypatch.setattr("hopefear.experiments.tuning.plan.TRAIN", VAL)  # the other is large
-    found = find_sets(DATA, False, silent)
-    made = runs.known(found, FULL)
+    outcome = find_sets(DATA, False, silent)
+    record = runs.known(outcome, FULL)
     for way, peer in (("start", "start"), ("decoder", "decoder")):
         for name, theirs in zip((VAL, *TESTS), PEERS["dense"][peer], strict=False):
-            assert made.fixed[way][name] == pytest.approx(theirs, abs=0.006)
-    assert made.fixed["oracle"][VAL] == pytest.approx(PEERS["dense"]["oracle"].val, abs=0.1)
-    assert found[VAL].phrases is not None and np.isfinite(found[VAL].dense).all()
+            assert record.fixed[way][name] == pytest.approx(theirs, abs=0.006)
+    assert record.fixed["oracle"][VAL] == pytest.approx(PEERS["dense"]["oracle"].val, abs=0.1)
+    assert outcome[VAL].phrases is not None and np.isfinite(outcome[VAL].dense).all()

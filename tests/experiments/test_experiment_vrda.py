@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from places import DATA
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS, run_experiment
 from hopefear.experiments.claims import Difference, better, order_of
-from hopefear.experiments.frame import Trail, find_data, first_marks
+from hopefear.experiments.frame import Experiment, Trail, find_data, first_marks
 from hopefear.experiments.vrda_classification import claims
 from hopefear.experiments.vrda_classification import plan as data
 from hopefear.experiments.vrda_classification.plan import QUICK
@@ -30,14 +29,14 @@ from hopefear.experiments.vrda_classification.runs import (
 
 NAME = "vrda-classification"
 SPECS = {spec.key: spec for spec in QUICK.specs}
-WORDS = {claims.AGREES, claims.DISAGREES, claims.OPEN}
+WORDS = {"agrees", "disagrees", "not shown"}
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    out, told = tmp_path_factory.mktemp("quick"), []
-    page = run_experiment(NAME, None, out, quick=True, progress=told.append)
-    return page, json.loads((out / "results.json").read_text("utf-8")), told
+    out, messages = tmp_path_factory.mktemp("quick"), []
+    page = run_experiment(NAME, None, out, quick=True, progress=messages.append)
+    return page, json.loads((out / "results.json").read_text("utf-8")), messages
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +61,15 @@ def corpora(tmp_path):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_has_a_module_that_runs(name):
-    module = importlib.import_module(f"hopefear.experiments.{name.replace('-', '_')}")
-    assert callable(module.run)
+def test_every_experiment_has_a_plan_runs_claims_and_a_page(name):
+    experiment = Experiment(name)
+    assert experiment.plan.QUICK and experiment.plan.FULL and experiment.page.TITLE
+    for part, names in (
+        (experiment.runs, ["measure"]),
+        (experiment.claims, ["judge"]),
+        (experiment.page, ["signature", "content", "table_text", "fill"]),
+    ):
+        assert all(callable(getattr(part, one)) for one in names)
 
 
 def test_unknown_experiment_and_unusable_folder_are_refused(tmp_path):
@@ -76,7 +81,7 @@ def test_unknown_experiment_and_unusable_folder_are_refused(tmp_path):
 
 
 def test_page_shows_the_table_all_figures_and_the_papers_numbers(quick):
-    page, _, told = quick
+    page, _, messages = quick
     text = page.read_text("utf-8")
     assert page.name == "report.html"
     for part in (
@@ -96,7 +101,7 @@ def test_page_shows_the_table_all_figures_and_the_papers_numbers(quick):
         assert part in text
     assert text.count("<svg") == 2 + 1 + 2 + 1 + 1 + 2
     assert "generated problem only" in text
-    assert len(told) > 10
+    assert len(messages) > 10
     assert list(page.parent.glob(".hopefear-*")) == []
 
 
@@ -123,9 +128,9 @@ def test_hinge_without_regularisation_is_the_perceptron(quick):
     assert free["l1"] == 0.0
     assert free["mistakes"] == trails["perceptron"][0]["mistakes"]
     claim = "λ = 0 makes fewer training mistakes than the perceptron (hinge)"
-    found = next(v for v in results["verdicts"] if v["claim"] == claim)
-    assert found["verdict"] == "disagrees"
-    assert "same learner" in found["evidence"]
+    outcome = next(v for v in results["verdicts"] if v["claim"] == claim)
+    assert outcome["verdict"] == "disagrees"
+    assert "same learner" in outcome["evidence"]
 
 
 def test_the_same_run_again_gives_the_same_numbers(quick, tmp_path):
@@ -150,11 +155,11 @@ def test_settings_are_chosen_without_the_test_rows(problem, monkeypatch):
 
     monkeypatch.setattr("hopefear.experiments.vrda_classification.runs.run", watched)
     table = data.Problem("x", "", problem.train, problem.test, table_only=True)
-    made = measure_problem(table, QUICK, lambda done, text: None)
+    record = measure_problem(table, QUICK, lambda done, text: None)
     # Only runs on all 600 training rows, with settings that are chosen already, look at the test.
     assert set(seen) == {(480, False), (600, True)}
-    assert made.best["vrda-log"].averaged.right.shape == (QUICK.passes, 400)
-    assert not made.trails
+    assert record.best["vrda-log"].averaged.right.shape == (QUICK.passes, 400)
+    assert not record.trails
 
 
 def test_an_average_of_passes_is_scored_as_one_would_by_hand(problem):
@@ -239,14 +244,14 @@ def test_theorem_1_holds_and_a_broken_bound_would_be_told():
 
 
 def test_corpora_become_unit_rows_of_present_features(corpora):
-    found, note = data.find_problems(corpora, quick=False)
-    names = [p.name for p in found]
+    outcome, note = data.find_problems(corpora, quick=False)
+    names = [p.name for p in outcome]
     assert names == ["imdb", "news20", "news20, 20 classes", "generated"]
     assert note == ""
-    news = found[1]
+    news = outcome[1]
     assert news.train.classes == ("-1", "1")
     assert news.train.rows.labels.tolist() == [0, 1, 0, 0]
-    assert found[2].train.classes == ("1", "2", "3")
+    assert outcome[2].train.classes == ("1", "2", "3")
     assert news.train.rows.values == pytest.approx(np.full(8, 0.5**0.5))
 
 

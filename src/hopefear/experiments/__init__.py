@@ -1,13 +1,12 @@
 """Experiments of the papers, run again: one page beside the paper's own numbers.
 
-An experiment is a module of this package with ``run(data, out, progress, quick)``; its name on the
-command line has dashes where the module has underscores.
+An experiment is a folder of this package; its name on the command line has dashes where the folder
+has underscores. :class:`hopefear.experiments.frame.Experiment` puts it to work.
 """
 
 from __future__ import annotations
 
 import difflib
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,13 +65,7 @@ def run_experiment(
         near = difflib.get_close_matches(name, EXPERIMENTS, 1, cutoff=0.3)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(EXPERIMENTS)}"
         raise HopefearError(f"there is no experiment {name!r}; {hint}")
-    module = importlib.import_module(f"hopefear.experiments.{name.replace('-', '_')}")
-    out = Path(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HopefearError(
-            f"{out}: cannot be made a folder ({error.strerror}); give another --out"
-        ) from error
-    page: Path = module.run(None if data is None else Path(data), out, progress, quick=quick)
-    return page
+    from hopefear.experiments.frame import Experiment  # the numerics; only names are needed before
+
+    folder = None if data is None else Path(data)
+    return Experiment(name).run(folder, Path(out), progress, quick=quick)

@@ -16,6 +16,7 @@ from hopefear.report import Page
 
 ALPHA = 0.05
 AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not shown"
+Finding = tuple[str, str]  # a word and its evidence
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Difference:
         ps = (p_text(p).removeprefix("= ") for p in (self.p_bootstrap, self.p_randomisation))
         return [self.gap, " / ".join(ps)]
 
+    @property
+    def row(self) -> list[str]:
+        """Both scores, and the cells."""
+        return [f"{self.first:.2f}", f"{self.second:.2f}", *self.cells]
+
     def text(self) -> str:
         """In a line.
 
@@ -91,12 +97,10 @@ def compare(
     samples : int
         Draws of either test.
     """
-    drawn = paired_bootstrap(metric, first, second, score, replicates=samples, seed=1)
-    p = None
-    if randomise:
-        traded = approximate_randomisation(metric, first, second, score, replicates=samples, seed=1)
-        p = traded.p_value
-    return Difference(drawn.first, drawn.second, drawn.low, drawn.high, drawn.p_value, p)
+    sides = (metric, first, second, score)
+    b = paired_bootstrap(*sides, replicates=samples, seed=1)
+    r = approximate_randomisation(*sides, replicates=samples, seed=1) if randomise else None
+    return Difference(b.first, b.second, b.low, b.high, b.p_value, r.p_value if r else None)
 
 
 def compare_choices(
@@ -177,26 +181,52 @@ class Verdict(NamedTuple):
 
     def plain(self, place: str) -> dict[str, Any]:
         """By name; ``place`` is what the place is called, or empty where there is only one."""
-        named = {"claim": self.claim, place: self.where}
-        named |= {"verdict": self.verdict, "evidence": self.evidence}
-        return {name: value for name, value in named.items() if name}
+        fields = {"claim": self.claim, place: self.where}
+        fields |= {"verdict": self.verdict, "evidence": self.evidence}
+        return {name: value for name, value in fields.items() if name}
 
 
-class Claim(NamedTuple):
+class Claim:
     """What a paper says, and how to see whether it is so.
 
-    ``check`` goes from what was measured to the word and the evidence.
+    Parameters
+    ----------
+    text : str
+        In words.
+    check : callable
+        From what was measured, and ``about``, to a word and its evidence; or to several of them,
+        all of which must agree.
+    about : objects
+        What the claim is about, for the check.
 
+    Examples
+    --------
     >>> claim = Claim("a is better", lambda difference: (better(difference), difference.text()))
     >>> claim.judged("test", Difference(94.0, 93.5, 0.2, 0.8, 0.001, 0.001)).verdict
     'agrees'
     """
 
-    text: str
-    check: Callable[..., tuple[str, str]]
+    def __init__(
+        self, text: str, check: Callable[..., Finding | Iterable[Finding]], *about: Any
+    ) -> None:
+        self.text, self.check, self.about = text, check, about
 
     def judged(self, where: Any, *measured: Any) -> Verdict:
-        return Verdict(self.text, where, *self.check(*measured))
+        finding = self.check(*measured, *self.about)
+        findings = [finding] if isinstance(finding, tuple) else finding
+        words, evidence = zip(*findings, strict=True)
+        return Verdict(self.text, where, all_of(words), "; ".join(evidence))
+
+
+def says(agrees: bool, disagrees: bool | None = None) -> str:
+    """A word from what speaks for a claim, and what against it: by default, that nothing does.
+
+    >>> says(True), says(False), says(False, False)
+    ('agrees', 'disagrees', 'not shown')
+    """
+    if agrees:
+        return AGREES
+    return DISAGREES if disagrees or disagrees is None else OPEN
 
 
 def better(difference: Difference) -> str:
@@ -207,9 +237,8 @@ def better(difference: Difference) -> str:
     >>> better(Difference(94.0, 93.9, -0.1, 0.3, 0.3, 0.2))
     'not shown'
     """
-    if not difference.significant:
-        return OPEN
-    return AGREES if difference.points > 0.0 else DISAGREES
+    up = difference.points > 0.0
+    return says(difference.significant and up, difference.significant and not up)
 
 
 def not_worse(difference: Difference, margin: float) -> str:
@@ -222,9 +251,7 @@ def not_worse(difference: Difference, margin: float) -> str:
     >>> not_worse(Difference(93.0, 94.0, -1.5, -0.5, 0.001, 0.001), 0.2)
     'disagrees'
     """
-    if difference.low > -margin:
-        return AGREES
-    return DISAGREES if difference.high < 0.0 else OPEN
+    return says(difference.low > -margin, difference.high < 0.0)
 
 
 def within(difference: Difference, margin: float) -> str:
@@ -233,9 +260,8 @@ def within(difference: Difference, margin: float) -> str:
     >>> within(Difference(38.0, 38.1, -0.3, 0.1, 0.7, 0.7), 0.5)
     'agrees'
     """
-    if difference.low > -margin and difference.high < margin:
-        return AGREES
-    return DISAGREES if difference.significant else OPEN
+    inside = difference.low > -margin and difference.high < margin
+    return says(inside, difference.significant)
 
 
 def between(value: float, agrees_from: float, disagrees_below: float) -> str:
@@ -244,9 +270,7 @@ def between(value: float, agrees_from: float, disagrees_below: float) -> str:
     >>> between(3.0, 2.0, 1.0), between(1.5, 2.0, 1.0), between(0.5, 2.0, 1.0)
     ('agrees', 'not shown', 'disagrees')
     """
-    if value >= agrees_from:
-        return AGREES
-    return DISAGREES if value < disagrees_below else OPEN
+    return says(value >= agrees_from, value < disagrees_below)
 
 
 def clearly_more(first: float, second: float, ratio: float) -> str:
@@ -255,9 +279,7 @@ def clearly_more(first: float, second: float, ratio: float) -> str:
     >>> [clearly_more(first, 1.0, 1.5) for first in (3.0, 1.2, 0.3)]
     ['agrees', 'not shown', 'disagrees']
     """
-    if first >= ratio * second:
-        return AGREES
-    return DISAGREES if second >= ratio * first else OPEN
+    return says(first >= ratio * second, second >= ratio * first)
 
 
 def all_of(words: Iterable[str]) -> str:
@@ -267,9 +289,7 @@ def all_of(words: Iterable[str]) -> str:
     ('not shown', 'disagrees')
     """
     different = set(words)
-    if DISAGREES in different:
-        return DISAGREES
-    return AGREES if different == {AGREES} else OPEN
+    return says(different == {AGREES}, DISAGREES in different)
 
 
 def some_of(words: Iterable[str]) -> str:
@@ -280,6 +300,20 @@ def some_of(words: Iterable[str]) -> str:
     """
     clear = set(words) - {OPEN}
     return clear.pop() if len(clear) == 1 else OPEN
+
+
+def pairwise(
+    differences: Mapping[str, Difference],
+    word: Callable[[Difference], str] = better,
+    together: Callable[[Iterable[str]], str] = all_of,
+) -> Finding:
+    """One word on several differences, by name; the evidence has all of them.
+
+    >>> pairwise({"a": Difference(94.0, 93.5, 0.2, 0.8, 0.001)})
+    ('agrees', 'a: 94.00 against 93.50 (+0.50 [+0.20, +0.80], p = 0.001, not tested)')
+    """
+    evidence = "; ".join(f"{name}: {one.text()}" for name, one in differences.items())
+    return together(map(word, differences.values())), evidence
 
 
 def order_of(first: Iterable[float], second: Iterable[float]) -> float:
@@ -313,6 +347,13 @@ def tally(verdicts: Iterable[Verdict], whom: str = " with the paper") -> str:
     )
 
 
+def verdict_section(page: Page, note: str, *texts: str) -> None:
+    """Begin a page with what it must say of the data, and how verdicts are reached."""
+    page.section("What agrees and what does not")
+    for text in ([f"**{note}**"] if note else []) + list(texts):
+        page.text(text)
+
+
 def verdict_table(
     page: Page,
     verdicts: Sequence[Verdict],
@@ -320,19 +361,7 @@ def verdict_table(
     place: str,
     claim: str = "claim of the paper",
 ) -> None:
-    """A row a claim, a column a place; the numbers behind them are there to be opened.
-
-    Parameters
-    ----------
-    page : Page
-        Where to.
-    verdicts : sequence of Verdict
-        A claim that is judged on none of the places is among the numbers only.
-    places : mapping of place to str
-        Columns and their heads.
-    place, claim : str
-        What a place is, and a claim.
-    """
+    """A row a claim, a column a place (with its head); the numbers are there to be opened."""
     words = {(v.claim, v.where): v.verdict for v in verdicts}
     claims = dict.fromkeys(v.claim for v in verdicts if v.where in places)
     page.table(

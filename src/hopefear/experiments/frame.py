@@ -6,22 +6,22 @@ An experiment is four modules: ``plan`` (what is run, on which data), ``runs`` (
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import platform
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.experiments.claims import Verdict
 from hopefear.report import Page
 from hopefear.report.plot import Plot
 from hopefear.storage import write_atomically
@@ -30,28 +30,19 @@ from hopefear.training.passes import Passes
 
 BESIDE = Path("..", "shared", "data")
 Tell = Callable[[float, str], None]
+Record = TypeVar("Record")
 
 
 @dataclass
 class Call:
-    """One call of an experiment: how much is run, on what, where to, and who is told.
+    """One call of an experiment, see :func:`hopefear.experiments.run_experiment`."""
 
-    Parameters
-    ----------
-    plan : Plan of the experiment
-        How much is run.
-    data, out, quick, progress
-        As in :func:`hopefear.experiments.run_experiment`.
-    note : str
-        What the page must say of the data.
-    """
-
-    plan: Any
+    plan: Any  # how much is run
     data: Path | None
     out: Path
     quick: bool
     progress: Callable[[str], None]
-    note: str = ""
+    note: str = ""  # what the page must say of the data
 
     @property
     def runs(self) -> KeptRuns:
@@ -67,43 +58,27 @@ class Call:
         return lambda done, text: self.progress(f"{start + share * done:4.0%}  {text}")
 
 
-class _Plan(Protocol):
-    FULL: Any
-    QUICK: Any
-
-
-class _Runs(Protocol):
-    def measure(self, call: Call) -> Any: ...
-
-
-class _Claims(Protocol):
-    PLACE: str  # what results.json calls the place of a verdict; "" where there is one place
-
-    def judge(self, results: Any) -> list[Verdict]: ...
-
-
-class _Pages(Protocol):
-    TITLE: str
-    PAPER: str
-
-    def signature(self, plan: Any) -> dict[str, object]: ...
-
-    def content(self, results: Any, call: Call) -> dict[str, Any]: ...
-
-    def table_text(self, results: Any) -> str: ...
-
-    def fill(self, page: Page, results: Any, verdicts: Sequence[Verdict], call: Call) -> None: ...
-
-
-@dataclass(frozen=True)
 class Experiment:
-    """Plan, runs, claims and page of a paper, put to work."""
+    """Plan, runs, claims and page of a paper, put to work.
 
-    name: str
-    plan: _Plan
-    runs: _Runs
-    claims: _Claims
-    page: _Pages
+    Parameters
+    ----------
+    name : str
+        Of its folder, with dashes or underscores. There ``plan`` has FULL and QUICK; ``runs`` has
+        ``measure(call)``, which gives the results; ``claims`` has ``judge(results)`` and PLACE,
+        what ``results.json`` calls the place of a verdict (empty where there is one place); and
+        ``page`` has TITLE, PAPER, ``signature(plan)``, ``content(results, call)`` for
+        ``results.json``, ``table_text(results)`` for a terminal, and
+        ``fill(page, results, verdicts, call)``.
+    """
+
+    def __init__(self, name: str) -> None:
+        folder = f"hopefear.experiments.{name.replace('-', '_')}"
+        parts = ("plan", "runs", "claims", "page")
+        self.plan, self.runs, self.claims, self.page = (
+            importlib.import_module(f"{folder}.{part}") for part in parts
+        )
+        self.name = name.replace("_", "-")
 
     def run(
         self,
@@ -126,7 +101,7 @@ class Experiment:
             How much to run; by default all of it, or a little if quick.
         """
         plan = plan or (self.plan.QUICK if quick else self.plan.FULL)
-        call = Call(plan, data, out, quick, progress)
+        call = Call(plan, data, made_folder(out), quick, progress)
         results = self.runs.measure(call)
         progress(" 99%  tests")
         verdicts = self.claims.judge(results)
@@ -150,6 +125,27 @@ class Experiment:
         return out / "report.html"
 
 
+def made_folder(path: Path) -> Path:
+    """The folder, made when missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HopefearError(
+            f"{path}: cannot be made a folder ({error.strerror}); give another --out"
+        ) from error
+    return path
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """Who takes part in a comparison: a recipe, and those of its parameters that are fixed."""
+
+    key: str
+    title: str
+    recipe: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
 def versions() -> dict[str, str]:
     """Of what the numbers depend on."""
     return {
@@ -168,13 +164,13 @@ def find_data(data: Path | None) -> Path | None:
     """
     if data is not None:
         return data
-    if named := os.environ.get("HOPEFEAR_DATA"):
-        return Path(named)
+    if folder := os.environ.get("HOPEFEAR_DATA"):
+        return Path(folder)
     return BESIDE if BESIDE.is_dir() else None
 
 
 def find_files(
-    data: Path | None, folder: str, wanted: Iterable[str], what: str, otherwise: str = ""
+    data: Path | None, folder: str, names: Iterable[str], what: str, otherwise: str = ""
 ) -> Path:
     """A folder of the corpora that an experiment cannot do without.
 
@@ -184,7 +180,7 @@ def find_files(
         As in :func:`find_data`.
     folder : str
         Its name there.
-    wanted : iterable of str
+    names : iterable of str
         Files it must hold.
     what, otherwise : str
         What they are, and another way out, for the message.
@@ -198,9 +194,9 @@ def find_files(
 lists of parses; give --data, or set HOPEFEAR_DATA, to a folder that holds ptb-nbest
     """
     path = (find_data(data) or BESIDE) / folder
-    if lost := [name for name in wanted if not (path / name).is_file()]:
+    if absent := [name for name in names if not (path / name).is_file()]:
         raise HopefearError(
-            f"{path} has no {', '.join(lost)}: this experiment needs {what}; give --data, or set "
+            f"{path} has no {', '.join(absent)}: this experiment needs {what}; give --data, or set "
             f"HOPEFEAR_DATA, to a folder that holds {folder}{otherwise}"
         )
     return path
@@ -229,43 +225,43 @@ class KeptRuns:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HopefearError(
-                f"{folder}: cannot be made a folder ({error.strerror}); give another --out"
-            ) from error
+        self.folder = made_folder(folder)
+        self.always: dict[str, Any] = {}  # what the identity of every run has
 
     def of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
         """What has this name, if JSON can hold it; made, and kept, where none is like it yet."""
         path = self.folder / (re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-") + ".json")
-        wanted = {**identity, "v": __version__}
+        whole = {**identity, **self.always, "v": __version__}
         file = _read(path)
-        if file.get("identity") == wanted:
+        if file.get("identity") == whole:
             return file["content"]
         content = make()
-        text = json.dumps({"identity": wanted, "content": content}, allow_nan=False)
+        text = json.dumps({"identity": whole, "content": content}, allow_nan=False)
         write_atomically(path, text.encode())
         return content
 
     def record(
-        self, kind: type, name: str, identity: Mapping[str, Any], make: Callable[[], Any]
-    ) -> Any:
+        self, kind: type[Record], name: str, identity: Mapping[str, Any], make: Callable[[], Record]
+    ) -> Record:
         """As :meth:`of`, for a dataclass of numbers, texts and arrays."""
         content = self.of(name, identity, lambda: plain(make()))
-        arrays = {f.name for f in fields(kind) if "ndarray" in str(f.type)}
-        return kind(**{k: np.array(v) if k in arrays else v for k, v in content.items()})
+        return from_plain(kind, content)
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass, arrays as lists.
+    """The fields of a dataclass as they are, but for arrays, which become lists.
 
     >>> plain(Trail(0.5, *np.arange(3, dtype=np.int64)[:, None]))
     {'strength': 0.5, 'samples': [0], 'nnz': [1], 'mistakes': [2]}
     """
     values = {f.name: getattr(record, f.name) for f in fields(record)}
     return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+
+def from_plain(kind: type[Record], content: Mapping[str, Any]) -> Record:
+    """The dataclass whose fields :func:`plain` gave."""
+    arrays = {f.name for f in fields(kind) if "ndarray" in str(f.type)}  # type: ignore[arg-type]
+    return kind(**{k: np.array(v) if k in arrays else v for k, v in content.items()})
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -368,14 +364,24 @@ class Trail:
         return plot.line(self.samples[use], values[use], label, dashed, look=look)
 
 
+def banded(plot: Plot, x: Any, values: Iterable[Any], name: str, **more: Any) -> Plot:
+    """A line of means over seeds with a band of one deviation; ``values`` has the seeds of each x.
+
+    >>> banded(Plot("F", "n", "%"), [1, 2], [[1.0, 3.0], [2.0, 2.0]], "SAPO").title
+    'F'
+    """
+    each = [np.asarray(v, np.float64) for v in values]
+    mean, std = np.array([v.mean() for v in each]), np.array([v.std() for v in each])
+    return plot.line(x, mean, name, band=(mean - std, mean + std), **more)
+
+
 def frontier(
     plot: Plot, curves: Mapping[str, Iterable[tuple[float, np.ndarray]]], lines: Mapping[str, float]
 ) -> Plot:
     """Scores against numbers of weights: mean and deviation over seeds; lines to compare with."""
     for look, (name, points) in enumerate(curves.items()):
-        at = [(nnz, float(scores.mean()), float(scores.std())) for nnz, scores in points]
-        x, mean, std = np.array(at).T if at else np.zeros((3, 0))
-        plot.line(x, mean, name, band=(mean - std, mean + std), look=look)
+        pairs = list(points)
+        banded(plot, [nnz for nnz, _ in pairs], [scores for _, scores in pairs], name, look=look)
     for name, value in lines.items():
         plot.hline(value, name)
     return plot
@@ -394,7 +400,7 @@ def crossed(
     places = list(places)
     columns = [head, *(name for place in places for name in heads(place))]
     body = [[title, *(c for p in places for c in cells(row, p))] for title, row in rows.items()]
-    page.table(columns, body, caption, align="l" + "r" * (len(columns) - 1))
+    page.table(columns, body, caption, align="lr")
 
 
 def spread(values: np.ndarray) -> str:
@@ -404,6 +410,28 @@ def spread(values: np.ndarray) -> str:
     '93.10 ± 0.14'
     """
     return f"{values.mean():.2f} ± {values.std(ddof=1) if values.size > 1 else 0.0:.2f}"
+
+
+def paced(
+    tell: Tell,
+    start: float,
+    end: float,
+    items: Iterable[Any],
+    text: Callable[[Any], str],
+    by: int = 1,
+) -> Iterator[Any]:
+    """The items one by one; every so many of them, how far the work is and what comes next.
+
+    >>> list(paced(Call(None, None, Path("out"), True, print).teller(), 0.5, 1.0, "ab", str.upper))
+     50%  A
+     75%  B
+    ['a', 'b']
+    """
+    whole = list(items)
+    for k, item in enumerate(whole):
+        if k % by == 0:
+            tell(start + (end - start) * k / len(whole), text(item))
+        yield item
 
 
 def grid_points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -416,6 +444,23 @@ def grid_points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         points = [{**point, name: value} for point in points for value in values]
     return points
+
+
+def at_most(key: str, level: int) -> str:
+    """The choice of a learner with at most so many weights."""
+    return f"{key} ≤ {level}"
+
+
+def short(value: float) -> str:
+    """A strength in few letters.
+
+    >>> short(3e-4), short(0.0), short(1.5e-3), short(0.05)
+    ('3e-4', '0', '1.5e-3', '0.05')
+    """
+    if value == 0.0 or value >= 0.01:
+        return f"{value:.2g}"
+    digits, exponent = f"{value:.1e}".split("e")
+    return f"{digits.removesuffix('.0')}e{int(exponent)}"
 
 
 def at_edges(values: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -20,20 +20,10 @@ METRIC: ListMetric = tuning_metric("bleu")
 def read_translations(
     data: Path | None, names: Iterable[str], tell: Callable[[str], None]
 ) -> dict[str, TuningLists]:
-    """Lists with their phrase pairs, by the name of their files.
-
-    Parameters
-    ----------
-    data : path, optional
-        As in :func:`hopefear.experiments.frame.find_data`.
-    names : iterable of str
-        Each has the files ``NAME.nbest.xz``, ``NAME.en`` (references) and ``NAME.de`` (sources).
-    tell : callable
-        Told what is read.
-    """
+    """Lists by name, from ``NAME.nbest.xz``, ``NAME.en`` (references) and ``NAME.de`` (sources)."""
     names = list(names)
-    wanted = [f"{name}.{end}" for name in names for end in ("nbest.xz", "en", "de")]
-    folder = find_files(data, FOLDER, wanted, "lists of translations", ", or use --quick")
+    files = [f"{name}.{end}" for name in names for end in ("nbest.xz", "en", "de")]
+    folder = find_files(data, FOLDER, files, "lists of translations", ", or use --quick")
     lists = {}
     for name in names:
         tell(f"reading {name}")
@@ -45,15 +35,8 @@ def read_translations(
 def compare_bleu(
     first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: int
 ) -> Difference:
-    """Paired bootstrap and approximate randomisation over lists, on BLEU.
+    """As :func:`hopefear.experiments.claims.compare_choices`, on BLEU.
 
-    Parameters
-    ----------
-    first, second, samples
-        As in :func:`hopefear.experiments.claims.compare_choices`; counts of BLEU.
-
-    Examples
-    --------
     >>> good = np.array([[9, 8, 7, 6, 9, 8, 7, 6, 9, 9]] * 50)
     >>> bad = np.array([[9, 4, 3, 2, 9, 8, 7, 6, 9, 9]] * 50)
     >>> difference = compare_bleu([good], [bad, bad], 100)

@@ -120,14 +120,14 @@ def showable(values: np.ndarray, scale: str) -> np.ndarray:
 
 def curve(series: Series, frame: Frame, order: int, total: int) -> str:
     """One series: its band, its line in unbroken runs, its markers and hover texts."""
-    shown = showable(series.x, frame.x.scale) & showable(series.y, frame.y.scale)
+    visible = showable(series.x, frame.x.scale) & showable(series.y, frame.y.scale)
     out = [f'<g style="color:{colour(series.look)}">']
     if series.kind == "points":
-        out.append(_scatter(series, frame, np.flatnonzero(shown)))
+        out.append(_scatter(series, frame, np.flatnonzero(visible)))
     else:
-        runs = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(shown)]
+        runs = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(visible)]
         if series.low is not None and series.high is not None:
-            out += [_band(series, frame, run) for run in _runs(shown & _both_edges(series))]
+            out += [_band(series, frame, run) for run in _runs(visible & _both_edges(series))]
         stepped = series.kind == "step"
         path = "".join(_path(series, frame, run, stepped) for run in runs)
         dash = ' stroke-dasharray="6 4"' if series.dashed else ""
@@ -142,8 +142,8 @@ def curve(series: Series, frame: Frame, order: int, total: int) -> str:
 
 def trace(series: Series, frame: Frame) -> np.ndarray:
     """Pixels a curve passes through, closely spaced; what a label should not cover."""
-    shown = showable(series.x, frame.x.scale) & showable(series.y, frame.y.scale)
-    parts = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(shown)]
+    visible = showable(series.x, frame.x.scale) & showable(series.y, frame.y.scale)
+    parts = [run[_thin(series.x[run], series.y[run], frame)] for run in _runs(visible)]
     dense = [np.zeros((0, 2))]
     for run in parts:
         points = np.column_stack([frame.x.place(series.x[run]), frame.y.place(series.y[run])])
@@ -164,8 +164,8 @@ def columns(groups: list[Bars], names: list[str], frame: Frame, prefix: str) -> 
     lettered = len(groups) * len(names) <= 14 and all(g.error is None for g in groups)
     for g, bars in enumerate(groups):
         out.append(f'<g style="color:{colour(bars.look)}">')
-        shown = np.flatnonzero(showable(bars.values, frame.y.scale))
-        for i in shown:
+        visible = np.flatnonzero(showable(bars.values, frame.y.scale))
+        for i in visible:
             left = names.index(bars.labels[i]) + 0.14 + 0.72 * slot * g
             x0, x1 = frame.x.place([left + 0.03 * slot, left + 0.69 * slot])
             value = float(bars.values[i])
@@ -224,8 +224,8 @@ def _hatch(look: int, box: str, prefix: str) -> str:
     return f'<rect {box} fill="url(#{prefix}-h{k})"/>' if HATCHES[k] else ""
 
 
-def _scatter(series: Series, frame: Frame, shown: np.ndarray) -> str:
-    points = shown[even(len(shown), KEPT_POINTS)]
+def _scatter(series: Series, frame: Frame, visible: np.ndarray) -> str:
+    points = visible[even(len(visible), KEPT_POINTS)]
     x, y = frame.x.place(series.x[points]), frame.y.place(series.y[points])
     out = []
     for i, px, py in zip(points, x, y, strict=True):
@@ -288,8 +288,8 @@ def _thin(x: np.ndarray, y: np.ndarray, frame: Frame) -> np.ndarray:
     return thin(transform(x, frame.x.scale), transform(y, frame.y.scale), KEPT_POINTS)
 
 
-def _runs(shown: np.ndarray) -> list[np.ndarray]:
-    at = np.flatnonzero(shown)
+def _runs(visible: np.ndarray) -> list[np.ndarray]:
+    at = np.flatnonzero(visible)
     return np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(at) else []
 
 

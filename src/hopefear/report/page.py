@@ -40,13 +40,14 @@ def table(
                 f"row {i} has {len(row)} cells but the table has {len(columns)} "
                 "columns; give one cell per column (None leaves it empty)"
             )
-    if align is not None and (len(align) != len(columns) or set(align) - set(_ALIGN)):
+    if align is not None and (not 0 < len(align) <= len(columns) or set(align) - set(_ALIGN)):
         raise ValueError(
             f"align {align!r} does not fit {len(columns)} columns; "
-            "give one letter of 'l', 'r', 'c' per column"
+            "give one letter of 'l', 'r', 'c' per column, the last one for all that follow"
         )
     cells = [[row[j] for row in rows] for j in range(len(columns))]
-    sides = align or "".join("r" if _is_numeric(column) else "l" for column in cells)
+    sides = align and align.ljust(len(columns), align[-1])
+    sides = sides or "".join("r" if _is_numeric(column) else "l" for column in cells)
     texts = [_format(column) for column in cells]
     best = _best(columns, cells, highlight or {})
     head = "".join(
@@ -97,8 +98,8 @@ def value_text(value: object) -> str:
     if isinstance(value, numbers.Real):
         return f"{float(value):.6g}"
     if isinstance(value, Mapping):
-        shown = ", ".join(f"{k}={value_text(v)}" for k, v in value.items() if k != "name")
-        return f"{value['name']}({shown})" if "name" in value else shown or ABSENT
+        pairs = ", ".join(f"{k}={value_text(v)}" for k, v in value.items() if k != "name")
+        return f"{value['name']}({pairs})" if "name" in value else pairs or ABSENT
     if isinstance(value, (list, tuple)):
         return ", ".join(value_text(v) for v in value) or ABSENT
     return str(value)
@@ -246,11 +247,11 @@ class Page:
         columns : sequence of str
             Headings.
         rows : sequence of sequences
-            Cells: numbers, texts shown as they are, or None for none.
+            Cells: numbers, texts pairs as they are, or None for none.
         caption : str
             Says what the table shows.
         align : str, optional
-            A letter per column: ``l``, ``r`` or ``c``.
+            A letter per column: ``l``, ``r`` or ``c``; the last one goes for all that follow.
         highlight : mapping, optional
             From a column to ``"max"`` or ``"min"``: its best values are set bold.
         notes : str or sequence of str, optional

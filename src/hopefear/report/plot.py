@@ -36,8 +36,8 @@ def describe(plot: Plot) -> str:
     ]
     sentences = [f"{axes[0]} against {axes[1]}." if plot.series else f"{axes[0]} as bars."]
     for s in plot.series:
-        shown = showable(s.y, plot.y_scale) & showable(s.x, plot.x_scale)
-        y = s.y[shown]
+        visible = showable(s.y, plot.y_scale) & showable(s.x, plot.x_scale)
+        y = s.y[visible]
         if len(y):
             sentences.append(
                 f"{s.label or 'curve'}: {len(y):,} points from {number(y.min())} to "
@@ -60,19 +60,18 @@ def notes_of(plot: Plot) -> list[str]:
     crowded = []
     for s in plot.series:
         fine = showable(s.x, "linear") & showable(s.y, "linear")
-        shown = showable(s.x, plot.x_scale) & showable(s.y, plot.y_scale)
+        visible = showable(s.x, plot.x_scale) & showable(s.y, plot.y_scale)
         strange += int(np.sum(~fine))
-        below += int(np.sum(fine & ~shown))
-        outside += _outside(s.y[shown], plot)
-        if s.kind == "points" and int(np.sum(shown)) > KEPT_POINTS:
-            crowded.append(
-                f"{s.label or 'points'}: {KEPT_POINTS} of {int(np.sum(shown)):,} points are drawn."
-            )
+        below += int(np.sum(fine & ~visible))
+        outside += _outside(s.y[visible], plot)
+        n = int(np.sum(visible))
+        if s.kind == "points" and n > KEPT_POINTS:
+            crowded.append(f"{s.label or 'points'}: {KEPT_POINTS} of {n:,} points are drawn.")
     for g in plot.groups:
-        fine, shown = showable(g.values, "linear"), showable(g.values, plot.y_scale)
+        fine, visible = showable(g.values, "linear"), showable(g.values, plot.y_scale)
         strange += int(np.sum(~fine))
-        below += int(np.sum(fine & ~shown))
-        outside += _outside(g.values[shown], plot)
+        below += int(np.sum(fine & ~visible))
+        outside += _outside(g.values[visible], plot)
     levels = np.array([level.y for level in plot.levels])
     strange += int(np.sum(~showable(levels, "linear")))
     below += int(np.sum(showable(levels, "linear") & ~showable(levels, plot.y_scale)))
@@ -190,8 +189,8 @@ def _up(plot: Plot) -> np.ndarray:
     """Every y value the axis must reach, error bars and bands included."""
     parts = [np.array([level.y for level in plot.levels])]
     for s in plot.series:
-        shown = showable(s.x, plot.x_scale) & showable(s.y, plot.y_scale)
-        parts += [v[shown] for v in (s.y, s.low, s.high) if v is not None]
+        visible = showable(s.x, plot.x_scale) & showable(s.y, plot.y_scale)
+        parts += [v[visible] for v in (s.y, s.low, s.high) if v is not None]
     for g in plot.groups:
         spread = 0.0 if g.error is None else np.nan_to_num(g.error)
         parts += [g.values, g.values - spread, g.values + spread]
@@ -414,7 +413,7 @@ class Plot:
         *,
         look: int | None = None,
     ) -> Plot:
-        """Add a curve; it breaks where a value cannot be shown.
+        """Add a curve; it breaks where a value cannot be visible.
 
         Long curves are thinned to about 400 points that keep every peak.
 
@@ -539,8 +538,8 @@ class Plot:
         for end in ends:
             if end is not None:
                 _same_length("band", end, "y", up)
-        chosen = self._look(label, look)
-        self.series.append(Series(kind, across, up, ends[0], ends[1], label, chosen, dashed))
+        style = self._look(label, look)
+        self.series.append(Series(kind, across, up, ends[0], ends[1], label, style, dashed))
         return self
 
     def _look(self, label: str, look: int | None) -> int:

@@ -153,18 +153,18 @@ def _in_order(events: Sequence[Event], remarks: list[str]) -> list[Event]:
     parts: dict[str, list[Event]] = {}
     repeated = 0
     for event in events:
-        kept = parts.setdefault(str(event.get("seed")), [])
+        seed_events = parts.setdefault(str(event.get("seed")), [])
         at = _moment(event)
-        while kept and at is not None and (_moment(kept[-1]) or 0.0) > at:
-            kept.pop()
+        while seed_events and at is not None and (_moment(seed_events[-1]) or 0.0) > at:
+            seed_events.pop()
             repeated += 1
-        if kept and at is not None and _moment(kept[-1]) == at:
-            kept[-1] = kept[-1] | event
+        if seed_events and at is not None and _moment(seed_events[-1]) == at:
+            seed_events[-1] = seed_events[-1] | event
         else:
-            kept.append(event)
+            seed_events.append(event)
     if repeated:
         remarks.append(f"was resumed, and {repeated} events it wrote twice are shown once")
-    return [event for kept in parts.values() for event in kept]
+    return [event for seed_events in parts.values() for event in seed_events]
 
 
 def _moment(event: Event) -> float | None:
@@ -276,7 +276,7 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
 
 
 def _curves(page: Page, runs: Sequence[Run]) -> None:
-    wanted = (
+    kinds = (
         ("mistakes", "Training mistakes", "mistakes so far"),
         ("loss", "Training loss", "loss"),
         ("nnz", "Sparsity", "non-zero weights"),
@@ -284,7 +284,7 @@ def _curves(page: Page, runs: Sequence[Run]) -> None:
     )
     plots = [
         _compare(runs, title, label, key)
-        for key, title, label in wanted
+        for key, title, label in kinds
         if any(run.curve(key)[0] for run in runs)
     ]
     if plots:
@@ -325,10 +325,10 @@ def _bounds(page: Page, runs: Sequence[Run]) -> None:
     last = [
         next(filter(None, (_mapping(e, "bound") for e in reversed(run.events)))) for run in bounded
     ]
-    shown = [key for key in _BOUND_COLUMNS if any(key in b for b in last)]
+    terms = [key for key in _BOUND_COLUMNS if any(key in b for b in last)]
     page.table(
-        ["run", *(_BOUND_COLUMNS[key] for key in shown)],
-        [[run.name, *(b.get(key) for key in shown)] for run, b in zip(bounded, last, strict=True)],
+        ["run", *(_BOUND_COLUMNS[key] for key in terms)],
+        [[run.name, *(b.get(key) for key in terms)] for run, b in zip(bounded, last, strict=True)],
         "Terms of the bounds at the last event.",
     )
 
@@ -355,10 +355,10 @@ def _settings(page: Page, runs: Sequence[Run]) -> None:
 
 
 def _compare(runs: Sequence[Run], title: str, label: str, *keys: str) -> Plot:
-    drawn = [(look, run, *run.curve(*keys)) for look, run in enumerate(runs)]
-    clocks = dict.fromkeys(run.clock() for _, run, x, _ in drawn if x)
+    curves = [(look, run, *run.curve(*keys)) for look, run in enumerate(runs)]
+    clocks = dict.fromkeys(run.clock() for _, run, x, _ in curves if x)
     plot = Plot(title, " or ".join(clocks), label)
-    for look, run, x, y in drawn:
+    for look, run, x, y in curves:
         if x:
             plot.line(x, y, run.name, look=look)
     return plot

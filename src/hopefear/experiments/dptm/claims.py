@@ -5,20 +5,23 @@ Thresholds were set before any phrase model was scored on test lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from hopefear.experiments.claims import (
     Claim,
     Difference,
+    Finding,
     Verdict,
     all_of,
     better,
     not_worse,
+    pairwise,
     some_of,
 )
 from hopefear.experiments.dptm.plan import GOAL, LOSSES, at
-from hopefear.experiments.dptm.runs import DECODER, LINE, MERT, POOLED, RETUNED, Results, at_most
+from hopefear.experiments.dptm.runs import DECODER, LINE, MERT, POOLED, RETUNED, Results
+from hopefear.experiments.frame import at_most
 
 BASELINE = 26.0  # on both test sets
 # Rule and loss: BLEU on TEST1 and TEST2 with the marks of the paper.
@@ -45,7 +48,6 @@ WORST_SHARE = TABLE_4[-1][1] / TABLE_4[0][1]  # weights that are left where BLEU
 
 PLACE = "where"
 MARGIN = 0.4  # points of BLEU within which two models count as equally good
-_Check = Callable[[Results, str, str], tuple[str, str]]
 as_good = partial(not_worse, margin=MARGIN)
 OURS = "our question: "  # begins claims that are not the paper's
 STEADY = f"{POOLED}, {LINE}"
@@ -81,51 +83,40 @@ def judge(results: Results) -> list[Verdict]:
 
 
 def _claims(results: Results) -> Iterator[Claim]:
-    rules = (("sgd", "SGD"), ("vrda", "VRDA"))
+    rules = {"sgd": "SGD", "vrda": "VRDA"}
     both = [(f"vrda-{loss}", f"sgd-{loss}") for loss in LOSSES]
-    for rule, title in rules:
-        yield Claim(
-            f"{title}: Bayes risk is better than the baseline", _better((f"{rule}-risk", DECODER))
-        )
-    yield Claim(
-        "VRDA: every loss is better than the baseline",
-        _better(*((f"vrda-{loss}", DECODER) for loss in LOSSES)),
-    )
-    for rule, title in rules:
-        yield Claim(
-            f"{title}: Bayes risk is better than every other loss",
-            _better(*((f"{rule}-risk", f"{rule}-{loss}") for loss in LOSSES if loss != "risk")),
-        )
-        yield Claim(
-            f"{title}: log loss is better than hinge and logistic loss",
-            _better(*((f"{rule}-log", f"{rule}-{loss}") for loss in ("hinge", "logistic"))),
-        )
-    yield Claim("VRDA is as good as SGD, with every loss", _check(all_of, as_good, both))
-    yield Claim("VRDA is better than SGD, with some loss", _check(some_of, better, both))
+    for rule, title in rules.items():
+        text = f"{title}: Bayes risk is better than the baseline"
+        yield Claim(text, _better, (f"{rule}-risk", DECODER))
+    every = ((f"vrda-{loss}", DECODER) for loss in LOSSES)
+    yield Claim("VRDA: every loss is better than the baseline", _better, *every)
+    for rule, title in rules.items():
+        risk = ((f"{rule}-risk", f"{rule}-{loss}") for loss in LOSSES if loss != "risk")
+        log = ((f"{rule}-log", f"{rule}-{loss}") for loss in ("hinge", "logistic"))
+        yield Claim(f"{title}: Bayes risk is better than every other loss", _better, *risk)
+        yield Claim(f"{title}: log loss is better than hinge and logistic loss", _better, *log)
+    yield Claim("VRDA is as good as SGD, with every loss", _pairs, both, as_good)
+    yield Claim("VRDA is better than SGD, with some loss", _pairs, both, better, some_of)
     l1, least = tenth(results), few(results)
     yield Claim(
         f"VRDA, Bayes risk: a tenth of the weights (λ {l1:g}, {share(results, l1):.1%}) is as good",
-        _check(all_of, as_good, [(at(l1), at(0.0))]),
+        *(_pairs, [(at(l1), at(0.0))], as_good),
     )
     yield Claim(
         f"VRDA, Bayes risk: as few weights as the paper's largest λ leaves (λ {least:g}, "
         f"{share(results, least):.2%}) are worse than all",
-        _better((at(0.0), at(least))),
+        *(_better, (at(0.0), at(least))),
     )
     sparse = results.plan.sparse_levels
     yield Claim(
         f"with {sparse:,} weights or fewer VRDA is better than TG",
-        _check(some_of, better, [pair for level, pair in levels(results) if level <= sparse]),
+        *(_pairs, [pair for level, pair in levels(results) if level <= sparse], better, some_of),
     )
+    anew = "dense features tuned anew"
     for rule in ("vrda", "sgd"):
-        yield Claim(
-            f"{OURS}Bayes risk ({rule.upper()}) is better than dense features tuned anew",
-            _better((f"{rule}-risk", RETUNED)),
-        )
-    yield Claim(
-        f"{OURS}dense features tuned anew are better than the decoder's",
-        _better((RETUNED, DECODER)),
-    )
+        text = f"{OURS}Bayes risk ({rule.upper()}) is better than {anew}"
+        yield Claim(text, _better, (f"{rule}-risk", RETUNED))
+    yield Claim(f"{OURS}{anew} are better than the decoder's", _better, (RETUNED, DECODER))
 
 
 def levels(results: Results) -> list[tuple[int, tuple[str, str]]]:
@@ -137,24 +128,18 @@ def levels(results: Results) -> list[tuple[int, tuple[str, str]]]:
     return [(level, pair) for level, pair in pairs if set(pair) <= results.scored.keys()]
 
 
-def _better(*pairs: tuple[str, str]) -> _Check:
-    return _check(all_of, better, pairs)
+def _better(results: Results, where: str, how: str, *pairs: tuple[str, str]) -> Finding:
+    return _pairs(results, where, how, pairs, better)
 
 
-def _check(
-    together: Callable[[Iterable[str]], str],
+def _pairs(
+    results: Results,
+    where: str,
+    how: str,
+    pairs: Sequence[tuple[str, str]],
     word: Callable[[Difference], str],
-    pairs: Iterable[tuple[str, str]],
-) -> _Check:
+    together: Callable[[Iterable[str]], str] = all_of,
+) -> Finding:
     """A claim on several pairs of choices."""
-    pairs = list(pairs)
-
-    def check(results: Results, where: str, how: str) -> tuple[str, str]:
-        differences = [results.against(*pair, where, how) for pair in pairs]
-        evidence = "; ".join(
-            f"{first} and {second}: {difference.text()}"
-            for (first, second), difference in zip(pairs, differences, strict=True)
-        )
-        return together(map(word, differences)), evidence
-
-    return check
+    names = {f"{a} and {b}": results.against(a, b, where, how) for a, b in pairs}
+    return pairwise(names, word, together)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hopefear.experiments.claims import Verdict, tally, verdict_table
-from hopefear.experiments.dptm.claims import (
-    BASELINE,
-    MARGIN,
-    OURS,
-    STEADY,
-    TABLE_3,
-    TABLE_4,
-    levels,
-    share,
-)
+from hopefear.experiments.claims import Verdict, tally, verdict_section, verdict_table
+from hopefear.experiments.dptm import claims
 from hopefear.experiments.dptm.plan import TABLE, Plan, Spec, at, label
 from hopefear.experiments.dptm.runs import (
     DECODER,
@@ -26,11 +18,10 @@ from hopefear.experiments.dptm.runs import (
     RETUNED,
     Results,
     as_is,
-    at_most,
     edges,
     text_of,
 )
-from hopefear.experiments.frame import Call, frontier, spread
+from hopefear.experiments.frame import Call, at_most, frontier, spread
 from hopefear.experiments.translations import FOLDER, METRIC
 from hopefear.report import Page
 from hopefear.report.plot import Plot
@@ -45,7 +36,6 @@ _NAMES = {DECODER: "Baseline: the decoder's choice", RETUNED: "Baseline, weights
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "lists": FOLDER,
         "passes": "/".join(map(str, plan.marks)),
@@ -68,7 +58,6 @@ def table_text(results: Results) -> str:
 
 
 def content(results: Results, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "settings": asdict(results.plan),
         "pairs": results.problem.size,
@@ -87,18 +76,12 @@ def content(results: Results, call: Call) -> dict[str, Any]:
 
 def _choice(results: Results, name: str) -> dict[str, Any]:
     scored = results.scored[name]
-    return {
-        **(results.choices[name]._asdict() if name in results.choices else {}),
-        "signature": scored[0].signature,
-        "nnz": [s.nnz for s in scored],
-        "weight": [s.weight for s in scored],
-    } | {
-        how: {
-            "dev": [s.dev[how] for s in scored],
-            **{where: results.bleus(name, where, how).tolist() for where in results.places},
-        }
-        for how in (LINE, MERT)
-    }
+    numbers: dict[str, Any] = {"signature": scored[0].signature}
+    numbers |= {key: [getattr(s, key) for s in scored] for key in ("nnz", "weight")}
+    for how in (LINE, MERT):
+        bleus = {where: results.bleus(name, where, how).tolist() for where in results.places}
+        numbers[how] = {"dev": [s.dev[how] for s in scored], **bleus}
+    return (results.choices[name]._asdict() if name in results.choices else {}) | numbers
 
 
 def frontiers(results: Results, where: str, how: str) -> Plot:
@@ -130,69 +113,49 @@ def all_settings(results: Results) -> Plot:
 
 
 def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     _verdicts(page, results, verdicts, call.note)
-    _question(page, results)
-    _table_3(page, results)
-    _table_4(page, results)
-    _figures(page, results)
-    _settings(page, results)
-    _setup(page, results)
+    for section in (_question, _table_3, _table_4, _figures, _settings, _setup):
+        section(page, results)
 
 
 def _verdicts(page: Page, results: Results, verdicts: Sequence[Verdict], note: str) -> None:
-    plan, theirs = results.plan, [v for v in verdicts if not v.claim.startswith(OURS)]
-    page.section("What agrees and what does not")
-    if note:
-        page.text(f"**{note}**")
-    page.text(
-        f"Of {len(theirs)} checks {tally(theirs)}. One model is better "
-        "than another when a paired bootstrap and approximate randomisation both give p < 0.05, "
-        f"{len(plan.seeds)} seeds pooled; “as good” means that the 95 % interval of the difference "
-        f"stays above −{MARGIN:g} points of BLEU. On 1,000 sentences a difference has a standard "
-        "error of about 0.2, so that those below 0.4 are seldom shown by one test set. All weights "
-        f"are tuned by MERT on development lists, except in the last column ({STEADY}), where "
+    plan, theirs = results.plan, [v for v in verdicts if not v.claim.startswith(claims.OURS)]
+    verdict_section(
+        page,
+        note,
+        f"Of {len(theirs)} checks {tally(theirs)}. One model is better than another when a paired "
+        f"bootstrap and approximate randomisation both give p < 0.05, {len(plan.seeds)} seeds "
+        "pooled; “as good” means that the 95 % interval of the difference stays above "
+        f"−{claims.MARGIN:g} points of BLEU. On 1,000 sentences a difference has a standard error "
+        "of about 0.2, so that those below 0.4 are seldom shown by one test set. All weights are "
+        f"tuned by MERT on development lists, except in the last column ({claims.STEADY}), where "
         "the decoder's weights stay and only that of the phrase model is searched for: steadier, "
-        "since MERT moves BLEU by chance. Nothing is corrected for the number of checks."
+        "since MERT moves BLEU by chance. Nothing is corrected for the number of checks.",
     )
-    places = {where: label(where) for where in (*results.places, STEADY)}
+    places = {where: label(where) for where in (*results.places, claims.STEADY)}
     verdict_table(page, verdicts, places, "lists", "claim")
 
 
 def _question(page: Page, results: Results) -> None:
-    page.section("What the phrase model is worth")
-    page.text(
+    page.section("What the phrase model is worth").text(
         "Bayes risk against the decoder's own choice and against its dense weights tuned anew, "
         f"on both test sets together ({POOLED}). The paper has +0.7 to +0.9 over its baseline."
     )
-    rows = []
-    for name in ("vrda-risk", "sgd-risk", RETUNED):
-        for how in (MERT, LINE):
-            for other in (DECODER, RETUNED):
-                if name == other or (RETUNED in (name, other) and how == LINE):
-                    continue
-                difference = results.against(name, other, POOLED, how)
-                rows.append(
-                    [
-                        _title(name),
-                        "MERT" if how == MERT else "its own weight",
-                        _NAMES[other],
-                        f"{difference.first:.2f}",
-                        *difference.cells,
-                    ]
-                )
-    page.table(
-        ["model", "added by", "against", "BLEU", "difference [95 %]", "p"],
-        rows,
-        "p by paired bootstrap / approximate randomisation; BLEU of all seeds together.",
-        align="lllrrr",
-    )
+    ways, rows = {MERT: "MERT", LINE: "its own weight"}, []
+    names = ("vrda-risk", "sgd-risk", RETUNED)
+    for name, how, other in itertools.product(names, ways, (DECODER, RETUNED)):
+        if name == other or (RETUNED in (name, other) and how == LINE):
+            continue
+        score, _, *cells = results.against(name, other, POOLED, how).row
+        rows.append([_title(name), ways[how], _NAMES[other], score, *cells])
+    caption = "p by paired bootstrap / approximate randomisation; BLEU of all seeds together."
+    heads = ["model", "added by", "against", "BLEU", "difference [95 %]", "p"]
+    page.table(heads, rows, caption, align="lllr")
 
 
 def _table_3(page: Page, results: Results) -> None:
     plan = results.plan
-    page.section("Table 3: losses and rules")
-    page.text(
+    page.section("Table 3: losses and rules").text(
         "Scale of the scores, rate, passes and what is kept (average or last weights) have the "
         "highest BLEU on development lists, the model's weight searched for; mean over "
         f"{len(plan.tuning_seeds)} seeds. Then all weights are tuned by MERT. BLEU, mean and "
@@ -201,23 +164,17 @@ def _table_3(page: Page, results: Results) -> None:
         "lower half has the baseline's score in the loss as it is, as the paper seems to "
         f"({len(plan.level_seeds)} seeds). A mark does not say which is the better one."
     )
-    heads = ["model", "dev", *map(label, results.places), STEADY, "paper: TEST1, TEST2"]
-    rows: list[list[object]] = []
+    heads = ["model", "dev", *map(label, results.places), claims.STEADY, "paper: TEST1, TEST2"]
+    rows = []
     for name in (DECODER, RETUNED, *TABLE, *(as_is(key) for key in TABLE)):
         if name not in results.scored and name != DECODER:
             continue
+        cells: list[str | None]
         cells = [_cell(results, name, where, MERT) for where in results.places]
-        theirs = (f"{BASELINE}",) * 2 if name == DECODER else TABLE_3.get(name)
-        rows.append(
-            [
-                _title(name),
-                f"{results.dev(name):.2f}",
-                *cells,
-                None if name == RETUNED else _cell(results, name, POOLED, LINE),
-                None if theirs is None else ", ".join(theirs),
-            ]
-        )
-    page.table(heads, rows, align="l" + "r" * (len(heads) - 1))
+        cells.append(None if name == RETUNED else _cell(results, name, POOLED, LINE))
+        theirs = (f"{claims.BASELINE}",) * 2 if name == DECODER else claims.TABLE_3.get(name, ())
+        rows.append([_title(name), f"{results.dev(name):.2f}", *cells, ", ".join(theirs) or None])
+    page.table(heads, rows, align="lr")
 
 
 def _cell(results: Results, name: str, where: str, how: str) -> str:
@@ -238,8 +195,7 @@ def _cell(results: Results, name: str, where: str, how: str) -> str:
 
 def _table_4(page: Page, results: Results) -> None:
     plan = results.plan
-    page.section("Table 4: strength of regularisation")
-    page.text(
+    page.section("Table 4: strength of regularisation").text(
         "VRDA with Bayes risk at each λ; scale, rate, passes and what is kept (the average where "
         "the last weights are not zero, or the last weights) have the highest BLEU on development "
         "lists for that λ. α marks p < 0.05 against λ = 0. The paper has 751,000 sentences to "
@@ -248,43 +204,27 @@ def _table_4(page: Page, results: Results) -> None:
     rows = []
     for l1 in plan.strengths:
         name = at(l1)
-        row: list[object] = [f"{l1:g}", f"{results.nnz(name):,.0f}", f"{share(results, l1):.2%}"]
+        row = [f"{l1:g}", f"{results.nnz(name):,.0f}", f"{claims.share(results, l1):.2%}"]
         row.append(f"{results.dev(name):.2f}")
         for where, how in (*((where, MERT) for where in results.places), (POOLED, LINE)):
-            mark = ""
-            if l1 and results.against(name, at(0.0), where, how).significant:
-                mark = " α"
-            row.append(f"{spread(results.bleus(name, where, how))}{mark}")
+            differs = l1 and results.against(name, at(0.0), where, how).significant
+            row.append(spread(results.bleus(name, where, how)) + (" α" if differs else ""))
         rows.append(row)
-    page.table(
-        ["λ", "NNZ", "share", "dev", *map(label, results.places), STEADY],
-        rows,
-        "Ours.",
-        align="r" * 8,
-    )
+    heads = ["λ", "NNZ", "share", "dev", *map(label, results.places), claims.STEADY]
+    page.table(heads, rows, "Ours.", align="r")
     rows = []
     for l1 in plan.strengths[1:]:
-        difference = results.against(at(l1), at(0.0), POOLED)
-        line = results.against(at(l1), at(0.0), POOLED, LINE)
-        rows.append([f"{l1:g}", *difference.cells, *line.cells])
-    page.table(
-        ["λ", "difference to λ = 0 [95 %]", "p", f"{LINE}: difference", "p"],
-        rows,
-        "Both test sets together.",
-        align="rrrrr",
-    )
-    page.table(
-        ["λ", "NNZ", "TEST1", "TEST2"],
-        [[f"{l1:g}", f"{nnz:,}", one, two] for l1, nnz, one, two in TABLE_4],
-        "The paper.",
-        align="rrrr",
-    )
+        ways = (results.against(at(l1), at(0.0), POOLED, how) for how in (MERT, LINE))
+        rows.append([f"{l1:g}", *(cell for difference in ways for cell in difference.cells)])
+    heads = ["λ", "difference to λ = 0 [95 %]", "p", f"{LINE}: difference", "p"]
+    page.table(heads, rows, "Both test sets together.", align="r")
+    rows = [[f"{l1:g}", f"{nnz:,}", one, two] for l1, nnz, one, two in claims.TABLE_4]
+    page.table(["λ", "NNZ", "TEST1", "TEST2"], rows, "The paper.", align="r")
 
 
 def _figures(page: Page, results: Results) -> None:
     plan = results.plan
-    page.section("Figures 7 and 8: BLEU against the number of weights")
-    page.text(
+    page.section("Figures 7 and 8: BLEU against the number of weights").text(
         "The paper: VRDA makes sparser models than TG, with less loss of BLEU. Ours: at each "
         "number of weights the setting of highest BLEU on development lists that has at most so "
         f"many; mean and deviation over {len(plan.level_seeds)} seeds. **Axes do not start at 0.**"
@@ -294,63 +234,34 @@ def _figures(page: Page, results: Results) -> None:
         + [all_settings(results)]
     )
     rows = []
-    for level, (voted, pulled) in levels(results):
+    for level, pair in claims.levels(results):
         for how in (MERT, LINE):
-            difference = results.against(voted, pulled, POOLED, how)
-            rows.append(
-                [
-                    f"{level:,}",
-                    how,
-                    f"{results.nnz(voted):,.0f}",
-                    f"{results.nnz(pulled):,.0f}",
-                    f"{difference.first:.2f}",
-                    f"{difference.second:.2f}",
-                    *difference.cells,
-                ]
-            )
-    page.table(
-        ["at most", "added by", "VRDA: NNZ", "TG: NNZ", "VRDA", "TG", "difference [95 %]", "p"],
-        rows,
-        "VRDA against TG, both test sets together.",
-        align="rlrrrrrr",
-    )
+            sizes = (f"{results.nnz(name):,.0f}" for name in pair)
+            rows.append([f"{level:,}", how, *sizes, *results.against(*pair, POOLED, how).row])
+    heads = ["at most", "added by", "VRDA: NNZ", "TG: NNZ", "VRDA", "TG", "difference [95 %]", "p"]
+    page.table(heads, rows, "VRDA against TG, both test sets together.", align="rlr")
 
 
 def _settings(page: Page, results: Results) -> None:
     plan = results.plan
-    page.section("What was chosen")
-    page.text(
+    page.section("What was chosen").text(
         "On development lists: BLEU with the best weight of the model, and with weight 1, which is "
         "how it was learned. An end of a grid may mean that a better value lies beyond."
     )
     rows = []
     for name, trial in results.choices.items():
-        swept = "λ" in name or "≤" in name
-        spec = next(s for s in (plan.sweeps if swept else plan.table) if s.key == trial.spec)
-        rows.append(
-            [
-                name,
-                text_of(trial.params),
-                trial.passes,
-                trial.kept,
-                f"{trial.dev:.2f}",
-                f"{trial.plain:.2f}",
-                f"{trial.nnz:,.0f}",
-                ", ".join(edges(trial, spec, plan.marks)),
-            ]
-        )
-    page.table(
-        ["choice", "setting", "passes", "kept", "dev", "weight 1", "NNZ", "at an end"],
-        rows,
-        align="llrlrrrl",
-    )
+        specs = plan.sweeps if "λ" in name or "≤" in name else plan.table
+        ends = edges(trial, next(s for s in specs if s.key == trial.spec), plan.marks)
+        setting = [name, text_of(trial.params), trial.passes, trial.kept]
+        scores = [f"{trial.dev:.2f}", f"{trial.plain:.2f}", f"{trial.nnz:,.0f}"]
+        rows.append([*setting, *scores, ", ".join(ends)])
+    heads = ["choice", "setting", "passes", "kept", "dev", "weight 1", "NNZ", "at an end"]
+    page.table(heads, rows, align="llrlrrrl")
 
 
 def _setup(page: Page, results: Results) -> None:
-    plan = results.plan
-    page.section("How")
-    problem = results.problem
-    page.text(
+    plan, problem = results.plan, results.problem
+    page.section("How").text(
         "Lists are of a phrase-based decoder, 100 translations each. The model has a weight for "
         "every phrase pair that tells translations of a training list apart; a pair counts once "
         "in a derivation. The decoder's score is a fixed part of all scores. **The paper's "

@@ -13,7 +13,6 @@ import numpy as np
 from hopefear.core.arrays import Strings, frozen
 from hopefear.data.lists.dataset import ListDataset, fixed_scores
 from hopefear.data.moses.lists import NamedEntries, TuningLists
-from hopefear.experiments.frame import grid_points
 from hopefear.experiments.translations import METRIC, read_translations
 from hopefear.metrics.lists.bleu import COLUMNS
 from hopefear.translation.phrase_model import phrase_data
@@ -59,14 +58,6 @@ class Spec:
     @property
     def rule_title(self) -> str:
         return RULES[self.rule]
-
-    def settings(self) -> list[dict[str, float]]:
-        """Every point of the grid.
-
-        >>> Spec("sgd-log", {"sharp": (1.0, 3.0), "rate": (0.1,)}).settings()
-        [{'sharp': 1.0, 'rate': 0.1}, {'sharp': 3.0, 'rate': 0.1}]
-        """
-        return grid_points(self.grid)
 
 
 @dataclass(frozen=True)

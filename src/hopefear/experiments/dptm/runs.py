@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.data.moses.lists import TuningLists
 from hopefear.experiments.claims import Difference, Tests
 from hopefear.experiments.dptm.plan import WINDOW, Part, Plan, Problem, Spec, at, bleu, find_problem
-from hopefear.experiments.frame import Call, KeptRuns, at_edges
+from hopefear.experiments.frame import Call, KeptRuns, at_edges, at_most, grid_points, paced
 from hopefear.experiments.translations import METRIC, compare_bleu
 from hopefear.structures.nbest import NBest
 from hopefear.training.predictors import LinearPredictor
@@ -63,10 +62,10 @@ class Scored:
 
 def build(spec: Spec, params: Mapping[str, float]) -> Learner:
     """The learner of a spec with these parameters."""
-    given: dict[str, Any] = {k: v for k, v in params.items() if k != "sharp"}
-    if "every" in given:
-        given["every"] = int(given["every"])
-    return phrase_learner(spec.loss, spec.rule, **given)
+    values: dict[str, Any] = {k: v for k, v in params.items() if k not in ("sharp", "every")}
+    if "every" in params:
+        values["every"] = int(params["every"])
+    return phrase_learner(spec.loss, spec.rule, **values)
 
 
 def follow(
@@ -130,11 +129,11 @@ def _choices(
     positions: dict[str, dict[str, list[int]]] = {LINE: {}, MERT: {}}
     for name, part in _parts(problem).items():
         for how, points in zip((LINE, MERT), values(name, part), strict=True):
-            chosen = best(part, points)
+            choice = best(part, points)
             if name:
-                positions[how][name] = chosen.tolist()
+                positions[how][name] = choice.tolist()
             else:
-                dev[how] = bleu(part.chosen(chosen))
+                dev[how] = bleu(part.chosen(choice))
     return dev, positions
 
 
@@ -207,18 +206,11 @@ def text_of(params: Mapping[str, float]) -> str:
 
 def trials_of(spec: Spec, params: dict[str, float], runs: Sequence[Sequence[Mark]]) -> list[Trial]:
     """One for every mark and every reading, from the runs of several seeds."""
-    return [
-        Trial(
-            spec.key,
-            params,
-            same[0].passes,
-            same[0].kept,
-            float(np.mean([mark.bleu for mark in same])),
-            float(np.mean([mark.plain for mark in same])),
-            float(np.mean([mark.nnz for mark in same])),
-        )
-        for same in zip(*runs, strict=True)
-    ]
+    trials = []
+    for marks in zip(*runs, strict=True):
+        means = (np.mean([getattr(m, name) for m in marks]) for name in ("bleu", "plain", "nnz"))
+        trials.append(Trial(spec.key, params, marks[0].passes, marks[0].kept, *map(float, means)))
+    return trials
 
 
 def top(trials: Iterable[Trial]) -> Trial | None:
@@ -247,10 +239,6 @@ def choose(
 def as_is(key: str) -> str:
     """The baseline's score not scaled."""
     return f"{key}, b as is"
-
-
-def at_most(key: str, level: int) -> str:
-    return f"{key} ≤ {level}"
 
 
 def edges(trial: Trial, spec: Spec, marks: Sequence[int]) -> list[str]:
@@ -317,52 +305,37 @@ class Results:
 class _Bench:
     """Runs learners, or takes up what they did."""
 
-    def __init__(self, problem: Problem, plan: Plan, kept: KeptRuns) -> None:
-        self.problem, self.plan, self.kept = problem, plan, kept
+    def __init__(self, problem: Problem, plan: Plan, store: KeptRuns) -> None:
+        self.problem, self.plan, self.store = problem, plan, store
         self.mert = Mert(restarts=plan.restarts)
-        self.tuned = {"mert": self.mert.signature(), "lists": problem.digest}
+        store.always["lists"] = problem.digest
 
-    def trials(self, spec: Spec, seeds: Sequence[int]) -> list[Trial]:
-        trials = []
-        for params in spec.settings():
-            runs = self.kept.of(
-                f"choose-{spec.key}-{text_of(params)}",
-                {
-                    **_identity(spec, params),
-                    "marks": list(self.plan.marks),
-                    "seeds": list(seeds),
-                    "lists": self.problem.digest,
-                },
-                partial(self._follow, spec, params, seeds),
-            )
-            marks = [[Mark(*mark) for mark in run] for run in runs]
-            trials += trials_of(spec, params, marks)
-        return trials
-
-    def _follow(
-        self, spec: Spec, params: Mapping[str, float], seeds: Sequence[int]
-    ) -> list[list[Mark]]:
-        return [follow(self.problem, spec, params, seed, self.plan.marks) for seed in seeds]
+    def trials(self, spec: Spec, params: dict[str, float], seeds: Sequence[int]) -> list[Trial]:
+        plan = self.plan
+        runs = self.store.of(
+            f"choose-{spec.key}-{text_of(params)}",
+            {**_identity(spec, params), "marks": list(plan.marks), "seeds": list(seeds)},
+            lambda: [follow(self.problem, spec, params, seed, plan.marks) for seed in seeds],
+        )
+        return trials_of(spec, params, [[Mark(*mark) for mark in run] for run in runs])
 
     def score(self, trial: Trial, seed: int) -> Scored:
         spec, params, passes, kept = Spec(trial.spec), trial.params, trial.passes, trial.kept
-        identity = {"passes": passes, "kept": kept, "seed": seed, **self.tuned}
-        scored: Scored = self.kept.record(
+        identity = {"passes": passes, "kept": kept, "seed": seed, "mert": self.mert.signature()}
+        return self.store.record(
             Scored,
             f"score-{spec.key}-{text_of(params)}-{passes}-{kept}-{seed}",
             {**_identity(spec, params), **identity},
             lambda: score(self.problem, spec, params, passes, kept, seed, self.mert),
         )
-        return scored
 
     def dense(self, seed: int) -> Scored:
-        scored: Scored = self.kept.record(
+        return self.store.record(
             Scored,
             f"dense-{seed}",
-            {"seed": seed, **self.tuned},
+            {"seed": seed, "mert": self.mert.signature()},
             lambda: score_dense(self.problem, seed, self.mert),
         )
-        return scored
 
 
 def measure(call: Call) -> Results:
@@ -372,23 +345,19 @@ def measure(call: Call) -> Results:
         call.note = "This version uses generated lists: nothing can be concluded from it."
     problem = find_problem(call.data, call.quick, call.progress)
     bench, results = _Bench(problem, plan, call.runs), Results(problem, plan)
-    total = sum(len(spec.settings()) for spec in (*plan.table, *plan.sweeps))
-    done = 0
-    for specs, into, seeds in (
-        (plan.table, results.table, plan.tuning_seeds),
-        (plan.sweeps, results.sweeps, plan.sweep_seeds),
-    ):
-        for spec in specs:
-            tell(0.6 * done / total, f"choosing: {spec.title}")
-            into[spec.key] = bench.trials(spec, seeds)
-            done += len(spec.settings())
+    specs = [(spec, results.table, plan.tuning_seeds) for spec in plan.table]
+    specs += [(spec, results.sweeps, plan.sweep_seeds) for spec in plan.sweeps]
+    total, n = sum(len(grid_points(spec.grid)) for spec, *_ in specs), 0
+    for spec, trials, seeds in specs:
+        tell(0.6 * n / total, f"choosing: {spec.title}")
+        points = grid_points(spec.grid)
+        trials[spec.key] = [t for params in points for t in bench.trials(spec, params, seeds)]
+        n += len(points)
     results.choices = choose(results.table, results.sweeps, plan)
     results.scored[RETUNED] = [bench.dense(seed) for seed in plan.seeds]
-    for k, (name, trial) in enumerate(results.choices.items()):
-        if k % 4 == 0:
-            tell(0.6 + 0.35 * k / len(results.choices), f"testing: {name}")
+    for name in paced(tell, 0.6, 0.95, results.choices, "testing: {}".format, by=4):
         seeds = plan.seeds if name in plan.main else plan.level_seeds
-        results.scored[name] = [bench.score(trial, seed) for seed in seeds]
+        results.scored[name] = [bench.score(results.choices[name], seed) for seed in seeds]
     return results
 
 

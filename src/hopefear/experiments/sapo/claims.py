@@ -5,22 +5,22 @@ The thresholds were set before the first full run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from hopefear.experiments.claims import (
-    AGREES,
-    DISAGREES,
-    OPEN,
     Claim,
     Difference,
+    Finding,
     Verdict,
     all_of,
     better,
     between,
     not_worse,
+    pairwise,
+    says,
 )
 from hopefear.experiments.sapo.plan import AVERAGES, CRF, LAST, NAIVE, SAPO, SEARCHERS, Entry
 from hopefear.experiments.sapo.runs import Results
@@ -35,8 +35,6 @@ STILL = 0.05  # growth over the second half of the passes up to which weights ha
 TIMES = 2.0  # "several times" is at least twice
 COMPARABLE = 1.5  # ratio up to which times are "almost" the same
 TAIL = 3  # passes in a row whose mean stands for where a curve is
-
-_Check = Callable[[Results], tuple[str, str]]
 
 
 def fall(curve: np.ndarray) -> float:
@@ -76,9 +74,8 @@ def late_growth(sizes: np.ndarray) -> float:
 
 def alike(difference: Difference) -> str:
     """Does the interval of the difference stay within the margin on both sides?"""
-    if difference.low > -MARGIN and difference.high < MARGIN:
-        return AGREES
-    return DISAGREES if difference.significant and abs(difference.points) > MARGIN else OPEN
+    inside = difference.low > -MARGIN and difference.high < MARGIN
+    return says(inside, difference.significant and abs(difference.points) > MARGIN)
 
 
 def judge(tasks: Sequence[Results]) -> list[Verdict]:
@@ -90,70 +87,51 @@ def judge(tasks: Sequence[Results]) -> list[Verdict]:
     ]
 
 
-def _sapo(word: Callable[[Difference], str], second: Entry) -> _Check:
-    def check(task: Results) -> tuple[str, str]:
-        difference = task.against(SAPO, second)
-        return word(difference), difference.text()
-
-    return check
+def _sapo(task: Results, word: Callable[[Difference], str], second: Entry) -> Finding:
+    difference = task.against(SAPO, second)
+    return word(difference), difference.text()
 
 
-def _crf_beats(entries: Iterable[Entry]) -> _Check:
-    def check(task: Results) -> tuple[str, str]:
-        differences = {e.title: task.against(CRF, e) for e in entries}
-        evidence = "; ".join(f"{title}: {d.text()}" for title, d in differences.items())
-        return all_of(map(better, differences.values())), evidence
-
-    return check
+def _crf_beats(task: Results, entries: Sequence[Entry]) -> Finding:
+    return pairwise({e.title: task.against(CRF, e) for e in entries})
 
 
-def _converges(entry: Entry) -> _Check:
-    def check(task: Results) -> tuple[str, str]:
-        curve = task.curve(entry)
-        down, wave = fall(curve), swing(curve)
-        word = AGREES if max(down, wave) <= SETTLES else DISAGREES if down >= FALLS else OPEN
-        return word, f"ends {down:.2f} points below its best, swings by {wave:.2f}"
-
-    return check
+def _converges(task: Results, entry: Entry) -> Finding:
+    down, wave = fall(task.curve(entry)), swing(task.curve(entry))
+    word = says(max(down, wave) <= SETTLES, down >= FALLS)
+    return word, f"ends {down:.2f} points below its best, swings by {wave:.2f}"
 
 
-def _diverges(entries: Iterable[Entry]) -> _Check:
-    def check(task: Results) -> tuple[str, str]:
-        curves = {e.title: task.curve(e) for e in entries}
-        falls = {title: fall(curve) for title, curve in curves.items()}
-        evidence = "; ".join(
-            f"{title} ends {falls[title]:.2f} below its best, swings by {swing(curve):.2f}"
-            for title, curve in curves.items()
-        )
-        return all_of(between(down, FALLS, SETTLES) for down in falls.values()), evidence
-
-    return check
+def _diverges(task: Results, entries: Sequence[Entry]) -> Iterator[Finding]:
+    for e in entries:
+        down, wave = fall(task.curve(e)), swing(task.curve(e))
+        evidence = f"{e.title} ends {down:.2f} below its best, swings by {wave:.2f}"
+        yield between(down, FALLS, SETTLES), evidence
 
 
-def _explodes(task: Results) -> tuple[str, str]:
-    exponents = {e.title: exponent(task.magnitude(e)) for e in NAIVE}
-    evidence = "; ".join(f"{title} grows like pass^{b:.2f}" for title, b in exponents.items())
-    return all_of(between(b, LINEAR, FLAT) for b in exponents.values()), evidence
+def _explodes(task: Results) -> Iterator[Finding]:
+    for e in NAIVE:
+        b = exponent(task.magnitude(e))
+        yield between(b, LINEAR, FLAT), f"{e.title} grows like pass^{b:.2f}"
 
 
-def _weights_settle(task: Results) -> tuple[str, str]:
+def _weights_settle(task: Results) -> Finding:
     sizes = task.magnitude(SAPO)
     growth = late_growth(sizes)
-    word = AGREES if growth <= STILL else DISAGREES if growth > 4 * STILL else OPEN
-    return word, (
+    return says(growth <= STILL, growth > 4 * STILL), (
         f"mean size {sizes[0]:.3g} after one pass, {sizes[-1]:.3g} after {sizes.size}; "
         f"{growth:+.0%} in the second half"
     )
 
 
-def _weights_small(task: Results) -> tuple[str, str]:
+def _weights_small(task: Results) -> Finding:
     ours = task.magnitude(SAPO)[-1]
     theirs = {e.title: task.magnitude(e)[-1] for e in NAIVE}
-    word = all_of(AGREES if ours < size else DISAGREES for size in theirs.values())
+    word = all_of(says(bool(ours < size)) for size in theirs.values())
     return word, f"SAPO {ours:.3g}; " + ", ".join(f"{t} {s:.3g}" for t, s in theirs.items())
 
 
-def _faster_than_crf(task: Results) -> tuple[str, str]:
+def _faster_than_crf(task: Results) -> Finding:
     ours, theirs = task.seconds(SAPO), task.seconds(CRF)
     ratio = theirs / ours
     return between(ratio, TIMES, 1.2), (
@@ -161,38 +139,34 @@ def _faster_than_crf(task: Results) -> tuple[str, str]:
     )
 
 
-def _fast_as_searchers(task: Results) -> tuple[str, str]:
-    ours = task.seconds(SAPO)
-    ratios = {e.title: ours / task.seconds(e) for e in NAIVE}
-    worst = max(ratios.values())
-    word = AGREES if worst <= COMPARABLE else DISAGREES if worst > 2 * COMPARABLE else OPEN
-    return word, "; ".join(f"{r:.2f} times the time of {t}" for t, r in ratios.items())
+def _fast_as_searchers(task: Results) -> Iterator[Finding]:
+    for e in NAIVE:
+        ratio = task.seconds(SAPO) / task.seconds(e)
+        word = says(ratio <= COMPARABLE, ratio > 2 * COMPARABLE)
+        yield word, f"{ratio:.2f} times the time of {e.title}"
 
 
-def _searches_alike(task: Results) -> tuple[str, str]:
+def _searches_alike(task: Results) -> Finding:
     difference = task.compare(task.by_search["astar"], task.by_search["beam"], (LAST, LAST))
     return alike(difference), f"A* {difference.text()} beam"
 
 
-def _few_are_enough(n: int) -> _Check:
-    def check(task: Results) -> tuple[str, str]:
-        most = max(task.by_n)
-        difference = task.compare(task.by_n[n], task.by_n[most], (LAST, LAST))
-        return as_good(difference), f"n = {n} {difference.text()} n = {most}"
-
-    return check
+def _few_are_enough(task: Results, n: int) -> Finding:
+    most = max(task.by_n)
+    difference = task.compare(task.by_n[n], task.by_n[most], (LAST, LAST))
+    return as_good(difference), f"n = {n} {difference.text()} n = {most}"
 
 
 CLAIMS = [
-    Claim("SAPO is as good as the CRF, or better", _sapo(as_good, CRF)),
-    Claim("SAPO is better than the CRF", _sapo(better, CRF)),
-    *(Claim(f"SAPO is better than {entry.title}", _sapo(better, entry)) for entry in SEARCHERS),
-    Claim("the CRF is better than perceptron and MIRA, naive", _crf_beats(NAIVE)),
-    Claim("the CRF is better than perceptron and MIRA, averaged", _crf_beats(AVERAGES)),
-    Claim("SAPO converges", _converges(SAPO)),
-    Claim("the CRF converges", _converges(CRF)),
-    Claim("perceptron and MIRA, naive, diverge: scores fall", _diverges(NAIVE)),
-    Claim("perceptron and MIRA, averaged, diverge: scores fall", _diverges(AVERAGES)),
+    Claim("SAPO is as good as the CRF, or better", _sapo, as_good, CRF),
+    Claim("SAPO is better than the CRF", _sapo, better, CRF),
+    *(Claim(f"SAPO is better than {entry.title}", _sapo, better, entry) for entry in SEARCHERS),
+    Claim("the CRF is better than perceptron and MIRA, naive", _crf_beats, NAIVE),
+    Claim("the CRF is better than perceptron and MIRA, averaged", _crf_beats, AVERAGES),
+    Claim("SAPO converges", _converges, SAPO),
+    Claim("the CRF converges", _converges, CRF),
+    Claim("perceptron and MIRA, naive, diverge: scores fall", _diverges, NAIVE),
+    Claim("perceptron and MIRA, averaged, diverge: scores fall", _diverges, AVERAGES),
     Claim("SAPO's weights settle", _weights_settle),
     Claim("SAPO's weights stay smaller than those of perceptron and MIRA", _weights_small),
     Claim("weights of perceptron and MIRA grow linearly or faster", _explodes),
@@ -201,5 +175,5 @@ CLAIMS = [
 ]
 LIST_CLAIMS = [
     Claim("a beam of 50 does as well as A*", _searches_alike),
-    Claim("n = 5 is enough", _few_are_enough(5)),
+    Claim("n = 5 is enough", _few_are_enough, 5),
 ]

@@ -8,18 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.claims import Verdict, tally, verdict_table
-from hopefear.experiments.frame import Call, crossed, spread
-from hopefear.experiments.sapo.claims import (
-    COMPARABLE,
-    FALLS,
-    LINEAR,
-    MARGIN,
-    SETTLES,
-    STILL,
-    TIMES,
-    exponent,
-)
+from hopefear.experiments.claims import Verdict, tally, verdict_section, verdict_table
+from hopefear.experiments.frame import Call, banded, crossed, spread
+from hopefear.experiments.sapo import claims
 from hopefear.experiments.sapo.plan import (
     AVERAGED,
     AVERAGES,
@@ -37,7 +28,6 @@ from hopefear.experiments.sapo.plan import (
     SEARCHERS,
     Entry,
     Plan,
-    Problem,
 )
 from hopefear.experiments.sapo.runs import Results, Run
 from hopefear.report import Page
@@ -52,7 +42,6 @@ Tasks = Sequence[Results]
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "passes": "/".join(str(task.passes) for task in plan.tasks),
         "seeds": ",".join(map(str, plan.seeds)),
@@ -63,7 +52,6 @@ def signature(plan: Plan) -> dict[str, object]:
 
 
 def content(tasks: Tasks, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "note": call.note,
         "settings": asdict(call.plan) | {"held_out": HELD_OUT},
@@ -94,9 +82,10 @@ def _task(task: Results) -> dict[str, Any]:
         "weights": problem.weights,
         "trials": [trial._asdict() for trial in task.trials],
         "chosen": task.chosen._asdict() | {"edges": task.edges},
-        "runs": {key: [_run(r) for r in runs] for key, runs in task.runs.items()},
-        "by_n": {str(n): [_run(r) for r in runs] for n, runs in task.by_n.items()},
-        "by_search": {key: [_run(r) for r in runs] for key, runs in task.by_search.items()},
+        **{
+            name: {str(key): [_run(r) for r in runs] for key, runs in getattr(task, name).items()}
+            for name in ("runs", "by_n", "by_search")
+        },
         "seconds": {key: values.tolist() for key, values in task.times.items()},
         "tests": {
             f"SAPO against {e.title}": asdict(task.against(SAPO, e)) for e in (CRF, *SEARCHERS)
@@ -152,10 +141,8 @@ def scores_by_n(task: Results) -> Plot:
     """Score at the last pass by n, mean and deviation over seeds."""
     plot = Plot(task.name, "n", f"test {NAMES[task.metric]}", x_scale="log")
     for kept, name, entry in ((LAST, "SAPO", CRF), (AVERAGED, "SAPO-Avg", CRF_AVERAGED)):
-        scores = np.array([_ends(runs, kept) for runs in task.by_n.values()])
-        mean, std = scores.mean(axis=1), scores.std(axis=1)
-        band = (mean - std, mean + std)
-        plot.line(list(task.by_n), mean, name, kept == AVERAGED, band, look=LOOKS[name])
+        scores = [_ends(runs, kept) for runs in task.by_n.values()]
+        banded(plot, list(task.by_n), scores, name, dashed=kept == AVERAGED, look=LOOKS[name])
         plot.hline(float(task.curve(entry)[:, -1].mean()), entry.title)
     return plot
 
@@ -175,16 +162,9 @@ def seconds_of(runs: Sequence) -> float:
 def _curves(task: Results, entries: Sequence[Entry], title: str) -> Plot:
     plot = Plot(title, "pass", f"test {NAMES[task.metric]}")
     for entry in entries:
-        curve = task.curve(entry)
-        mean, std = curve.mean(axis=0), curve.std(axis=0)
-        plot.line(
-            np.arange(1, mean.size + 1),
-            mean,
-            entry.title,
-            entry in EXTRAS,
-            (mean - std, mean + std),
-            look=LOOKS[entry.title],
-        )
+        name, curve = entry.title, task.curve(entry)
+        passes = np.arange(1, curve.shape[1] + 1)
+        banded(plot, passes, curve.T, name, dashed=entry in EXTRAS, look=LOOKS[name])
     return plot
 
 
@@ -194,7 +174,6 @@ def _short(entry: Entry) -> str:
 
 
 def fill(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     plan = call.plan
     _verdicts(page, tasks, verdicts, call.note)
     _scores(page, tasks, plan)
@@ -209,28 +188,26 @@ def fill(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], call: Call) -> N
 
 
 def _verdicts(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], note: str) -> None:
-    page.section("What agrees and what does not")
-    if note:
-        page.text(f"**{note}**")
-    page.text(
-        f"Of {len(verdicts)} checks (a claim on a task) {tally(verdicts)}. SAPO and CRF are "
-        "judged by their last weights, as in the paper. One learner is better than another when a "
-        "paired bootstrap and approximate randomisation over test sentences, counts summed over "
-        "seeds, both give p < 0.05; nothing is corrected for the number of checks. “As good” means "
-        f"that the 95 % interval of the difference stays above −{MARGIN:g} points. A curve falls "
-        f"when its last three passes are {FALLS:g} points or more below its best three in a row "
-        "(mean over seeds), and has settled when that and its swing over the later passes are at "
-        f"most {SETTLES:g}. Weights grow linearly when mean "
-        f"|w| goes like pass^{LINEAR:g} or faster, and have settled at {STILL:.0%} growth in the "
-        f"second half. “Several times” is {TIMES:g} times, “almost as fast” {COMPARABLE:g} times "
-        "the time. The paper's neural networks are not run."
+    verdict_section(
+        page,
+        note,
+        f"Of {len(verdicts)} checks (a claim on a task) {tally(verdicts)}. SAPO and CRF are judged "
+        "by their last weights, as in the paper. One learner is better than another when a paired "
+        "bootstrap and approximate randomisation over test sentences, counts summed over seeds, "
+        "both give p < 0.05; nothing is corrected for the number of checks. “As good” means that "
+        f"the 95 % interval of the difference stays above −{claims.MARGIN:g} points. A curve falls "
+        f"when its last three passes are {claims.FALLS:g} points or more below its best three in a "
+        "row (mean over seeds), and has settled when that and its swing over the later passes are "
+        f"at most {claims.SETTLES:g}. Weights grow linearly when mean |w| goes like "
+        f"pass^{claims.LINEAR:g} or faster, and have settled at {claims.STILL:.0%} growth in the "
+        f"second half. “Several times” is {claims.TIMES:g} times, “almost as fast” "
+        f"{claims.COMPARABLE:g} times the time. The paper's neural networks are not run.",
     )
     verdict_table(page, verdicts, {task.name: task.name for task in tasks}, "task")
 
 
 def _scores(page: Page, tasks: Tasks, plan: Plan) -> None:
-    page.section("Scores after the last pass")
-    page.text(
+    page.section("Scores after the last pass").text(
         "Test scores in percent (F of chunks or entities as `conlleval` counts them, accuracy of "
         f"tags), mean and deviation over {len(plan.seeds)} seeds, which shuffle the passes. The "
         "paper gives its scores as figures only, so there are no numbers of it to set beside. "
@@ -261,14 +238,12 @@ def _scores(page: Page, tasks: Tasks, plan: Plan) -> None:
 
 
 def _by_pass(page: Page, tasks: Tasks) -> None:
-    page.section("Figure 1: SAPO and CRF by pass")
-    page.text(
+    page.section("Figure 1: SAPO and CRF by pass").text(
         "The paper: both converge, SAPO above CRF. Ours: mean and deviation over seeds. **Axes do "
         "not start at 0.**"
     )
     page.figures([figure_1(task) for task in tasks])
-    page.section("Figure 2: SAPO, perceptron and MIRA by pass")
-    page.text(
+    page.section("Figure 2: SAPO, perceptron and MIRA by pass").text(
         "The paper: perceptron, MIRA and n-best MIRA diverge as training goes on, and SAPO is "
         "above all of them. Ours: naive (last weights) and averaged."
     )
@@ -276,8 +251,7 @@ def _by_pass(page: Page, tasks: Tasks) -> None:
 
 
 def _weights(page: Page, tasks: Tasks) -> None:
-    page.section("Figure 3: size of the weights by pass")
-    page.text(
+    page.section("Figure 3: size of the weights by pass").text(
         "Mean |w| over all weights, those that are zero included. The paper: SAPO's stays small "
         "and settles, that of perceptron and MIRA grows linearly or faster. The perceptron's unit "
         "of weight is a step of 1, MIRA's the margin, SAPO's a log probability: sizes of different "
@@ -290,14 +264,16 @@ def _weights(page: Page, tasks: Tasks) -> None:
         _ROWS,
         tasks,
         lambda task: (f"{task.name}: mean |w|", "exponent"),
-        lambda e, task: (f"{task.magnitude(e)[-1]:.3g}", f"{exponent(task.magnitude(e)):.2f}"),
+        lambda e, task: (
+            f"{task.magnitude(e)[-1]:.3g}",
+            f"{claims.exponent(task.magnitude(e)):.2f}",
+        ),
         "At the last pass, and b of mean |w| ~ pass^b over all passes.",
     )
 
 
 def _times(page: Page, tasks: Tasks, plan: Plan) -> None:
-    page.section("Figure 4: CPU time a pass")
-    page.text(
+    page.section("Figure 4: CPU time a pass").text(
         "The paper: SAPO is several times as fast as CRF and about as fast as perceptron and MIRA. "
         f"Ours: CPU seconds of one thread, without scoring, the least of {plan.repeats} runs for "
         "every pass, mean over the first passes ("
@@ -317,8 +293,7 @@ def _times(page: Page, tasks: Tasks, plan: Plan) -> None:
 
 
 def _by_n(page: Page, lists: Tasks, plan: Plan) -> None:
-    page.section("Effect of n")
-    page.text(
+    page.section("Effect of n").text(
         "The paper: n = 5 or 10 is enough. n = 1 is the perceptron's direction with SAPO's rate "
         "and regulariser, all outputs would be the CRF's. Last pass, mean and deviation over "
         "seeds; CPU seconds with the average, median over passes."
@@ -335,7 +310,7 @@ def _by_n(page: Page, lists: Tasks, plan: Plan) -> None:
         ends = (spread(task.curve(e)[:, -1]) for e in (CRF, CRF_AVERAGED))
         rows.append(["CRF", *ends, f"{seconds_of(task.runs['crf']):.3f}"])
         heads = ["n", "last weights", "average", "CPU s a pass"]
-        page.table(heads, rows, f"**{task.name}**, {_metric(task)}.", align="rrrr")
+        page.table(heads, rows, f"**{task.name}**, {_metric(task)}.", align="r")
 
 
 def _ends(runs: Sequence[Run], kept: int) -> np.ndarray:
@@ -343,13 +318,11 @@ def _ends(runs: Sequence[Run], kept: int) -> np.ndarray:
 
 
 def _by_search(page: Page, lists: Tasks, plan: Plan) -> None:
-    page.section("A*, beam and list Viterbi")
-    page.text(
+    page.section("A*, beam and list Viterbi").text(
         "Footnote 3 of the paper: a beam of 50 makes almost no difference. A* and list Viterbi are "
         "exact, so they must come out the same but for rounding. One seed."
     )
-    rows = []
-    titles = {"astar": "A*", "beam": "beam 50", "list": "list Viterbi"}
+    titles, rows = {"astar": "A*", "beam": "beam 50", "list": "list Viterbi"}, []
     for task in lists:
         exact = task.by_search["astar"]
         for key, runs in task.by_search.items():
@@ -357,27 +330,19 @@ def _by_search(page: Page, lists: Tasks, plan: Plan) -> None:
             ends = [f"{runs[0].scores[kept, -1]:.2f}" for kept in (LAST, AVERAGED)]
             cells = [None] * 2 if runs is exact else [f"{-test.points:+.2f}", test.cells[1]]
             rows.append([task.name, titles[key], *ends, *cells, f"{seconds_of(runs):.3f}"])
-    page.table(
-        ["task", "search", "last weights", "average", "last − A*", "p", "CPU s a pass"],
-        rows,
-        f"SAPO with n = {plan.n}.",
-        align="llrrrrr",
-    )
-
-
-def _sizes(problem: Problem) -> list[int]:
-    train = problem.train
-    sizes = [len(train), len(problem.test), train.n_tokens, len(train.labels)]
-    return [*sizes, train.features.size]
+    heads = ["task", "search", "last weights", "average", "last − A*", "p", "CPU s a pass"]
+    page.table(heads, rows, f"SAPO with n = {plan.n}.", align="llr")
 
 
 def _setup(page: Page, tasks: Tasks) -> None:
     page.section("How it was done")
-    page.table(
-        ["task", "what", "train", "test", "tokens", "labels", "attributes"],
-        [[t.name, t.problem.task.about, *_sizes(t.problem)] for t in tasks],
-        "Data: sentences, training tokens, labels, and attributes of the training text.",
-    )
+    rows = []
+    for p in (task.problem for task in tasks):
+        sizes = [len(p.train), len(p.test), p.train.n_tokens, len(p.train.labels)]
+        rows.append([p.task.name, p.task.about, *sizes, p.train.features.size])
+    caption = "Data: sentences, training tokens, labels, and attributes of the training text."
+    heads = ["task", "what", "train", "test", "tokens", "labels", "attributes"]
+    page.table(heads, rows, caption)
     page.text(
         "Features are the built-in sets `chunking`, `pos` and `sapo-bioner`, which follow section "
         "4.2 but are not the paper's to the letter; attributes fire with every label, transitions "
@@ -397,32 +362,24 @@ def _setup(page: Page, tasks: Tasks) -> None:
 
 def _settings(page: Page, tasks: Tasks) -> None:
     page.section("Settings")
+    rows = []
+    for task in tasks:
+        rate, lam, score = task.chosen
+        rows.append([task.name, f"{rate:g}", f"{lam:g}", score, " and ".join(task.edges) or None])
     page.table(
         ["task", "rate", "λ", "held-out score", "at the edge of its grid"],
-        [
-            [
-                task.name,
-                f"{task.chosen.rate:g}",
-                f"{task.chosen.lam:g}",
-                task.chosen.score,
-                " and ".join(task.edges) or None,
-            ]
-            for task in tasks
-        ],
+        rows,
         "Chosen for the CRF, used by CRF and SAPO. The paper: λ = 2 (POS), 5 (Bio-NER), 1 "
         "(chunking); its rate is not given.",
         align="lrrrl",
     )
     with page.details("All that was tried for the CRF"):
         for task in tasks:
-            lams = sorted({t.lam for t in task.trials})
+            rates, lams = (sorted({trial[k] for trial in task.trials}) for k in (0, 1))
             by = {(t.rate, t.lam): t.score for t in task.trials}
             page.table(
                 ["rate", *(f"λ = {lam:g}" for lam in lams)],
-                [
-                    [f"{rate:g}", *(by.get((rate, lam)) for lam in lams)]
-                    for rate in sorted({t.rate for t in task.trials})
-                ],
+                [[f"{rate:g}", *(by.get((rate, lam)) for lam in lams)] for rate in rates],
                 f"**{task.name}**: {_metric(task)} on held-out sentences after "
                 f"{task.problem.task.tuning_passes} passes.",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -160,16 +160,7 @@ FULL = Plan(
 GENERATED = Task("generated", "made-up words in phrases, words only", passes=12, lists=True)
 
 QUICK = Plan(
-    (
-        Task(
-            "generated",
-            "made-up words in phrases, words only",
-            passes=6,
-            tuning_passes=2,
-            timed_passes=2,
-            lists=True,
-        ),
-    ),
+    (replace(GENERATED, passes=6, tuning_passes=2, timed_passes=2),),
     seeds=(1, 2),
     lams=(0.1, 1.0),
     rates=(0.1,),
@@ -231,8 +222,8 @@ class Reader:
                 f"{path} has no column {missing[0]!r}, which {self.task.name} needs; there are "
                 f"{', '.join(file.columns)}"
             )
-        chosen = {ours: file.columns[theirs] for ours, theirs in self.task.columns.items()}
-        return Sentences(file.starts, chosen, file.source, file.lines)
+        columns = {ours: file.columns[theirs] for ours, theirs in self.task.columns.items()}
+        return Sentences(file.starts, columns, file.source, file.lines)
 
 
 def find_problems(data: Path | None, plan: Plan, quick: bool) -> tuple[list[Reader], str]:
@@ -248,9 +239,9 @@ def find_problems(data: Path | None, plan: Plan, quick: bool) -> tuple[list[Read
         )
     readers, missing = [], []
     for task in plan.tasks:
-        lost = [name for name in task.files.values() if not (folder / name).is_file()]
-        if lost:
-            missing.append(f"{task.name} ({lost[0]})")
+        absent = [name for name in task.files.values() if not (folder / name).is_file()]
+        if absent:
+            missing.append(f"{task.name} ({absent[0]})")
         else:
             readers.append(Reader(task, folder, quick))
     if not readers:

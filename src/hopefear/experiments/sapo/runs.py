@@ -100,8 +100,8 @@ def run(
     trainer, tagging, rows = setting.trainer(train), Tagging(), test.rows
     weights = (train.features.size + len(train.labels)) * len(train.labels)
     scores, sizes, seconds, mistakes = [], [], [], []
-    for took in learn(trainer, train, setting.passes, seed):
-        seconds.append(took)
+    for cost in learn(trainer, train, setting.passes, seed):
+        seconds.append(cost)
         mistakes.append(trainer.mistakes)
         if not every and len(seconds) < setting.passes:
             continue
@@ -139,8 +139,8 @@ def compare_counts(
 ) -> Difference:
     """Both tests over sentences, of counts as ``Tagging.rows`` gives, by ``f1`` or ``accuracy``."""
     # Equal counts are drawn together, so counts the score does not read are made equal.
-    used = np.isin(np.arange(first.shape[1]), READ_BY[metric])
-    return compare(Tagging(), metric, first * used, second * used, replicates)
+    mask = np.isin(np.arange(first.shape[1]), READ_BY[metric])
+    return compare(Tagging(), metric, first * mask, second * mask, replicates)
 
 
 class Trial(NamedTuple):
@@ -221,34 +221,34 @@ def measure(call: Call) -> list[Results]:
     """All tasks whose data is there."""
     call.progress("reading the data; then compiling, if this was not done before")
     readers, call.note = find_problems(call.data, call.plan, call.quick)
-    whole, done = sum(reader.task.cost for reader in readers), 0.0
+    whole, start = sum(reader.task.cost for reader in readers), 0.0
     tasks = []
     for reader in readers:
         share = reader.task.cost / whole
-        tell = call.teller(done, share)
+        tell = call.teller(start, share)
         tasks.append(measure_task(reader.read(), call.plan, call.runs, tell))
-        done += share
+        start += share
     return tasks
 
 
-def measure_task(problem: Problem, plan: Plan, kept: KeptRuns, tell: Tell) -> Results:
+def measure_task(problem: Problem, plan: Plan, store: KeptRuns, tell: Tell) -> Results:
     """Choose, train, vary n and the search, and time; ``tell`` gets the share done and the next."""
-    bench = _Bench(Results(problem, plan), kept)
+    bench = _Bench(Results(problem, plan), store)
     steps = bench.steps()
-    whole, done = sum(step.cost for step in steps), 0.0
+    whole, start = sum(step.cost for step in steps), 0.0
     for step in steps:
-        tell(done / whole, f"{bench.results.name}: {step.title}")
+        tell(start / whole, f"{bench.results.name}: {step.title}")
         step.do()
-        done += step.cost
+        start += step.cost
     return bench.results
 
 
 class _Bench:
     """Runs learners on one task, or takes up what they did."""
 
-    def __init__(self, results: Results, kept: KeptRuns) -> None:
+    def __init__(self, results: Results, store: KeptRuns) -> None:
         self.results, self.problem, self.plan = results, results.problem, results.plan
-        self.kept, self.task = kept, results.problem.task
+        self.store, self.task = store, results.problem.task
 
     def steps(self) -> list[_Step]:
         """What is done, in order, and what it costs in passes of a perceptron."""
@@ -288,15 +288,15 @@ class _Bench:
         """SAPO with another n or another search; the run compared where nothing differs."""
         results, plan, spec = self.results, self.plan, SPECS["sapo"]
         if search == "astar" and n in (None, plan.n):
-            varied = results.runs["sapo"][plan.seeds.index(seed)]
+            variant = results.runs["sapo"][plan.seeds.index(seed)]
         else:
             params = {**self._params(spec), "n": n or plan.n}
             setting = Setting(spec, params, self.task.passes, search)
-            varied = self._run(f"sapo-n{params['n']}-{search}-{seed}", setting, seed, every=False)
+            variant = self._run(f"sapo-n{params['n']}-{search}-{seed}", setting, seed, every=False)
         if n is None:
-            results.by_search.setdefault(search, []).append(varied)
+            results.by_search.setdefault(search, []).append(variant)
         else:
-            results.by_n.setdefault(n, []).append(varied)
+            results.by_n.setdefault(n, []).append(variant)
 
     def _time(self) -> None:
         train, repeats = self.problem.train, self.plan.repeats
@@ -304,7 +304,7 @@ class _Bench:
             for key, spec in SPECS.items():
                 setting = Setting(spec, self._params(spec), self.task.timed_passes)
                 signature = setting.signature(len(train), 1)
-                seconds = self.kept.of(
+                seconds = self.store.of(
                     f"{self.results.name}-time-{key} {readout}",
                     {"signature": signature, "train": train.digest, "repeats": repeats},
                     partial(_seconds, setting, readout, train, repeats),
@@ -331,5 +331,5 @@ class _Bench:
             "metric": metric,
         }
         make = partial(run, setting, train, test, metric, seed, every=every)
-        whole: Run = self.kept.record(Run, f"{self.results.name}-{name}", identity, make)
+        whole: Run = self.store.record(Run, f"{self.results.name}-{name}", identity, make)
         return whole

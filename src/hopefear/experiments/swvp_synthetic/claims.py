@@ -7,7 +7,7 @@ over ten datasets count as different from a ratio of 1.5 on.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,9 +19,11 @@ from hopefear.experiments.claims import (
     OPEN,
     Claim,
     Difference,
+    Finding,
     Verdict,
     better,
     clearly_more,
+    says,
 )
 from hopefear.experiments.swvp_synthetic.plan import LAST, LENGTH, TOLERANCE, VARIANTS
 from hopefear.experiments.swvp_synthetic.runs import Dataset
@@ -36,6 +38,9 @@ class Reported(NamedTuple):
     std: float
     wins: int | None = None
     generalises: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.accuracy:.2f} ({self.std:.2f})"
 
 
 # By setting, then by learner; wins and generalisation out of 10.
@@ -116,25 +121,25 @@ class Conditions:
 
 def cell(datasets: Datasets, title: str, kept: int) -> Cell:
     """A cell for the last weights or for the average; beta is chosen for the same weights."""
-    chosen = [m.chosen(title, kept) for m in datasets]
-    ours = np.array([run.test[kept, -1] for run in chosen])
+    runs = [m.chosen(title, kept) for m in datasets]
+    ours = np.array([run.test[kept, -1] for run in runs])
     csp = np.array([m.csp.test[kept, -1] for m in datasets])
     best = np.array([max(run.test[kept, -1] for run in m.swvp[title]) for m in datasets])
     on_dev = np.array(
-        [run.dev[kept, -1] > m.csp.dev[kept, -1] for m, run in zip(datasets, chosen, strict=True)]
+        [run.dev[kept, -1] > m.csp.dev[kept, -1] for m, run in zip(datasets, runs, strict=True)]
     )
     return Cell(
         datasets[0].setting,
         title,
         ours,
         csp,
-        np.array([run.beta for run in chosen]),
+        np.array([run.beta for run in runs]),
         best - ours,
         int((ours > csp).sum()),
         # Accuracies are multiples of a token, so a difference of just the tolerance must count.
         int((best - ours <= TOLERANCE + 1e-9).sum()),
         int((on_dev & (ours <= csp)).sum()),
-        pooled([run.right[kept] for run in chosen], [m.csp.right[kept] for m in datasets]),
+        pooled([run.right[kept] for run in runs], [m.csp.right[kept] for m in datasets]),
         sign_flips(ours - csp),
     )
 
@@ -161,21 +166,16 @@ def control(datasets: Datasets, title: str, kept: int) -> Control:
     """A variant against a CSP that may choose as well, and without any choice."""
     ours, csp = cell(datasets, title, kept), patient_csp(datasets, kept)
     means = np.array([np.mean([run.test[kept, -1] for run in m.swvp[title]]) for m in datasets])
-    chosen, unchosen = ours.accuracy - csp, means - ours.csp
-    return Control(
-        csp, float(chosen.mean()), sign_flips(chosen), float(unchosen.mean()), sign_flips(unchosen)
-    )
+    numbers = ((float(d.mean()), sign_flips(d)) for d in (ours.accuracy - csp, means - ours.csp))
+    return Control(csp, *itertools.chain.from_iterable(numbers))
 
 
 def conditions(datasets: Datasets, title: str) -> Conditions:
     """Over all values of beta and all datasets."""
     counts = np.sum([run.counts for m in datasets for run in m.swvp[title]], axis=0)
     mistakes = max(1, int(counts[MISTAKES]))
-    return Conditions(
-        float(counts[NONE_USABLE] / mistakes),
-        float(counts[CONDITION_BROKEN] / mistakes),
-        float(counts[BACKED_OFF] / mistakes),
-    )
+    which = (NONE_USABLE, CONDITION_BROKEN, BACKED_OFF)
+    return Conditions(*(float(counts[kind] / mistakes) for kind in which))
 
 
 def pooled(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Comparison:
@@ -206,7 +206,7 @@ def sign_flips(differences: np.ndarray) -> float:
 PLACE = "setting"
 RATIO = 1.5  # of deviations
 Datasets = Sequence[Dataset]
-_CellCheck = Callable[[Mapping[str, "Cell"]], tuple[str, str]]
+Cells = Mapping[str, Cell]
 MOST = 0.7  # share of the datasets that is a majority of the paper's size (7 of 10)
 
 
@@ -239,23 +239,20 @@ def _judged(datasets: Datasets) -> list[Verdict]:
     ]
 
 
-def _is_better(key: str) -> _CellCheck:
-    def check(cells: Mapping[str, Cell]) -> tuple[str, str]:
-        ours = cells[key]
-        word = better(exact(ours.accuracy, ours.csp))
-        theirs = gain(ours.setting, key)
-        if theirs < 0.0:  # the paper's one exception
-            word = opposite(word)
-        return word, (
-            f"{ours.accuracy.mean():.2f} against {ours.csp.mean():.2f} % ({ours.gain:+.2f}, "
-            f"paper {theirs:+.2f}), p = {ours.p_datasets:.3f} over datasets, "
-            f"{ours.pooled.p_value:.4f} over test items"
-        )
-
-    return check
+def _is_better(cells: Cells, key: str) -> Finding:
+    ours = cells[key]
+    word = better(exact(ours.accuracy, ours.csp))
+    theirs = gain(ours.setting, key)
+    if theirs < 0.0:  # the paper's one exception
+        word = opposite(word)
+    return word, (
+        f"{ours.accuracy.mean():.2f} against {ours.csp.mean():.2f} % ({ours.gain:+.2f}, "
+        f"paper {theirs:+.2f}), p = {ours.p_datasets:.3f} over datasets, "
+        f"{ours.pooled.p_value:.4f} over test items"
+    )
 
 
-def _is_steadier(cells: Mapping[str, Cell]) -> tuple[str, str]:
+def _is_steadier(cells: Cells) -> Finding:
     ours = {key: float(c.accuracy.std(ddof=1)) for key, c in cells.items()}
     theirs = float(next(iter(cells.values())).csp.std(ddof=1))
     evidence = ", ".join(f"{key} {value:.2f}" for key, value in ours.items())
@@ -265,10 +262,10 @@ def _is_steadier(cells: Mapping[str, Cell]) -> tuple[str, str]:
     )
 
 
-def _wins(cells: Mapping[str, Cell]) -> tuple[str, str]:
+def _wins(cells: Cells) -> Finding:
     setting = next(iter(cells.values())).setting
     most = [c.wins >= MOST * len(c.csp) for c in cells.values()]
-    word = AGREES if all(most) else OPEN if any(most) else DISAGREES
+    word = says(all(most), not any(most))
     if setting == 3:  # the paper has no majority there
         word = opposite(word)
     wins = ", ".join(f"{key} {c.wins}/{len(c.csp)}" for key, c in cells.items())
@@ -276,35 +273,33 @@ def _wins(cells: Mapping[str, Cell]) -> tuple[str, str]:
     return word, f"{wins} (paper {theirs})"
 
 
-def _generalises(cells: Mapping[str, Cell]) -> tuple[str, str]:
+def _generalises(cells: Cells) -> Finding:
     total = sum(len(c.csp) for c in cells.values())
     good = sum(c.generalises for c in cells.values())
     worst = max(float(c.behind.max()) for c in cells.values())
-    word = AGREES if good == total else DISAGREES if good < 0.9 * total else OPEN
+    word = says(good == total, good < 0.9 * total)
     return word, f"{good} of {total}; the chosen beta is up to {worst:.2f} points behind"
 
 
-def _carries(cells: Mapping[str, Cell]) -> tuple[str, str]:
+def _carries(cells: Cells) -> Finding:
     total = sum(len(c.csp) for c in cells.values())
     failed = sum(c.better_on_dev_only for c in cells.values())
-    word = AGREES if failed <= 1 else DISAGREES if failed > 0.1 * total else OPEN
+    word = says(failed <= 1, failed > 0.1 * total)
     return word, f"fails in {failed} of {total} (paper: {BETTER_ON_DEV_ONLY} of 120)"
 
 
-def _converges(datasets: Datasets) -> tuple[str, str]:
+def _converges(datasets: Datasets) -> Finding:
     runs = [run for d in datasets for v in VARIANTS[:2] for run in d.swvp[v.title]]
-    settled = sum(int(run.mistakes[-1] == 0) for run in runs)
+    calm = sum(int(run.mistakes[-1] == 0) for run in runs)
     wrong = np.mean([run.mistakes[-1] for run in runs])
     swing = np.mean([run.dev[LAST, run.dev.shape[1] // 2 :].std() for run in runs])
-    word = AGREES if settled == len(runs) else DISAGREES if settled == 0 else OPEN
-    return word, (
-        f"{settled} of {len(runs)} runs came to a pass without an update; the last pass still "
-        f"makes {wrong:,.0f} on average, and accuracy varies by {swing:.2f} points over the later "
-        "passes"
+    return says(calm == len(runs), calm == 0), (
+        f"{calm} of {len(runs)} runs came to a pass without an update; the last pass still makes "
+        f"{wrong:,.0f} on average, and accuracy varies by {swing:.2f} points over the later passes"
     )
 
 
-def _unchecked(datasets: Datasets) -> tuple[str, str]:
+def _unchecked(datasets: Datasets) -> Finding:
     words, parts = [], []
     for key in (v.key for v in VARIANTS[:2]):
         free, held = (cell(datasets, title, LAST).accuracy for title in (key, f"{key}, checked"))
@@ -313,11 +308,11 @@ def _unchecked(datasets: Datasets) -> tuple[str, str]:
         parts.append(
             f"{key}: {free.mean():.2f} %, checked {held.mean():.2f} % (p = {difference.p:.3f})"
         )
-    word = DISAGREES if AGREES in words else AGREES if DISAGREES in words else OPEN
+    word = opposite(says(AGREES in words, DISAGREES in words))
     return word, "; ".join(parts)
 
 
-def _is_the_learner(datasets: Datasets) -> tuple[str, str]:
+def _is_the_learner(datasets: Datasets) -> Finding:
     best = best_variant(datasets[0].setting)
     controls = {v.key: control(datasets, v.key, LAST) for v in VARIANTS}
     parts = "; ".join(f"{key} {c.gain:+.2f} (p = {c.p:.3f})" for key, c in controls.items())
@@ -326,7 +321,7 @@ def _is_the_learner(datasets: Datasets) -> tuple[str, str]:
 
 
 CELL_CLAIMS = [
-    *(Claim(f"{v.key} differs from CSP as in the paper", _is_better(v.key)) for v in VARIANTS),
+    *(Claim(f"{v.key} differs from CSP as in the paper", _is_better, v.key) for v in VARIANTS),
     Claim("SWVP varies less over datasets than CSP", _is_steadier),
     Claim(
         "SWVP wins on a majority of datasets (7 to 10 of 10) in settings 1 and 2, not in 3", _wins

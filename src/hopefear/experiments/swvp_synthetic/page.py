@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.claims import Verdict, tally, verdict_table
+from hopefear.experiments.claims import Verdict, p_text, tally, verdict_section, verdict_table
 from hopefear.experiments.frame import Call
 from hopefear.experiments.swvp_synthetic.claims import (
     TABLE_1,
@@ -45,7 +45,6 @@ _EVERY = (*VARIANTS, *CHECKED)
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "datasets": plan.datasets,
         "items": "/".join(map(str, plan.items)),
@@ -57,7 +56,6 @@ def signature(plan: Plan) -> dict[str, object]:
 
 
 def content(settings: Settings, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "settings": asdict(call.plan),
         "table_1": {
@@ -89,17 +87,13 @@ def table_text(settings: Settings) -> str:
         n = len(datasets)
         for variant in VARIANTS:
             ours, theirs = cell(datasets, variant.key, LAST), TABLE_1[setting][variant.key]
-            accuracy = f"{ours.accuracy.mean():.2f} ({_std(ours.accuracy):.2f})"
             lines.append(
-                f"  {variant.key:6}  {accuracy:>14}  {f'{ours.wins}/{n}':5} "
-                f"{f'{ours.generalises}/{n}':6} | {theirs.accuracy:.2f} ({theirs.std:.2f})  "
-                f"{theirs.wins}/10  {theirs.generalises}/10"
+                f"  {variant.key:6}  {_mean_std(ours.accuracy):>14}  {f'{ours.wins}/{n}':5} "
+                f"{f'{ours.generalises}/{n}':6} | {theirs}  {theirs.wins}/10  "
+                f"{theirs.generalises}/10"
             )
-        csp, theirs = np.array([m.csp.test[LAST, -1] for m in datasets]), TABLE_1[setting]["CSP"]
-        accuracy = f"{csp.mean():.2f} ({_std(csp):.2f})"
-        lines.append(
-            f"  {'CSP':6}  {accuracy:>14}{'':15} | {theirs.accuracy:.2f} ({theirs.std:.2f})"
-        )
+        csp = _mean_std(_csp(datasets, LAST))
+        lines.append(f"  {'CSP':6}  {csp:>14}{'':15} | {TABLE_1[setting]['CSP']}")
     return "\n".join(lines)
 
 
@@ -107,18 +101,22 @@ def _std(values: np.ndarray) -> float:
     return float(values.std(ddof=1))
 
 
+def _csp(datasets: Datasets, kept: int) -> np.ndarray:
+    """Test accuracy of CSP after the last pass, by dataset."""
+    return np.array([m.csp.test[kept, -1] for m in datasets])
+
+
 def _cells(datasets: Datasets, kept: int) -> dict[str, Any]:
     cells = {v.title: cell(datasets, v.title, kept) for v in _EVERY}
-    csp = np.array([m.csp.test[kept, -1] for m in datasets])
+    csp = _csp(datasets, kept)
     return {
         title: {
             "accuracy": float(c.accuracy.mean()),
             "std": _std(c.accuracy),
-            "gain": c.gain,
-            "wins": c.wins,
-            "generalises": c.generalises,
-            "better_on_dev_only": c.better_on_dev_only,
-            "p_datasets": c.p_datasets,
+            **{
+                name: getattr(c, name)
+                for name in ("gain", "wins", "generalises", "better_on_dev_only", "p_datasets")
+            },
             "p_sequences": c.pooled.p_value,
             "betas": c.betas.tolist(),
             "by_dataset": c.accuracy.tolist(),
@@ -131,32 +129,27 @@ def _cells(datasets: Datasets, kept: int) -> dict[str, Any]:
 
 
 def _control_numbers(datasets: Datasets, title: str) -> dict[str, float]:
-    c = control(datasets, title, LAST)
-    return {"gain": c.gain, "p": c.p, "unchosen": c.unchosen, "p_unchosen": c.p_unchosen}
+    numbers = asdict(control(datasets, title, LAST))
+    return {name: number for name, number in numbers.items() if name != "csp"}
 
 
 def _dataset(data: Dataset) -> dict[str, Any]:
-    return {
-        "setting": data.setting,
-        "dataset": data.dataset,
-        "seed": data.seed,
-        "train_digest": data.digest,
-        "best_possible": data.best_possible,
-        "csp": _run(data.csp),
-        "swvp": {title: [_run(run) for run in runs] for title, runs in data.swvp.items()},
+    numbers: dict[str, Any] = {
+        name: getattr(data, "digest" if name == "train_digest" else name)
+        for name in ("setting", "dataset", "seed", "train_digest", "best_possible")
     }
+    swvp = {title: [_run(run) for run in runs] for title, runs in data.swvp.items()}
+    return {**numbers, "csp": _run(data.csp), "swvp": swvp}
 
 
 def _run(run: Run) -> dict[str, Any]:
-    return {
-        "beta": run.beta,
-        "dev": dict(zip(KEPT, run.dev.round(4).tolist(), strict=True)),
-        "test": dict(zip(KEPT, run.test.round(4).tolist(), strict=True)),
-        "mistakes": run.mistakes.tolist(),
-        "none_usable": int(run.counts[1]),
-        "condition_broken": int(run.counts[2]),
-        "backed_off": int(run.counts[3]),
+    scores = {
+        name: dict(zip(KEPT, values.round(4).tolist(), strict=True))
+        for name, values in (("dev", run.dev), ("test", run.test))
     }
+    names = ("none_usable", "condition_broken", "backed_off")
+    counts = dict(zip(names, run.counts[1:].tolist(), strict=True))
+    return {"beta": run.beta, **scores, "mistakes": run.mistakes.tolist(), **counts}
 
 
 def by_beta(datasets: Datasets, plan: Plan, kept: int) -> Plot:
@@ -165,7 +158,7 @@ def by_beta(datasets: Datasets, plan: Plan, kept: int) -> Plot:
     for look, variant in enumerate(VARIANTS):
         means = np.mean([[run.test[kept, -1] for run in m.swvp[variant.key]] for m in datasets], 0)
         plot.line(list(plan.betas), means, variant.key, look=look)
-    return plot.hline(float(np.mean([m.csp.test[kept, -1] for m in datasets])), "CSP")
+    return plot.hline(float(_csp(datasets, kept).mean()), "CSP")
 
 
 def by_dataset(datasets: Datasets) -> Plot:
@@ -190,7 +183,6 @@ def by_pass(datasets: Datasets, plan: Plan, kept: int) -> Plot:
 
 
 def fill(page: Page, settings: Settings, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     _verdicts(page, verdicts, list(settings))
     _table_1(page, settings, call.quick)
     _control(page, settings, call.plan)
@@ -202,20 +194,20 @@ def fill(page: Page, settings: Settings, verdicts: Sequence[Verdict], call: Call
 
 
 def _verdicts(page: Page, verdicts: Sequence[Verdict], settings: Sequence[int]) -> None:
-    page.section("What agrees and what does not")
-    page.text(
+    verdict_section(
+        page,
+        "",
         f"Of {len(verdicts)} checks (a claim in a setting) {tally(verdicts)}. The words are "
         "computed from the last weights, which is what the paper's algorithm returns. A learner "
         "is better when an exact randomisation test over the datasets gives p < 0.05; nothing is "
         "corrected for the number of checks. The paper gives no seeds, so its datasets are not "
-        "ours. The last check is a control that the paper did not make."
+        "ours. The last check is a control that the paper did not make.",
     )
     verdict_table(page, verdicts, {s: f"setting {s}" for s in settings}, "setting")
 
 
 def _table_1(page: Page, settings: Settings, quick: bool) -> None:
-    page.section("Table 1: the last weights")
-    page.text(
+    page.section("Table 1: the last weights").text(
         "Test accuracy in percent, mean and deviation over datasets; β is chosen on the "
         "development items. Wins: test sets on which the learner beats CSP. Gener.: the chosen β "
         f"is the best on test or at most {TOLERANCE:g} points behind. B uses all mixed "
@@ -244,32 +236,32 @@ def _one_table(page: Page, setting: int, datasets: Datasets, kept: int) -> None:
     for variant in VARIANTS:
         c, theirs = cell(datasets, variant.key, kept), TABLE_1[setting][variant.key]
         pairs = [
-            (_mean_std(c.accuracy), f"{theirs.accuracy:.2f} ({theirs.std:.2f})"),
+            (_mean_std(c.accuracy), str(theirs)),
             (f"{c.gain:+.2f}", f"{gain(setting, variant.key):+.2f}"),
             (f"{c.wins}/{n}", f"{theirs.wins}/10"),
             (f"{c.generalises}/{n}", f"{theirs.generalises}/10"),
         ]
         cells = [text for pair in pairs for text in (pair if beside else pair[:1])]
         rows.append([variant.key, *cells, _p(c.p_datasets), _p(c.pooled.p_value)])
-    csp, theirs = np.array([m.csp.test[kept, -1] for m in datasets]), TABLE_1[setting]["CSP"]
     best = np.array([m.best_possible for m in datasets])
-    absent: list[object] = [None] * (8 if beside else 5)
-    shown = f"{theirs.accuracy:.2f} ({theirs.std:.2f})"
-    rows.append(["CSP", _mean_std(csp), *([shown] if beside else []), *absent])
-    rows.append(["true model", _mean_std(best), *([None] if beside else []), *absent])
+    for name, values, paper in (
+        ("CSP", _csp(datasets, kept), str(TABLE_1[setting]["CSP"])),
+        ("true model", best, None),
+    ):
+        absent: list[object] = [paper, *[None] * 8] if beside else [None] * 5
+        rows.append([name, _mean_std(values), *absent])
     names = ["accuracy (std)", "gain", "wins", "gener."]
     heads = [h for name in names for h in ((name, "paper") if beside else (name,))]
     page.table(
         ["learner", *heads, "p, sets", "p, items"],
         rows,
         f"**Setting {setting}: {SETTINGS[setting]}**, {n} datasets.",
-        align="l" + "r" * (len(heads) + 2),
+        align="lr",
     )
 
 
 def _control(page: Page, settings: Settings, plan: Plan) -> None:
-    page.section("Is it the learner, or the choice?")
-    page.text(
+    page.section("Is it the learner, or the choice?").text(
         "On data that cannot be separated the last weights swing from update to update. SWVP may "
         f"choose among {len(plan.betas)} such models (one for each β) on the development items, "
         "CSP as the paper runs it has only one. Here CSP may choose too, among its weights after "
@@ -279,7 +271,7 @@ def _control(page: Page, settings: Settings, plan: Plan) -> None:
     rows: list[list[object]] = []
     for setting, datasets in settings.items():
         csp = patient_csp(datasets, LAST)
-        plain = np.mean([m.csp.test[LAST, -1] for m in datasets])
+        plain = _csp(datasets, LAST).mean()
         rows.append([setting, "CSP, pass chosen", csp.mean(), csp.mean() - plain, *[None] * 4])
         for v in _EVERY:
             c, ours = control(datasets, v.title, LAST), cell(datasets, v.title, LAST)
@@ -292,13 +284,12 @@ def _control(page: Page, settings: Settings, plan: Plan) -> None:
         ],
         rows,
         "Test accuracy of the last weights in percent, and points gained.",
-        align="rlrrrrrr",
+        align="rlr",
     )
 
 
 def _averaged(page: Page, settings: Settings) -> None:
-    page.section("With averaged weights")
-    page.text(
+    page.section("With averaged weights").text(
         "The paper does not mention averages. The average of all weights of the same runs (β "
         "chosen anew, for the average) takes away the swings of the last weights, also for CSP. "
         "The true model predicts the most probable state at each place from its own parameters; no "
@@ -314,13 +305,12 @@ def _averaged(page: Page, settings: Settings) -> None:
             for v in VARIANTS
         ],
         "β chosen on the development items, and how often if more than once.",
-        align="rlll",
+        align="rl",
     )
 
 
 def _conditions(page: Page, settings: Settings) -> None:
-    page.section("The γ conditions, and backing off")
-    page.text(
+    page.section("The γ conditions, and backing off").text(
         "Condition (1), non-negative weights that sum to 1, always holds here. Condition (2), that "
         "the mixture as a whole violates, can break for balanced learners; the paper did not check "
         "it. Checked, such an update becomes the perceptron's (property 3). An aggressive learner "
@@ -332,20 +322,10 @@ def _conditions(page: Page, settings: Settings) -> None:
     for setting, datasets in settings.items():
         for v in _EVERY:
             c = conditions(datasets, v.title)
-            last, mean = (
-                cell(datasets, v.title, kept).accuracy.mean() for kept in (LAST, AVERAGED)
-            )
-            rows.append(
-                [
-                    setting,
-                    v.title,
-                    f"{c.broken:.1%}",
-                    f"{c.none_usable:.1%}",
-                    f"{c.backed_off:.1%}",
-                    float(last),
-                    float(mean),
-                ]
-            )
+            shares = (f"{share:.1%}" for share in (c.broken, c.none_usable, c.backed_off))
+            cells = (cell(datasets, v.title, kept) for kept in (LAST, AVERAGED))
+            means = (float(scores.accuracy.mean()) for scores in cells)
+            rows.append([setting, v.title, *shares, *means])
     page.table(
         [
             *("setting", "learner", "condition (2) broken", "nothing to use", "backed off"),
@@ -353,32 +333,24 @@ def _conditions(page: Page, settings: Settings) -> None:
         ],
         rows,
         "Updates, and test accuracy at the chosen β.",
-        align="rlrrrrr",
+        align="rlr",
     )
 
 
 def _figures(page: Page, settings: Settings, plan: Plan) -> None:
-    page.section("Accuracy by β")
-    page.text("Mean over datasets on test items. **Axes do not start at 0.**")
-    page.figures(
-        [
-            by_beta(datasets, plan, kept)
-            for kept in (LAST, AVERAGED)
-            for datasets in settings.values()
-        ]
+    both = [(datasets, plan, kept) for kept in (LAST, AVERAGED) for datasets in settings.values()]
+    page.section("Accuracy by β").text(
+        "Mean over datasets on test items. **Axes do not start at 0.**"
     )
-    page.section("Gain on each dataset")
-    page.text("Test accuracy of the last weights at the chosen β, less that of CSP.")
+    page.figures([by_beta(*one) for one in both])
+    page.section("Gain on each dataset").text(
+        "Test accuracy of the last weights at the chosen β, less that of CSP."
+    )
     page.figures([by_dataset(datasets) for datasets in settings.values()])
-    page.section("Accuracy by pass")
-    page.text("Mean over datasets on test items. **Axes do not start at 0.**")
-    page.figures(
-        [
-            by_pass(datasets, plan, kept)
-            for kept in (LAST, AVERAGED)
-            for datasets in settings.values()
-        ]
+    page.section("Accuracy by pass").text(
+        "Mean over datasets on test items. **Axes do not start at 0.**"
     )
+    page.figures([by_pass(*one) for one in both])
 
 
 def _setup(page: Page, plan: Plan) -> None:
@@ -413,29 +385,23 @@ def _details(page: Page, settings: Settings, plan: Plan) -> None:
             rows = []
             for setting, datasets in settings.items():
                 for m in datasets:
-                    chosen = [m.chosen(v.key, kept) for v in VARIANTS]
-                    rows.append(
-                        [
-                            setting,
-                            m.seed,
-                            *(f"{r.test[kept, -1]:.2f} (β {r.beta:g})" for r in chosen),
-                            float(m.csp.test[kept, -1]),
-                            m.best_possible,
-                        ]
-                    )
+                    runs = (m.chosen(v.key, kept) for v in VARIANTS)
+                    ours = (f"{r.test[kept, -1]:.2f} (β {r.beta:g})" for r in runs)
+                    ends = [float(m.csp.test[kept, -1]), m.best_possible]
+                    rows.append([setting, m.seed, *ours, *ends])
             columns = ["setting", "seed", *(v.key for v in VARIANTS), "CSP", "true model"]
-            page.table(columns, rows, align="r" * len(columns))
+            page.table(columns, rows, align="r")
     with page.details("Signatures of the learners"):
         learners = [v.learner(1.0) for v in _EVERY] + [perceptron()]
         page.code("\n".join(learner.signature(epochs=plan.passes) for learner in learners))
 
 
 def _mean_std(values: np.ndarray) -> str:
-    return f"{values.mean():.2f} ({values.std(ddof=1):.2f})"
+    return f"{values.mean():.2f} ({_std(values):.2f})"
 
 
 def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return p_text(value).removeprefix("= ")
 
 
 def _betas(datasets: Cell) -> str:

@@ -34,13 +34,8 @@ class Run:
     dev: np.ndarray  # float64[2, passes]: accuracy in percent; last weights, then their average
     test: np.ndarray
     right: np.ndarray  # int64[2, test items]: right tokens after the last pass
-    mistakes: np.ndarray  # int64[passes]: in each pass
+    mistakes: np.ndarray  # int64[passes]: in each pass; none follows one without a mistake
     counts: np.ndarray  # int64[4]: as in ``losses.swvp.Violations``
-
-    @property
-    def passes(self) -> int:
-        """Passes that were made; fewer than allowed when one brought no mistake."""
-        return len(self.mistakes)
 
 
 def train(problem: Problem, learner: Learner, passes: int, beta: float = 0.0) -> Run:
@@ -136,20 +131,20 @@ def measure_all(
     A dataset is a function of its seed alone, so the number of workers changes no number.
     """
     tasks = [(setting, d) for setting in plan.settings for d in range(plan.datasets)]
-    done: dict[tuple[int, int], Dataset] = {}
+    results: dict[tuple[int, int], Dataset] = {}
     with ThreadPoolExecutor(workers or _cores()) as pool:
         futures = {pool.submit(train_all, plan, *task): task for task in tasks}
         try:
             for future in as_completed(futures):
                 setting, dataset = futures[future]
-                done[setting, dataset] = future.result()
-                share = len(done) / len(tasks)
+                results[setting, dataset] = future.result()
+                share = len(results) / len(tasks)
                 progress(f"{share:4.0%}  setting {setting}, dataset {dataset + 1} done")
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
-    return {s: [done[s, d] for d in range(plan.datasets)] for s in plan.settings}
+    return {s: [results[s, d] for d in range(plan.datasets)] for s in plan.settings}
 
 
 def _cores() -> int:

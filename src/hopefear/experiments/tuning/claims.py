@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -10,15 +10,16 @@ import numpy as np
 
 from hopefear.experiments.claims import (
     AGREES,
-    DISAGREES,
     OPEN,
     Claim,
     Difference,
+    Finding,
     Verdict,
     all_of,
     better,
     not_worse,
     p_text,
+    says,
     within,
 )
 from hopefear.experiments.tuning.plan import AWAY, CORPORA, TESTS, TOWARD, VAL, choice_key
@@ -62,7 +63,8 @@ SLOWER = 10.0  # times the CPU seconds of another tuner that count as no longer 
 SHORTEST = 0.05  # CPU seconds below which times are noise
 NOT_THEIRS = "not in the slides: "  # begins claims that others make
 
-_Check = Callable[[Results], tuple[str, str]]
+Pairs = list[tuple[str, Which, Which]]
+NOT_RUN: Finding = OPEN, "not run here"
 
 
 def text_of(difference: Difference) -> str:
@@ -83,141 +85,119 @@ def judge(results: Results) -> list[Verdict]:
     return [claim.judged(None, results) for claim in CLAIMS]
 
 
-def _pairs(pairs: Iterable[tuple[str, Which, Which]], word: Callable[[Difference], str]) -> _Check:
+def _pairs(results: Results, pairs: Pairs, word: Callable[[Difference], str]) -> Finding:
     """A claim about several pairs, all of which must agree."""
-    wanted = list(pairs)
-
-    def check(results: Results) -> tuple[str, str]:
-        words, parts = [], []
-        for name, first, second in wanted:
-            if not results.has(first, second):
-                return OPEN, f"{name}: not run here"
-            difference = results.against(first, second)
-            words.append(word(difference))
-            parts.append(f"{name}: {text_of(difference)}")
-        return all_of(words), "; ".join(parts)
-
-    return check
+    differences: dict[str, Difference] = {}
+    for name, *tuners in pairs:
+        if not results.has(*tuners):
+            return OPEN, f"{name}: not run here"
+        differences[name] = results.against(*tuners)
+    evidence = "; ".join(f"{name}: {text_of(one)}" for name, one in differences.items())
+    return all_of(map(word, differences.values())), evidence
 
 
-def _dense(*keys: str) -> list[Which]:
-    return [("dense", key) for key in keys]
-
-
-def _refuses(results: Results) -> tuple[str, str]:
+def _refuses(results: Results) -> Finding:
     """Whether MERT refuses, and what it costs and gains where it does not."""
     mert = results.results.get("extended", {}).get("mert")
-    if mert is None:
-        return OPEN, "not run here"
-    return (AGREES if mert.refused else DISAGREES), mert.refused or "it ran"
+    return (says(bool(mert.refused)), mert.refused or "it ran") if mert else NOT_RUN
 
 
-def _slow(results: Results) -> tuple[str, str]:
-    wanted = [(part, key) for part in ("dense", "many") for key in ("mert", "kbmira")]
-    if not results.has(*wanted):
-        return OPEN, "not run here"
-    seconds = {which: results.of(*which).seconds for which in wanted}
+def _slow(results: Results) -> Finding:
+    tuners = [(part, key) for part in ("dense", "many") for key in ("mert", "kbmira")]
+    if not results.has(*tuners):
+        return NOT_RUN
+    seconds = {which: results.of(*which).seconds for which in tuners}
     many = seconds["many", "mert"] / max(1e-9, seconds["many", "kbmira"])
-    shown = "; ".join(
+    times = "; ".join(
         f"{key}, {results.features[part]} features: {seconds[part, key]:.1f} CPU s"
-        for part, key in wanted
+        for part, key in tuners
     )
     if min(seconds.values()) < SHORTEST:
-        return OPEN, f"too quick to compare: {shown}"
-    return (AGREES if many >= SLOWER else DISAGREES), shown
+        return OPEN, f"too quick to compare: {times}"
+    return says(many >= SLOWER), times
 
 
-def _overfits(results: Results) -> tuple[str, str]:
+def _overfits(results: Results) -> Finding:
     """More features than before: better on the tuning lists, and no better on tests?"""
     many, few = ("many", "mert"), ("dense", "mert")
     if not results.has(many, few):
-        return OPEN, "not run here"
+        return NOT_RUN
     before, after = (results.of(*which).scores(VAL).mean() for which in (few, many))
     gain, difference = float(after - before), results.against(many, few)
-    grown = AGREES if gain > 0.0 else DISAGREES
-    flat = DISAGREES if better(difference) == AGREES else AGREES
-    return all_of([grown, flat]), f"val {gain:+.2f}; tests {text_of(difference)}"
+    words = [says(gain > 0.0), says(better(difference) != AGREES)]
+    return all_of(words), f"val {gain:+.2f}; tests {text_of(difference)}"
 
 
-def _far_from_oracle(results: Results) -> tuple[str, str]:
+def _far_from_oracle(results: Results) -> Iterator[Finding]:
     """Even the tuner that turned out best on a test set, which nobody could have chosen."""
-    parts, words = [], []
-    done = [r for tuners in results.results.values() for r in tuners.values() if not r.refused]
+    tuners = [r for part in results.results.values() for r in part.values() if not r.refused]
     for test in TESTS:
-        means = [float(r.scores(test).mean()) for r in done]
-        top = done[int(np.argmax(means))]
-        score, oracle = float(top.scores(test).mean()), results.fixed["oracle"][test]
-        base = results.fixed["start"][test]
-        words.append(AGREES if oracle - score > FAR else DISAGREES)
+        means = [float(r.scores(test).mean()) for r in tuners]
+        top, score = tuners[int(np.argmax(means))], max(means)
+        oracle, base = (results.fixed[way][test] for way in ("oracle", "start"))
         share = (score - base) / max(1e-9, oracle - base)
-        parts.append(
+        evidence = (
             f"{test}: the best of all is {top.entry.title} ({top.part}) with {score:.2f}; oracle "
             f"{oracle:.2f}; {share:.0%} of the way from untuned weights"
         )
-    return all_of(words), "; ".join(parts)
+        yield says(oracle - score > FAR), evidence
 
 
-def _others(corpus: str) -> list[tuple[str, Which, Which]]:
-    ours = choice_key("hope", "fear", corpus)
+def _between(first: str, second: str, part: str = "dense") -> Pairs:
+    return [(f"{first} − {second}", (part, first), (part, second))]
+
+
+def _others(corpus: str) -> Pairs:
+    ours = ("dense", choice_key("hope", "fear", corpus))
     return [
-        (f"{toward}/{away}", *_dense(ours, choice_key(toward, away, corpus)))  # type: ignore[misc]
+        (f"{toward}/{away}", ours, ("dense", choice_key(toward, away, corpus)))
         for toward in TOWARD
         for away in AWAY
         if (toward, away) != ("hope", "fear")
     ]
 
 
-def _corpora(memory: str) -> list[tuple[str, Which, Which]]:
+def _corpora(memory: str) -> Pairs:
     first, second = (choice_key("hope", "fear", corpus) for corpus in (memory, "sentence"))
     return [(f"pseudo-corpus {memory}", ("dense", first), ("dense", second))]
 
 
-def _untuned(keys: Iterable[str], other: str) -> list[tuple[str, Which, Which]]:
-    return [(key, ("dense", key), ("fixed", other)) for key in keys]
-
-
-def _more_features(keys: Iterable[str]) -> list[tuple[str, Which, Which]]:
+def _more_features(*keys: str) -> Pairs:
     return [(key, ("extended", key), ("train", key)) for key in keys]
 
 
-MAIN = ("mert", "kbmira", "pro")
+UNTUNED: Pairs = [(k, ("dense", k), ("fixed", "start")) for k in ("mert", "kbmira", "pro")]
 CLAIMS = [
-    Claim(
-        "tuning with few features: each beats untuned weights",
-        _pairs(_untuned(MAIN, "start"), better),
-    ),
-    Claim(
-        "few features: MIRA is about as good as MERT",
-        _pairs([("kbmira − mert", ("dense", "kbmira"), ("dense", "mert"))], alike),
-    ),
-    Claim(
-        "few features: PRO is about as good as MERT",
-        _pairs([("pro − mert", ("dense", "pro"), ("dense", "mert"))], alike),
-    ),
-    Claim(
-        "few features: PRO is about as good as MIRA",
-        _pairs([("pro − kbmira", ("dense", "pro"), ("dense", "kbmira"))], alike),
+    Claim("tuning with few features: each beats untuned weights", _pairs, UNTUNED, better),
+    *(
+        Claim(f"few features: {a} is about as good as {b}", _pairs, _between(*tuners), alike)
+        for a, b, *tuners in (
+            ("MIRA", "MERT", "kbmira", "mert"),
+            ("PRO", "MERT", "pro", "mert"),
+            ("PRO", "MIRA", "pro", "kbmira"),
+        )
     ),
     Claim("MERT no longer suitable with thousands of features: it refuses", _refuses),
     Claim(f"with hundreds it takes {SLOWER:g} times as long as MIRA, or more", _slow),
     Claim("with hundreds it gains on the tuning lists and not on tests", _overfits),
-    Claim(
-        "MIRA handles many features: as good with them as with few",
-        _pairs(_more_features(["kbmira", "mira"]), as_good),
+    *(
+        Claim(
+            f"{name} handles many features: as good with them as with few", _pairs, pairs, as_good
+        )
+        for name, pairs in (
+            ("MIRA", _more_features("kbmira", "mira")),
+            ("PRO", _more_features("pro")),
+        )
     ),
-    Claim(
-        "PRO handles many features: as good with them as with few",
-        _pairs(_more_features(["pro"]), as_good),
-    ),
-    Claim("many features help MIRA", _pairs(_more_features(["kbmira", "mira"]), better)),
+    Claim("many features help MIRA", _pairs, _more_features("kbmira", "mira"), better),
     Claim(
         "many features: PRO is about as good as MIRA",
-        _pairs([("pro − kbmira", ("extended", "pro"), ("extended", "kbmira"))], alike),
+        *(_pairs, _between("pro", "kbmira", "extended"), alike),
     ),
     *(
         Claim(
             f"BLEU is not for sentences: a pseudo-corpus (memory {m}) is better",
-            _pairs(_corpora(m), better),
+            *(_pairs, _corpora(m), better),
         )
         for m in CORPORA
         if m != "sentence"
@@ -225,13 +205,13 @@ CLAIMS = [
     *(
         Claim(
             f"{NOT_THEIRS}hope and fear are as good as any choice ({c})",
-            _pairs(_others(c), as_good),
+            *(_pairs, _others(c), as_good),
         )
         for c in CORPORA
     ),
     Claim("still far from reaching the oracles", _far_from_oracle),
     Claim(
         f"{NOT_THEIRS}MERT overfits: MIRA is better on tests",
-        _pairs([("kbmira − mert", ("dense", "kbmira"), ("dense", "mert"))], better),
+        *(_pairs, _between("kbmira", "mert"), better),
     ),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.claims import Verdict, p_text, tally
+from hopefear.experiments.claims import Verdict, p_text, tally, verdict_section
 from hopefear.experiments.frame import Call
 from hopefear.experiments.translations import METRIC
 from hopefear.experiments.tuning.claims import FEATURES, MARGIN, NOT_THEIRS, PEERS, SOURCE
@@ -36,7 +36,6 @@ _RESTARTED = "mert"  # its rounds are starts, which know no order: the best so f
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "parts": ",".join(part.key for part in plan.parts),
         "start": "moses",
@@ -72,7 +71,6 @@ def table_text(results: Results) -> str:
 
 
 def content(results: Results, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     return {
         "seeds": list(call.plan.seeds),
         "lists": results.lists,
@@ -131,15 +129,15 @@ def times(results: Results, parts: Sequence[Part]) -> Plot:
     """CPU seconds against BLEU on both test sets, a point for each tuner."""
     plot = Plot("time and BLEU", "CPU seconds of tuning", "BLEU, mean of both tests", "log")
     for look, part in enumerate(parts):
-        done = [r for r in results.results[part.key].values() if not r.refused and r.seconds > 0.0]
-        if done:
-            points = [np.mean([r.scores(test).mean() for test in TESTS]) for r in done]
-            plot.points([r.seconds for r in done], points, part.title, look=look)
+        every = results.results[part.key].values()
+        tuners = [r for r in every if not r.refused and r.seconds > 0.0]
+        if tuners:
+            points = [np.mean([r.scores(test).mean() for test in TESTS]) for r in tuners]
+            plot.points([r.seconds for r in tuners], points, part.title, look=look)
     return plot
 
 
 def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     _verdicts(page, verdicts, call)
     for part in call.plan.parts:
         _part(page, results, part)
@@ -151,30 +149,24 @@ def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) 
 
 def _verdicts(page: Page, verdicts: Sequence[Verdict], call: Call) -> None:
     theirs = [v for v in verdicts if not v.claim.startswith(NOT_THEIRS)]
-    page.section("What agrees and what does not")
-    if call.note:
-        page.text(f"**{call.note}**")
-    page.text(
+    verdict_section(
+        page,
+        call.note,
         f"Of {len(theirs)} checks of what the slides say {tally(theirs, '')}. The slides show "
         f"curves for {FEATURES['dense']} and {FEATURES['extended']:,} features of another system, "
         "and no numbers; so their words are judged. Two tuners are compared on both test sets "
         f"together, {len(call.plan.seeds)} seeds pooled. One is better when a paired bootstrap and "
         "approximate randomisation over sentences both give p < 0.05; “as good” means that the "
         f"95 % interval of the difference stays above −{MARGIN:g} BLEU, “about as good” that it "
-        f"stays within {MARGIN:g} on both sides. Nothing is corrected for the number of checks."
+        f"stays within {MARGIN:g} on both sides. Nothing is corrected for the number of checks.",
     )
-    page.table(
-        ["claim", "verdict", "evidence"],
-        [[v.claim, v.verdict, v.evidence] for v in verdicts],
-        "Verdicts.",
-        align="lll",
-    )
+    rows = [[v.claim, v.verdict, v.evidence] for v in verdicts]
+    page.table(["claim", "verdict", "evidence"], rows, "Verdicts.", align="l")
 
 
 def _part(page: Page, results: Results, part: Part) -> None:
     lists, candidates = results.lists[part.tuned_on]
-    page.section(part.title)
-    page.text(
+    page.section(part.title).text(
         f"{results.features[part.key]:,} features; tuned on {part.tuned_on} ({lists:,} lists, "
         f"{candidates:,} candidates) from the weights of an untuned Moses. "
         + (
@@ -188,17 +180,12 @@ def _part(page: Page, results: Results, part: Part) -> None:
         "beside ours where there is such a tool."
     )
     peers = PEERS.get(part.key, {})
-    rows: list[list[object]] = [
-        [
-            _FIXED[way],
-            *(f"{results.fixed[way][w]:.2f}" for w in WHERE),
-            *[None] * 6,
-            _peer(peers, way),
-        ]
-        for way in _FIXED
-    ]
-    shown = [r for r in results.results[part.key].values() if not r.entry.key.startswith("mira-")]
-    for result in sorted(shown, key=_order):
+    rows: list[list[object]] = []
+    for way, title in _FIXED.items():
+        scores = (f"{results.fixed[way][where]:.2f}" for where in WHERE)
+        rows.append([title, *scores, *[None] * 6, _peer(peers, way)])
+    tuners = [r for r in results.results[part.key].values() if not r.entry.key.startswith("mira-")]
+    for result in sorted(tuners, key=_order):
         rows.append(_row(results, result, _peer(peers, result.entry.key)))
     page.table(
         [
@@ -207,21 +194,17 @@ def _part(page: Page, results: Results, part: Part) -> None:
         ],
         rows,
         f"**{part.title}**, by BLEU on {VAL}.",
-        align="l" + "r" * 10,
+        align="lr",
     )
-    for result in shown:
+    for result in tuners:
         if result.refused:
             page.text(f"{result.entry.title} refuses: {result.refused}")
     page.text("**Axes do not start at 0.** Shades: range over seeds.")
     page.figures(by_round(results, part))
-    if any(result.trials for result in shown):
+    trials = [[r.entry.title, _text(t.params), t.val] for r in tuners for t in r.trials]
+    if trials:
         with page.details("Grids"):
-            page.table(
-                ["tuner", "parameters", VAL],
-                [[r.entry.title, _text(t.params), t.val] for r in shown for t in r.trials],
-                "One seed each.",
-                align="llr",
-            )
+            page.table(["tuner", "parameters", VAL], trials, "One seed each.", align="llr")
 
 
 def _order(result: Result) -> float:
@@ -231,22 +214,15 @@ def _order(result: Result) -> float:
 def _row(results: Results, result: Result, peer: str | None) -> list[object]:
     title = result.entry.title
     if result.trials:
-        changed = {k: v for k, v in result.params.items() if k in result.entry.grid}
-        title += f" ({_text(changed)})"
+        title += f" ({_text(_gridded(result))})"
     if result.refused:
         return [title, *["refuses"] * len(WHERE), *[None] * 6, peer]
     difference = results.against((result.part, result.entry.key), ("fixed", "decoder"))
-    return [
-        title,
-        *(mean_range(result.scores(where)) for where in WHERE),
-        difference.gap,
-        p_text(difference.p).removeprefix("= "),
-        f"{result.seconds:.2f}",
-        max(len(run.rounds["train"]) for run in result.runs),
-        ", ".join(str(run.kept) for run in result.runs),
-        f"{np.mean([run.nnz for run in result.runs]):,.0f}",
-        peer,
-    ]
+    scores = (mean_range(result.scores(where)) for where in WHERE)
+    test = [difference.gap, p_text(difference.p).removeprefix("= "), f"{result.seconds:.2f}"]
+    rounds = max(len(run.rounds["train"]) for run in result.runs)
+    nnz = f"{np.mean([run.nnz for run in result.runs]):,.0f}"
+    return [title, *scores, *test, rounds, ", ".join(str(r.kept) for r in result.runs), nnz, peer]
 
 
 def _peer(peers: Mapping[str, Any], key: str) -> str | None:
@@ -260,8 +236,7 @@ def _peer(peers: Mapping[str, Any], key: str) -> str | None:
 def _choices(page: Page, results: Results) -> None:
     if not any(results.has(("dense", choice_key("hope", "fear", corpus))) for corpus in CORPORA):
         return
-    page.section("MIRA: what to hope for, what to fear, and BLEU in a context")
-    page.text(
+    page.section("MIRA: what to hope for, what to fear, and BLEU in a context").text(
         "Toward hope (score − cost) or the oracle (least cost), away from fear (score + cost), the "
         "prediction (highest score) or the worst (highest cost); costs by smoothed BLEU of single "
         "sentences, or of a pseudo-corpus that remembers 0.9 or 0.999 of itself. C is chosen on "
@@ -278,26 +253,21 @@ def _choices(page: Page, results: Results) -> None:
                 if not results.has(other):
                     row.append(None)
                     continue
-                star = "*" if other != ours and results.against(ours, other).significant else ""
-                shown = mean_range(results.of(*other).scores(where))
-                row.append(shown + (star if where != VAL else ""))
+                better = other != ours and results.against(ours, other).significant
+                scores = mean_range(results.of(*other).scores(where))
+                row.append(scores + ("*" if better and where != VAL else ""))
             rows.append(row)
         page.table(
             ["toward / away", *CORPORA], rows, f"**{where}**; tests are compared together.", "lrrr"
         )
     page.section("Parameters and differences", 3)
     with page.details("C that was chosen"):
-        rows = [
-            [
-                f"{toward} / {away}",
-                *(
-                    _text(_gridded(results.of(*tuner))) if results.has(tuner) else None
-                    for tuner in (("dense", choice_key(toward, away, c)) for c in CORPORA)
-                ),
-            ]
-            for toward, away in _PAIRS
-        ]
-        page.table(["toward / away", *CORPORA], rows, align="llll")
+        rows = []
+        for pair in _PAIRS:
+            tuners = [("dense", choice_key(*pair, corpus)) for corpus in CORPORA]
+            texts = (_text(_gridded(results.of(*t))) if results.has(t) else None for t in tuners)
+            rows.append([" / ".join(pair), *texts])
+        page.table(["toward / away", *CORPORA], rows, align="l")
 
 
 def _gridded(result: Result) -> dict[str, Any]:
@@ -305,27 +275,20 @@ def _gridded(result: Result) -> dict[str, Any]:
 
 
 def _time(page: Page, results: Results) -> None:
-    page.section("Time")
-    page.text(
+    page.section("Time").text(
         "CPU seconds of one run, all rounds, looks at the tests taken off. Rounds of online tuners "
         "are passes; those of MERT are starts; that of PRO draws its pairs anew."
     )
     page.plot(times(results, results.plan.parts))
-    rows = [
-        [
-            part.title,
-            result.entry.title,
-            result.seconds,
-            float(np.mean([run.each for run in result.runs])),
-        ]
-        for part in results.plan.parts
-        for result in results.results[part.key].values()
-        if not result.refused and not result.entry.key.startswith("mira-")
-    ]
+    rows: list[list[object]] = []
+    for part in results.plan.parts:
+        for result in results.results[part.key].values():
+            if not result.refused and not result.entry.key.startswith("mira-"):
+                each = float(np.mean([run.each for run in result.runs]))
+                rows.append([part.title, result.entry.title, result.seconds, each])
+    heads = ["part", "tuner", "CPU s", "s, quickest round (wall)"]
     with page.details("Table"):
-        page.table(
-            ["part", "tuner", "CPU s", "s, quickest round (wall)"], rows, "Means over seeds."
-        )
+        page.table(heads, rows, "Means over seeds.")
 
 
 def _setup(page: Page, results: Results) -> None:
@@ -335,16 +298,13 @@ def _setup(page: Page, results: Results) -> None:
         | {f"features, {part.key}": results.features[part.key] for part in results.plan.parts}
         | {"seeds": list(results.plan.seeds), "draws of each test": results.plan.replicates}
     )
+    tuners = [
+        [part.key, r.entry.title, r.runs[0].signature]
+        for part in results.plan.parts
+        for r in results.results[part.key].values()
+    ]
     with page.details("Signatures"):
-        page.table(
-            ["part", "tuner", "signature"],
-            [
-                [part.key, r.entry.title, r.runs[0].signature]
-                for part in results.plan.parts
-                for r in results.results[part.key].values()
-            ],
-            align="lll",
-        )
+        page.table(["part", "tuner", "signature"], tuners, align="l")
 
 
 def _text(params: Mapping[str, Any]) -> str:

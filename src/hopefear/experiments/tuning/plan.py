@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.data.moses.lists import TuningLists
-from hopefear.experiments.frame import grid_points
+from hopefear.experiments.frame import Entrant, grid_points
 from hopefear.experiments.translations import METRIC, read_translations
 from hopefear.translation.examples import translations
 from hopefear.translation.features import learned
@@ -32,13 +33,9 @@ CORPORA: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Entrant):
     """A tuner of the comparison, and the values its parameters may take."""
 
-    key: str
-    title: str
-    recipe: str
-    params: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     once: bool = False  # with one seed: because nothing is drawn, or because it takes long
 
@@ -48,7 +45,7 @@ class Entry:
         >>> Entry("m", "MIRA", "mira", {"away": "fear"}, {"C": (0.1, 1.0)}).settings()
         [{'away': 'fear', 'C': 0.1}, {'away': 'fear', 'C': 1.0}]
         """
-        return [{**self.params, **point} for point in grid_points(self.grid)]
+        return [{**self.fixed, **point} for point in grid_points(self.grid)]
 
 
 @dataclass(frozen=True)
@@ -63,9 +60,6 @@ class Part:
     min_count: int = 1
     held_out: bool = False  # whether val chooses parameters and passes
 
-    def entry(self, key: str) -> Entry:
-        return next(entry for entry in self.entries if entry.key == key)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -75,9 +69,6 @@ class Plan:
     seeds: tuple[int, ...] = (1, 2, 3)
     replicates: int = 2000
 
-    def part(self, key: str) -> Part:
-        return next(part for part in self.parts if part.key == key)
-
 
 def choice_key(toward: str, away: str, corpus: str) -> str:
     """Name of one of the choices of MIRA."""
@@ -86,18 +77,12 @@ def choice_key(toward: str, away: str, corpus: str) -> str:
 
 def choices(**more: Any) -> tuple[Entry, ...]:
     """MIRA with every choice of the slides, by BLEU of sentences and of a pseudo-corpus."""
-    return tuple(
-        Entry(
-            choice_key(toward, away, corpus),
-            f"MIRA, {toward}/{away}, {corpus}",
-            "mira",
-            {"toward": toward, "away": away, **params, **more},
-            {"C": (1e-5, 1e-4, 1e-3)},
-        )
-        for toward in TOWARD
-        for away in AWAY
-        for corpus, params in CORPORA.items()
-    )
+    entries = []
+    for toward, away, corpus in itertools.product(TOWARD, AWAY, CORPORA):
+        key, title = choice_key(toward, away, corpus), f"MIRA, {toward}/{away}, {corpus}"
+        params = {"toward": toward, "away": away, **CORPORA[corpus], **more}
+        entries.append(Entry(key, title, "mira", params, {"C": (1e-5, 1e-4, 1e-3)}))
+    return tuple(entries)
 
 
 _ALWAYS_THE_SAME = ("risk", "expected-bleu")  # nothing is drawn at random
@@ -243,24 +228,16 @@ Sets = dict[str, TuningLists]
 
 @dataclass(frozen=True)
 class Watched(TuningProblem):
-    """A tuning problem whose events tell of test lists too, which no tuner looks at.
-
-    Parameters
-    ----------
-    tests : mapping of str to ListDataset
-        Test lists in the features of the problem.
-    spent : list of float
-        CPU seconds of each look at them, so that they can be taken off.
-    """
+    """A tuning problem whose events tell of test lists too, which no tuner looks at."""
 
     tests: Mapping[str, ListDataset] = field(default_factory=dict)
-    spent: list[float] = field(default_factory=list)
+    spent: list[float] = field(default_factory=list)  # CPU seconds of each look, to be taken off
 
     def report(self, weights: np.ndarray) -> Event:
         event = super().report(weights)
-        began = time.process_time()
+        start = time.process_time()
         event["tests"] = {name: self.score(weights, lists) for name, lists in self.tests.items()}
-        self.spent.append(time.process_time() - began)
+        self.spent.append(time.process_time() - start)
         return event
 
 
@@ -269,18 +246,9 @@ def problem_of(sets: Sets, part: Part) -> Watched:
     lists = sets[part.tuned_on]
     data = learned(lists, METRIC, part.groups, part.min_count)
     start = start_weights(lists, "moses").on(data.features)
-    others = {
-        name: data.features.encode(sets[name], METRIC)
-        for name in (VAL, *TESTS)
-        if name != part.tuned_on
-    }
-    return Watched(
-        data,
-        METRIC,
-        start,
-        others.pop(VAL) if part.held_out else None,
-        {name: others[name] for name in TESTS},
-    )
+    tests = {name: data.features.encode(sets[name], METRIC) for name in TESTS}
+    held_out = data.features.encode(sets[VAL], METRIC) if part.held_out else None
+    return Watched(data, METRIC, start, held_out, tests)
 
 
 def find_sets(data: Path | None, quick: bool, tell: Callable[[str], None]) -> Sets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,42 +32,24 @@ from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.scoring import best, choice
 from hopefear.translation.task import start_weights
 from hopefear.translation.tuners.corpus import oracle_choice
+from hopefear.translation.tuners.problem import Event
 
 _FEW = 8
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one seed came to.
-
-    Parameters
-    ----------
-    rounds : dict of str to list of float
-        BLEU of the tuning lists (``train``), of held-out ones (``dev``) and of each test set after
-        each round.
-    kept : int
-        The round the weights are from, from 1; 0 for the weights at the start.
-    scores : dict of str to float
-        BLEU of the weights that were kept, by set.
-    seconds, each : float
-        CPU seconds of tuning, looks at the tests taken off; least seconds of a round.
-    nnz : int
-        Weights that are not 0.
-    choices : dict of str to list of int
-        Numbers of the candidates chosen from each test set.
-    refused : str
-        Why the tuner would not do it, where it would not.
-    """
+    """What one seed came to; sets are ``train`` (tuned on), ``dev`` (held out) and tests."""
 
     signature: str = ""
-    rounds: dict[str, list[float]] = field(default_factory=dict)
-    kept: int = 0
-    scores: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
-    each: float = 0.0
+    rounds: dict[str, list[float]] = field(default_factory=dict)  # BLEU after each, by set
+    kept: int = 0  # the round the weights are from, from 1; 0 for the weights at the start
+    scores: dict[str, float] = field(default_factory=dict)  # BLEU of those weights, by set
+    seconds: float = 0.0  # CPU of tuning, looks at the tests taken off
+    each: float = 0.0  # least seconds of a round
     nnz: int = 0
-    choices: dict[str, list[int]] = field(default_factory=dict)
-    refused: str = ""
+    choices: dict[str, list[int]] = field(default_factory=dict)  # candidates of each test set
+    refused: str = ""  # why the tuner would not do it, where it would not
 
 
 def signature(entry: Entry, params: Mapping[str, Any], problem: Watched, seed: int) -> str:
@@ -99,41 +81,36 @@ def run(
     entry: Entry, params: Mapping[str, Any], problem: Watched, seed: int, tested: bool = True
 ) -> Run:
     """Tune; without ``tested`` nobody looks at test lists."""
-    watched = replace(problem, tests=problem.tests if tested else {}, spent=[])
+    view = replace(problem, tests=problem.tests if tested else {}, spent=[])
     tuner = built(entry, params, problem)
     warm(entry, params, problem)
     name = str(tuner.signature(seed=seed))
-    began = time.process_time()
+    start = time.process_time()
     try:
-        tuned = tuner.tune(watched, seed=seed)
+        outcome = tuner.tune(view, seed=seed)
     except HopefearError as error:
         return Run(name, refused=str(error))
-    seconds = time.process_time() - began - sum(watched.spent)
-    main, history = METRIC.main, tuned.history
-    rounds: dict[str, list[float]] = {
-        where: [float(event[where][main]) for event in history]
-        for where in ("train", "dev")
-        if history and where in history[0]
-    }
-    rounds |= {test: [event["tests"][test] for event in history] for test in watched.tests}
-    last = watched.report(tuned.weights)
-    scores: dict[str, float] = {
-        where: float(last[where][main]) for where in ("train", "dev") if where in last
-    }
-    kept = tuned.best_epoch if tuned.best_epoch is not None else len(history)
+    seconds = time.process_time() - start - sum(view.spent)
+    weights, history = outcome.weights, outcome.history
+    every = [_scores(event) for event in history]
     return Run(
         name,
-        rounds,
-        int(kept),
-        {**scores, **last["tests"]},
+        {where: [scores[where] for scores in every] for where in (every[0] if every else ())},
+        len(history) if outcome.best_epoch is None else int(outcome.best_epoch),
+        _scores(view.report(weights)),
         seconds,
         min((float(event["seconds"]) for event in history), default=0.0),
-        int(np.count_nonzero(tuned.weights)),
-        {
-            test: watched.choice(tuned.weights, lists).tolist()
-            for test, lists in watched.tests.items()
-        },
+        int(np.count_nonzero(weights)),
+        {test: view.choice(weights, lists).tolist() for test, lists in view.tests.items()},
     )
+
+
+def _scores(event: Event) -> dict[str, float]:
+    """BLEU by set, of what was reported of a round."""
+    scores = {
+        where: float(event[where][METRIC.main]) for where in ("train", "dev") if where in event
+    }
+    return {**scores, **event["tests"]}
 
 
 def val_score(run: Run) -> float:
@@ -147,8 +124,8 @@ def best_so_far(run: Run) -> dict[str, list[float]]:
     >>> best_so_far(Run(rounds={"train": [2.0, 1.0, 3.0], "test_2016": [5.0, 6.0, 4.0]}))
     {'train': [2.0, 2.0, 3.0], 'test_2016': [5.0, 5.0, 4.0]}
     """
-    judged = run.rounds.get("dev", run.rounds["train"])
-    best = [int(np.argmax(judged[: k + 1])) for k in range(len(judged))]
+    scores = run.rounds.get("dev", run.rounds["train"])
+    best = [int(np.argmax(scores[: k + 1])) for k in range(len(scores))]
     return {where: [values[k] for k in best] for where, values in run.rounds.items()}
 
 
@@ -188,31 +165,15 @@ class Result:
 
 @dataclass
 class Results:
-    """Everything the page shows.
-
-    Parameters
-    ----------
-    lists : dict
-        Lists and candidates of each set.
-    features : dict
-        Features of each part.
-    fixed : dict of str to dict
-        BLEU of the start, of the decoder's first candidates and of the oracle, by set.
-    counts : dict of str to array
-        Counts of the metric of all candidates of each test set.
-    chosen : dict of str to dict
-        Numbers of the candidates that the start, the decoder and the oracle choose, by test set.
-    results : dict
-        By part and key of the entry.
-    """
+    """Everything the page shows; ``fixed`` are the start, the decoder's first and the oracle."""
 
     plan: Plan
-    lists: dict[str, tuple[int, int]]
-    counts: dict[str, np.ndarray]
-    features: dict[str, int] = field(default_factory=dict)
-    fixed: dict[str, dict[str, float]] = field(default_factory=dict)
-    chosen: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
-    results: dict[str, dict[str, Result]] = field(default_factory=dict)
+    lists: dict[str, tuple[int, int]]  # lists and candidates of each set
+    counts: dict[str, np.ndarray]  # of the metric, of all candidates of each test set
+    features: dict[str, int] = field(default_factory=dict)  # of each part
+    fixed: dict[str, dict[str, float]] = field(default_factory=dict)  # BLEU by set
+    chosen: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)  # their candidates
+    results: dict[str, dict[str, Result]] = field(default_factory=dict)  # by part and key
 
     def __post_init__(self) -> None:
         self.against = Tests(self._compare, ("of", "against"))
@@ -241,11 +202,6 @@ class Results:
             for run in self.of(part, key).runs
         ]
 
-    def best(self, part: str) -> Result:
-        """The tuner with the highest mean on val."""
-        tuners = [r for r in self.results[part].values() if not r.refused]
-        return max(tuners, key=lambda result: float(result.scores(VAL).mean()))
-
 
 def measure(call: Call) -> Results:
     """Tune with everyone."""
@@ -255,25 +211,24 @@ def measure(call: Call) -> Results:
     return measure_sets(sets, call.plan, call.runs, call.teller(share=0.95))
 
 
-def measure_sets(sets: Sets, plan: Plan, kept: KeptRuns, tell: Tell) -> Results:
+def measure_sets(sets: Sets, plan: Plan, store: KeptRuns, tell: Tell) -> Results:
     """Tune on these lists; ``tell`` gets the share done and what is next."""
     results = known(sets, plan)
-    total = sum(len(part.entries) for part in plan.parts)
-    done = 0
+    total, start = sum(len(part.entries) for part in plan.parts), 0
     for part in plan.parts:
-        tell(done / total, f"features of: {part.title}")
+        tell(start / total, f"features of: {part.title}")
         problem = problem_of(sets, part)
         results.features[part.key] = len(problem.start)
         tuners = results.results[part.key] = {}
-        for entry in part.entries:
-            tell(done / total, f"{part.title}: {entry.title}")
-            tuners[entry.key] = _result(part, entry, problem, plan, kept)
-            done += 1
+        for n, entry in enumerate(part.entries, start):
+            tell(n / total, f"{part.title}: {entry.title}")
+            tuners[entry.key] = _result(part, entry, problem, plan, store)
+        start += len(part.entries)
     return results
 
 
 def known(sets: Sets, plan: Plan) -> Results:
-    """What is known before anything is tuned."""
+    """What is known before anything is outcome."""
     results = Results(
         plan,
         {name: (len(lists), lists.n_candidates) for name, lists in sets.items()},
@@ -296,7 +251,7 @@ def known(sets: Sets, plan: Plan) -> Results:
     return results
 
 
-def _result(part: Part, entry: Entry, problem: Watched, plan: Plan, kept: KeptRuns) -> Result:
+def _result(part: Part, entry: Entry, problem: Watched, plan: Plan, store: KeptRuns) -> Result:
     """Choose a setting by one seed on val, then run all seeds."""
 
     def one(params: Mapping[str, Any], seed: int, tested: bool) -> Run:
@@ -306,10 +261,9 @@ def _result(part: Part, entry: Entry, problem: Watched, plan: Plan, kept: KeptRu
             "others": [d.digest for d in (problem.dev, *problem.tests.values()) if d is not None],
             "tested": tested,
         }
-        shown = "-".join(f"{k}={v}" for k, v in params.items())
-        name = f"{part.key}-{entry.key}-{shown}-{seed}" + ("" if tested else "-trial")
-        content = kept.of(name, identity, lambda: asdict(run(entry, params, problem, seed, tested)))
-        return Run(**content)
+        values = "-".join(f"{k}={v}" for k, v in params.items())
+        name = f"{part.key}-{entry.key}-{values}-{seed}" + ("" if tested else "-trial")
+        return store.record(Run, name, identity, lambda: run(entry, params, problem, seed, tested))
 
     settings = entry.settings()
     trials: list[Trial] = []
@@ -318,11 +272,10 @@ def _result(part: Part, entry: Entry, problem: Watched, plan: Plan, kept: KeptRu
             trial = one(params, plan.seeds[0], False)
             if not trial.refused:
                 trials.append(Trial(params, val_score(trial)))
-    chosen = max(trials, key=lambda trial: trial.val).params if trials else settings[0]
-    seeds = plan.seeds[:1] if entry.once else plan.seeds
-    done: list[Run] = []
-    for seed in seeds:
-        done.append(one(chosen, seed, True))
-        if done[-1].refused:
+    best_params = max(trials, key=lambda trial: trial.val).params if trials else settings[0]
+    runs: list[Run] = []
+    for seed in plan.seeds[:1] if entry.once else plan.seeds:
+        runs.append(one(best_params, seed, True))
+        if runs[-1].refused:
             break
-    return Result(part.key, entry, chosen, tuple(trials), tuple(done))
+    return Result(part.key, entry, best_params, tuple(trials), tuple(runs))

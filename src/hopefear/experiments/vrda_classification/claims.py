@@ -7,15 +7,14 @@ numbers of weights are judged at the sparsest settings that are about as good, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from hopefear.experiments.claims import (
-    AGREES,
     DISAGREES,
-    OPEN,
     Claim,
     Difference,
+    Finding,
     Verdict,
     all_of,
     better,
@@ -23,12 +22,15 @@ from hopefear.experiments.claims import (
     not_worse,
     order_of,
     p_text,
+    says,
 )
-from hopefear.experiments.vrda_classification.plan import LOSSES, MARGIN, SWING, short
+from hopefear.experiments.frame import short
+from hopefear.experiments.vrda_classification.plan import LOSSES, MARGIN, SWING
 from hopefear.experiments.vrda_classification.runs import (
     BoundCurve,
     Measurement,
     Results,
+    Run,
     Scores,
     compare_right,
 )
@@ -51,9 +53,6 @@ as_good = partial(not_worse, margin=MARGIN)
 swings_more = partial(clearly_more, ratio=SWING)  # ten passes give deviations to a quarter
 
 
-_Check = Callable[[Results], tuple[str, str]]
-
-
 def judge(measurement: Measurement) -> list[Verdict]:
     """All claims on all problems, and Theorem 1 on generated data."""
     verdicts = [
@@ -73,13 +72,10 @@ def judge_bound(curves: list[BoundCurve]) -> Verdict:
         f"{c.reports[-1].theorem1:,.0f}"
         for c in curves
     )
-    holds = all(r.holds and r.mistakes <= r.theorem1 for r in reports)
-    return Verdict(
-        "Theorem 1 bounds the mistakes",
-        "generated for the bound",
-        AGREES if holds else DISAGREES,
-        f"{len(reports)} places checked, mistakes at most {worst:.0%} of the bound; {ends}",
-    )
+    word = says(all(r.holds and r.mistakes <= r.theorem1 for r in reports))
+    places = f"{len(reports)} places checked, mistakes at most {worst:.0%} of the bound"
+    where = "generated for the bound"
+    return Verdict("Theorem 1 bounds the mistakes", where, word, f"{places}; {ends}")
 
 
 def _points(difference: Difference) -> str:
@@ -93,186 +89,139 @@ def _accuracy(first: Scores, second: Scores, late: slice = slice(None)) -> Diffe
     return compare_right(first.right[late], second.right[late])
 
 
-def _as_perceptron(loss: str) -> _Check:
-    def check(results: Results) -> tuple[str, str]:
-        ours, theirs = results.sparse[f"vrda-{loss}"], results.best["perceptron"]
-        difference = _accuracy(ours.averaged, theirs.averaged)
-        average = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
-        last = ours.last.nnz.mean() / theirs.last.nnz.mean()
-        fewer = AGREES if average < 1.0 and last < 1.0 else DISAGREES if last >= 1.0 else OPEN
-        return all_of([as_good(difference), fewer]), (
-            f"accuracy {_points(difference)}; {average:.0%} of the perceptron's averaged weights, "
-            f"{last:.0%} of its last"
-        )
-
-    return check
+def _shares(ours: Run, theirs: Run) -> tuple[float, float]:
+    """Weights of one run as a share of another's: averaged, and last."""
+    averaged = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
+    return float(averaged), float(ours.last.nnz.mean() / theirs.last.nnz.mean())
 
 
-def _beats_tg(loss: str) -> _Check:
-    def check(results: Results) -> tuple[str, str]:
-        ours, theirs = results.sparse[f"vrda-{loss}"], results.sparse[f"tg-{loss}"]
-        difference = _accuracy(ours.averaged, theirs.averaged)
-        average = ours.averaged.nnz.mean() / theirs.averaged.nnz.mean()
-        return (
-            all_of([better(difference), AGREES if average < 1.0 else DISAGREES]),
-            f"accuracy {_points(difference)}; {average:.0%} of TG's averaged weights",
-        )
-
-    return check
-
-
-def _log_is_sparser(results: Results) -> tuple[str, str]:
-    log, hinge = results.sparse["vrda-log"], results.sparse["vrda-hinge"]
-    counts = [
-        (log.averaged.nnz.mean(), hinge.averaged.nnz.mean()),
-        (log.last.nnz.mean(), hinge.last.nnz.mean()),
-    ]
-    fewer = [a < b for a, b in counts]
-    word = AGREES if all(fewer) else OPEN if any(fewer) else DISAGREES
-    return word, "; ".join(
-        f"{name}: log {a:,.0f}, hinge {b:,.0f}"
-        for name, (a, b) in zip(("averaged", "last"), counts, strict=True)
+def _as_perceptron(results: Results, loss: str) -> Finding:
+    ours, theirs = results.sparse[f"vrda-{loss}"], results.best["perceptron"]
+    difference = _accuracy(ours.averaged, theirs.averaged)
+    average, last = _shares(ours, theirs)
+    fewer = says(average < 1.0 and last < 1.0, last >= 1.0)
+    return all_of([as_good(difference), fewer]), (
+        f"accuracy {_points(difference)}; {average:.0%} of the perceptron's averaged weights, "
+        f"{last:.0%} of its last"
     )
 
 
-def _unregularised(loss: str) -> _Check:
-    def check(results: Results) -> tuple[str, str]:
-        free = next(t for t in results.trails[loss] if t.strength == 0.0)
-        ours, theirs = int(free.mistakes[-1]), int(results.trails["perceptron"][0].mistakes[-1])
-        change = ours / max(1, theirs) - 1.0
-        word = AGREES if change < -0.01 else DISAGREES if change > 0.01 else OPEN
-        evidence = f"{ours:,} mistakes, perceptron {theirs:,} ({change:+.1%})"
-        if loss == "hinge" and abs(change) < 1e-3:
-            word = DISAGREES
-            evidence += (
-                "; they are the same learner: with λ = 0 equation (4) is a positive "
-                "multiple of the perceptron's weights"
-            )
-        return word, evidence
-
-    return check
+def _beats_tg(results: Results, loss: str) -> Finding:
+    ours, theirs = results.sparse[f"vrda-{loss}"], results.sparse[f"tg-{loss}"]
+    difference = _accuracy(ours.averaged, theirs.averaged)
+    average, _ = _shares(ours, theirs)
+    evidence = f"accuracy {_points(difference)}; {average:.0%} of TG's averaged weights"
+    return all_of([better(difference), says(average < 1.0)]), evidence
 
 
-def _more_mistakes(loss: str) -> _Check:
-    def check(results: Results) -> tuple[str, str]:
-        trails = results.trails[loss]
-        counts = [int(t.mistakes[-1]) for t in trails]
-        rho = order_of([t.strength for t in trails], counts)
-        word = AGREES if rho > 0.89 else DISAGREES if rho <= 0.0 else OPEN
-        return word, ", ".join(
-            f"λ = {short(t.strength)}: {c:,}" for t, c in zip(trails, counts, strict=True)
+def _log_is_sparser(results: Results) -> Finding:
+    log, hinge = results.sparse["vrda-log"], results.sparse["vrda-hinge"]
+    counts = {
+        "averaged": (log.averaged.nnz.mean(), hinge.averaged.nnz.mean()),
+        "last": (log.last.nnz.mean(), hinge.last.nnz.mean()),
+    }
+    fewer = [a < b for a, b in counts.values()]
+    return says(all(fewer), not any(fewer)), "; ".join(
+        f"{name}: log {a:,.0f}, hinge {b:,.0f}" for name, (a, b) in counts.items()
+    )
+
+
+def _unregularised(results: Results, loss: str) -> Finding:
+    free = next(t for t in results.trails[loss] if t.strength == 0.0)
+    ours, theirs = int(free.mistakes[-1]), int(results.trails["perceptron"][0].mistakes[-1])
+    change = ours / max(1, theirs) - 1.0
+    evidence = f"{ours:,} mistakes, perceptron {theirs:,} ({change:+.1%})"
+    if loss == "hinge" and abs(change) < 1e-3:
+        return DISAGREES, (
+            f"{evidence}; they are the same learner: with λ = 0 equation (4) is a positive "
+            "multiple of the perceptron's weights"
         )
+    return says(change < -0.01, change > 0.01), evidence
 
-    return check
+
+def _more_mistakes(results: Results, loss: str) -> Finding:
+    counts = {t.strength: int(t.mistakes[-1]) for t in results.trails[loss]}
+    rho = order_of(counts, counts.values())
+    evidence = ", ".join(f"λ = {short(strength)}: {n:,}" for strength, n in counts.items())
+    return says(rho > 0.89, rho <= 0.0), evidence
 
 
-def _sublinear(results: Results) -> tuple[str, str]:
-    n, words, parts = len(results.problem.train), [], []
+def _sublinear(results: Results) -> Iterator[Finding]:
+    n, passes = len(results.problem.train), results.plan.passes
     for loss in LOSSES:
         trail = results.trails[loss][0]
-        b, per_pass = trail.exponent(n), trail.by_pass(n, results.plan.passes)
-        words.append(
-            AGREES if b < 0.95 and per_pass[-1] < per_pass[0] else DISAGREES if b >= 1.0 else OPEN
-        )
-        parts.append(
+        b, per_pass = trail.exponent(n), trail.by_pass(n, passes)
+        evidence = (
             f"{loss}: mistakes grow like samples^{b:.2f} in the first pass, "
-            f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {results.plan.passes}"
+            f"{per_pass[0]:,} in it, {per_pass[-1]:,} in pass {passes}"
         )
-    return all_of(words), "; ".join(parts)
+        yield says(b < 0.95 and bool(per_pass[-1] < per_pass[0]), b >= 1.0), evidence
 
 
-def _average_helps(loss: str) -> _Check:
-    def check(results: Results) -> tuple[str, str]:
-        done, late = results.best[f"vrda-{loss}"], results.plan.settled
-        difference = _accuracy(done.averaged, done.last, late)
-        calm, wild = (s.series("accuracy")[late].std() for s in (done.averaged, done.last))
-        steadier = swings_more(wild, calm)
-        return (
-            all_of([better(difference), steadier]),
-            f"accuracy {_points(difference)}; deviation over passes {calm:.2f} against {wild:.2f}",
-        )
-
-    return check
+def _average_helps(results: Results, loss: str) -> Finding:
+    run, late = results.best[f"vrda-{loss}"], results.plan.settled
+    difference = _accuracy(run.averaged, run.last, late)
+    calm, wild = (s.series("accuracy")[late].std() for s in (run.averaged, run.last))
+    evidence = (
+        f"accuracy {_points(difference)}; deviation over passes {calm:.2f} against {wild:.2f}"
+    )
+    return all_of([better(difference), swings_more(wild, calm)]), evidence
 
 
-def _log_swings(results: Results) -> tuple[str, str]:
+def _log_swings(results: Results) -> Finding:
     swing = {
-        name: [
-            results.best[f"vrda-{loss}"].last.series(name)[results.plan.settled].std()
-            for loss in ("log", "hinge")
-        ]
+        (name, loss): results.best[f"vrda-{loss}"].last.series(name)[results.plan.settled].std()
         for name in ("accuracy", "f1")
+        for loss in ("log", "hinge")
     }
-    log, hinge = swing["accuracy"]
-    return (
-        swings_more(log, hinge),
+    log, hinge, log_f, hinge_f = swing.values()
+    return swings_more(log, hinge), (
         f"deviation of the last weights' accuracy: log {log:.2f}, hinge {hinge:.2f}; of their "
-        f"F: log {swing['f1'][0]:.2f}, hinge {swing['f1'][1]:.2f}",
+        f"F: log {log_f:.2f}, hinge {hinge_f:.2f}"
     )
 
 
-def _conservative(loss: str, first: str, second: str) -> _Check:
-    def check(results: Results) -> tuple[str, str]:
-        ours, theirs = (results.best[f"{rule}-{loss}"].averaged for rule in (first, second))
-        difference = _accuracy(ours, theirs)
-        return better(difference), f"accuracy {_points(difference)}"
-
-    return check
+def _conservative(results: Results, loss: str, first: str, second: str) -> Finding:
+    ours, theirs = (results.best[f"{rule}-{loss}"].averaged for rule in (first, second))
+    difference = _accuracy(ours, theirs)
+    return better(difference), f"accuracy {_points(difference)}"
 
 
-def _saves_time(results: Results) -> tuple[str, str]:
-    words, parts = [], []
+def _saves_time(results: Results) -> Iterator[Finding]:
     for loss in LOSSES:
         average, bare = results.ratio(loss, "averaged"), results.ratio(loss, "last")
-        words.append(AGREES if average < 0.95 else DISAGREES if average > 1.05 else OPEN)
-        parts.append(
+        evidence = (
             f"{loss}: {average:.0%} of RDA's CPU time with averages, {bare:.0%} without "
             f"(paper {TIME_RATIO[loss]:.1%})"
         )
-    return all_of(words), "; ".join(parts)
+        yield says(average < 0.95, average > 1.05), evidence
 
 
-def _votes(results: Results) -> tuple[str, str]:
-    words, parts = [], []
+def _votes(results: Results) -> Iterator[Finding]:
     for loss, votes in results.votes.items():
         difference = compare_right(votes.averaged, votes.voted)
-        words.append(as_good(difference))
-        parts.append(
-            f"{loss}: averaged {_points(difference)} voted, on {len(votes.voted):,} examples"
-        )
-    return all_of(words), "; ".join(parts)
+        examples = f"on {len(votes.voted):,} examples"
+        yield as_good(difference), f"{loss}: averaged {_points(difference)} voted, {examples}"
+
+
+def _both(text: str, check: Callable[..., Finding]) -> list[Claim]:
+    """A claim for either loss."""
+    return [Claim(text.replace("LOSS", loss), check, loss) for loss in LOSSES]
 
 
 TABLE_CLAIMS = [
-    *(
-        Claim(
-            f"vRDA ({loss}) is as good as the perceptron, with fewer weights", _as_perceptron(loss)
-        )
-        for loss in LOSSES
-    ),
-    *(Claim(f"vRDA ({loss}) is better and sparser than TG", _beats_tg(loss)) for loss in LOSSES),
+    *_both("vRDA (LOSS) is as good as the perceptron, with fewer weights", _as_perceptron),
+    *_both("vRDA (LOSS) is better and sparser than TG", _beats_tg),
     Claim("log loss needs fewer weights than hinge", _log_is_sparser),
 ]
 FIGURE_CLAIMS = [
-    *(
-        Claim(
-            f"λ = 0 makes fewer training mistakes than the perceptron ({loss})",
-            _unregularised(loss),
-        )
-        for loss in LOSSES
-    ),
-    *(Claim(f"more λ, more training mistakes ({loss})", _more_mistakes(loss)) for loss in LOSSES),
+    *_both("λ = 0 makes fewer training mistakes than the perceptron (LOSS)", _unregularised),
+    *_both("more λ, more training mistakes (LOSS)", _more_mistakes),
     Claim("mistakes grow more slowly than samples", _sublinear),
-    *(
-        Claim(
-            f"the average is better and steadier than the last weights ({loss})",
-            _average_helps(loss),
-        )
-        for loss in LOSSES
-    ),
+    *_both("the average is better and steadier than the last weights (LOSS)", _average_helps),
     Claim("the last weights swing most under log loss", _log_swings),
-    Claim("hinge: vRDA is better than RDA", _conservative("hinge", "vrda", "rda")),
-    Claim("log: RDA is better than vRDA", _conservative("log", "rda", "vrda")),
+    Claim("hinge: vRDA is better than RDA", _conservative, "hinge", "vrda", "rda"),
+    Claim("log: RDA is better than vRDA", _conservative, "log", "rda", "vrda"),
     Claim("vRDA trains faster than RDA", _saves_time),
     Claim("averaging does as well as voting", _votes),
 ]

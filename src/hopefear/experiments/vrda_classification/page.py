@@ -8,9 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.sparse import SparseDataset
-from hopefear.experiments.claims import AGREES, DISAGREES, Verdict, tally, verdict_table
-from hopefear.experiments.frame import Call, plain
+from hopefear.experiments.claims import (
+    AGREES,
+    DISAGREES,
+    Verdict,
+    tally,
+    verdict_section,
+    verdict_table,
+)
+from hopefear.experiments.frame import Call, plain, short
 from hopefear.experiments.vrda_classification.claims import SETTINGS, TABLE_1, TIME_RATIO
 from hopefear.experiments.vrda_classification.plan import (
     HELD_OUT,
@@ -20,7 +26,6 @@ from hopefear.experiments.vrda_classification.plan import (
     SWING,
     TRANSFORM,
     Plan,
-    short,
 )
 from hopefear.experiments.vrda_classification.runs import (
     SEPARATION,
@@ -44,7 +49,6 @@ Problems = Sequence[Results]
 
 
 def signature(plan: Plan) -> dict[str, object]:
-    """What the numbers came from."""
     return {
         "passes": plan.passes,
         "seed": SEED,
@@ -60,7 +64,6 @@ def table_text(measurement: Measurement) -> str:
 
 
 def content(measurement: Measurement, call: Call) -> dict[str, Any]:
-    """Every number of ``results.json``."""
     fixed = {"seed": SEED, "held_out": HELD_OUT, "transform": TRANSFORM}
     return {
         "note": call.note,
@@ -74,26 +77,18 @@ def content(measurement: Measurement, call: Call) -> dict[str, Any]:
 
 
 def _problem(results: Results) -> dict[str, Any]:
-    train, test = results.problem.train, results.problem.test
+    parts = {"train": results.problem.train, "test": results.problem.test}
+    order = ("best", "sparse", "edges", "trials")
+    choices = {key: asdict(choice) for key, choice in results.choices.items()}
     return {
         "data": {
             "about": results.problem.about,
-            "train": len(train),
-            "test": len(test),
-            "features": train.n_features,
-            "classes": list(train.classes),
-            "train_digest": train.digest,
-            "test_digest": test.digest,
+            **{name: len(part) for name, part in parts.items()},
+            "features": parts["train"].n_features,
+            "classes": list(parts["train"].classes),
+            **{f"{name}_digest": part.digest for name, part in parts.items()},
         },
-        "chosen": {
-            key: {
-                "best": asdict(c.best),
-                "sparse": asdict(c.sparse),
-                "edges": c.edges,
-                "trials": [asdict(t) for t in c.trials],
-            }
-            for key, c in results.choices.items()
-        },
+        "chosen": {key: {name: c[name] for name in order} for key, c in choices.items()},
         "best": {key: _run(r) for key, r in results.best.items()},
         "sparse": {key: _run(r) for key, r in results.sparse.items()},
         "trails": {
@@ -211,7 +206,6 @@ def _bars(title: str, groups: dict[str, list[Scores]], plan: Plan) -> Plot:
 
 
 def fill(page: Page, measurement: Measurement, verdicts: Sequence[Verdict], call: Call) -> None:
-    """Build the whole page."""
     problems, plan = measurement.problems, call.plan
     whole = [results for results in problems if results.whole]
     _verdicts(page, problems, verdicts)
@@ -226,8 +220,10 @@ def fill(page: Page, measurement: Measurement, verdicts: Sequence[Verdict], call
 
 
 def _verdicts(page: Page, problems: Problems, verdicts: Sequence[Verdict]) -> None:
-    page.section("What agrees and what does not")
-    page.text(
+    names = [results.name for results in problems]
+    verdict_section(
+        page,
+        "",
         f"Of {len(verdicts)} checks (a claim on a problem) {tally(verdicts)}. The words are "
         "computed from the numbers below. A difference of accuracy counts when a paired bootstrap "
         "over the test examples gives p < 0.05, not corrected for the number of checks; it knows "
@@ -236,11 +232,9 @@ def _verdicts(page: Page, problems: Problems, verdicts: Sequence[Verdict]) -> No
         f"from a ratio of {SWING:g} on. Claims about numbers of weights are judged at the sparse "
         "settings of Table 1, all others at the best ones. The paper reranks parses of the Penn "
         "Treebank, these are classes of texts, so a disagreement says that a finding "
-        "does not carry over, not that it was wrong there."
+        "does not carry over, not that it was wrong there.",
+        *(f"**{title}**: {text}." for title, text in _summary(names, verdicts)),
     )
-    names = [results.name for results in problems]
-    for title, text in _summary(names, verdicts):
-        page.text(f"**{title}**: {text}.")
     verdict_table(page, verdicts, {name: name for name in names}, "problem")
 
 
@@ -264,14 +258,12 @@ def _setup(page: Page, problems: Problems, plan: Plan, note: str) -> None:
     page.section("How it was done")
     if note:
         page.text(f"**{note}**")
-    page.table(
-        ["problem", "what", "train", "test", "features", "values a row"],
-        [
-            [p.name, p.about, len(p.train), len(p.test), p.train.n_features, _values_a_row(p.train)]
-            for p in (results.problem for results in problems)
-        ],
-        "Data.",
-    )
+    rows: list[list[object]] = []
+    for p in (results.problem for results in problems):
+        values = round(p.train.rows.indices.size / len(p.train), 1)
+        rows.append([p.name, p.about, len(p.train), len(p.test), p.train.n_features, values])
+    heads = ["problem", "what", "train", "test", "features", "values a row"]
+    page.table(heads, rows, "Data.")
     page.text(
         "Rows hold 1 for a feature that is present and are scaled to unit length; there is no "
         f"intercept. {HELD_OUT:.0%} of the training rows were held out once, every setting of the "
@@ -285,17 +277,13 @@ def _setup(page: Page, problems: Problems, plan: Plan, note: str) -> None:
     )
 
 
-def _values_a_row(data: SparseDataset) -> float:
-    return round(data.rows.indices.size / len(data), 1)
-
-
 def _table_1(page: Page, problems: Problems, plan: Plan) -> None:
     page.section("Table 1: quality and non-zero weights")
     page.table(
         ["learner", "precision", "recall", "F", "weights"],
         [[name, p, r, f, None if n is None else f"{n} K"] for name, p, r, f, n in TABLE_1],
         "The paper's own Table 1: **parse reranking** (labelled brackets), 1.2 M features.",
-        align="lrrrr",
+        align="lr",
         notes=f"Their settings: {SETTINGS}.",
     )
     titles = {spec.key: spec.title for spec in plan.specs}
@@ -315,8 +303,7 @@ def _table_1(page: Page, problems: Problems, plan: Plan) -> None:
         "weight vector of each pass, which is where the sparsity of RDA is. AdaGrad-RDA is "
         "not in the paper; it shows what an adaptive rate gives."
     )
-    page.section("The sparsest settings that are about as good", level=3)
-    page.text(
+    page.section("The sparsest settings that are about as good", level=3).text(
         "Chosen on the same held-out rows: the fewest last weights within one standard error "
         "of the best accuracy. (The best may be λ = 0, which says nothing on sparsity.)"
     )
@@ -337,61 +324,49 @@ _BEST: dict[str, Best] = {"accuracy": "max", "weights": "min", "last: weights": 
 
 def _row(title: str, run: Run) -> list[object]:
     average, last = run.averaged.summary(), run.last.summary()
-    return [
-        title,
-        average["precision"],
-        average["recall"],
-        f"{average['f1']:.2f} ± {average['f1_std']:.2f}",
-        f"{average['accuracy']:.2f} ± {average['accuracy_std']:.2f}",
-        round(average["nnz"]),
-        f"{last['accuracy']:.2f} ± {last['accuracy_std']:.2f}",
-        round(last["nnz"]),
-    ]
+    f1, accuracy, last_accuracy = (
+        f"{means[name]:.2f} ± {means[f'{name}_std']:.2f}"
+        for means, name in ((average, "f1"), (average, "accuracy"), (last, "accuracy"))
+    )
+    scores = [average["precision"], average["recall"], f1, accuracy, round(average["nnz"])]
+    return [title, *scores, last_accuracy, round(last["nnz"])]
 
 
 def _while_training(page: Page, whole: Problems) -> None:
-    page.section("Figure 1: non-zero weights while training")
-    page.text(
+    page.section("Figure 1: non-zero weights while training").text(
         "The paper: a larger λ settles soon at few weights, a smaller one takes many more "
         "samples. Ours, on all training rows, at the chosen rate:"
     )
     page.figures([figure_1(results, loss) for results in whole for loss in LOSSES])
-    page.section("Figure 2: sparsity against quality")
-    page.text(
+    page.section("Figure 2: sparsity against quality").text(
         "The paper: for hinge loss a sparser model costs quality; log loss is best "
         "(F 0.9174) with 173 K of 1.2 M features, a share of 0.14. Ours, over λ, scored on "
         "the held-out rows, so that the test is not used to look around:"
     )
     page.figures([figure_2(results) for results in whole])
-    page.section("Figure 3: training mistakes")
-    page.text(
-        "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the "
-        "perceptron and λ > 0 more. With hinge loss and λ = 0, equation (4) reads "
-        "w = −s / (η √k): the perceptron's weights times a positive number. The two must "
-        "make the same mistakes, so the curves lie on each other and the paper's difference "
-        "must come from something else."
+    page.section("Figure 3: training mistakes").text(
+        "The paper: mistakes grow more slowly than samples, λ = 0 makes fewer than the perceptron "
+        "and λ > 0 more. With hinge loss and λ = 0, equation (4) reads w = −s / (η √k): the "
+        "perceptron's weights times a positive number. The two must make the same mistakes, so the "
+        "curves lie on each other and the paper's difference must come from something else."
     )
     page.figures([figure_3(results, loss) for results in whole for loss in LOSSES])
 
 
 def _single(page: Page, whole: Problems, plan: Plan) -> None:
-    page.section("Figure 4: single against averaged prediction")
-    page.text(
-        "The paper: the average is better and varies less, and single predictions vary most "
-        f"under log loss. Ours: mean and deviation of F over the last {_late(plan)} of "
-        f"{plan.passes} passes, so that the bars show swings and not the first gains. "
-        "**Axes do not start at 0.**"
+    page.section("Figure 4: single against averaged prediction").text(
+        "The paper: the average is better and varies less, and single predictions vary most under "
+        f"log loss. Ours: mean and deviation of F over the last {_late(plan)} of {plan.passes} "
+        "passes, so that the bars show swings and not the first gains. **Axes do not start at 0.**"
     )
     page.figures([figure_4(results, plan) for results in whole])
 
 
 def _conservative(page: Page, whole: Problems, plan: Plan) -> None:
-    page.section("Figure 5: RDA against voted RDA")
-    page.text(
-        "The paper: updates on mistakes only are better for hinge loss, worse for log loss, "
-        f"and take {TIME_RATIO['hinge']:.1%} and {TIME_RATIO['log']:.1%} of the "
-        f"time. Ours: mean and deviation of F over the last {_late(plan)} passes. "
-        "**Axes do not start at 0.**"
+    page.section("Figure 5: RDA against voted RDA").text(
+        "The paper: updates on mistakes only are better for hinge loss, worse for log loss, and "
+        f"take {TIME_RATIO['hinge']:.1%} and {TIME_RATIO['log']:.1%} of the time. Ours: mean and "
+        f"deviation of F over the last {_late(plan)} passes. **Axes do not start at 0.**"
     )
     page.figures([figure_5(results, plan) for results in whole])
     rows = []
@@ -413,32 +388,22 @@ def _conservative(page: Page, whole: Problems, plan: Plan) -> None:
         f"CPU milliseconds a pass and vRDA's share of RDA's, with the exact average and for "
         f"the last weights only: the least of {plan.repeats} runs of {plan.timed_passes} "
         "passes, taken in turn, each learner at its chosen setting.",
-        align="ll" + "r" * 7,
+        align="llr",
     )
 
 
 def _votes(page: Page, whole: Problems) -> None:
-    page.section("Voting against averaging")
-    page.text(
+    page.section("Voting against averaging").text(
         "The paper averages and calls the result very similar to the vote. Here Algorithm 2 "
         "is run for real: every predictor of one pass votes, as often as it survived."
     )
     rows = []
     for results in whole:
         for loss, votes in results.votes.items():
-            difference = compare_right(votes.averaged, votes.voted)
-            rows.append(
-                [
-                    results.name,
-                    loss,
-                    votes.predictors,
-                    difference.second,
-                    difference.first,
-                    difference.gap,
-                    f"{votes.seconds[0]:.3g} / {votes.seconds[1]:.2g}",
-                    f"{votes.megabytes[0]:.3g} / {votes.megabytes[1]:.2g}",
-                ]
-            )
+            test = compare_right(votes.averaged, votes.voted)
+            costs = (f"{a:.3g} / {b:.2g}" for a, b in (votes.seconds, votes.megabytes))
+            scores = [test.second, test.first, test.gap]
+            rows.append([results.name, loss, votes.predictors, *scores, *costs])
     page.table(
         [
             *("problem", "loss", "predictors", "voted, %", "averaged, %"),
@@ -447,7 +412,7 @@ def _votes(page: Page, whole: Problems) -> None:
         rows,
         "Test accuracy after one pass; CPU seconds for 1,000 examples and the size of "
         "what is kept, voted / averaged.",
-        align="ll" + "r" * 6,
+        align="llr",
         notes="On the first "
         + ", ".join(f"{len(results.votes['hinge'].voted):,} ({results.name})" for results in whole)
         + " test examples.",
@@ -455,29 +420,21 @@ def _votes(page: Page, whole: Problems) -> None:
 
 
 def _bound(page: Page, curves: list[BoundCurve]) -> None:
-    page.section("The bound of Theorem 1")
-    page.text(
+    page.section("The bound of Theorem 1").text(
         "One pass of vRDA (hinge) over generated data on which the truth is known. The "
         "comparator u is the truth, scaled to give the lowest bound; where labels are right "
         f"it separates the classes by {SEPARATION:g}. Dashed: the most mistakes allowed."
     )
     page.figures([bound_plot(curves, noise) for noise in dict.fromkeys(c.noise for c in curves)])
+    rows = []
+    for c in curves:
+        r = c.reports[-1]
+        corollary = None if r.corollary1 is None else round(r.corollary1, 3)
+        bounds = [round(r.theorem1, 1), corollary, r.lam * r.delta + 0.0, r.regime]
+        rows.append([f"{c.noise:.0%}", short(c.strength), r.samples, r.mistakes, *bounds])
     page.table(
         ["noise", "λ", "samples", "mistakes", "Theorem 1", "Corollary 1", "λ Δ(u)", "regime"],
-        [
-            [
-                f"{c.noise:.0%}",
-                short(c.strength),
-                r.samples,
-                r.mistakes,
-                round(r.theorem1, 1),
-                None if r.corollary1 is None else round(r.corollary1, 3),
-                r.lam * r.delta + 0.0,
-                r.regime,
-            ]
-            for c in curves
-            for r in c.reports[-1:]
-        ],
+        rows,
         "At the end of the pass.",
         notes="Corollary 1 bounds the probability of an error on a new example; above 1 it "
         "says nothing.",
@@ -491,18 +448,10 @@ def _settings(page: Page, problems: Problems, plan: Plan) -> None:
         rows = []
         for results in problems:
             for key, choice in results.choices.items():
-                spec, best = titles[key], choice.best
-                rows.append(
-                    [
-                        results.name,
-                        spec.title,
-                        _value(best.setting.get(spec.strength)),
-                        _value(best.setting.get("rate")),
-                        best.accuracy,
-                        _value(choice.sparse.setting.get(spec.strength)),
-                        " and ".join(choice.edges) or None,
-                    ]
-                )
+                spec, best, sparse = titles[key], choice.best, choice.sparse.setting
+                values = (_value(best.setting.get(name)) for name in (spec.strength, "rate"))
+                ends = [_value(sparse.get(spec.strength)), " and ".join(choice.edges) or None]
+                rows.append([results.name, spec.title, *values, best.accuracy, *ends])
         page.table(
             [
                 *("problem", "learner", "λ or gravity", "rate", "held-out accuracy", "λ, sparse"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import read_svmlight
 from hopefear.errors import HopefearError, InputError
-from hopefear.experiments.frame import find_data
+from hopefear.experiments.frame import Entrant, find_data
 
 SEED = 1
 HELD_OUT = 0.2  # share of the training rows on which parameters are chosen
@@ -22,23 +21,10 @@ LOSSES = {"hinge": "hinge", "log": "logistic"}
 SWING = 1.5  # deviations over passes count as different from this ratio on
 
 
-def short(value: float) -> str:
-    """A strength in few letters.
-
-    >>> short(3e-4), short(0.0)
-    ('3e-4', '0')
-    """
-    return f"{value:.0e}".replace("e-0", "e-") if value else "0"
-
-
 @dataclass(frozen=True)
-class Spec:
+class Spec(Entrant):
     """A learner of the comparison, and the values its two parameters may take."""
 
-    key: str
-    title: str
-    recipe: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
     strength: str = ""  # name of the parameter that makes weights zero
     strengths: tuple[float, ...] = (0.0,)
     rates: tuple[float, ...] = ()
@@ -86,26 +72,13 @@ def _specs(
 ) -> tuple[Spec, ...]:
     average = {"readout": "averaged"}
     specs = [Spec("perceptron", "Perceptron", "perceptron")]
-    for name, loss in LOSSES.items():
-        specs.append(
-            Spec(
-                f"tg-{name}",
-                f"TG ({name})",
-                "tg",
-                {"loss": loss, **average},
-                "gravity",
-                gravity,
-                tg,
-            )
-        )
-    for name, loss in LOSSES.items():
-        specs.append(
-            Spec(f"rda-{name}", f"RDA ({name})", "rda", {"loss": loss, **average}, "l1", every, rda)
-        )
+    for rule, strength, *grid in (("tg", "gravity", gravity, tg), ("rda", "l1", every, rda)):
+        for name, loss in LOSSES.items():
+            title, fixed = f"{rule.upper()} ({name})", {"loss": loss, **average}
+            specs.append(Spec(f"{rule}-{name}", title, rule, fixed, strength, *grid))
     # On mistakes the force of the hinge is always one, so its rate changes no prediction.
-    specs.append(
-        Spec("vrda-hinge", "vRDA (hinge)", "vrda", {"loss": "hinge", "rate": 1.0}, "l1", vrda)
-    )
+    hinge = {"loss": "hinge", "rate": 1.0}
+    specs.append(Spec("vrda-hinge", "vRDA (hinge)", "vrda", hinge, "l1", vrda))
     specs.append(Spec("vrda-log", "vRDA (log)", "vrda", {"loss": "logistic"}, "l1", vrda, log))
     specs.append(Spec("adagrad-rda", "AdaGrad-RDA (log)", "adagrad-rda", average, "l1", every, ada))
     return tuple(specs)
@@ -196,41 +169,25 @@ def generated(n_train: int = 40_000, n_test: int = 20_000, n_features: int = 20_
         label_noise=0.05,
         seed=7,
     )
-    train, test = problem.split(n_train)
-    return Problem(
-        "generated",
-        "sparse_linear, 5 % of the labels wrong",
-        _ready(train.dataset()),
-        _ready(test.dataset()),
-    )
+    parts = (part.dataset() for part in problem.split(n_train))
+    return _ready("generated", "sparse_linear, 5 % of the labels wrong", parts)
 
 
 def imdb(folder: Path) -> list[Problem]:
     """Film reviews, good against bad."""
-    train, test = _read(folder)
-    return [Problem("imdb", "film reviews, words", _ready(train), _ready(test))]
+    return [_ready("imdb", "film reviews, words", _read(folder))]
 
 
 def news20(folder: Path) -> list[Problem]:
     """Newsgroups in two groups of ten, and, on words alone, all twenty."""
-    train, test = _read(folder)
-    sides = _groups(folder / "labels.tsv", train.classes)
-    few = [_ready(_columns(part, UNIGRAMS + 1)) for part in (train, test)]
-    return [
-        Problem(
-            "news20",
-            "20 Newsgroups by date in two groups, words and bigrams",
-            _ready(_grouped(train, sides)),
-            _ready(_grouped(test, sides)),
-        ),
-        Problem(
-            "news20, 20 classes",
-            "the same messages, all 20 groups, words only",
-            few[0],
-            few[1],
-            table_only=True,
-        ),
-    ]
+    parts = _read(folder)
+    sides = _groups(folder / "labels.tsv", parts[0].classes)
+    two = (_grouped(part, sides) for part in parts)
+    few = (_columns(part, UNIGRAMS + 1) for part in parts)
+    about = "20 Newsgroups by date in two groups, words and bigrams"
+    words = "the same messages, all 20 groups, words only"
+    whole = _ready("news20, 20 classes", words, few, table_only=True)
+    return [_ready("news20", about, two), whole]
 
 
 def _read(folder: Path) -> tuple[SparseDataset, SparseDataset]:
@@ -249,8 +206,11 @@ def _file(folder: Path, part: str) -> Path:
     return paths[0]
 
 
-def _ready(data: SparseDataset) -> SparseDataset:
-    return data.transformed(**TRANSFORM)
+def _ready(
+    name: str, about: str, parts: Iterable[SparseDataset], table_only: bool = False
+) -> Problem:
+    train, test = (part.transformed(**TRANSFORM) for part in parts)
+    return Problem(name, about, train, test, table_only)
 
 
 def _groups(path: Path, classes: tuple[str, ...]) -> np.ndarray:
@@ -267,9 +227,9 @@ def _groups(path: Path, classes: tuple[str, ...]) -> np.ndarray:
         if len(fields) != 3 or fields[2] not in ("+1", "-1"):
             raise InputError(str(path), number, "label, name, and +1 or -1, parted by tabs", line)
         sides[fields[0]] = int(fields[2] == "+1")
-    lost = [name for name in classes if name not in sides]
-    if lost:
-        raise HopefearError(f"{path}: tells no side of label {lost[0]}; add a line for it")
+    absent = [name for name in classes if name not in sides]
+    if absent:
+        raise HopefearError(f"{path}: tells no side of label {absent[0]}; add a line for it")
     return np.array([sides[name] for name in classes], np.int32)
 
 

@@ -17,7 +17,7 @@ from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.experiments.claims import Difference, compare
-from hopefear.experiments.frame import Call, Tell, Trail, at_edges, first_marks, learn
+from hopefear.experiments.frame import Call, Tell, Trail, at_edges, first_marks, learn, short
 from hopefear.experiments.vrda_classification.plan import (
     HELD_OUT,
     LOSSES,
@@ -26,7 +26,6 @@ from hopefear.experiments.vrda_classification.plan import (
     Problem,
     Spec,
     find_problems,
-    short,
 )
 from hopefear.losses.hinge import Hinge
 from hopefear.metrics import Accuracy, Classification
@@ -289,9 +288,9 @@ def measure_problem(problem: Problem, plan: Plan, tell: Tell) -> Results:
     tell(0.7, f"{problem.name}: while training")
     results.trails["perceptron"] = [follow(specs["perceptron"], {}, problem.train, plan.passes)]
     for loss in LOSSES:
-        spec, chosen = specs[f"vrda-{loss}"], results.choices[f"vrda-{loss}"].best.setting
+        spec, setting = specs[f"vrda-{loss}"], results.choices[f"vrda-{loss}"].best.setting
         results.trails[loss] = [
-            follow(spec, {**chosen, "l1": l1}, problem.train, plan.passes) for l1 in plan.paths
+            follow(spec, {**setting, "l1": l1}, problem.train, plan.passes) for l1 in plan.paths
         ]
     for n, loss in enumerate(LOSSES):
         tell(0.8 + 0.07 * n, f"{problem.name}: voting ({loss})")

@@ -6,34 +6,28 @@ which checks were put differently after the first run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from hopefear.experiments.claims import (
     AGREES,
-    DISAGREES,
     OPEN,
     Claim,
     Difference,
+    Finding,
     Verdict,
     all_of,
     better,
     not_worse,
     order_of,
+    pairwise,
+    says,
 )
-from hopefear.experiments.frame import Trail
-from hopefear.experiments.vrda_reranking.plan import (
-    AVERAGED,
-    GOAL,
-    KEPT,
-    LOSSES,
-    SUPPORT,
-    Plan,
-    short,
-)
-from hopefear.experiments.vrda_reranking.runs import TABLE, Results, at, at_most, sparse, tenth
+from hopefear.experiments.frame import Trail, at_most, short
+from hopefear.experiments.vrda_reranking.plan import AVERAGED, GOAL, KEPT, LOSSES, SUPPORT, Plan
+from hopefear.experiments.vrda_reranking.runs import TABLE, Results, at, sparse, tenth
 
 # Learner, F, precision, recall, thousands of weights.
 TABLE_1: tuple[tuple[str, float, float, float, int | None], ...] = (
@@ -80,46 +74,30 @@ ROOM = 0.05  # of the perceptron's weights: how near to its end NNZ must stay to
 OURS = "our goal: "  # begins claims that are not the paper's
 
 
-_Check = Callable[[Results, str], tuple[str, str]]
-
-
 def judge(results: Results) -> list[Verdict]:
     """All claims."""
-    placed = [(claim, where) for claim in _claims(results.plan) for where in PLACES]
-    placed += [(claim, "training") for claim in _TRAINING]
-    return [claim.judged(where, results, where) for claim, where in placed]
+    claims = [(claim, where) for claim in _claims(results.plan) for where in PLACES]
+    claims += [(claim, "training") for claim in _TRAINING]
+    return [claim.judged(where, results, where) for claim, where in claims]
 
 
-def _all_better(names: Sequence[str], other: str) -> _Check:
-    def check(results: Results, where: str) -> tuple[str, str]:
-        differences = {name: results.against(name, other, where) for name in names}
-        evidence = "; ".join(f"{name}: {d.text()}" for name, d in differences.items())
-        return all_of(map(better, differences.values())), evidence
-
-    return check
+def _all_better(results: Results, where: str, names: Sequence[str], other: str) -> Finding:
+    return pairwise({name: results.against(name, other, where) for name in names})
 
 
-def _as_perceptron(name: str) -> _Check:
-    def check(results: Results, where: str) -> tuple[str, str]:
-        difference = results.against(name, "perceptron", where)
-        return as_good(difference), difference.text()
-
-    return check
+def _as_perceptron(results: Results, where: str, name: str) -> Finding:
+    difference = results.against(name, "perceptron", where)
+    return as_good(difference), difference.text()
 
 
-def _sparser(name: str, most: float) -> _Check:
+def _sparser(results: Results, where: str, name: str, most: float) -> Finding:
     """Fewer weights at an F as good as the perceptron's."""
-
-    def check(results: Results, where: str) -> tuple[str, str]:
-        difference = results.against(name, "perceptron", where)
-        share = results.share(name, "perceptron", where)
-        few = AGREES if share <= most else DISAGREES
-        return all_of([as_good(difference), few]), (
-            f"{results.nnz(name, where):,.0f} weights, {share:.1%} of the perceptron's; "
-            f"F {difference.text()}"
-        )
-
-    return check
+    difference = results.against(name, "perceptron", where)
+    share = results.share(name, "perceptron", where)
+    return all_of([as_good(difference), says(share <= most)]), (
+        f"{results.nnz(name, where):,.0f} weights, {share:.1%} of the perceptron's; "
+        f"F {difference.text()}"
+    )
 
 
 def levels(results: Results, loss: str, where: str) -> list[tuple[int, Difference]]:
@@ -134,15 +112,10 @@ def levels(results: Results, loss: str, where: str) -> list[tuple[int, Differenc
     ]
 
 
-def _ahead_of_tg(loss: str, dense: bool) -> _Check:
-    def check(results: Results, where: str) -> tuple[str, str]:
-        limit = results.plan.sparse_levels
-        pairs = [(n, d) for n, d in levels(results, loss, where) if (n > limit) == dense]
-        evidence = "; ".join(f"≤ {n:,}: {d.text()}" for n, d in pairs)
-        words = (as_good(d) if dense else better(d) for _, d in pairs)
-        return (all_of(words), evidence) if pairs else (OPEN, "no such models")
-
-    return check
+def _ahead_of_tg(results: Results, where: str, loss: str, dense: bool) -> Finding:
+    limit = results.plan.sparse_levels
+    pairs = {f"≤ {n:,}": d for n, d in levels(results, loss, where) if (n > limit) == dense}
+    return pairwise(pairs, as_good if dense else better) if pairs else (OPEN, "no such models")
 
 
 def alike(results: Results, loss: str, l1: float) -> float:
@@ -157,28 +130,22 @@ def alike(results: Results, loss: str, l1: float) -> float:
     return min((ours for ours in sweep if results.nnz(at(loss, ours)) <= most), default=sweep[-1])
 
 
-def _like_the_papers(loss: str, l1: float) -> _Check:
+def _like_the_papers(results: Results, where: str, loss: str, l1: float) -> Finding:
     """A strength against none: worse where the paper's is, else as good and sparser."""
-
-    def check(results: Results, where: str) -> tuple[str, str]:
-        ours = alike(results, loss, l1)
-        strong, free = at(loss, ours), at(loss, 0.0)
-        if not (results.has(strong, where) and results.has(free, where)):
-            return OPEN, f"λ {short(ours)} was not run here"
-        if l1 in WORSE:
-            difference = results.against(free, strong, where)
-            return better(difference), f"our λ {short(ours)}; {difference.text()}"
-        difference = results.against(strong, free, where)
-        share = results.share(strong, free, where)
-        fewer = AGREES if share < 1.0 else DISAGREES
-        return all_of([as_good(difference), fewer]), (
-            f"our λ {short(ours)}, {share:.0%} of the weights; F {difference.text()}"
-        )
-
-    return check
+    ours = alike(results, loss, l1)
+    strong, free = at(loss, ours), at(loss, 0.0)
+    if not (results.has(strong, where) and results.has(free, where)):
+        return OPEN, f"λ {short(ours)} was not run here"
+    if l1 in WORSE:
+        difference = results.against(free, strong, where)
+        return better(difference), f"our λ {short(ours)}; {difference.text()}"
+    difference = results.against(strong, free, where)
+    share = results.share(strong, free, where)
+    evidence = f"our λ {short(ours)}, {share:.0%} of the weights; F {difference.text()}"
+    return all_of([as_good(difference), says(share < 1.0)]), evidence
 
 
-def _falls_with_strength(results: Results, where: str) -> tuple[str, str]:
+def _falls_with_strength(results: Results, where: str) -> Finding:
     """At the same rate and number of passes, mean over seeds."""
     plan, words, parts = results.plan, [], []
     for loss in LOSSES:
@@ -200,34 +167,22 @@ def _falls_with_strength(results: Results, where: str) -> tuple[str, str]:
 
 
 def _follows(correlation: float) -> str:
-    return AGREES if correlation >= ORDERED else DISAGREES if correlation <= 0.0 else OPEN
+    return says(correlation >= ORDERED, correlation <= 0.0)
 
 
-def _ends_sparser(results: Results, where: str) -> tuple[str, str]:
-    return _by_strength(results, lambda t: float(t.nnz[-1]), -1.0, "weights at the end")
-
-
-def _settles_sooner(results: Results, where: str) -> tuple[str, str]:
-    room = ROOM * float(results.trails["perceptron"][0].nnz[-1])
-    return _by_strength(results, lambda t: float(settled(t, room)), -1.0, "samples until settled")
-
-
-def _more_mistakes(results: Results, where: str) -> tuple[str, str]:
-    return _by_strength(results, lambda t: float(t.mistakes[-1]), 1.0, "mistakes in all passes")
+def _settles(results: Results, trail: Trail) -> int:
+    return settled(trail, ROOM * float(results.trails["perceptron"][0].nnz[-1]))
 
 
 def _by_strength(
-    results: Results, measure: Callable[[Trail], float], sign: float, what: str
-) -> tuple[str, str]:
+    results: Results, where: str, what: str, sign: float, value: Callable[[Results, Trail], int]
+) -> Finding:
     words, parts = [], []
     for loss in LOSSES:
-        trails = results.trails[loss]
-        values = [measure(t) for t in trails]
-        words.append(_follows(sign * order_of([t.strength for t in trails], values)))
-        shown = ", ".join(
-            f"λ {short(t.strength)}: {v:,.0f}" for t, v in zip(trails, values, strict=True)
-        )
-        parts.append(f"{loss}: {shown}")
+        values = {t.strength: value(results, t) for t in results.trails[loss]}
+        words.append(_follows(sign * order_of(values, values.values())))
+        numbers = ", ".join(f"λ {short(strength)}: {v:,}" for strength, v in values.items())
+        parts.append(f"{loss}: {numbers}")
     return all_of(words), f"{what}; " + "; ".join(parts)
 
 
@@ -236,21 +191,17 @@ def first_pass(trail: Trail, n: int) -> int:
     return int(trail.mistakes[np.searchsorted(trail.samples, n)])
 
 
-def _no_more_mistakes(loss: str) -> _Check:
-    def check(results: Results, where: str) -> tuple[str, str]:
-        n = visits(results)
-        ours = first_pass(results.trails[loss][0], n)
-        theirs = first_pass(results.trails["perceptron"][0], n)
-        change = ours / max(1, theirs) - 1.0
-        word = AGREES if change <= 0.0 else DISAGREES if change > SAME else OPEN
-        evidence = f"{ours:,} mistakes in the first pass, perceptron {theirs:,} ({change:+.1%})"
-        if loss == "hinge":
-            evidence += "; but for ties they are the same learner, as λ = 0 leaves a multiple "
-            evidence += "of the perceptron's weights"
-            word = AGREES if change <= SAME else word
-        return word, evidence
-
-    return check
+def _no_more_mistakes(results: Results, where: str, loss: str) -> Finding:
+    n = visits(results)
+    ours, theirs = (first_pass(results.trails[name][0], n) for name in (loss, "perceptron"))
+    change = ours / max(1, theirs) - 1.0
+    word = says(change <= 0.0, change > SAME)
+    evidence = f"{ours:,} mistakes in the first pass, perceptron {theirs:,} ({change:+.1%})"
+    if loss == "hinge":
+        evidence += "; but for ties they are the same learner, as λ = 0 leaves a multiple "
+        evidence += "of the perceptron's weights"
+        word = AGREES if change <= SAME else word
+    return word, evidence
 
 
 def visits(results: Results) -> int:
@@ -258,66 +209,71 @@ def visits(results: Results) -> int:
     return int(results.trails["perceptron"][0].samples[-1]) // results.plan.trail_passes
 
 
-def _sublinear(passes: bool) -> _Check:
+def _sublinear(results: Results, where: str, passes: bool) -> Iterator[Finding]:
     """Within the first pass, or from pass to pass."""
-
-    def check(results: Results, where: str) -> tuple[str, str]:
-        n, words, parts = visits(results), [], []
-        for name, (trail, *_) in results.trails.items():
-            b, a_pass = trail.exponent(n), trail.by_pass(n, results.plan.trail_passes)
-            title = name if name == "perceptron" else f"VRDA {name}, λ 0"
-            if passes:
-                words.append(AGREES if a_pass[-1] < 0.9 * a_pass[0] else DISAGREES)
-                parts.append(f"{title}: {a_pass[0]:,} in the first, {a_pass[-1]:,} in the last")
-            else:
-                words.append(AGREES if b < 0.95 else DISAGREES if b >= 1.0 else OPEN)
-                parts.append(f"{title}: like samples^{b:.2f}, {a_pass[0]:,} of {n:,} lists")
-        return all_of(words), "; ".join(parts)
-
-    return check
+    n = visits(results)
+    for name, (trail, *_) in results.trails.items():
+        b, a_pass = trail.exponent(n), trail.by_pass(n, results.plan.trail_passes)
+        first, last = int(a_pass[0]), int(a_pass[-1])
+        title = name if name == "perceptron" else f"VRDA {name}, λ 0"
+        if passes:
+            yield says(last < 0.9 * first), f"{title}: {first:,} in the first, {last:,} in the last"
+        else:
+            growth = f"{title}: like samples^{b:.2f}, {first:,} of {n:,} lists"
+            yield says(b < 0.95, b >= 1.0), growth
 
 
-def _claims(plan: Plan) -> list[Claim]:
+def _claims(plan: Plan) -> Iterator[Claim]:
     titles = {key: plan.spec(key).title for key in TABLE}
     limit = f"{plan.sparse_levels:,}"
-    claims = [
-        Claim("every trained model is better than the baseline", _all_better(TABLE, "baseline")),
-        Claim("VRDA and TG are better than the perceptron", _all_better(TABLE[1:], "perceptron")),
-    ]
+    base, other = "baseline", "perceptron"
+    yield Claim(f"every trained model is better than the {base}", _all_better, TABLE, base)
+    yield Claim(f"VRDA and TG are better than the {other}", _all_better, TABLE[1:], other)
     for key in TABLE[1:]:
-        claims.append(Claim(f"{titles[key]} is as good as the perceptron", _as_perceptron(key)))
+        yield Claim(f"{titles[key]} is as good as the perceptron", _as_perceptron, key)
     for key in (f"vrda-{loss}" for loss in LOSSES):
         less = f"{titles[key]} is as good as the perceptron with fewer weights"
-        claims.append(Claim(less, _sparser(sparse(key), 1.0)))
-    for naming, says in (
+        yield Claim(less, _sparser, sparse(key), 1.0)
+    for naming, words in (
         (sparse, f"where its dev F is no worse, {GOAL:.0%} of its weights are enough"),
         (tenth, f"the best with {GOAL:.0%} of its weights is as good"),
     ):
         for spec in plan.voted:
-            goal = f"{OURS}{spec.title} beside the perceptron, {says}"
-            claims.append(Claim(goal, _sparser(naming(spec.key), GOAL)))
+            goal = f"{OURS}{spec.title} beside the perceptron, {words}"
+            yield Claim(goal, _sparser, naming(spec.key), GOAL)
     for loss in LOSSES:
         few = f"{loss}: sparse (≤ {limit} weights), VRDA is better than TG"
-        more = f"{loss}: with more weights, VRDA is as good as TG"
-        claims.append(Claim(few, _ahead_of_tg(loss, dense=False)))
-        claims.append(Claim(more, _ahead_of_tg(loss, dense=True)))
+        yield Claim(few, _ahead_of_tg, loss, False)
+        yield Claim(f"{loss}: with more weights, VRDA is as good as TG", _ahead_of_tg, loss, True)
     for loss in LOSSES:
         for l1 in (1e-4, 5e-4):
-            says = "is worse than λ 0" if l1 in WORSE else "is as good as λ 0, and sparser"
-            text = f"{loss}: a λ like the paper's {short(l1)} {says}"
-            claims.append(Claim(text, _like_the_papers(loss, l1)))
-    return claims
+            words = "is worse than λ 0" if l1 in WORSE else "is as good as λ 0, and sparser"
+            text = f"{loss}: a λ like the paper's {short(l1)} {words}"
+            yield Claim(text, _like_the_papers, loss, l1)
+
+
+def _at_the_end(name: str) -> Callable[[Results, Trail], int]:
+    return lambda results, trail: int(getattr(trail, name)[-1])
 
 
 _TRAINING = [
     Claim("more λ, fewer weights (Table 2)", _falls_with_strength),
-    Claim("more λ, fewer weights at the end of training (Figure 5)", _ends_sparser),
-    Claim("more λ, NNZ settles sooner (Figure 5)", _settles_sooner),
-    Claim("mistakes grow more slowly than samples in the first pass (Figure 6)", _sublinear(False)),
-    Claim("mistakes grow more slowly than samples from pass to pass (Figure 6)", _sublinear(True)),
+    Claim(
+        "more λ, fewer weights at the end of training (Figure 5)",
+        *(_by_strength, "weights at the end", -1.0, _at_the_end("nnz")),
+    ),
+    Claim(
+        "more λ, NNZ settles sooner (Figure 5)",
+        *(_by_strength, "samples until settled", -1.0, _settles),
+    ),
+    Claim("mistakes grow more slowly than samples in the first pass (Figure 6)", _sublinear, False),
+    Claim("mistakes grow more slowly than samples from pass to pass (Figure 6)", _sublinear, True),
     *(
-        Claim(f"λ = 0 makes no more mistakes than the perceptron ({loss})", _no_more_mistakes(loss))
+        Claim(f"λ = 0 makes no more mistakes than the perceptron ({loss})", _no_more_mistakes, loss)
         for loss in LOSSES
     ),
-    Claim("more λ, more mistakes (Figure 6)", _more_mistakes),
+    Claim(
+        "more λ, more mistakes (Figure 6)",
+        *(_by_strength, "mistakes in all passes", 1.0, _at_the_end("mistakes")),
+    ),
 ]

@@ -17,7 +17,7 @@ from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import ListDataset, ListRows
 from hopefear.data.lists.files import read_lists
 from hopefear.errors import HopefearError
-from hopefear.experiments.frame import find_files, grid_points
+from hopefear.experiments.frame import Entrant, find_files
 from hopefear.features.lists.extraction import EXPECTED
 from hopefear.features.lists.keyed import Numbered, pruned
 from hopefear.features.trees import families
@@ -34,39 +34,13 @@ LOSSES = ("hinge", "logistic")
 GOAL = 0.10  # share of the perceptron's weights that a sparse model should do with
 
 
-def short(value: float) -> str:
-    """A strength in few letters.
-
-    >>> short(3e-4), short(0.0), short(1.5e-3)
-    ('3e-4', '0', '1.5e-3')
-    """
-    return f"{value:.2g}" if value >= 0.01 else _power(value) if value else "0"
-
-
-def _power(value: float) -> str:
-    digits, exponent = f"{value:.1e}".split("e")
-    return f"{digits.removesuffix('.0')}e{int(exponent)}"
-
-
 @dataclass(frozen=True)
-class Spec:
+class Spec(Entrant):
     """A learner of the comparison, and the values its parameters may take."""
 
-    key: str
-    title: str
-    recipe: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     strength: str = ""  # name of the parameter that makes weights zero
     kept: tuple[int, ...] = ALL  # to choose from
-
-    def settings(self) -> list[dict[str, float]]:
-        """Every point of the grid.
-
-        >>> Spec("tg", "TG", "tg", grid={"rate": (0.1,), "gravity": (0.0, 1e-3)}).settings()
-        [{'rate': 0.1, 'gravity': 0.0}, {'rate': 0.1, 'gravity': 0.001}]
-        """
-        return grid_points(self.grid)
 
 
 @dataclass(frozen=True)
@@ -153,16 +127,16 @@ def _extensions(quick: bool = False) -> tuple[Spec, ...]:
     }
     rules = {"vrda": "VRDA", "rda": "RDA", "sgd": "SGD"}
     specs = []
-    for loss, given in wide.items():
+    for loss, settings in wide.items():
         for rule, name in rules.items():
             if quick and (loss, rule) not in (("weighted-log", "sgd"), ("risk", "vrda")):
                 continue
-            grid = {k: v[:1] if quick else v for k, v in given[rule].items()}
-            fixed = {"loss": loss, **given.get("fixed", {})}
+            grid = {k: v[:1] if quick else v for k, v in settings[rule].items()}
+            fixed = {"loss": loss, **settings.get("fixed", {})}
             if rule == "sgd":
                 fixed |= {"decay": 0.9, "l2": 1e-5}
             strength = "" if rule == "sgd" else "l1"
-            title = f"{name} ({given['title']})"
+            title = f"{name} ({settings['title']})"
             kept = _VOTERS if rule == "vrda" else ALL
             specs.append(Spec(f"{rule}-{loss}", title, rule, fixed, grid, strength, kept))
     return tuple(specs)
@@ -232,23 +206,14 @@ class Split:
 class Problem:
     """All lists in one numbering of features, and which file each is from.
 
-    Parameters
-    ----------
-    lists : ListDataset
-        Lists of all files; features that tell candidates apart in too few of them are left out
-        already, which takes none from any training part.
-    files : uint8 array
-        File of each list, a position in ``FILES``.
-    published : bool array
-        Whether a feature is of the families that Charniak and Johnson (2005) published.
-    dense : int array
-        Numbers of the features in ``DENSE``.
+    Features that tell candidates apart in too few of all lists are left out already, which takes
+    none from any training part.
     """
 
     lists: ListDataset
-    files: np.ndarray
-    published: np.ndarray
-    dense: np.ndarray
+    files: np.ndarray  # uint8[lists]: a position in ``FILES``
+    published: np.ndarray  # bool[features]: of the families of Charniak and Johnson (2005)
+    dense: np.ndarray  # numbers of the features in ``DENSE``
 
     def which(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Numbers of the lists to learn from, to choose on and to test on.
@@ -279,32 +244,29 @@ class Problem:
         """The lists of a part, in its own numbering of features."""
         train, dev, test = self.which(part)
         first = self.lists.take(train)
-        kept = np.bincount(first.rows.features, minlength=len(self.published)) >= MIN_COUNT
+        mask = np.bincount(first.rows.features, minlength=len(self.published)) >= MIN_COUNT
         if part.published:
-            kept &= self.published
-        new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        return Split(
-            teaching(_renumbered(first, new)),
-            _renumbered(self.lists.take(dev), new),
-            _renumbered(self.lists.take(test), new),
-            int(kept.sum()),
-            new[self.dense[kept[self.dense]]],
-        )
+            mask &= self.published
+        new = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
+        held_out, new_text = (_renumbered(self.lists.take(which), new) for which in (dev, test))
+        dense = new[self.dense[mask[self.dense]]]
+        learnt = teaching(_renumbered(first, new))
+        return Split(learnt, held_out, new_text, int(mask.sum()), dense)
 
 
 def find_problem(data: Path | None, out: Path, quick: bool, tell: Callable[[str], None]) -> Problem:
     """The lists with their features; they are kept in ``out``, so that a second call is quick."""
-    wanted = [f"{name}.jsonl.xz" for name in FILES]
-    folder = find_files(data, FOLDER, wanted, "the lists of parses")
-    kept = out / ("lists-quick.bin" if quick else "lists.bin")
+    names = [f"{name}.jsonl.xz" for name in FILES]
+    folder = find_files(data, FOLDER, names, "the lists of parses")
+    cache = out / ("lists-quick.bin" if quick else "lists.bin")
     identity = {
-        "files": [_digest(folder / name) for name in wanted],
+        "files": [_digest(folder / name) for name in names],
         "features": FEATURES,
         "min_count": MIN_COUNT,
         "v": __version__,
     }
     try:
-        header, arrays = load(kept, "lists")
+        header, arrays = load(cache, "lists")
         if header["identity"] == identity:
             return _unpacked(header["ids"], arrays)
     except (HopefearError, KeyError):
@@ -312,7 +274,7 @@ def find_problem(data: Path | None, out: Path, quick: bool, tell: Callable[[str]
     tell("reading parses and their features; this takes a minute")
     problem = extracted(folder, LIMITED if quick else None)
     header = {"identity": identity, "ids": list(problem.lists.ids or ())}
-    save(kept, "lists", header, _packed(problem))
+    save(cache, "lists", header, _packed(problem))
     return problem
 
 

@@ -6,7 +6,7 @@ what is kept of the weights. Test lists are not looked at for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,7 +15,20 @@ import numpy as np
 from hopefear.core.learner import Learner
 from hopefear.data.lists.dataset import ListDataset
 from hopefear.experiments.claims import Difference, Tests, compare_choices
-from hopefear.experiments.frame import Call, KeptRuns, Tell, Trail, at_edges, learn, plain
+from hopefear.experiments.frame import (
+    Call,
+    KeptRuns,
+    Tell,
+    Trail,
+    at_edges,
+    at_most,
+    from_plain,
+    grid_points,
+    learn,
+    paced,
+    plain,
+    short,
+)
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
     GOAL,
@@ -28,7 +41,6 @@ from hopefear.experiments.vrda_reranking.plan import (
     Spec,
     Split,
     find_problem,
-    short,
 )
 from hopefear.metrics.lists import Brackets
 from hopefear.recipes import Scale
@@ -52,9 +64,8 @@ class Run:
 
 def build(spec: Spec, params: Mapping[str, Any], n: int, readout: str = "averaged") -> Learner:
     """The learner of a spec with these parameters, for so many lists a pass."""
-    given = {**spec.fixed, **params, "readout": readout}
-    learner: Learner = recipe(spec.recipe, "rerank").build(Scale(n=n), **given)
-    return learner
+    values = {**spec.fixed, **params, "readout": readout}
+    return recipe(spec.recipe, "rerank").build(Scale(n=n), **values)
 
 
 def run(
@@ -65,20 +76,9 @@ def run(
     marks: Sequence[int],
     tested: bool = False,
 ) -> Run:
-    """Train as many passes as the last mark; test lists are looked at only if ``tested``.
+    """Train as many passes as the last mark, scoring development lists after each mark.
 
-    Parameters
-    ----------
-    spec, params
-        The learner.
-    split : Split
-        What is learnt from, and scored.
-    seed : int
-        Of the shuffles.
-    marks : sequence of int
-        Numbers of passes, rising, after which development lists are scored.
-    tested : bool
-        Whether to choose from the test lists too, after the last pass.
+    Test lists are chosen from only if ``tested``, after the last pass.
     """
     learner = build(spec, params, len(split.train))
     trainer = OnlineTrainer(NBest(split.size), learner)
@@ -119,8 +119,7 @@ def follow(spec: Spec, params: Mapping[str, Any], split: Split, seed: int, passe
 
 def chosen(predictor: Predictor, structure: NBest, data: ListDataset) -> np.ndarray:
     """Counts of the brackets of the best candidate of each list (int64[lists, 3])."""
-    best = Ranker(structure, predictor).best(data.rows)
-    return brackets(data, best)
+    return brackets(data, Ranker(structure, predictor).best(data.rows))
 
 
 def brackets(data: ListDataset, positions: np.ndarray) -> np.ndarray:
@@ -143,9 +142,9 @@ def f_score(counts: np.ndarray) -> float:
 def readings(trainer: Any, dense: np.ndarray) -> list[LinearPredictor]:
     """In the order of ``KEPT``; an average on the last support has the dense features too."""
     mean, last = trainer.average().astype(np.float32), trainer.weights()
-    used = last != 0.0
-    used[dense] = True
-    return [LinearPredictor(w) for w in (mean, np.where(used, mean, np.float32(0.0)), last)]
+    support = last != 0.0
+    support[dense] = True
+    return [LinearPredictor(w) for w in (mean, np.where(support, mean, np.float32(0.0)), last)]
 
 
 Trials = Mapping[str, Sequence["Trial"]]
@@ -161,11 +160,6 @@ class Trial(NamedTuple):
     dev: float
     nnz: float
 
-    @property
-    def run(self) -> tuple[str, str, int]:
-        """What must be trained for it; settings that differ only in what is kept share a run."""
-        return self.spec, text_of(self.params), self.passes
-
 
 def text_of(params: Mapping[str, float]) -> str:
     """Parameters in a line.
@@ -173,8 +167,8 @@ def text_of(params: Mapping[str, float]) -> str:
     >>> text_of({"rate": 0.1, "l1": 1e-4})
     'rate 0.1, l1 1e-4'
     """
-    shown = (f"{k} {short(v) if k in ('l1', 'gravity') else f'{v:g}'}" for k, v in params.items())
-    return ", ".join(shown)
+    texts = (f"{k} {short(v) if k in ('l1', 'gravity') else f'{v:g}'}" for k, v in params.items())
+    return ", ".join(texts)
 
 
 def trials_of(
@@ -219,7 +213,7 @@ def choose(trials: Trials, plan: Plan) -> dict[str, Trial]:
     ``vrda-hinge ≤ 5000`` its best with so many weights, and ``vrda-hinge λ 1e-4, average`` its best
     at a strength with the same reading of the weights.
     """
-    choices = {key: best(tried) for key, tried in trials.items()}
+    choices = {key: best(every) for key, every in trials.items()}
     floor = choices["perceptron"].dev
     for key in dict.fromkeys([*(s.key for s in plan.voted), *(f"tg-{loss}" for loss in LOSSES)]):
         choices[sparse(key)] = sparsest(trials[key], floor)
@@ -244,10 +238,6 @@ def sparse(key: str) -> str:
 
 def tenth(key: str) -> str:
     return f"{key} of {GOAL:.0%}"
-
-
-def at_most(key: str, level: int) -> str:
-    return f"{key} ≤ {level}"
 
 
 def at(loss: str, l1: float, kept: int = SUPPORT) -> str:
@@ -335,11 +325,11 @@ class Results:
 class _Bench:
     """Runs learners on parts of a problem; cuts a part when a run of it is not kept yet."""
 
-    def __init__(self, problem: Problem, plan: Plan, kept: KeptRuns) -> None:
-        self.problem, self.plan, self.kept = problem, plan, kept
+    def __init__(self, problem: Problem, plan: Plan, store: KeptRuns) -> None:
+        self.problem, self.plan, self.store = problem, plan, store
         self._part: Part | None = None
         self._split: Split | None = None
-        self.lists = {"lists": problem.lists.digest}
+        store.always["lists"] = problem.lists.digest
 
     def split(self, part: Part) -> Split:
         """The lists of a part; only the latest is held in memory."""
@@ -350,31 +340,31 @@ class _Bench:
 
     def size(self, part: Part) -> int:
         """Features of a part."""
-        return int(self._of(f"{part.label}-size", {}, lambda: self.split(part).size))
+        return int(self.store.of(f"{part.label}-size", {}, lambda: self.split(part).size))
 
     def tune(self, spec: Spec, params: dict[str, float], seeds: Sequence[int]) -> list[Trial]:
         marks = self.plan.marks
-        contents = self._of(
+        contents = self.store.of(
             f"tune-{spec.key}-{text_of(params)}",
             {**_identity(spec, params), "marks": list(marks), "seeds": list(seeds)},
             lambda: [plain(run(spec, params, self.split(Part()), s, marks)) for s in seeds],
         )
-        return trials_of(spec, params, [_run(content) for content in contents], marks)
+        return trials_of(spec, params, [from_plain(Run, content) for content in contents], marks)
 
     def score(self, trial: Trial, part: Part, seed: int) -> Scored:
-        spec, passes = self.plan.spec(trial.spec), (trial.passes,)
-        content = self._of(
+        spec, passes, k = self.plan.spec(trial.spec), (trial.passes,), trial.kept
+        whole = self.store.record(
+            Run,
             f"{part.label}-{spec.key}-{text_of(trial.params)}-{trial.passes}-{seed}",
             {**_identity(spec, trial.params), "passes": trial.passes, "seed": seed},
-            lambda: plain(run(spec, trial.params, self.split(part), seed, passes, tested=True)),
+            lambda: run(spec, trial.params, self.split(part), seed, passes, tested=True),
         )
-        scored, k = _run(content), trial.kept
-        dev, nnz = float(scored.dev[k, -1]), int(scored.nnz[k, -1])
-        return Scored(scored.signature, dev, nnz, scored.counts[k])
+        dev, nnz = float(whole.dev[k, -1]), int(whole.nnz[k, -1])
+        return Scored(whole.signature, dev, nnz, whole.counts[k])
 
     def vote(self, trial: Trial, seed: int) -> np.ndarray:
         spec, params, passes = self.plan.spec(trial.spec), trial.params, trial.passes
-        counts = self._of(
+        counts = self.store.of(
             f"vote-{spec.key}-{text_of(params)}-{passes}-{seed}",
             {**_identity(spec, params), "passes": passes, "seed": seed},
             lambda: vote(spec, params, self.split(Part()), seed, passes).tolist(),
@@ -383,16 +373,12 @@ class _Bench:
 
     def follow(self, key: str, params: dict[str, float]) -> Trail:
         spec, passes, seed = self.plan.spec(key), self.plan.trail_passes, self.plan.seeds[0]
-        trail: Trail = self.kept.record(
+        return self.store.record(
             Trail,
             f"trail-{spec.key}-{text_of(params)}",
-            {**_identity(spec, params), "passes": passes, "seed": seed, **self.lists},
+            {**_identity(spec, params), "passes": passes, "seed": seed},
             lambda: follow(spec, params, self.split(Part()), seed, passes),
         )
-        return trail
-
-    def _of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-        return self.kept.of(name, {**identity, **self.lists}, make)
 
 
 def measure(call: Call) -> Results:
@@ -403,9 +389,9 @@ def measure(call: Call) -> Results:
     return measure_problem(problem, call.plan, call.runs, call.teller())
 
 
-def measure_problem(problem: Problem, plan: Plan, kept: KeptRuns, tell: Tell) -> Results:
+def measure_problem(problem: Problem, plan: Plan, store: KeptRuns, tell: Tell) -> Results:
     """Choose, test, vote, follow, cross-validate; ``tell`` gets the share done and what is next."""
-    bench = _Bench(problem, plan, kept)
+    bench = _Bench(problem, plan, store)
     results = _known(problem, plan)
     results.features = {part.label: bench.size(part) for part in (Part(), Part(published=True))}
     _tune(results, bench, tell)
@@ -419,10 +405,9 @@ def measure_problem(problem: Problem, plan: Plan, kept: KeptRuns, tell: Tell) ->
     tell(0.74, "while training")
     results.trails["perceptron"] = [bench.follow("perceptron", {})]
     for loss in LOSSES:
-        chosen = results.choices[f"vrda-{loss}"].params
-        results.trails[loss] = [
-            bench.follow(f"vrda-{loss}", {**chosen, "l1": l1}) for l1 in plan.paths
-        ]
+        key = f"vrda-{loss}"
+        best_params = results.choices[key].params
+        results.trails[loss] = [bench.follow(key, {**best_params, "l1": l1}) for l1 in plan.paths]
     _published(results, bench, tell)
     _cross(results, bench, tell)
     return results
@@ -431,7 +416,7 @@ def measure_problem(problem: Problem, plan: Plan, kept: KeptRuns, tell: Tell) ->
 def _known(problem: Problem, plan: Plan) -> Results:
     """What is known before anything is trained."""
     lists = problem.lists
-    tested = {
+    which = {
         "test": problem.which(Part())[2],
         "folds": np.concatenate([problem.which(Part(k, plan.folds))[2] for k in range(plan.folds)]),
     }
@@ -440,36 +425,34 @@ def _known(problem: Problem, plan: Plan) -> Results:
     sizes = dict(zip(("train", "dev", "test"), map(len, problem.which(Part())), strict=True))
     return Results(
         plan,
-        {**sizes, "folds": len(tested["folds"])},
+        {**sizes, "folds": len(which["folds"])},
         {},
-        {where: first[which] for where, which in tested.items()},
-        {where: cheapest[which] for where, which in tested.items()},
+        {where: first[numbers] for where, numbers in which.items()},
+        {where: cheapest[numbers] for where, numbers in which.items()},
     )
 
 
 def _tune(results: Results, bench: _Bench, tell: Tell) -> None:
     plan = bench.plan
-    total = sum(len(s.settings()) for s in plan.every)
-    done = 0
+    grids = {spec.key: grid_points(spec.grid) for spec in plan.every}
+    total, start = sum(map(len, grids.values())), 0
     for spec in plan.every:
         often = spec in plan.specs or spec in plan.voted
         seeds = plan.tuning_seeds if often else plan.extension_seeds
         trials: list[Trial] = []
-        for n, params in enumerate(spec.settings()):
-            if n % _STRIDE == 0:
-                tell(0.5 * done / total, f"choosing: {spec.title} {text_of(params)}".rstrip())
+        for n, params in enumerate(grids[spec.key], start):
+            if (n - start) % _STRIDE == 0:
+                tell(0.5 * n / total, f"choosing: {spec.title} {text_of(params)}".rstrip())
             trials += bench.tune(spec, params, seeds)
-            done += 1
+        start += len(grids[spec.key])
         results.trials[spec.key] = trials
     results.choices = choose(results.trials, plan)
 
 
 def _test(results: Results, bench: _Bench, tell: Tell) -> None:
-    seeds, n = bench.plan.seeds, len(results.choices)
-    for k, (name, trial) in enumerate(results.choices.items()):
-        if k % _STRIDE == 0:
-            tell(0.5 + 0.2 * k / n, f"testing: {name}")
-        results.test[name] = [bench.score(trial, Part(), seed) for seed in seeds]
+    for name in paced(tell, 0.5, 0.7, results.choices, "testing: {}".format, _STRIDE):
+        trial = results.choices[name]
+        results.test[name] = [bench.score(trial, Part(), seed) for seed in bench.plan.seeds]
     # One seed chose settings of the extensions; which learner is best, all seeds say.
     keys = [spec.key for spec in bench.plan.every]
     top = max(keys, key=lambda key: np.mean([s.dev for s in results.test[key]]))
@@ -487,12 +470,11 @@ def _cross(results: Results, bench: _Bench, tell: Tell) -> None:
     plan = bench.plan
     names = [name for name in _crossed(plan) if name in results.choices]
     for k in range(plan.folds):
-        for n, name in enumerate(names):
-            share = (k + n / len(names)) / plan.folds
-            if n % _STRIDE == 0:
-                tell(0.8 + 0.15 * share, f"fold {k + 1} of {plan.folds}: {name}")
-            scored = bench.score(results.choices[name], Part(k, plan.folds), plan.seeds[0])
-            results.folds.setdefault(name, []).append(scored)
+        start, end = (0.8 + 0.15 * n / plan.folds for n in (k, k + 1))
+        title = f"fold {k + 1} of {plan.folds}: {{}}".format
+        for name in paced(tell, start, end, names, title, _STRIDE):
+            scores = bench.score(results.choices[name], Part(k, plan.folds), plan.seeds[0])
+            results.folds.setdefault(name, []).append(scores)
 
 
 def _crossed(plan: Plan) -> Iterable[str]:
@@ -508,10 +490,3 @@ def _crossed(plan: Plan) -> Iterable[str]:
 
 def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:
     return {"learner": build(spec, params, 1).signature(), "kept": list(KEPT)}
-
-
-def _run(content: Mapping[str, Any]) -> Run:
-    values: dict[str, Any] = {
-        k: np.array(v) if isinstance(v, list) else v for k, v in content.items()
-    }
-    return Run(**values)
