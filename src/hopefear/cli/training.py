@@ -65,9 +65,10 @@ def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:
             "to go on with it, another folder, or remove it"
         )
     if args.resume:
+        # Before the run folder is touched: what cannot be read may still be of use.
         console.say(
             f"going on from {args.checkpoint}"
-            if checkpoints.exist()
+            if checkpoints.find() is not None
             else f"no checkpoint in {args.checkpoint} yet: starting from the beginning"
         )
     return checkpoints

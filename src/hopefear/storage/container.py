@@ -21,13 +21,14 @@ import json
 import math
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from hopefear.errors import HopefearError, ModelError
+from hopefear.errors import HopefearError, ModelError, NewerFormatError
 from hopefear.storage.atomic import Buffer, write_atomically
 
 FORMAT = 1
@@ -169,6 +170,60 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
     return unpack(data, kind=kind, name=shown)
 
 
+@contextmanager
+def untrusted(name: str, remedy: str = "") -> Iterator[None]:
+    """Whatever goes wrong with what a file says is a ModelError that names the file.
+
+    Parameters
+    ----------
+    name : str
+        How messages call it.
+    remedy : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> with untrusted("a.model"):
+    ...     len(3)
+    Traceback (most recent call last):
+    hopefear.errors.ModelError: a.model makes no sense: object of type 'int' has no len()
+    """
+    try:
+        yield
+    except NewerFormatError:
+        raise
+    except (*_MALFORMED, MemoryError, HopefearError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        said = ":" if isinstance(error, ModelError) else " makes no sense:"
+        end = remedy and f"; {remedy}"
+        raise ModelError(f"{name}{said} {reason:.300}{end}") from error
+
+
+def array_of(
+    arrays: Mapping[str, np.ndarray], name: str, dtype: Any, shape: tuple[int | None, ...]
+) -> np.ndarray:
+    """The array of that name, or ModelError unless it has this type and shape; None is any size.
+
+    Examples
+    --------
+    >>> array_of({"w": np.zeros((2, 3))}, "w", np.float64, (None, 3)).shape
+    (2, 3)
+    """
+    array = arrays.get(name)
+    if array is None:
+        raise ModelError(f"the array {name} is missing")
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype != dtype or not fits:
+        sizes = " × ".join("any" if size is None else str(size) for size in shape)
+        raise ModelError(
+            f"the array {name} is {array.dtype} of shape {array.shape}, "
+            f"not {np.dtype(dtype)} of {sizes}"
+        )
+    return array
+
+
 def _pieces(
     header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str, finite: Iterable[str]
 ) -> list[bytes]:
@@ -213,11 +268,12 @@ def _read_manifest(view: memoryview, name: str) -> tuple[dict[str, Any], int]:
     digest.update(view[_START:start])
     sound = digest.digest() == view[_PRELUDE.size : _START]
     if number > FORMAT:
-        doubt = "" if sound else ", unless it is damaged"
-        raise ModelError(
+        newer = (
             f"{name} was made by a newer version (format {number}, this one reads up to {FORMAT})"
-            f"{doubt}; upgrade hopefear"
         )
+        if sound:
+            raise NewerFormatError(f"{newer}; upgrade hopefear")
+        raise ModelError(f"{newer}, unless it is damaged; upgrade hopefear")
     if not sound:
         raise _damaged(name, "its header")
     try:

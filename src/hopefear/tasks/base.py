@@ -14,6 +14,7 @@ from hopefear.core.learner import parameters_by_part, part_name
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics import best_temperature
 from hopefear.recipes import Scale
+from hopefear.storage import untrusted
 from hopefear.storage.model_file import ModelFile
 from hopefear.tasks import TASKS, recipe, recipes_of
 from hopefear.training.checkpoints import Checkpoints
@@ -22,12 +23,6 @@ from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.stopping import Stopping
 from hopefear.training.trainer import Trainer
-
-# What reading a header that nobody checked may run into.
-_SENSELESS = (
-    *(LookupError, TypeError, ValueError, AttributeError),
-    *(OverflowError, RecursionError, MemoryError, HopefearError),
-)
 
 
 @dataclass(frozen=True)
@@ -364,13 +359,8 @@ class Model(ModelFile):
             for name, array in arrays.items()
             if name.startswith("features.")
         }
-        try:
+        with untrusted("the model's header"):
             common = {"signature": str(header["signature"]), "about": dict(header["about"])}
             model = cls.from_header(header, features, arrays, **common)
             model.check()
-        except _SENSELESS as error:
-            if isinstance(error, ModelError):
-                raise
-            reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise ModelError(f"the model's header makes no sense: {reason}") from error
         return model
