@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -50,6 +51,8 @@ _DTYPES = {
     "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"),
 }
+_DEPTH = 40  # lists and objects inside of each other; real headers have about ten
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 Header = dict[str, Any]
@@ -199,6 +202,37 @@ def untrusted(name: str, remedy: str = "") -> Iterator[None]:
         raise ModelError(f"{name}{said} {reason:.300}{end}") from error
 
 
+def field_of(header: Mapping[str, Any], name: str, *types: type) -> Any:
+    """What a header says under a name, or ModelError unless it has one of these very types.
+
+    Examples
+    --------
+    >>> field_of({"order": 2}, "order", int)
+    2
+    """
+    if name not in header:
+        raise ModelError(f"{name} is missing")
+    value = header[name]
+    if type(value) not in types:
+        wanted = " or ".join(kind.__name__ for kind in types)
+        raise ModelError(f"{name} is {value!r:.60}, not of the type {wanted}")
+    return value
+
+
+def names_of(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Distinct strings that a header lists under a name, or ModelError.
+
+    Examples
+    --------
+    >>> names_of({"labels": ["N", "V"]}, "labels")
+    ('N', 'V')
+    """
+    names = field_of(header, name, list)
+    if not names or not all(type(one) is str for one in names) or len(set(names)) != len(names):
+        raise ModelError(f"{name} is {names!r:.60}, not a list of different names")
+    return tuple(names)
+
+
 def array_of(
     arrays: Mapping[str, np.ndarray], name: str, dtype: Any, shape: tuple[int | None, ...]
 ) -> np.ndarray:
@@ -240,6 +274,7 @@ def _pieces(
     }
     try:
         text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        check_plain(json.loads(text))
     except (TypeError, ValueError, RecursionError) as error:
         raise HopefearError(
             f"the header of a {kind} must be plain JSON without NaN or infinity: {error}"
@@ -277,7 +312,8 @@ def _read_manifest(view: memoryview, name: str) -> tuple[dict[str, Any], int]:
     if not sound:
         raise _damaged(name, "its header")
     try:
-        manifest = json.loads(bytes(view[_START:start]))
+        manifest = json.loads(bytes(view[_START:start]), parse_constant=_refuse_constant)
+        check_plain(manifest)
         section = manifest["sections"]["arrays"]
         well_formed = (
             manifest["format"] == number
@@ -347,6 +383,25 @@ def _check_finite(name: str, array: np.ndarray) -> None:
 
 def _damaged(name: str, what: str) -> ModelError:
     return ModelError(f"{name} is damaged: {what} changed since it was written; fetch it again")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def check_plain(value: Any) -> None:
+    """ValueError for JSON that later steps could neither walk through nor write as UTF-8."""
+    level = [value]
+    for _ in range(_DEPTH):
+        strings = [item for item in level if type(item) is str]
+        if any(map(_SURROGATE.search, strings)):
+            raise ValueError("a string with half of a surrogate pair, which UTF-8 cannot hold")
+        pairs = [item for item in level if type(item) is dict]
+        lists = [item for item in level if type(item) is list]
+        level = [each for items in (*lists, *pairs, *(p.values() for p in pairs)) for each in items]
+        if not level:
+            return
+    raise ValueError(f"more than {_DEPTH} lists or objects inside of each other")
 
 
 def _is_size(number: object) -> bool:

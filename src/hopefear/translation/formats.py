@@ -19,14 +19,14 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from hopefear.data.files import open_bytes
 from hopefear.data.moses.words import check_text
 from hopefear.errors import HopefearError, InputError
-from hopefear.storage import write_atomically
+from hopefear.storage import check_plain, write_atomically
 from hopefear.translation.names import (
     ABOUT,
     BARS,
@@ -65,7 +65,19 @@ def read_parts(path: str | os.PathLike[str]) -> Parts:
         parts = read_text(name, lines)
     if not (parts.layout or parts.sparse or parts.phrases):
         raise InputError(name, 0, "at least one weight (NAME= NUMBER …)", "none")
+    _check_about(name, parts.about)
     return parts
+
+
+def _check_about(path: str, about: Mapping[str, Any]) -> None:
+    """InputError where what a file says of its making is not of the usual types."""
+    for key in ("learner", "signature", "metric"):
+        if not isinstance(about.get(key), str | None):
+            raise InputError(path, 0, f"a string as {key} in {ABOUT}", repr(about[key]))
+    scores = about.get("scores", {})
+    numbers = scores.values() if isinstance(scores, dict) else [None]
+    if not all(type(score) in (int, float) and abs(score) < 1e300 for score in numbers):
+        raise InputError(path, 0, f"an object of numbers as scores in {ABOUT}", repr(scores))
 
 
 def write_parts(parts: Parts, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -212,7 +224,8 @@ class Collector:
         """Take what a line says about the weights."""
         try:
             facts = json.loads(text, parse_constant=no_constant)
-        except ValueError:
+            check_plain(facts)
+        except (ValueError, RecursionError):
             facts = None
         if not isinstance(facts, dict):
             self.refuse(line, f"a JSON object behind '{MARK} {ABOUT}'", text)
@@ -596,7 +609,7 @@ def _loaded(path: str, text: str) -> Any:
         return members
 
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
+        record = json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
     except json.JSONDecodeError as error:
         shown = text[error.pos : error.pos + 20] or "the end"
         raise InputError(path, error.lineno, f"JSON ({error.msg})", shown) from None
@@ -611,13 +624,21 @@ def _loaded(path: str, text: str) -> Any:
         raise InputError(path, 0, "every key once in an object") from None
     except ValueError as error:  # NaN or an infinity
         for place, i in _walk(text):
-            begin = _value_at(text, i)
-            value = None if text[begin] == "{" else _DECODER.raw_decode(text, begin)[0]
+            try:
+                begin = _value_at(text, i)
+                value = None if text[begin] == "{" else _DECODER.raw_decode(text, begin)[0]
+            except (ValueError, IndexError, RecursionError):  # the syntax is wrong as well
+                break
             values = value if isinstance(value, list) else [value]
             if not all(math.isfinite(v) for v in values if isinstance(v, float)):
                 expected = f"a finite number under {place[-1]}"
                 raise InputError(path, _at(text, i), expected, str(error).split()[0]) from None
-        raise InputError(path, 0, "finite numbers", str(error).split()[0]) from None
+        raise InputError(path, 0, "JSON with finite numbers", str(error).split()[0]) from None
+    try:
+        check_plain(record)
+    except ValueError as error:
+        raise InputError(path, 0, "JSON that can be written again", str(error)) from None
+    return record
 
 
 def _line(text: str, place: Place) -> int:

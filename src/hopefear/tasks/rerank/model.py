@@ -15,6 +15,7 @@ from hopefear.data.lists.dataset import BASELINES, ListDataset, encoded
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
+from hopefear.storage import field_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import Model
 from hopefear.training.predictors import Predictor, predictor_from_arrays
@@ -151,8 +152,8 @@ class RerankModel(Model):
         return cls(
             predictor_from_arrays(arrays, mapping.size),
             mapping,
-            str(header["baseline"]),
-            float(header["temperature"]),
+            field_of(header, "baseline", str),
+            float(field_of(header, "temperature", float, int)),
             _metric(header["metric"]),
             **common,
         )
@@ -169,7 +170,7 @@ class RerankModel(Model):
 
 def _metric(header: Mapping[str, Any]) -> ListMetric:
     """The metric that a file names; its parameters must be of the usual types and sizes."""
-    name, given = str(header["name"]), dict(header["parameters"])
+    name, given = field_of(header, "name", str), dict(header["parameters"])
     usual = metric_named(name).parameters()
     for key, value in given.items():
         like = usual.get(key)
