@@ -19,8 +19,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Nothing here multiplies large matrices; idle BLAS threads would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from hopefear.cli.guard import guarded
+    from hopefear.cli.guard import fill_standard_streams, guarded
     from hopefear.cli.verbs import dispatch
 
+    fill_standard_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     return guarded(lambda: dispatch(words), debug="--debug" in words)

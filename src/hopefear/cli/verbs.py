@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import sys
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
+from hopefear.cli.guard import write_out
 from hopefear.tasks import MODELLED, TASKS
 
 VERBS = {
@@ -63,6 +65,16 @@ class Help(argparse.HelpFormatter):
         )
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose help, unlike others', does not get lost on a full disk without a word."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            write_out(message)
+        else:
+            super()._print_message(message, file)
+
+
 def dispatch(argv: Sequence[str]) -> int:
     """Parse and run; SystemExit on wrong usage, as argparse does it."""
     top = _top()
@@ -104,7 +116,7 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
         name, usage = f"{name} {task}", usage.removeprefix("TASK ")
         description, examples = surface.words[verb]
         examples = f"examples:{examples}"
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         name,
         usage=f"{name} {usage}",
         epilog=examples,
@@ -134,7 +146,7 @@ def tasks_in_words() -> str:
 
 def _top() -> argparse.ArgumentParser:
     verbs = "\n".join(f"  {verb:<10} {what}" for verb, what in VERBS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "hopefear",
         usage="hopefear VERB [OPTIONS]",
         formatter_class=Help,

@@ -99,7 +99,7 @@ class Voted(NamedTuple):
             len(memory.survived) == len(memory.drops) == len(memory.ends) - 1 == ticks
             and len(memory.coordinates) == len(memory.lines) == entries
             and (memory.ends[0], memory.ends[-1]) == (0, entries)
-            and bool((np.diff(memory.ends) >= 0).all())
+            and bool((memory.ends[1:] >= memory.ends[:-1]).all())
             and 0 <= memory.coordinates.min(initial=0) <= memory.coordinates.max(initial=0) < n
         )
 

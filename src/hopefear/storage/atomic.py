@@ -167,9 +167,9 @@ def _named(path: str, size: int = 0) -> Iterator[None]:
     """Turn an ``OSError`` into one that names the path, and the bytes needed on a full disk."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in _NO_ROOM:
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or str(error)
+        if getattr(error, "errno", None) in _NO_ROOM:
             folder = os.path.dirname(os.path.realpath(path))
             free = shutil.disk_usage(folder).free
             reason += f" (it needs at least {size:,} bytes, {free:,} are free)"

@@ -168,8 +168,9 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
                     file.seek(0)
                     data = b""
                 data += file.readall()
-    except OSError as error:
-        raise ModelError(f"cannot read {shown}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"cannot read {shown}: {reason}") from error
     return unpack(data, kind=kind, name=shown)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from hopefear.errors import HopefearError, ModelError
-from hopefear.storage import untrusted
 
 
 @dataclass(frozen=True)
@@ -129,5 +128,7 @@ def model_from_parts(name: Any, header: dict[str, Any], arrays: dict[str, Any]) 
             f"{os.fspath(name)} is a model for the task {task!r:.60}, which this version does not "
             f"know; it knows {', '.join(MODELLED)}"
         )
+    from hopefear.storage import untrusted  # with numpy, which asking for help need not load
+
     with untrusted(os.fspath(name)):
         return named_object(entry.model).from_file_parts(header, arrays)

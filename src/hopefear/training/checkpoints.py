@@ -67,8 +67,9 @@ class Checkpoints:
         """Make the folder now, so that a run does not learn of trouble after its first pass."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HopefearError(f"{self.folder}: cannot be made: {error.strerror}") from error
+        except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+            reason = getattr(error, "strerror", None) or error
+            raise HopefearError(f"{self.folder}: cannot be made: {reason}") from error
 
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Write one over the older of the two."""

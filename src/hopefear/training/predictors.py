@@ -234,7 +234,8 @@ def _checked_weights(arrays: Mapping[str, np.ndarray], wanted: int | None) -> Li
         raise ModelError(
             f"the model's parts do not fit together: {size} weights, {wanted} coordinates expected"
         )
-    if ids.size and (ids[0] < 0 or ids[-1] >= size or np.any(np.diff(ids) <= 0)):
+    # Not by differences, which wrap.
+    if ids.size and (ids[0] < 0 or ids[-1] >= size or np.any(ids[1:] <= ids[:-1])):
         raise ModelError("the coordinates of the weights are not sorted or not in range")
     with np.errstate(over="ignore"):
         values = values.astype(np.float32)
@@ -254,7 +255,6 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
     n, predictors = votes.begin.size, votes.drops.size
     shapes = {votes.begin.shape, votes.end.shape, votes.level.shape, votes.fall.shape}
     reals = (votes.level, votes.fall, votes.drops, votes.survived)
-    # Differences of unsigned numbers wrap, so none would ever seem to fall.
     places = (votes.coordinates, votes.starts, votes.begin, votes.end)
     sound = (
         shapes == {(n,)}
@@ -266,8 +266,9 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
         and votes.survived.shape == (predictors + 1,)
         and all(a.dtype == np.float64 for a in reals)
         and all(bool(np.all(np.isfinite(a))) for a in reals)
-        and all(bool(np.all(np.diff(a) >= 0)) for a in (votes.starts, votes.drops, votes.survived))
-        and bool(np.all(np.diff(votes.coordinates) > 0))
+        # Not by differences, which wrap.
+        and all(bool(np.all(a[1:] >= a[:-1])) for a in (votes.starts, votes.drops, votes.survived))
+        and bool(np.all(votes.coordinates[1:] > votes.coordinates[:-1]))
         and (n == 0 or (votes.begin.min() >= 0 and votes.end.max() <= predictors))
         and bool(np.all(votes.begin < votes.end))
         and votes.coordinates.min(initial=0) >= 0

@@ -231,6 +231,8 @@ def _with_offsets(
     ]
 
 
+# Reading keys of many parts takes the square of their length.
+_DOTTED = re.compile(r"(?m)(?:^|[{,\[])\s*(?:[\w\"'-]+\s*\.\s*){20}")
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _TOML_ON = {False: ON_LABELS, True: ON_EDGES, "both": ON_BOTH}
 _GROUP_KEYS = ("features", "edges", "when", "optional")
@@ -251,9 +253,16 @@ def parse_toml(
     read_lexicon : callable
         Entries of the lexicon of a name and a path as the file gives it.
     """
+    nested = InputError(source, 0, "a template file of two levels", "lists or tables in many")
+    if _DOTTED.search(text):
+        raise nested
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise nested from None
+    except ValueError as error:
+        if not isinstance(error, tomllib.TOMLDecodeError):  # of an integer without end
+            raise InputError(source, 0, f"TOML ({str(error).partition(';')[0]})") from None
         match = _AT_LINE.search(str(error))
         line = int((match and match.group(1)) or text.count("\n") + 1)
         raise InputError(source, line, f"TOML ({_AT_LINE.sub('', str(error))})") from None
@@ -478,8 +487,9 @@ def load_templates(name_or_path: str | Path) -> Templates:
             f"{name}: no such template file, and no built-in set of that name; built in are "
             f"{', '.join(BUILT_IN)}"
         ) from None
-    except OSError as error:
-        raise HopefearError(f"{name}: cannot be read ({error.strerror or error})") from None
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise HopefearError(f"{name!r}: cannot be read ({reason})") from None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
