@@ -20,8 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Nothing here multiplies large matrices; idle BLAS threads would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from hopefear.cli.guard import fill_standard_streams, guarded
-    from hopefear.cli.verbs import dispatch
+    from hopefear.cli.verbs import dispatch, options_of
 
     fill_standard_streams()
     words = list(sys.argv[1:] if argv is None else argv)
-    return guarded(lambda: dispatch(words), debug="--debug" in words)
+    debug = "--debug" in words
+    return guarded(lambda: dispatch(words), debug, lambda: options_of(words))

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from hopefear.errors import HopefearError
@@ -94,8 +94,13 @@ def put(out: str, pieces: Iterable[bytes]) -> None:
     write_atomically(out, pieces)
 
 
-def guarded(action: Callable[[], int], debug: bool = False) -> int:
-    """Run ``action`` and turn whatever it raises into a message and a status."""
+def guarded(
+    action: Callable[[], int], debug: bool = False, options: Callable[[], Collection[str]] = tuple
+) -> int:
+    """Run ``action`` and turn whatever it raises into a message and a status.
+
+    ``options`` gives those that the command has, for advice.
+    """
     with _warnings_in_a_line(), _terminable():
         try:
             try:
@@ -110,14 +115,24 @@ def guarded(action: Callable[[], int], debug: bool = False) -> int:
         except BaseException as error:
             if debug:
                 traceback.print_exc()
-            status, message = explained(error)
+            status, message = explained(error, options)
             complain(message)
             if isinstance(error, OutputError):
                 _forget_output()
             return status
 
 
-def explained(error: BaseException) -> tuple[int, str]:
+# What may help where memory does not reach.
+_SAVING = {
+    "--cache": "--cache FILE for large data",
+    "--hash-bits": "--hash-bits N for many features",
+    "--min-count": "--min-count N for rare features",
+}
+
+
+def explained(
+    error: BaseException, options: Callable[[], Collection[str]] = tuple
+) -> tuple[int, str]:
     """Exit status and message of an exception.
 
     >>> explained(HopefearError("a.svm:3: expected a label"))
@@ -133,10 +148,12 @@ def explained(error: BaseException) -> tuple[int, str]:
         return 128 + signal.SIGTERM, "terminated"
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
-        return 1, (
-            f"not enough memory{detail}; for large data give --cache FILE, for many "
-            "features --hash-bits N or --min-count N"
-        )
+        known: Collection[str] = ()
+        with contextlib.suppress(MemoryError, SystemExit):
+            known = options()
+        advice = [words for option, words in _SAVING.items() if option in known]
+        remedy = f"give {', '.join(advice)}" if advice else "use less data, or a larger machine"
+        return 1, f"not enough memory{detail}; {remedy}"
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"{error.filename}: "
         return 1, f"{place}{error.strerror or error}"

@@ -189,13 +189,24 @@ def seed(group: argparse._ArgumentGroup, same: str) -> None:
     )
 
 
+class _Once(argparse.Action):
+    """Collects pairs, and refuses a key that was given before: which one is meant?"""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        pairs = [*getattr(namespace, self.dest), values]
+        keys = [key for key, _ in pairs]
+        if keys.count(values[0]) > 1:
+            parser.error(f"-p {values[0]} twice; give it once")
+        setattr(namespace, self.dest, pairs)
+
+
 def params(group: argparse._ArgumentGroup, such_as: str) -> None:
     """``-p``."""
     group.add_argument(
         "-p",
         "--param",
         type=parameter,
-        action="append",
+        action=_Once,
         default=[],
         metavar="KEY=VALUE",
         help=f"a parameter or part of the learner, such as {such_as}; may be repeated",
@@ -409,7 +420,10 @@ def several_learners(text: str) -> list[tuple[str, str, dict[str, str]]]:
     wanted = []
     for label in filter(None, (part.strip() for part in text.split(","))):
         name, *pairs = label.split(":")
-        wanted.append((label, name, dict(parameter(pair) for pair in pairs)))
+        given = [parameter(pair) for pair in pairs]
+        if len(dict(given)) < len(given):
+            raise argparse.ArgumentTypeError(f"a parameter of {label} is given twice in {text!r}")
+        wanted.append((label, name, dict(given)))
     if not wanted:
         raise argparse.ArgumentTypeError("expected names of learners, such as perceptron,vrda")
     if len({label for label, _, _ in wanted}) < len(wanted):

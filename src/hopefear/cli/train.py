@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     args.learner = args.learner or TASKS[args.task].learner
     learner = surface.build(args.learner, dict(args.param), args)
     from hopefear.cli.compiling import announced
+    from hopefear.training.checkpoints import InterruptedTrainingError
 
     console, started = Console(args.quiet), time.perf_counter()
     with announced(console, "this data and learner") as compiling:
@@ -61,7 +62,11 @@ def run(args: argparse.Namespace) -> int:
         for remark in corpus.remarks:
             console.say(remark)
         dev = None if args.dev is None else corpus.held_out("dev", args, console)
-        trained, last = _train(args, console, corpus, dev, learner)
+        try:
+            trained, last = _train(args, console, corpus, dev, learner)
+        except InterruptedTrainingError as error:
+            remedy = "" if args.checkpoint else "; use --checkpoint DIR to be able to go on"
+            raise InterruptedTrainingError(f"{error}{remedy}", error.signum) from None
     model = trained.model
     if corpus.reading is not None:
         model = replace(model, about={**model.about, "reading": corpus.reading})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hopefear.cli import options
-from hopefear.cli.console import Console, check_output
+from hopefear.cli.console import Console, check_folder, check_output
 from hopefear.cli.guard import write_out
 from hopefear.cli.surface import Corpus, Surface
 from hopefear.errors import HopefearError
@@ -40,6 +40,8 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) ->
     options.read_once(args, *files)
     surface.check(args, verb)
     check_output(output, options.paths(args, files))
+    for name in ("run", "checkpoint"):
+        check_folder(getattr(args, name, None))
 
 
 def stopping_of(patience: int | None, metric: str, corpus: Corpus, learner: Any) -> Stopping:

@@ -104,6 +104,16 @@ def dispatch(argv: Sequence[str]) -> int:
     return _module(verb).run(args)
 
 
+def options_of(argv: Sequence[str]) -> list[str]:
+    """The options that the verb and task of a command line have.
+
+    >>> "--cache" in options_of(["train", "classify"]), "--cache" in options_of(["inspect"])
+    (True, False)
+    """
+    verb, task = argv[0], argv[1] if argv[0] in BY_TASK else None
+    return [option for action in parser_of(verb, task)._actions for option in action.option_strings]
+
+
 def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
     """The parser of one verb, for one task, with the options that all share."""
     module, surface = _module(verb), None

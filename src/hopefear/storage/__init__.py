@@ -1,6 +1,6 @@
 """Atomic writes, and the container of models and checkpoints: the bottom layer."""
 
-from hopefear.storage.atomic import atomic_file, write_atomically
+from hopefear.storage.atomic import atomic_file, check_writable, write_atomically
 from hopefear.storage.container import (
     FORMAT,
     MAGIC,
@@ -21,6 +21,7 @@ __all__ = [
     "array_of",
     "atomic_file",
     "check_plain",
+    "check_writable",
     "field_of",
     "load",
     "names_of",

@@ -117,6 +117,25 @@ def atomic_file(path: str | os.PathLike[str], size: int = 0) -> Iterator[IO[byte
         raise
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """HopefearError where :func:`write_atomically` could not begin; nothing is written.
+
+    Examples
+    --------
+    >>> check_writable("no-such-folder/model")
+    Traceback (most recent call last):
+    hopefear.errors.HopefearError: cannot write no-such-folder/model: No such file or directory
+    """
+    shown = os.fspath(path)
+    with _named(shown):
+        if _is_stream(shown):
+            return
+        target = os.path.realpath(shown)
+        temporary = os.path.join(os.path.dirname(target), f".hopefear-{secrets.token_hex(8)}.tmp")
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        os.unlink(temporary)
+
+
 class _Target(FileIO):
     """A file whose errors of writing name it, and no error of anything else does."""
 

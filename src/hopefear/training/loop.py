@@ -317,7 +317,7 @@ class Loop:
         """Save and stop where control-C or SIGTERM has come."""
         if not interruption:
             return
-        place = "nothing was saved; use --checkpoint DIR to be able to go on"
+        place = "nothing was saved"
         if self.checkpoints is not None:
             self._save()
             place = f"saved in {self.checkpoints.folder}; the same command with --resume goes on"

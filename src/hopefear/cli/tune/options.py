@@ -9,7 +9,7 @@ import argparse
 import time
 from typing import Any
 
-from hopefear.cli.console import Console, check_output, print_json
+from hopefear.cli.console import Console, check_folder, check_output, print_json
 from hopefear.cli.options import at_least, json_option, number, on_error, params, run_folder, seed
 
 USAGE = (
@@ -121,6 +121,7 @@ def check(args: argparse.Namespace) -> None:
     check_output(args.weights, read)
     if args.report:
         check_output(args.report, read)
+    check_folder(args.run)
 
 
 def check_held_out(args: argparse.Namespace) -> None:
