@@ -269,6 +269,11 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
     flag(group, "--resume", "go on from the checkpoint, if there is one")
 
 
+def allow_outside(group: argparse._ActionsContainer, words: str) -> None:
+    """``--allow-outside``."""
+    flag(group, "--allow-outside", f"{words} in other folders than its own")
+
+
 def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """``--weights``, in place of ``--model``."""
     named(
@@ -276,11 +281,12 @@ def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
         "--weights",
         "weights as `hopefear tune` writes them (text, moses or json), in place of --model",
     )
+    allow_outside(group, "read sparse weights that a moses.ini names")
 
 
 # Options that make sense with models and with weights, as argparse calls them.
 _EITHER = {"model", "weights", "json", "quiet", "debug", "task", "usage_error", "default_of"}
-_OF_WEIGHTS = {"refs", "source", "metric", "smoothing", "absent", "against"}
+_OF_WEIGHTS = {"refs", "source", "metric", "smoothing", "absent", "against", "allow_outside"}
 
 
 def by_weights(

@@ -1,6 +1,6 @@
 """Atomic writes, and the container of models and checkpoints: the bottom layer."""
 
-from hopefear.storage.atomic import atomic_file, check_writable, write_atomically
+from hopefear.storage.atomic import atomic_file, check_writable, is_beside, write_atomically
 from hopefear.storage.container import (
     FORMAT,
     MAGIC,
@@ -23,6 +23,7 @@ __all__ = [
     "check_plain",
     "check_writable",
     "field_of",
+    "is_beside",
     "load",
     "names_of",
     "pack",

@@ -136,6 +136,18 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         os.unlink(temporary)
 
 
+def is_beside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
+    """Whether a file that another one names lies in the folder of that one, or below, links seen.
+
+    Examples
+    --------
+    >>> is_beside("models/names.txt", "models"), is_beside("models/../names.txt", "models")
+    (True, False)
+    """
+    inner, outer = os.path.realpath(path), os.path.realpath(folder)
+    return os.path.commonpath((inner, outer)) == outer
+
+
 class _Target(FileIO):
     """A file whose errors of writing name it, and no error of anything else does."""
 

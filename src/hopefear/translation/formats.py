@@ -26,7 +26,7 @@ from typing import Any
 from hopefear.data.files import open_bytes
 from hopefear.data.moses.words import check_text
 from hopefear.errors import HopefearError, InputError
-from hopefear.storage import check_plain, write_atomically
+from hopefear.storage import check_plain, is_beside, write_atomically
 from hopefear.translation.names import (
     ABOUT,
     BARS,
@@ -52,15 +52,18 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def read_parts(path: str | os.PathLike[str]) -> Parts:
-    """Weights of a file in any format; its content says which."""
+def read_parts(path: str | os.PathLike[str], allow_outside: bool = False) -> Parts:
+    """Weights of a file in any format; its content says which.
+
+    ``allow_outside``: see :meth:`hopefear.translation.weights.Weights.read`.
+    """
     name = os.fspath(path)
     lines = read_lines(path)
     begin = next((line.lstrip() for line in lines if line.strip()), "")
     if begin.startswith("{"):
         parts = read_json(name, "\n".join(lines))
     elif any(map(is_section, lines)):
-        parts = read_moses_ini(name, lines)
+        parts = read_moses_ini(name, lines, allow_outside)
     else:
         parts = read_text(name, lines)
     if not (parts.layout or parts.sparse or parts.phrases):
@@ -75,7 +78,7 @@ def _check_about(path: str, about: Mapping[str, Any]) -> None:
         if not isinstance(about.get(key), str | None):
             raise InputError(path, 0, f"a string as {key} in {ABOUT}", repr(about[key]))
     scores = about.get("scores", {})
-    numbers = scores.values() if isinstance(scores, dict) else [None]
+    numbers: Iterable[Any] = scores.values() if isinstance(scores, dict) else ("none",)
     if not all(type(score) in (int, float) and abs(score) < 1e300 for score in numbers):
         raise InputError(path, 0, f"an object of numbers as scores in {ABOUT}", repr(scores))
 
@@ -395,7 +398,7 @@ def is_section(line: str) -> bool:
     return _SECTION.fullmatch(line.partition("#")[0].strip()) is not None
 
 
-def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
+def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False) -> Parts:
     """Weights of a ``moses.ini``; its other sections are left alone.
 
     Parameters
@@ -404,6 +407,8 @@ def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
         For messages, and because the file that ``[weight-file]`` names lies beside it.
     lines : sequence of str
         The lines, without their ends.
+    allow_outside : bool
+        Whether that file may lie elsewhere.
 
     Examples
     --------
@@ -432,6 +437,15 @@ def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
         collector.refuse(sidecars[1][0], "one file under [weight-file]", sidecars[1][1])
     parts = collector.finish()
     for number, name in sidecars:
+        beside = os.path.join(os.path.dirname(path), name)
+        inside = "\0" in name or is_beside(beside, os.path.dirname(path))
+        if not (allow_outside or inside):
+            collector.refuse(
+                number,
+                "a file of sparse weights in the folder of this one; where you trust this one, "
+                "give --allow-outside (allow_outside=True of Weights.read)",
+                name,
+            )
         more = _read_sidecar(path, number, name, [name for name, _ in parts.layout])
         parts = parts._replace(sparse=more.sparse, phrases=more.phrases)
     return parts

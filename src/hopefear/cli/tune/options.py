@@ -10,7 +10,16 @@ import time
 from typing import Any
 
 from hopefear.cli.console import Console, check_folder, check_output, print_json
-from hopefear.cli.options import at_least, json_option, number, on_error, params, run_folder, seed
+from hopefear.cli.options import (
+    allow_outside,
+    at_least,
+    json_option,
+    number,
+    on_error,
+    params,
+    run_folder,
+    seed,
+)
 
 USAGE = (
     "(--nbest FILE... | --decoder CMD --run DIR) --refs FILE... [--learner NAME] [-p KEY=VALUE]... "
@@ -275,6 +284,7 @@ def learning(parser: argparse.ArgumentParser, default: str) -> None:
         "it gives an untuned system), uniform, or a file; auto takes the decoder's where they can "
         "be found, else those of moses (default: auto)",
     )
+    allow_outside(group, "read sparse weights that a moses.ini names")
     group.add_argument(
         "--fixed",
         metavar="FILE",

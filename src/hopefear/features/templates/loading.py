@@ -38,6 +38,7 @@ from hopefear.features.templates.spec import (
     read_lexicon,
 )
 from hopefear.features.templates.views import ARGUMENTS, CLASSES, CUTS, LISTS, MAPS, SEVERAL
+from hopefear.storage import is_beside
 
 _TOKEN = re.compile(r"\s*([()\[\],]|[^\s()\[\],]+)")
 _RANGE = re.compile(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?")
@@ -461,7 +462,7 @@ def template_of(line: str, source: str, number: int) -> Template:
 BUILT_IN = ("pos", "chunking", "crfsuite-chunking", "ner", "bioner", "sapo-bioner")
 
 
-def load_templates(name_or_path: str | Path) -> Templates:
+def load_templates(name_or_path: str | Path, allow_outside: bool = False) -> Templates:
     """Read a built-in set, a TOML template file or a CRF++ template file.
 
     Parameters
@@ -469,6 +470,9 @@ def load_templates(name_or_path: str | Path) -> Templates:
     name_or_path : str or Path
         A name of ``BUILT_IN``, or a path; a file that ends in ``.toml`` is TOML, others are what
         they look like.
+    allow_outside : bool
+        Also read lexicons that lie outside of the file's own folder. A template file from others
+        could name any file there is, whose lines would end up in models.
 
     Examples
     --------
@@ -495,10 +499,12 @@ def load_templates(name_or_path: str | Path) -> Templates:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InputError(name, line, "a template file in UTF-8") from None
-    return parse_templates(text, name, path.parent)
+    return parse_templates(text, name, path.parent, allow_outside)
 
 
-def parse_templates(text: str, source: str = "memory", folder: Path | None = None) -> Templates:
+def parse_templates(
+    text: str, source: str = "memory", folder: Path | None = None, allow_outside: bool = False
+) -> Templates:
     """Read the text of a template file, TOML or CRF++.
 
     Parameters
@@ -509,6 +515,8 @@ def parse_templates(text: str, source: str = "memory", folder: Path | None = Non
         Its path, for messages.
     folder : Path, optional
         Where lexicons lie; without it, a file that names one is refused.
+    allow_outside : bool
+        As for :func:`load_templates`.
 
     Examples
     --------
@@ -523,6 +531,14 @@ def parse_templates(text: str, source: str = "memory", folder: Path | None = Non
     def lexicon(name: str, path: str) -> tuple[str, ...]:
         if folder is None:
             raise InputError(source, 0, f"a template file on disk, for the lexicon {name!r}", path)
+        if "\0" not in path and not allow_outside and not is_beside(folder / path, folder):
+            raise InputError(
+                source,
+                0,
+                f"the lexicon {name!r:.60} in the folder of the template file; where you trust "
+                "that file, give --allow-outside (allow_outside=True of load_templates)",
+                path,
+            )
         return read_lexicon(folder / path, source)
 
     return parse_toml(text, source, lexicon)
