@@ -19,7 +19,7 @@ from hopefear.tasks import base
 from hopefear.training.answers import ClassAnswers
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
-_STRUCTURES = {"binary": Binary, "multiclass": Multiclass}
+_STRUCTURES: dict[str, Any] = {"binary": Binary, "multiclass": Multiclass}
 
 
 @dataclass(frozen=True)
