@@ -41,6 +41,10 @@ class ModelError(HopefearError):
     """A model or checkpoint file that cannot be trusted, read or used for this task."""
 
 
+class NewerFormatError(ModelError):
+    """A file that a later version wrote, and wrote whole: no accident, so it must not be lost."""
+
+
 class CombinationError(HopefearError, ValueError):
     """Two parts of a learner that cannot work together; the message names both and a way out."""
 

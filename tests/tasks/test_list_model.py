@@ -15,6 +15,7 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics.lists import metric_named
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import dataset, train
+from hopefear.training.predictors import LinearPredictor
 
 pytestmark = pytest.mark.interpreted
 
@@ -64,7 +65,7 @@ def test_votes_survive_the_file():
 
 def test_a_model_of_no_weights_keeps_the_order_given():
     model = trained("perceptron")
-    empty = replace(model, predictor=replace(model.predictor, weights=0 * model.weights))
+    empty = replace(model, predictor=LinearPredictor(0 * model.weights))
     found = RerankModel.from_bytes(empty.to_bytes())
     assert (found.features.size, found.nnz) == (0, 0)
     assert not found.predict(LISTS).any() and found.top() == found.bottom() == []

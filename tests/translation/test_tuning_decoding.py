@@ -20,7 +20,7 @@ from places import ROOT
 
 from hopefear.cli.tune.outcome import first_choices
 from hopefear.data.moses.reading import read_moses
-from hopefear.errors import HopefearError
+from hopefear.errors import HopefearError, ModelError, NewerFormatError
 from hopefear.metrics.lists import metric_named
 from hopefear.metrics.lists.bleu import Bleu, BleuCounts
 from hopefear.training.events import plain
@@ -393,7 +393,46 @@ def test_another_run_is_not_resumed(toy):
         toy.iterate(command, resume=True)
     toy.refs.write_text(REFS)
     (toy.run / "state.json").write_text("{}")
-    with pytest.raises(HopefearError, match="not the state of a run"):
+    with pytest.raises(HopefearError, match=r"state of a run .* it lacks 'format'; restore it"):
+        toy.iterate(command, resume=True)
+
+
+WRONG = [None, [], {}, "x", -1, 10**30, float("nan"), [[]], [{}], True]
+
+
+@pytest.mark.parametrize("value", WRONG, ids=repr)
+def test_a_forged_state_is_refused_and_stays(toy, value):
+    command = toy.command(BAD, FAIR, GOOD)
+    toy.iterate(command, rounds=1)
+    path = toy.run / "state.json"
+    state = json.loads(path.read_text())
+    sensible = {"rounds": [], "identity": {}}  # no round yet; another run
+    forged = [state | {key: value} for key in state if sensible.get(key) != value]
+    forged.append(state | {"layout": [["LM0", value]]})
+    if value != "x":
+        forged.append(state | {"layout": [[value, 3]]})
+    for key in ("epoch", "dev", "candidates", "new", "seconds"):
+        if not (type(value) is int and key == "seconds") and value != 10**30:
+            forged.append(state | {"rounds": [{**state["rounds"][0], key: value}]})
+    files = {p: p.read_bytes() for p in toy.run.rglob("*") if p.is_file() and p != path}
+    for one in forged:
+        path.write_text(json.dumps(one))
+        with pytest.raises(ModelError, match="nothing was changed"):
+            toy.iterate(command, rounds=2, resume=True)
+        assert json.loads(path.read_text()) == one or value != value
+    assert all(p.read_bytes() == data for p, data in files.items())
+
+
+def test_a_state_of_a_newer_version_or_deep_nesting_is_refused(toy):
+    command = toy.command(BAD, FAIR)
+    toy.iterate(command, rounds=1)
+    path = toy.run / "state.json"
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps(state | {"format": 2}))
+    with pytest.raises(NewerFormatError, match=r"newer version .* upgrade hopefear"):
+        toy.iterate(command, resume=True)
+    path.write_text("[" * 100_000)
+    with pytest.raises(ModelError, match="nothing was changed"):
         toy.iterate(command, resume=True)
 
 

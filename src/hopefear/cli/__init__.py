@@ -68,6 +68,18 @@ class Help(argparse.HelpFormatter):
         )
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose help, unlike others', does not get lost on a full disk without a word."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            from hopefear.cli.guard import write_out
+
+            write_out(message)
+        else:
+            super()._print_message(message, file)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; never raises for a user's mistake.
 
@@ -78,10 +90,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Nothing here multiplies large matrices; idle BLAS threads would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from hopefear.cli.guard import guarded
+    from hopefear.cli.guard import fill_standard_streams, guarded
 
+    fill_standard_streams()
     words = list(sys.argv[1:] if argv is None else argv)
-    return guarded(lambda: dispatch(words), debug="--debug" in words)
+    debug = "--debug" in words
+    return guarded(lambda: dispatch(words), debug, lambda: options_of(words))
 
 
 def dispatch(argv: Sequence[str]) -> int:
@@ -114,6 +128,16 @@ def dispatch(argv: Sequence[str]) -> int:
     return _module(verb).run(args)
 
 
+def options_of(argv: Sequence[str]) -> list[str]:
+    """The options that the verb and task of a command line have.
+
+    >>> "--cache" in options_of(["train", "classify"]), "--cache" in options_of(["inspect"])
+    (True, False)
+    """
+    verb, task = argv[0], argv[1] if argv[0] in BY_TASK else None
+    return [option for action in parser_of(verb, task)._actions for option in action.option_strings]
+
+
 def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
     """The parser of one verb, for one task, with the options that all share."""
     module, surface = _module(verb), None
@@ -129,7 +153,7 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
         name, usage = f"{name} {task}", usage.removeprefix("TASK ")
         description, examples = surface.words[verb]
         examples = f"examples:{examples}"
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         name,
         usage=f"{name} {usage}",
         epilog=examples,
@@ -154,7 +178,7 @@ def _module(verb: str) -> Any:
 
 def _top() -> argparse.ArgumentParser:
     verbs = "\n".join(f"  {verb:<10} {what}" for verb, what in VERBS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "hopefear",
         usage="hopefear VERB [OPTIONS]",
         formatter_class=Help,

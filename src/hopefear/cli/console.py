@@ -112,6 +112,19 @@ def check_output(path: str, inputs: Iterable[str | None] = ()) -> None:
         raise HopefearError(f"cannot write {path}: there is no folder {folder}")
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise HopefearError(f"cannot write {path}: permission denied")
+    from hopefear.storage import check_writable
+
+    check_writable(path)
+
+
+def check_folder(path: str | None) -> None:
+    """Find out before the work begins that a folder for results cannot be made or written to."""
+    place = os.path.realpath(path) if path else None
+    while place is not None and not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if place is not None and not (os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)):
+        reason = "permission denied" if os.path.isdir(place) else f"{place} is no folder"
+        raise HopefearError(f"cannot write to {path}: {reason}; give another folder")
 
 
 def in_percent(scores: Mapping[str, Any], name: str) -> str:

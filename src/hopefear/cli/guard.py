@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from hopefear.errors import HopefearError
@@ -26,12 +27,53 @@ class OutputError(HopefearError):
     """Standard output does not take what it is given."""
 
 
+class _Closed:
+    """A standard stream that the process was started without."""
+
+    def __init__(self, name: str) -> None:
+        self.buffer, self._name = self, name
+
+    def write(self, content: Any) -> int:
+        raise OSError(errno.EBADF, "it is closed", self._name)
+
+    def read(self, size: int = -1) -> bytes:
+        raise OSError(errno.EBADF, "it is closed", self._name)
+
+    def readinto(self, buffer: Any) -> int:
+        raise OSError(errno.EBADF, "it is closed", self._name)
+
+    def fileno(self) -> int:
+        raise OSError(errno.EBADF, "it is closed", self._name)
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+    def isatty(self) -> bool:
+        return False
+
+
+def fill_standard_streams() -> None:
+    """Put something in the place of streams that are closed.
+
+    Otherwise the next file that is opened takes their descriptor, and messages go into a model.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            words = {"stdin": "standard input", "stdout": "standard output"}
+            silence = name == "stderr"  # there is nowhere to say that it is closed
+            setattr(sys, name, os.fdopen(number, "w") if silence else _Closed(words[name]))
+
+
 def write_out(content: str | bytes) -> None:
     """Put text or bytes on standard output, now; a full disk is told as one."""
     try:
         if isinstance(content, bytes):
             sys.stdout.buffer.write(content)
-        else:
+        elif content:
             sys.stdout.write(content)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -52,29 +94,45 @@ def put(out: str, pieces: Iterable[bytes]) -> None:
     write_atomically(out, pieces)
 
 
-def guarded(action: Callable[[], int], debug: bool = False) -> int:
-    """Run ``action`` and turn whatever it raises into a message and a status."""
+def guarded(
+    action: Callable[[], int], debug: bool = False, options: Callable[[], Collection[str]] = tuple
+) -> int:
+    """Run ``action`` and turn whatever it raises into a message and a status.
+
+    ``options`` gives those that the command has, for advice.
+    """
     with _warnings_in_a_line(), _terminable():
         try:
-            status = action()
+            try:
+                status = action()
+            except SystemExit as stop:  # of argparse, which may have printed help
+                status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
             write_out("")
             return status
-        except SystemExit as stop:
-            return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
         except BrokenPipeError:  # before OSError, of which it is one
             _forget_output()
             return 128 + signal.SIGPIPE
         except BaseException as error:
             if debug:
                 traceback.print_exc()
-            status, message = explained(error)
+            status, message = explained(error, options)
             complain(message)
             if isinstance(error, OutputError):
                 _forget_output()
             return status
 
 
-def explained(error: BaseException) -> tuple[int, str]:
+# What may help where memory does not reach.
+_SAVING = {
+    "--cache": "--cache FILE for large data",
+    "--hash-bits": "--hash-bits N for many features",
+    "--min-count": "--min-count N for rare features",
+}
+
+
+def explained(
+    error: BaseException, options: Callable[[], Collection[str]] = tuple
+) -> tuple[int, str]:
     """Exit status and message of an exception.
 
     >>> explained(HopefearError("a.svm:3: expected a label"))
@@ -90,10 +148,12 @@ def explained(error: BaseException) -> tuple[int, str]:
         return 128 + signal.SIGTERM, "terminated"
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
-        return 1, (
-            f"not enough memory{detail}; for large data give --cache FILE, for many "
-            "features --hash-bits N or --min-count N"
-        )
+        known: Collection[str] = ()
+        with contextlib.suppress(MemoryError, SystemExit):
+            known = options()
+        advice = [words for option, words in _SAVING.items() if option in known]
+        remedy = f"give {', '.join(advice)}" if advice else "use less data, or a larger machine"
+        return 1, f"not enough memory{detail}; {remedy}"
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"{error.filename}: "
         return 1, f"{place}{error.strerror or error}"
@@ -103,9 +163,12 @@ def explained(error: BaseException) -> tuple[int, str]:
 
 
 def complain(message: str) -> None:
-    """One line on standard error."""
+    """One line on standard error; what terminals would obey or cannot show is spelled out."""
+    line = " ".join(message.split())
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     with contextlib.suppress(OSError, ValueError):
-        print(f"hopefear: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"hopefear: {line}", file=sys.stderr, flush=True)
 
 
 def _forget_output() -> None:

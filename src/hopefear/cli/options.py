@@ -181,13 +181,24 @@ def seed(group: argparse._ArgumentGroup, same: str) -> None:
     )
 
 
+class _Once(argparse.Action):
+    """Collects pairs, and refuses a key that was given before: which one is meant?"""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        pairs = [*getattr(namespace, self.dest), values]
+        keys = [key for key, _ in pairs]
+        if keys.count(values[0]) > 1:
+            parser.error(f"-p {values[0]} twice; give it once")
+        setattr(namespace, self.dest, pairs)
+
+
 def params(group: argparse._ArgumentGroup, such_as: str) -> None:
     """``-p``."""
     group.add_argument(
         "-p",
         "--param",
         type=parameter,
-        action="append",
+        action=_Once,
         default=[],
         metavar="KEY=VALUE",
         help=f"a parameter or part of the learner, such as {such_as}; may be repeated",
@@ -250,6 +261,11 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
     flag(group, "--resume", "go on from the checkpoint, if there is one")
 
 
+def allow_outside(group: argparse._ActionsContainer, words: str) -> None:
+    """``--allow-outside``."""
+    flag(group, "--allow-outside", f"{words} in other folders than its own")
+
+
 def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """``--weights``, in place of ``--model``."""
     named(
@@ -257,11 +273,12 @@ def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
         "--weights",
         "weights as `hopefear tune` writes them (text, moses or json), in place of --model",
     )
+    allow_outside(group, "read sparse weights that a moses.ini names")
 
 
 # Options that make sense with models and with weights, as argparse calls them.
 _EITHER = {"model", "weights", "json", "quiet", "debug", "task", "usage_error", "default_of"}
-_OF_WEIGHTS = {"refs", "source", "metric", "smoothing", "absent", "against"}
+_OF_WEIGHTS = {"refs", "source", "metric", "smoothing", "absent", "against", "allow_outside"}
 
 
 def by_weights(
@@ -400,8 +417,11 @@ def several_learners(text: str) -> list[tuple[str, str, dict[str, str]]]:
     """
     learners = []
     for label in filter(None, (part.strip() for part in text.split(","))):
-        name, *pairs = label.split(":")
-        learners.append((label, name, dict(parameter(pair) for pair in pairs)))
+        name, *words = label.split(":")
+        pairs = [parameter(word) for word in words]
+        if len(dict(pairs)) < len(pairs):
+            raise argparse.ArgumentTypeError(f"a parameter of {label} is given twice in {text!r}")
+        learners.append((label, name, dict(pairs)))
     if not learners:
         raise argparse.ArgumentTypeError("expected names of learners, such as perceptron,vrda")
     if len({label for label, _, _ in learners}) < len(learners):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from hopefear.cli import options
-from hopefear.cli.console import Console, check_output, print_json, scored
+from hopefear.cli.console import Console, check_folder, check_output, print_json, scored
 from hopefear.cli.guard import write_out
 from hopefear.cli.surface import Corpus, Surface, surface_of
 from hopefear.errors import HopefearError
@@ -57,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     args.learner = args.learner or TASKS[args.task].learner
     learner = surface.build(args.learner, dict(args.param), args)
     from hopefear.cli.progress import announced
+    from hopefear.training.checkpoints import InterruptedTrainingError
 
     console, started = Console(args.quiet), time.perf_counter()
     with announced(console, "this data and learner") as compiling:
@@ -65,7 +66,11 @@ def run(args: argparse.Namespace) -> int:
         for remark in corpus.remarks:
             console.say(remark)
         dev = None if args.dev is None else corpus.held_out("dev", args, console)
-        trained, last = _train(args, console, corpus, dev, learner)
+        try:
+            trained, last = _train(args, console, corpus, dev, learner)
+        except InterruptedTrainingError as error:
+            remedy = "" if args.checkpoint else "; use --checkpoint DIR to be able to go on"
+            raise InterruptedTrainingError(f"{error}{remedy}", error.signum) from None
     model = trained.model
     if corpus.reading is not None:
         model = replace(model, about={**model.about, "reading": corpus.reading})
@@ -176,6 +181,8 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) ->
     options.read_once(args, *files)
     surface.check(args, verb)
     check_output(output, options.paths(args, files))
+    for name in ("run", "checkpoint"):
+        check_folder(getattr(args, name, None))
 
 
 def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:
@@ -191,9 +198,10 @@ def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:
             "to go on with it, another folder, or remove it"
         )
     if args.resume:
+        # Before the run folder is touched: what cannot be read may still be of use.
         console.say(
             f"going on from {args.checkpoint}"
-            if checkpoints.exist()
+            if checkpoints.find() is not None
             else f"no checkpoint in {args.checkpoint} yet: starting from the beginning"
         )
     return checkpoints

@@ -169,7 +169,7 @@ class Strings(NamedTuple):
         offsets = vector(arrays, f"{prefix}_offsets", np.int64)
         if offsets.size == 0 or offsets[0] != 0 or offsets[-1] != text.size:
             raise ModelError(f"feature map: {prefix!r} offsets do not span their text")
-        if (np.diff(offsets) < 0).any():
+        if (offsets[1:] < offsets[:-1]).any():
             raise ModelError(f"feature map: {prefix!r} offsets go backwards")
         return cls(text, offsets)
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.interfaces import DROP, SCALE
+from hopefear.core.interfaces import DROP, SCALE, same_shapes
 
 
 class Account(NamedTuple):
@@ -130,6 +130,11 @@ def settle_line(account, now, j, m, r, f):
     if f != 0.0 and account.open[j]:
         account.open[j] = alive(now, m, f)
     return amount
+
+
+def sound_account(account: Account, fresh: Account) -> bool:
+    """Whether books from a file are those of as many coordinates as fresh ones, with room left."""
+    return same_shapes(account, fresh) and 0 <= account.closed[0] < account.drop.size
 
 
 def start_afresh(account: Account) -> None:

@@ -410,6 +410,11 @@ class Rule:
         """Start the clock again at scale 1, once every coordinate has been rebased."""
 
 
+def same_shapes(memory, fresh):
+    """Whether all arrays have the shapes of those of a fresh memory."""
+    return all(one.shape == other.shape for one, other in zip(memory, fresh, strict=True))
+
+
 @interface
 class Readout:
     """What is remembered of all the weights there were.
@@ -452,6 +457,14 @@ class Readout:
     def trimmed(self, memory):
         """The memory without space that is not used yet."""
         return memory
+
+    @python_only
+    def sound(self, memory, fresh, n):
+        """Whether a memory from a file, of the types of a fresh one, is one of ``n`` coordinates.
+
+        Nothing in it is trusted: what is unsound would lead kernels out of its arrays.
+        """
+        return same_shapes(memory, fresh)
 
     @python_only
     def afresh(self, memory):

@@ -26,7 +26,10 @@ def class_name(label: Any) -> str:
     if isinstance(label, float | np.floating):
         value = float(label)
         return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
-    return str(label)
+    name = str(label)
+    if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
+        raise HopefearError(f"the label {name!a:.60} is no Unicode text; rename the class")
+    return name
 
 
 def distinct(values: np.ndarray) -> np.ndarray:

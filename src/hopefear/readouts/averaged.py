@@ -11,6 +11,7 @@ from hopefear.core.averages import (
     close_tick,
     new_account,
     settle_line,
+    sound_account,
     start_afresh,
     totals_now,
 )
@@ -43,6 +44,9 @@ class Averaged(NamedTuple):
 
     def init_memory(self, n, window):
         return new_account(n, window)
+
+    def sound(self, memory, fresh, n):
+        return sound_account(memory, fresh)
 
     def afresh(self, memory):
         start_afresh(memory)

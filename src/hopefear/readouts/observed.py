@@ -13,6 +13,7 @@ from hopefear.core.averages import (
     leave_line,
     new_account,
     settle_line,
+    sound_account,
     start_afresh,
     totals_now,
 )
@@ -66,6 +67,11 @@ class Observed(NamedTuple):
 
     def trimmed(self, memory):
         return memory._replace(kept=self.readout.trimmed(memory.kept))
+
+    def sound(self, memory, fresh, n):
+        own = memory.absolute.shape == (1,) and memory.squares.shape == (2,)
+        account = sound_account(memory.account, fresh.account)
+        return own and account and self.readout.sound(memory.kept, fresh.kept, n)
 
     def afresh(self, memory):
         self.readout.afresh(memory.kept)

@@ -91,6 +91,18 @@ class Voted(NamedTuple):
             lines=memory.lines[:entries],
         )
 
+    def sound(self, memory, fresh, n):
+        if memory.counts.shape != (2,) or memory.lived.shape != (1,):
+            return False
+        ticks, entries = memory.counts
+        return (
+            len(memory.survived) == len(memory.drops) == len(memory.ends) - 1 == ticks
+            and len(memory.coordinates) == len(memory.lines) == entries
+            and (memory.ends[0], memory.ends[-1]) == (0, entries)
+            and bool((memory.ends[1:] >= memory.ends[:-1]).all())
+            and 0 <= memory.coordinates.min(initial=0) <= memory.coordinates.max(initial=0) < n
+        )
+
     def predictor(self, memory, trainer):
         return trainer.voted(self.trimmed(memory))
 

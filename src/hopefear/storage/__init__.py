@@ -1,6 +1,34 @@
 """Atomic writes, and the container of models and checkpoints: the bottom layer."""
 
-from hopefear.storage.atomic import atomic_file, write_atomically
-from hopefear.storage.container import FORMAT, MAGIC, load, pack, save, unpack
+from hopefear.storage.atomic import atomic_file, check_writable, is_beside, write_atomically
+from hopefear.storage.container import (
+    FORMAT,
+    MAGIC,
+    array_of,
+    check_plain,
+    field_of,
+    load,
+    names_of,
+    pack,
+    save,
+    unpack,
+    untrusted,
+)
 
-__all__ = ["FORMAT", "MAGIC", "atomic_file", "load", "pack", "save", "unpack", "write_atomically"]
+__all__ = [
+    "FORMAT",
+    "MAGIC",
+    "array_of",
+    "atomic_file",
+    "check_plain",
+    "check_writable",
+    "field_of",
+    "is_beside",
+    "load",
+    "names_of",
+    "pack",
+    "save",
+    "unpack",
+    "untrusted",
+    "write_atomically",
+]

@@ -117,6 +117,37 @@ def atomic_file(path: str | os.PathLike[str], size: int = 0) -> Iterator[IO[byte
         raise
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """HopefearError where :func:`write_atomically` could not begin; nothing is written.
+
+    Examples
+    --------
+    >>> check_writable("no-such-folder/model")
+    Traceback (most recent call last):
+    hopefear.errors.HopefearError: cannot write no-such-folder/model: No such file or directory
+    """
+    shown = os.fspath(path)
+    with _named(shown):
+        if _is_stream(shown):
+            return
+        target = os.path.realpath(shown)
+        temporary = os.path.join(os.path.dirname(target), f".hopefear-{secrets.token_hex(8)}.tmp")
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        os.unlink(temporary)
+
+
+def is_beside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
+    """Whether a file that another one names lies in the folder of that one, or below, links seen.
+
+    Examples
+    --------
+    >>> is_beside("models/names.txt", "models"), is_beside("models/../names.txt", "models")
+    (True, False)
+    """
+    inner, outer = os.path.realpath(path), os.path.realpath(folder)
+    return os.path.commonpath((inner, outer)) == outer
+
+
 class _Target(FileIO):
     """A file whose errors of writing name it, and no error of anything else does."""
 
@@ -167,9 +198,9 @@ def _named(path: str, size: int = 0) -> Iterator[None]:
     """Turn an ``OSError`` into one that names the path, and the bytes needed on a full disk."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in _NO_ROOM:
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or str(error)
+        if getattr(error, "errno", None) in _NO_ROOM:
             folder = os.path.dirname(os.path.realpath(path))
             free = shutil.disk_usage(folder).free
             reason += f" (it needs at least {size:,} bytes, {free:,} are free)"

@@ -20,14 +20,16 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from hopefear.errors import HopefearError, ModelError
+from hopefear.errors import HopefearError, ModelError, NewerFormatError
 from hopefear.storage.atomic import Buffer, write_atomically
 
 FORMAT = 1
@@ -49,6 +51,8 @@ _DTYPES = {
     "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"),
 }
+_DEPTH = 40  # lists and objects inside of each other; real headers have about ten
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 Header = dict[str, Any]
@@ -164,9 +168,95 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[Header, Arrays]:
                     file.seek(0)
                     data = b""
                 data += file.readall()
-    except OSError as error:
-        raise ModelError(f"cannot read {shown}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"cannot read {shown}: {reason}") from error
     return unpack(data, kind=kind, name=shown)
+
+
+@contextmanager
+def untrusted(name: str, remedy: str = "") -> Iterator[None]:
+    """Whatever goes wrong with what a file says is a ModelError that names the file.
+
+    Parameters
+    ----------
+    name : str
+        How messages call it.
+    remedy : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> with untrusted("a.model"):
+    ...     len(3)
+    Traceback (most recent call last):
+    hopefear.errors.ModelError: a.model makes no sense: object of type 'int' has no len()
+    """
+    try:
+        yield
+    except NewerFormatError:
+        raise
+    except (*_MALFORMED, MemoryError, HopefearError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        said = ":" if isinstance(error, ModelError) else " makes no sense:"
+        end = remedy and f"; {remedy}"
+        raise ModelError(f"{name}{said} {reason:.300}{end}") from error
+
+
+def field_of(header: Mapping[str, Any], name: str, *types: type) -> Any:
+    """What a header says under a name, or ModelError unless it has one of these very types.
+
+    Examples
+    --------
+    >>> field_of({"order": 2}, "order", int)
+    2
+    """
+    if name not in header:
+        raise ModelError(f"{name} is missing")
+    value = header[name]
+    if type(value) not in types:
+        wanted = " or ".join(kind.__name__ for kind in types)
+        raise ModelError(f"{name} is {value!r:.60}, not of the type {wanted}")
+    return value
+
+
+def names_of(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Distinct strings that a header lists under a name, or ModelError.
+
+    Examples
+    --------
+    >>> names_of({"labels": ["N", "V"]}, "labels")
+    ('N', 'V')
+    """
+    names = field_of(header, name, list)
+    if not names or not all(type(one) is str for one in names) or len(set(names)) != len(names):
+        raise ModelError(f"{name} is {names!r:.60}, not a list of different names")
+    return tuple(names)
+
+
+def array_of(
+    arrays: Mapping[str, np.ndarray], name: str, dtype: Any, shape: tuple[int | None, ...]
+) -> np.ndarray:
+    """The array of that name, or ModelError unless it has this type and shape; None is any size.
+
+    Examples
+    --------
+    >>> array_of({"w": np.zeros((2, 3))}, "w", np.float64, (None, 3)).shape
+    (2, 3)
+    """
+    array = arrays.get(name)
+    if array is None:
+        raise ModelError(f"the array {name} is missing")
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype != dtype or not fits:
+        sizes = " × ".join("any" if size is None else str(size) for size in shape)
+        raise ModelError(
+            f"the array {name} is {array.dtype} of shape {array.shape}, "
+            f"not {np.dtype(dtype)} of {sizes}"
+        )
+    return array
 
 
 def _pieces(
@@ -185,6 +275,7 @@ def _pieces(
     }
     try:
         text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        check_plain(json.loads(text))
     except (TypeError, ValueError, RecursionError) as error:
         raise HopefearError(
             f"the header of a {kind} must be plain JSON without NaN or infinity: {error}"
@@ -213,15 +304,17 @@ def _read_manifest(view: memoryview, name: str) -> tuple[dict[str, Any], int]:
     digest.update(view[_START:start])
     sound = digest.digest() == view[_PRELUDE.size : _START]
     if number > FORMAT:
-        doubt = "" if sound else ", unless it is damaged"
-        raise ModelError(
+        newer = (
             f"{name} was made by a newer version (format {number}, this one reads up to {FORMAT})"
-            f"{doubt}; upgrade hopefear"
         )
+        if sound:
+            raise NewerFormatError(f"{newer}; upgrade hopefear")
+        raise ModelError(f"{newer}, unless it is damaged; upgrade hopefear")
     if not sound:
         raise _damaged(name, "its header")
     try:
-        manifest = json.loads(bytes(view[_START:start]))
+        manifest = json.loads(bytes(view[_START:start]), parse_constant=_refuse_constant)
+        check_plain(manifest)
         section = manifest["sections"]["arrays"]
         well_formed = (
             manifest["format"] == number
@@ -291,6 +384,25 @@ def _check_finite(name: str, array: np.ndarray) -> None:
 
 def _damaged(name: str, what: str) -> ModelError:
     return ModelError(f"{name} is damaged: {what} changed since it was written; fetch it again")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def check_plain(value: Any) -> None:
+    """ValueError for JSON that later steps could neither walk through nor write as UTF-8."""
+    level = [value]
+    for _ in range(_DEPTH):
+        strings = [item for item in level if type(item) is str]
+        if any(map(_SURROGATE.search, strings)):
+            raise ValueError("a string with half of a surrogate pair, which UTF-8 cannot hold")
+        pairs = [item for item in level if type(item) is dict]
+        lists = [item for item in level if type(item) is list]
+        level = [each for items in (*lists, *pairs, *(p.values() for p in pairs)) for each in items]
+        if not level:
+            return
+    raise ValueError(f"more than {_DEPTH} lists or objects inside of each other")
 
 
 def _is_size(number: object) -> bool:

@@ -148,4 +148,7 @@ def model_from_parts(name: Any, header: dict[str, Any], arrays: dict[str, Any]) 
             f"{os.fspath(name)} is a model for the task {task!r:.60}, which this version does not "
             f"know; it knows {', '.join(known)}"
         )
-    return named_object(entry.model).from_file_parts(header, arrays)
+    from hopefear.storage import untrusted  # with numpy, which asking for help need not load
+
+    with untrusted(os.fspath(name)):
+        return named_object(entry.model).from_file_parts(header, arrays)

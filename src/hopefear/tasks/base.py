@@ -16,6 +16,7 @@ from hopefear.core.learner import parameters_by_part, part_name
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics import best_temperature
 from hopefear.recipes import Scale
+from hopefear.storage import field_of, untrusted
 from hopefear.tasks import TASKS, recipe, recipes_of
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.loop import Event, Fit, fit
@@ -24,12 +25,6 @@ from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
 from hopefear.training.stopping import Stopping
 from hopefear.training.trainer import Trainer
-
-# What reading a header that nobody checked may run into.
-_SENSELESS = (
-    *(LookupError, TypeError, ValueError, AttributeError),
-    *(OverflowError, RecursionError, MemoryError, HopefearError),
-)
 
 
 @dataclass(frozen=True)
@@ -321,6 +316,37 @@ def needs_temperature(learner: Any, predictor: Predictor) -> bool:
     return predictor.linear and not learner.loss.probabilistic()
 
 
+_NONE = type(None)
+# What a header may say of the making of a model, where it says it at all.
+_ABOUT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "": {
+        **dict.fromkeys(("data", "training", "reading", "estimator", "parameters"), (dict,)),
+        **{"learner": (str,), "label_kind": (str,), "feature_names": (list, _NONE)},
+    },
+    "data": dict.fromkeys(("features", "examples", "lists", "tokens", "candidates"), (int,)),
+    "training": {**dict.fromkeys(("last_nnz", "best_epoch"), (int, _NONE)), "history": (list,)},
+    "reading": {
+        **dict.fromkeys(("column", "scheme", "trained_scheme"), (str, _NONE)),
+        **{"format": (str,), "dedup": (str,), "columns": (list, _NONE)},
+    },
+    "estimator": {
+        **{"columns": (list, _NONE), "labels": (str, _NONE), "scheme": (str, _NONE)},
+        "records": (str, bool, _NONE),
+    },
+}
+
+
+def _check_about(about: Mapping[str, Any]) -> None:
+    """ModelError where what is said of the making of a model is not of the usual types."""
+    for section, types in _ABOUT.items():
+        part = about.get(section, {}) if section else about
+        for name in part.keys() & types.keys():
+            value = field_of(part, name, *types[name])
+            listed = value if name in ("columns", "feature_names") else None
+            if not all(type(each) is str for each in listed or ()):
+                raise ModelError(f"{name} is {value!r:.60}, not a list of names")
+
+
 class Model:
     """A model of a task: predictor, feature map, signature and what its file says of its making.
 
@@ -342,12 +368,41 @@ class Model:
     @property
     def weights(self) -> np.ndarray:
         """All weights, in the coordinates of the structure."""
+        self.check_linear()
+        return self.predictor.weights
+
+    def check_linear(self) -> None:
+        """Refuse to speak of the weights of votes."""
         if not self.predictor.linear:
             raise HopefearError(
                 "a voted model has no single weight for a feature; "
                 "train with readout=averaged to inspect weights"
             )
-        return self.predictor.weights
+
+    def heaviest(
+        self, start: int, shape: tuple[int, ...]
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """Places and values of the weights of a table, heaviest first, either sign.
+
+        The table has this shape and begins at coordinate ``start``; zeros are left out.
+        """
+        self.check_linear()
+        places, weights = self.predictor.block(start, shape)
+        order = np.argsort(-np.abs(weights), kind="stable")
+        return tuple(place[order] for place in places), weights[order]
+
+    def heaviest_rows(
+        self, shape: tuple[int, int], n: int, sign: float
+    ) -> list[list[tuple[int, float]]]:
+        """The n heaviest weights of this sign in each column of a table at coordinate 0, by row."""
+        (rows, columns), weights = self.heaviest(0, shape)
+        kept = np.flatnonzero(sign * weights > 0.0)
+        kept = kept[np.argsort(columns[kept], kind="stable")]
+        cuts = np.searchsorted(columns[kept], np.arange(shape[1] + 1))
+        return [
+            list(zip(rows[some].tolist(), weights[some].tolist(), strict=True))
+            for some in (kept[a:b][:n] for a, b in pairwise(cuts))
+        ]
 
     @property
     def compact(self) -> Any:
@@ -425,13 +480,10 @@ class Model:
             for name, array in arrays.items()
             if name.startswith("features.")
         }
-        try:
-            common = {"signature": str(header["signature"]), "about": dict(header["about"])}
+        with untrusted("the model's header"):
+            signature, about = field_of(header, "signature", str), field_of(header, "about", dict)
+            _check_about(about)
+            common = {"signature": signature, "about": about}
             model = cls.from_header(header, features, arrays, **common)
             model.check()
-        except _SENSELESS as error:
-            if isinstance(error, ModelError):
-                raise
-            reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise ModelError(f"the model's header makes no sense: {reason}") from error
         return model

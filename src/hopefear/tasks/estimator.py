@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from hopefear.core.checks import check_fraction
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
+from hopefear.storage import untrusted
 from hopefear.tasks import recipe
 from hopefear.tasks.base import Task, needs_temperature, train
 from hopefear.training.checkpoints import InterruptedTrainingError
@@ -174,12 +175,16 @@ class ModelEstimator(Estimator, Generic[M]):
         ...     Tagger.load(f"{folder}/model").predict([["b"]])
         [[2]]
         """
-        return cls.from_model(cls._models.load(path))
+        model = cls._models.load(path)
+        with untrusted(os.fspath(path)):
+            return cls.from_model(model)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The estimator whose :meth:`to_bytes` gave these."""
-        return cls.from_model(cls._models.from_bytes(data))
+        model = cls._models.from_bytes(data)
+        with untrusted("the model"):
+            return cls.from_model(model)
 
     @classmethod
     def from_model(cls, model: M) -> Self:

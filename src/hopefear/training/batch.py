@@ -15,8 +15,9 @@ from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import describe
 from hopefear.core.workspace import Example, Plain
-from hopefear.errors import CombinationError
+from hopefear.errors import CombinationError, ModelError
 from hopefear.losses.log import Log
+from hopefear.storage import array_of
 from hopefear.training.lbfgs import Minimiser, has_settled
 from hopefear.training.predictors import LinearPredictor
 from hopefear.training.trainer import Event, Trainer
@@ -186,9 +187,15 @@ class BatchTrainer(Trainer):
         self.search.restore(
             {k.removeprefix("search."): a for k, a in arrays.items() if k.startswith("search.")}
         )
-        self.examples, self.updates, self.mistakes = map(int, arrays["tally.counts"])
-        self.loss, self.last_loss = map(float, arrays["tally.loss"])
-        self.values = arrays["tally.values"].tolist()
+        counts = array_of(arrays, "tally.counts", np.int64, (3,)).tolist()
+        losses = array_of(arrays, "tally.loss", np.float64, (2,)).tolist()
+        values = array_of(arrays, "tally.values", np.float64, (None,)).tolist()
+        self.examples, self.updates, self.mistakes = counts
+        self.loss, self.last_loss = losses
+        self.values = values
+        finite = all(map(math.isfinite, (*losses, *values)))
+        if min(counts) < 0 or len(values) != self.updates + 1 or not finite:
+            raise ModelError(f"it counts {counts}, with losses {losses} and {len(values)} values")
 
     def settled(self) -> bool:
         return has_settled(self.values, self.learner.period, self.learner.tolerance)

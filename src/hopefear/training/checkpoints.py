@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,13 @@ from typing import Any
 import numpy as np
 
 from hopefear import storage
-from hopefear.errors import HopefearError, ModelError
+from hopefear.errors import HopefearError, ModelError, NewerFormatError
 
 _NAMES = ("checkpoint.0", "checkpoint.1")
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint cannot be read, and the one before it is used."""
 
 
 class InterruptedTrainingError(HopefearError):
@@ -28,7 +33,7 @@ class InterruptedTrainingError(HopefearError):
 
 
 class Checkpoints:
-    """A folder with the last two checkpoints; a torn one falls back to the one before.
+    """A folder with the last two checkpoints; for a damaged one the one before it is used.
 
     Parameters
     ----------
@@ -42,6 +47,7 @@ class Checkpoints:
         self.folder, self.every = Path(folder), every
         self._last = time.monotonic()
         self._number = 0
+        self._newest: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None
 
     def due(self) -> bool:
         """Whether it is time for another one."""
@@ -61,8 +67,9 @@ class Checkpoints:
         """Make the folder now, so that a run does not learn of trouble after its first pass."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HopefearError(f"{self.folder}: cannot be made: {error.strerror}") from error
+        except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+            reason = getattr(error, "strerror", None) or error
+            raise HopefearError(f"{self.folder}: cannot be made: {reason}") from error
 
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Write one over the older of the two."""
@@ -72,22 +79,63 @@ class Checkpoints:
         self._last = time.monotonic()
 
     def load(self, identity: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """The newest sound checkpoint, or None; one of another run is refused."""
-        found = []
-        for name in _NAMES:
-            with contextlib.suppress(ModelError):
-                found.append(storage.load(self.folder / name, "checkpoint"))
-        if not found:
+        """The newest sound checkpoint, or None where there is none; one of another run is refused.
+
+        A damaged one beside a sound one is a warning. Where none is sound, or one was written by a
+        later version, that is an error: to begin anew would destroy what may still be of use.
+        """
+        newest = self.find()
+        if newest is None:
             return None
-        header, arrays = max(found, key=lambda pair: pair[0]["number"])
+        self._newest = None  # memory for training
+        header, arrays = newest
         for key, value in identity.items():
             if header["identity"].get(key) != value:
                 raise HopefearError(
                     f"{self.folder}: the checkpoint is of another run: its {key} is "
-                    f"{header['identity'].get(key)!r}, not {value!r}; use another folder"
+                    f"{header['identity'].get(key)!r:.200}, not {value!r:.200}; use another folder"
                 )
         self._number = header["number"]
         return header, arrays
+
+    def find(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """Look for the newest sound checkpoint, of whichever run; errors as of :meth:`load`."""
+        if self._newest is not None:
+            return self._newest
+        sound, faults = [], []
+        for path in (self.folder / name for name in _NAMES):
+            if not os.path.lexists(path):
+                continue
+            try:
+                sound.append(_read(path))
+            except NewerFormatError as error:
+                raise NewerFormatError(
+                    f"{error}, or start again in another folder; nothing was changed"
+                ) from error
+            except ModelError as error:
+                faults.append(error)
+        if faults and not sound:
+            reasons = "; ".join(str(fault).removesuffix("; fetch it again") for fault in faults)
+            raise ModelError(
+                f"{self.folder}: no checkpoint can be read: {reasons}; nothing was changed: "
+                "restore them from a copy, or start again in another folder"
+            ) from faults[0]
+        if faults:
+            reason = str(faults[0]).removesuffix("; fetch it again")
+            warnings.warn(
+                f"{reason}; the other checkpoint is used", CheckpointWarning, stacklevel=4
+            )
+        self._newest = max(sound, key=lambda pair: pair[0]["number"], default=None)
+        return self._newest
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """A checkpoint whose header has what every one has."""
+    header, arrays = storage.load(path, "checkpoint")
+    number, identity = header.get("number"), header.get("identity")
+    if type(number) is not int or not 1 <= number < 2**63 or type(identity) is not dict:
+        raise ModelError(f"{path} has the header of no checkpoint")
+    return header, arrays
 
 
 class Interruption:

@@ -46,7 +46,7 @@ class EventLog:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = open(self._path, "ab")  # noqa: SIM115 - closed by close()
             self._file.truncate(_whole_lines(self._path) if resume else 0)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
             raise self._unwritable(error) from error
 
     def describe(self, settings: Mapping[str, Any]) -> None:
@@ -79,8 +79,9 @@ class EventLog:
             with contextlib.suppress(OSError):  # the first error is the one to tell
                 self._file.close()
 
-    def _unwritable(self, error: OSError) -> HopefearError:
-        return HopefearError(f"cannot write {self._path}: {error.strerror or error}")
+    def _unwritable(self, error: OSError | ValueError) -> HopefearError:
+        reason = getattr(error, "strerror", None) or error
+        return HopefearError(f"cannot write {self._path}: {reason}")
 
 
 def plain(value: Any) -> Any:

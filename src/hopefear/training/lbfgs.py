@@ -17,7 +17,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.core.component import kernel
-from hopefear.errors import HopefearError
+from hopefear.errors import HopefearError, ModelError
+from hopefear.storage import array_of
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -118,13 +119,24 @@ class Minimiser:
         }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take up what ``arrays`` gave; the function and the memory must be the same."""
-        self.w = np.array(arrays["w"])
-        self.gradient = np.array(arrays["gradient"])
-        self.history[: len(arrays["history"])] = arrays["history"]
-        self.products = np.array(arrays["products"])
-        self.value = float(arrays["value"][0])
-        self.iterations, self.evaluations, self.kept = map(int, arrays["counts"])
+        """Take up what ``arrays`` gave, or ModelError; function and memory must be the same."""
+        n, memory = self.w.size, self.memory
+        counts = array_of(arrays, "counts", np.int64, (3,)).tolist()
+        used = 2 * min(max(0, counts[2]), memory)
+        w, gradient = (array_of(arrays, name, np.float64, (n,)) for name in ("w", "gradient"))
+        history = array_of(arrays, "history", self.history.dtype, (used, n))
+        products = array_of(arrays, "products", np.float64, self.products.shape)
+        value = array_of(arrays, "value", np.float64, (1,))
+        finite = all(np.isfinite(a).all() for a in (w, gradient, history, products, value))
+        # What the direction is divided by: every step s has s.y > 0, and so y.y > 0.
+        curved = products[:used:2, 1:used:2].diagonal().min(initial=1.0) > 0.0
+        curved &= products[1:used:2, 1:used:2].diagonal().min(initial=1.0) > 0.0
+        if min(counts) < 0 or not finite or not curved:
+            raise ModelError(f"the search counts {counts} and holds numbers no search comes to")
+        self.w, self.gradient, self.products = np.array(w), np.array(gradient), np.array(products)
+        self.history[:used] = history
+        self.value = float(value[0])
+        self.iterations, self.evaluations, self.kept = counts
 
     def _evaluate(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         self.evaluations += 1

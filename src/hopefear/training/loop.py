@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.errors import HopefearError
+from hopefear import storage
+from hopefear.errors import HopefearError, ModelError
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError, interruptible
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import Predictor, predictor_from_arrays
@@ -241,13 +243,28 @@ class Loop:
         if saved is None:
             return
         header, arrays = saved
+        remedy = "start again in another folder; nothing was changed"
+        with storage.untrusted(f"the checkpoint in {self.checkpoints.folder}", remedy):
+            self._take_up(header, arrays)
+
+    def _take_up(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where a checkpoint stood; nothing that it says is trusted."""
         self.trainer.restore(arrays)
-        self.progress = Progress(**header["progress"])
-        if self.stopping is not None and header["stopping"] is not None:
-            self.stopping.best = header["stopping"]["best"]
-            self.stopping.best_epoch = header["stopping"]["best_epoch"]
+        self.progress = _progress_of(header["progress"], self.passes.n_pieces)
         best = {k.removeprefix("best."): a for k, a in arrays.items() if k.startswith("best.")}
-        self.best = predictor_from_arrays(best) if best else None
+        if best:
+            size = self.trainer.structure.n_coordinates()
+            self.best = predictor_from_arrays(best, size)
+            if not self.best.fits(size):
+                raise ModelError(f"the best predictor is not one of {size} coordinates")
+        if self.stopping is None:
+            return
+        value, epoch = (header["stopping"][name] for name in ("best", "best_epoch"))
+        if (value is None) != (not best) or (value is not None and not _is_number(value)):
+            raise ModelError(f"the best score is {value!r:.60}, and its predictor does not say so")
+        if type(epoch) is not int or not -1 <= epoch <= self.progress.epoch:
+            raise ModelError(f"the best pass is {epoch!r:.60}")
+        self.stopping.best, self.stopping.best_epoch = value, epoch
 
     def _end_pass(self) -> Event:
         """The event of a finished pass, which is also evaluated."""
@@ -300,7 +317,7 @@ class Loop:
         """Save and stop where control-C or SIGTERM has come."""
         if not interruption:
             return
-        place = "nothing was saved; use --checkpoint DIR to be able to go on"
+        place = "nothing was saved"
         if self.checkpoints is not None:
             self._save()
             place = f"saved in {self.checkpoints.folder}; the same command with --resume goes on"
@@ -311,3 +328,34 @@ class Loop:
 def _support(trainer: Trainer) -> Event:
     nonzero, size = trainer.support()
     return {"nnz": nonzero, "mean_abs_weight": size / nonzero if nonzero else 0.0}
+
+
+def _progress_of(header: Any, pieces: int) -> Progress:
+    """Where a checkpoint says its run stood, or ModelError."""
+    progress = Progress(**header)
+    epoch, piece, history = progress.epoch, progress.piece, progress.history
+    if not (type(epoch) is type(piece) is int and epoch >= 0 and 0 <= piece < pieces):
+        raise ModelError(f"it stands at pass {epoch!r:.60}, piece {piece!r:.60} of {pieces}")
+    before = progress.before
+    if before.keys() != Progress().before.keys() or not all(map(_is_number, before.values())):
+        raise ModelError(f"it counts {before!r:.60} before its pass")
+    if not isinstance(history, list) or len(history) != epoch:
+        raise ModelError(f"it has no events of its {epoch} passes")
+    for number, event in enumerate(history, 1):
+        numbers, scores = [event[name] for name in _COUNTED], event.get("dev", {})
+        if numbers[0] != number or not all(map(_is_number, numbers)) or type(scores) is not dict:
+            raise ModelError(f"the event of pass {number} is {event!r:.60}")
+    return progress
+
+
+# Numbers that the event of every pass has.
+_COUNTED = (
+    *("epoch", "samples", "updates", "mistakes", "loss_sum", "nnz", "mean_abs_weight"),
+    *("loss", "pass_mistakes", "pass_updates"),
+)
+
+
+def _is_number(value: object) -> bool:
+    if type(value) is int:
+        return abs(value) < 2**63
+    return type(value) is float and math.isfinite(value)

@@ -16,7 +16,8 @@ from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, describe
 from hopefear.core.workspace import Example, Workspace
-from hopefear.errors import CombinationError, HopefearError
+from hopefear.errors import CombinationError, HopefearError, ModelError
+from hopefear.storage import array_of
 from hopefear.training.predictors import LinearPredictor, Predictor, VotedPredictor
 from hopefear.training.trainer import Trainer
 
@@ -326,8 +327,11 @@ class OnlineTrainer(Trainer):
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         self.state = _rebuild(self.state, arrays, "state")
-        self.memory = _rebuild(self.memory, arrays, "memory")
+        fresh, self.memory = self.memory, _rebuild(self.memory, arrays, "memory", grown=True)
         self.tally = _rebuild(self.tally, arrays, "tally")
+        counted = self.tally.counts.min() >= 0 and math.isfinite(self.loss)
+        if not counted or not self.learner.readout.sound(self.memory, fresh, self.n):
+            raise ModelError(f"its numbers contradict {self.learner.signature()}")
 
 
 def _check_together(structure: Any, learner: Learner) -> None:
@@ -358,12 +362,14 @@ def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
             yield prefix + name, field
 
 
-def _rebuild(like: Any, arrays: dict[str, np.ndarray], prefix: str) -> Any:
-    return type(like)(
-        *(
-            _rebuild(field, arrays, f"{prefix}.{name}")
-            if isinstance(field, tuple)
-            else np.array(arrays[f"{prefix}.{name}"], dtype=field.dtype)
-            for name, field in like._asdict().items()
-        )
-    )
+def _rebuild(like: Any, arrays: dict[str, np.ndarray], prefix: str, grown: bool = False) -> Any:
+    """The same from arrays that are not trusted; ``grown``: they may have become longer."""
+    fields = []
+    for name, field in like._asdict().items():
+        place = f"{prefix}.{name}"
+        if isinstance(field, tuple):
+            fields.append(_rebuild(field, arrays, place, grown))
+            continue
+        shape = (None, *field.shape[1:]) if grown else field.shape
+        fields.append(np.array(array_of(arrays, place, field.dtype, shape)))
+    return type(like)(*fields)

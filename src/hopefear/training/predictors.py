@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
@@ -15,17 +17,55 @@ from hopefear.errors import ModelError
 from hopefear.training.votes import ClassBallot, Replay
 
 
-@dataclass(frozen=True)
 class LinearPredictor:
-    """A single weight vector."""
+    """A single weight vector, kept whole, or as a file has it until somebody asks for all of it.
 
-    weights: np.ndarray
+    Parameters
+    ----------
+    weights : float array
+        All of them.
+
+    Examples
+    --------
+    >>> LinearPredictor.of(np.array([7]), np.array([2.0], np.float32), 10**9).nnz
+    1
+    """
 
     linear: ClassVar[bool] = True
 
+    _sparse: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.weights, self.size = weights, len(weights)
+
+    @classmethod
+    def of(cls, ids: np.ndarray, values: np.ndarray, size: int) -> LinearPredictor:
+        """The predictor of these weights at rising coordinates, out of so many; others are 0."""
+        predictor = cls.__new__(cls)
+        predictor.size, predictor._sparse = size, (ids, values)
+        return predictor
+
+    @functools.cached_property
+    def weights(self) -> np.ndarray:
+        """All weights."""
+        ids, values = self.nonzeros()
+        try:
+            weights = np.zeros(self.size, values.dtype)
+        except (MemoryError, ValueError) as error:
+            raise ModelError(f"there is no memory for {self.size:,} weights") from error
+        weights[ids] = values
+        return weights
+
+    def nonzeros(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates that have a weight, rising, and their weights."""
+        if self._sparse is not None:
+            return self._sparse
+        ids = np.flatnonzero(self.weights)
+        return ids, self.weights[ids]
+
     def fits(self, n: int) -> bool:
         """Whether its weights are those of ``n`` coordinates."""
-        return self.weights.size == n
+        return self.size == n
 
     def keeps_scale(self) -> bool:
         """Whether scores keep their size, so that fixed numbers may be added to them."""
@@ -33,11 +73,23 @@ class LinearPredictor:
 
     def touched(self) -> np.ndarray:
         """Coordinates that have a weight."""
-        return np.flatnonzero(self.weights)
+        return self.nonzeros()[0]
 
     def only(self, kept: np.ndarray) -> LinearPredictor:
         """The predictor of these coordinates, numbered anew."""
         return LinearPredictor(self.weights[kept])
+
+    def block(
+        self, start: int, shape: tuple[int, ...]
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """Places and values of the non-zero weights from ``start`` on, as a table of this shape.
+
+        >>> LinearPredictor(np.array([9.0, 0.0, 2.0, 3.0])).block(1, (1, 3))
+        ((array([0, 0]), array([1, 2])), array([2., 3.]))
+        """
+        ids, values = self.nonzeros()
+        first, after = np.searchsorted(ids, [start, start + math.prod(shape)])
+        return np.unravel_index(ids[first:after] - start, shape), values[first:after]
 
     def decide(self, structure: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """(best outputs, scores of parts) of every row."""
@@ -49,15 +101,15 @@ class LinearPredictor:
     @property
     def nnz(self) -> int:
         """Number of non-zero weights."""
-        return int(np.count_nonzero(self.weights))
+        return len(self.nonzeros()[0])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Only the non-zero weights, with their coordinates."""
-        ids = np.flatnonzero(self.weights)
+        ids, values = self.nonzeros()
         return {
             "weights.ids": ids,
-            "weights.values": self.weights[ids],
-            "weights.size": np.array([self.weights.size]),
+            "weights.values": values,
+            "weights.size": np.array([self.size]),
         }
 
 
@@ -164,11 +216,11 @@ def predictor_from_arrays(arrays: Mapping[str, np.ndarray], size: int | None = N
         Number of weights there must be, if known; others are refused before they take memory.
     """
     if "weights.ids" in arrays:
-        return LinearPredictor(_dense(arrays, size))
+        return _checked_weights(arrays, size)
     return _checked_votes(arrays)
 
 
-def _dense(arrays: Mapping[str, np.ndarray], wanted: int | None) -> np.ndarray:
+def _checked_weights(arrays: Mapping[str, np.ndarray], wanted: int | None) -> LinearPredictor:
     try:
         ids, values, sizes = (arrays[f"weights.{part}"] for part in ("ids", "values", "size"))
     except KeyError as error:
@@ -182,18 +234,15 @@ def _dense(arrays: Mapping[str, np.ndarray], wanted: int | None) -> np.ndarray:
         raise ModelError(
             f"the model's parts do not fit together: {size} weights, {wanted} coordinates expected"
         )
-    if ids.size and (ids[0] < 0 or ids[-1] >= size or np.any(np.diff(ids) <= 0)):
+    # Not by differences, which wrap.
+    if ids.size and (ids[0] < 0 or ids[-1] >= size or np.any(ids[1:] <= ids[:-1])):
         raise ModelError("the coordinates of the weights are not sorted or not in range")
     with np.errstate(over="ignore"):
         values = values.astype(np.float32)
     if not np.all(np.isfinite(values)):
         raise ModelError("a weight is not finite")
-    try:
-        weights = np.zeros(size, np.float32)
-    except MemoryError as error:
-        raise ModelError(f"there is no memory for {size:,} weights") from error
-    weights[ids] = values
-    return weights
+    nonzero = np.flatnonzero(values)
+    return LinearPredictor.of(ids[nonzero], values[nonzero], size)
 
 
 def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
@@ -206,7 +255,6 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
     n, predictors = votes.begin.size, votes.drops.size
     shapes = {votes.begin.shape, votes.end.shape, votes.level.shape, votes.fall.shape}
     reals = (votes.level, votes.fall, votes.drops, votes.survived)
-    # Differences of unsigned numbers wrap, so none would ever seem to fall.
     places = (votes.coordinates, votes.starts, votes.begin, votes.end)
     sound = (
         shapes == {(n,)}
@@ -218,8 +266,9 @@ def _checked_votes(arrays: Mapping[str, np.ndarray]) -> VotedPredictor:
         and votes.survived.shape == (predictors + 1,)
         and all(a.dtype == np.float64 for a in reals)
         and all(bool(np.all(np.isfinite(a))) for a in reals)
-        and all(bool(np.all(np.diff(a) >= 0)) for a in (votes.starts, votes.drops, votes.survived))
-        and bool(np.all(np.diff(votes.coordinates) > 0))
+        # Not by differences, which wrap.
+        and all(bool(np.all(a[1:] >= a[:-1])) for a in (votes.starts, votes.drops, votes.survived))
+        and bool(np.all(votes.coordinates[1:] > votes.coordinates[:-1]))
         and (n == 0 or (votes.begin.min() >= 0 and votes.end.max() <= predictors))
         and bool(np.all(votes.begin < votes.end))
         and votes.coordinates.min(initial=0) >= 0

@@ -26,6 +26,7 @@ class Trainer:
         The last try to learn moved nothing, so that no further one would.
     """
 
+    structure: Any
     learner: Any
     examples: Any
     updates: Any

@@ -19,14 +19,14 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from hopefear.data.files import open_bytes
 from hopefear.data.moses.words import check_text
 from hopefear.errors import HopefearError, InputError
-from hopefear.storage import write_atomically
+from hopefear.storage import check_plain, is_beside, write_atomically
 from hopefear.translation.names import (
     ABOUT,
     BARS,
@@ -52,20 +52,35 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def read_parts(path: str | os.PathLike[str]) -> Parts:
-    """Weights of a file in any format; its content says which."""
+def read_parts(path: str | os.PathLike[str], allow_outside: bool = False) -> Parts:
+    """Weights of a file in any format; its content says which.
+
+    ``allow_outside``: see :meth:`hopefear.translation.weights.Weights.read`.
+    """
     name = os.fspath(path)
     lines = read_lines(path)
     begin = next((line.lstrip() for line in lines if line.strip()), "")
     if begin.startswith("{"):
         parts = read_json(name, "\n".join(lines))
     elif any(map(is_section, lines)):
-        parts = read_moses_ini(name, lines)
+        parts = read_moses_ini(name, lines, allow_outside)
     else:
         parts = read_text(name, lines)
     if not (parts.layout or parts.sparse or parts.phrases):
         raise InputError(name, 0, "at least one weight (NAME= NUMBER …)", "none")
+    _check_about(name, parts.about)
     return parts
+
+
+def _check_about(path: str, about: Mapping[str, Any]) -> None:
+    """InputError where what a file says of its making is not of the usual types."""
+    for key in ("learner", "signature", "metric"):
+        if not isinstance(about.get(key), str | None):
+            raise InputError(path, 0, f"a string as {key} in {ABOUT}", repr(about[key]))
+    scores = about.get("scores", {})
+    numbers: Iterable[Any] = scores.values() if isinstance(scores, dict) else ("none",)
+    if not all(type(score) in (int, float) and abs(score) < 1e300 for score in numbers):
+        raise InputError(path, 0, f"an object of numbers as scores in {ABOUT}", repr(scores))
 
 
 def write_parts(parts: Parts, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -212,7 +227,8 @@ class Collector:
         """Take what a line says about the weights."""
         try:
             facts = json.loads(text, parse_constant=no_constant)
-        except ValueError:
+            check_plain(facts)
+        except (ValueError, RecursionError):
             facts = None
         if not isinstance(facts, dict):
             self.refuse(line, f"a JSON object behind '{MARK} {ABOUT}'", text)
@@ -382,7 +398,7 @@ def is_section(line: str) -> bool:
     return _SECTION.fullmatch(line.partition("#")[0].strip()) is not None
 
 
-def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
+def read_moses_ini(path: str, lines: Sequence[str], allow_outside: bool = False) -> Parts:
     """Weights of a ``moses.ini``; its other sections are left alone.
 
     Parameters
@@ -391,6 +407,8 @@ def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
         For messages, and because the file that ``[weight-file]`` names lies beside it.
     lines : sequence of str
         The lines, without their ends.
+    allow_outside : bool
+        Whether that file may lie elsewhere.
 
     Examples
     --------
@@ -419,6 +437,15 @@ def read_moses_ini(path: str, lines: Sequence[str]) -> Parts:
         collector.refuse(sidecars[1][0], "one file under [weight-file]", sidecars[1][1])
     parts = collector.finish()
     for number, name in sidecars:
+        beside = os.path.join(os.path.dirname(path), name)
+        inside = "\0" in name or is_beside(beside, os.path.dirname(path))
+        if not (allow_outside or inside):
+            collector.refuse(
+                number,
+                "a file of sparse weights in the folder of this one; where you trust this one, "
+                "give --allow-outside (allow_outside=True of Weights.read)",
+                name,
+            )
         more = _read_sidecar(path, number, name, [name for name, _ in parts.layout])
         parts = parts._replace(sparse=more.sparse, phrases=more.phrases)
     return parts
@@ -596,7 +623,7 @@ def _loaded(path: str, text: str) -> Any:
         return members
 
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
+        record = json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
     except json.JSONDecodeError as error:
         rest = text[error.pos : error.pos + 20] or "the end"
         raise InputError(path, error.lineno, f"JSON ({error.msg})", rest) from None
@@ -611,13 +638,21 @@ def _loaded(path: str, text: str) -> Any:
         raise InputError(path, 0, "every key once in an object") from None
     except ValueError as error:  # NaN or an infinity
         for place, i in _walk(text):
-            begin = _value_at(text, i)
-            value = None if text[begin] == "{" else _DECODER.raw_decode(text, begin)[0]
+            try:
+                begin = _value_at(text, i)
+                value = None if text[begin] == "{" else _DECODER.raw_decode(text, begin)[0]
+            except (ValueError, IndexError, RecursionError):  # the syntax is wrong as well
+                break
             values = value if isinstance(value, list) else [value]
             if not all(math.isfinite(v) for v in values if isinstance(v, float)):
                 expected = f"a finite number under {place[-1]}"
                 raise InputError(path, _at(text, i), expected, str(error).split()[0]) from None
-        raise InputError(path, 0, "finite numbers", str(error).split()[0]) from None
+        raise InputError(path, 0, "JSON with finite numbers", str(error).split()[0]) from None
+    try:
+        check_plain(record)
+    except ValueError as error:
+        raise InputError(path, 0, "JSON that can be written again", str(error)) from None
+    return record
 
 
 def _line(text: str, place: Place) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import math
 import os
 import shlex
 import shutil
@@ -23,9 +24,9 @@ from hopefear.data.files import open_bytes
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import Sentences, parallel_sentences
-from hopefear.errors import HopefearError
+from hopefear.errors import HopefearError, NewerFormatError
 from hopefear.metrics.lists import ListMetric
-from hopefear.storage import atomic_file, write_atomically
+from hopefear.storage import atomic_file, untrusted, write_atomically
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 from hopefear.training.events import EventLog, plain
 from hopefear.translation.lists import read, tuning_metric
@@ -135,10 +136,9 @@ def iterate(
     decoder = DecoderCommand(command, timeout)
     judge = _Judge(paths, metric, {"dense": dense, "sparse": sparse})
     first_weights = first if isinstance(first, Weights) else None
-    with RoundsFolder(Path(folder), identity, first_weights, resume, about or {}) as rounds_folder:
-        return _Rounds(
-            rounds_folder, decoder, judge, first, rounds, patience, tolerance, on_event
-        ).run(tune)
+    known = Path(folder), identity, first_weights, resume, about or {}, metric.main
+    with RoundsFolder(*known) as kept:
+        return _Rounds(kept, decoder, judge, first, rounds, patience, tolerance, on_event).run(tune)
 
 
 def _digest(files: Sequence[Sentences]) -> str:
@@ -432,6 +432,7 @@ def _status(code: int) -> str:
 
 STATE, START = "state.json", "start.txt"
 _FORMAT = 1
+_WIDEST = 1 << 20  # numbers of a dense feature that a state may claim
 
 
 class RoundsFolder:
@@ -454,6 +455,8 @@ class RoundsFolder:
     about : mapping
         Settings, for ``run.json``. A run that is resumed must have these, but for ``versions``, and
         its identity in common with this one.
+    score : str
+        The score that every round has.
     """
 
     def __init__(
@@ -463,7 +466,9 @@ class RoundsFolder:
         first: Weights | None,
         resume: bool,
         about: Mapping[str, Any],
+        score: str,
     ) -> None:
+        self._score = score
         settings = {key: value for key, value in about.items() if key != "versions"}
         self.folder, self.identity = folder, plain({**settings, **identity})
         self.events: list[Event] = []
@@ -472,12 +477,12 @@ class RoundsFolder:
         self._load(resume)
         if not self.events:
             self._clear()
+        self._begin(first)
         log = EventLog(folder)
         try:
             log.describe({"task": "tune", "decoder": dict(identity), **about})
             for event in self.events:
                 log(event)
-            self._begin(first)
         except BaseException:
             log.close()
             raise
@@ -556,20 +561,31 @@ class RoundsFolder:
     def _load(self, resume: bool) -> None:
         path = self.folder / STATE
         try:
-            state = json.loads(path.read_bytes())
-            identity, events = dict(state["identity"]), list(state["rounds"])
-            layout = tuple((str(name), int(width)) for name, width in state["layout"])
-            readable = state["format"] == _FORMAT
+            text = path.read_bytes()
         except FileNotFoundError:
             return
         except OSError as error:
             raise HopefearError(f"{path}: cannot be read: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise HopefearError(
-                f"{path}: not the state of a run with a decoder; use another folder"
-            ) from error
-        if not readable:
-            raise HopefearError(f"{path}: written by another version; use another folder")
+        remedy = "restore it from a copy, or use another folder; nothing was changed"
+        with untrusted(f"{path}, the state of a run with a decoder,", remedy):
+            state = json.loads(text)
+            number = state["format"]
+            if type(number) is int and number > _FORMAT:
+                raise NewerFormatError(
+                    f"{path} was made by a newer version (format {number}, this one reads up to "
+                    f"{_FORMAT}); upgrade hopefear, or use another folder; nothing was changed"
+                )
+            identity, events = state["identity"], state["rounds"]
+            if type(identity) is not dict or type(events) is not list:
+                raise ValueError(f"identity {identity!r:.60}, rounds {events!r:.60}")
+            layout = tuple((name, width) for name, width in state["layout"])
+            known = type(number) is int and number == _FORMAT
+            if not known or any(map(_is_no_feature, layout)) or (events and not layout):
+                raise ValueError(f"format {number!r:.60}, layout {layout!r:.60}")
+            for place, event in enumerate(events):
+                _check_event(place, event, self._score)
+            if events:
+                Weights(layout, np.zeros(sum(width for _, width in layout)))
         if events:
             self._check(identity, resume)
             self.events, self.layout = events, layout
@@ -600,6 +616,23 @@ class RoundsFolder:
             for name in (WEIGHTS, START, NBEST, LOG):
                 with suppress(FileNotFoundError):
                     (folder / name).unlink()
+
+
+def _is_no_feature(entry: tuple[Any, Any]) -> bool:
+    name, width = entry
+    return type(name) is not str or type(width) is not int or width > _WIDEST
+
+
+def _check_event(number: int, event: Any, score: str) -> None:
+    """ValueError unless that is what a round of this number enters."""
+    counts = event["epoch"], event["candidates"], event["new"]
+    scores = event["seconds"], event["dev"][score]
+    if (
+        not all(type(count) is int for count in counts)
+        or (number, 0) != (counts[0], min(0, *counts))
+        or not all(type(score) in (int, float) and math.isfinite(score) for score in scores)
+    ):
+        raise ValueError(f"round {number} is {event!r:.60}")
 
 
 def completed(weights: Weights, before: Weights) -> Weights:

@@ -113,15 +113,18 @@ class Weights:
         return cls(features.layout, values[:first], dict(pairs[:n]), dict(pairs[n:]), about or {})
 
     @classmethod
-    def read(cls, path: Path) -> Weights:
+    def read(cls, path: Path, allow_outside: bool = False) -> Weights:
         """Read any of the formats; which one it is, the content says.
 
         Parameters
         ----------
         path : str or path
             Plain or compressed file of text, JSON or a ``moses.ini``; ``-`` is standard input.
+        allow_outside : bool
+            Also read a file of sparse weights that a ``moses.ini`` names outside of its own folder.
+            A file from others could name any file there is.
         """
-        parts = read_parts(path)
+        parts = read_parts(path, allow_outside)
         name = "standard input" if path == "-" else os.fspath(path)
         return cls(
             parts.layout, np.array(parts.dense), parts.sparse, parts.phrases, parts.about, name

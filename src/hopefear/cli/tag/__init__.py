@@ -133,6 +133,7 @@ class Tags(Surface):
             "for other labels)",
             "SET|FILE",
         )
+        options.allow_outside(group, "read lexicons that a template file names")
         options.whole(group, "--min-count", "keep features seen at least N times", 1)
         options.whole(
             group,

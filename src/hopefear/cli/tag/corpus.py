@@ -346,6 +346,7 @@ def _dataset(
                 )
         fitted = AttributeFeatures.fit(text.content, args.min_count)
         return text.encode(fitted, (), gold)
+    from hopefear.features.templates import load_templates
     from hopefear.tasks.tag.task import dataset
 
     sentences = text.content
@@ -362,7 +363,7 @@ def _dataset(
     table = ColumnTable(columns, aliases)
     return dataset(
         Sentences(sentences.starts, table, sentences.source, sentences.lines),
-        features,
+        load_templates(features, args.allow_outside),
         _LABELS,
         min_count=args.min_count,
         hash_bits=args.hash_bits,

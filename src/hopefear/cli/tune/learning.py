@@ -64,8 +64,8 @@ def tuned(
     args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
 ) -> Outcome:
     """Read the lists of ``--nbest`` and tune on them once."""
-    fixed = None if args.fixed is None else Weights.read(args.fixed)
-    models = {name: Weights.read(path) for name, path in args.add}
+    fixed = None if args.fixed is None else Weights.read(args.fixed, args.allow_outside)
+    models = {name: Weights.read(path, args.allow_outside) for name, path in args.add}
     check_files(args, fixed, models.values())
     texts = wants_words(args.features, [*models.values(), *([] if fixed is None else [fixed])])
     lists = read_lists(args, metric, console, dedup=args.dedup, texts=texts)
@@ -177,7 +177,7 @@ def start_of(args: argparse.Namespace, added: Mapping[str, Weights]) -> str | We
         raise HopefearError(
             f"--start {args.start}: there is no such file, and it is none of {', '.join(STARTS)}"
         )
-    start = Weights.read(args.start)
+    start = Weights.read(args.start, args.allow_outside)
     lacking = tuple((name, 1) for name in added if name not in dict(start.layout))
     return replace(
         start,

@@ -9,8 +9,9 @@ import argparse
 import time
 from typing import Any
 
-from hopefear.cli.console import Console, check_output, print_json
+from hopefear.cli.console import Console, check_folder, check_output, print_json
 from hopefear.cli.options import (
+    allow_outside,
     choice,
     flag,
     json_option,
@@ -132,6 +133,7 @@ def check(args: argparse.Namespace) -> None:
     check_output(args.weights, read)
     if args.report:
         check_output(args.report, read)
+    check_folder(args.run)
 
 
 def check_held_out(args: argparse.Namespace) -> None:
@@ -283,6 +285,7 @@ def learning(parser: argparse.ArgumentParser, default: str) -> None:
         "WHERE",
         default="auto",
     )
+    allow_outside(group, "read sparse weights that a moses.ini names")
     named(
         group,
         "--fixed",

@@ -28,7 +28,7 @@ from hopefear.translation.weights import Weights
 
 def run_predict(args: argparse.Namespace, console: Console) -> None:
     """Write what the weights choose from the lists of ``--input``."""
-    weights, report = Weights.read(args.weights), ReadReport()
+    weights, report = Weights.read(args.weights, args.allow_outside), ReadReport()
     unused = Unused(weights, args.weights)
     with Counting(console, "lists") as counting:
         blocks = counting(_seen(_blocks(args, weights, report), unused), args.input[0])
@@ -115,8 +115,8 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
     """Score the candidates that the weights put first."""
     started = time.perf_counter()
     metric = metric_asked(args)
-    weights = Weights.read(args.weights)
-    other = None if args.against is None else Weights.read(args.against)
+    weights = Weights.read(args.weights, args.allow_outside)
+    other = None if args.against is None else Weights.read(args.against, args.allow_outside)
     both = [weights] if other is None else [weights, other]
     words = any(map(needed, both))
     lists = read_lists(args, metric, console, texts=words, layout=weights.layout)
@@ -155,7 +155,7 @@ def run_evaluate(args: argparse.Namespace, console: Console) -> None:
 
 def run_inspect(args: argparse.Namespace) -> None:
     """Show a file of weights."""
-    contents = facts(Weights.read(args.weights), args.weights, args.top)
+    contents = facts(Weights.read(args.weights, args.allow_outside), args.weights, args.top)
     if args.json:
         print_json(contents)
     else:

@@ -284,6 +284,9 @@ class _Record:
         strings = self._optional(self.record, key, list, f"a list of strings as {key}")
         if strings is not None and not set(map(type, strings)) <= {str}:
             raise self._bad(f"a list of strings as {key}", strings)
+        for text in strings or ():
+            if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
+                raise self._bad(f"Unicode text as {key}", ascii(text))
         return strings
 
     def _optional(

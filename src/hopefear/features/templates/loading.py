@@ -38,6 +38,7 @@ from hopefear.features.templates.spec import (
     read_lexicon,
 )
 from hopefear.features.templates.views import ARGUMENTS, CLASSES, CUTS, LISTS, MAPS, SEVERAL
+from hopefear.storage import is_beside
 
 _TOKEN = re.compile(r"\s*([()\[\],]|[^\s()\[\],]+)")
 _RANGE = re.compile(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?")
@@ -231,6 +232,8 @@ def _with_offsets(
     ]
 
 
+# Reading keys of many parts takes the square of their length.
+_DOTTED = re.compile(r"(?m)(?:^|[{,\[])\s*(?:[\w\"'-]+\s*\.\s*){20}")
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _TOML_ON = {False: ON_LABELS, True: ON_EDGES, "both": ON_BOTH}
 _GROUP_KEYS = ("features", "edges", "when", "optional")
@@ -251,9 +254,16 @@ def parse_toml(
     read_lexicon : callable
         Entries of the lexicon of a name and a path as the file gives it.
     """
+    nested = InputError(source, 0, "a template file of two levels", "lists or tables in many")
+    if _DOTTED.search(text):
+        raise nested
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise nested from None
+    except ValueError as error:
+        if not isinstance(error, tomllib.TOMLDecodeError):  # of an integer without end
+            raise InputError(source, 0, f"TOML ({str(error).partition(';')[0]})") from None
         match = _AT_LINE.search(str(error))
         line = int((match and match.group(1)) or text.count("\n") + 1)
         raise InputError(source, line, f"TOML ({_AT_LINE.sub('', str(error))})") from None
@@ -452,7 +462,7 @@ def template_of(line: str, source: str, number: int) -> Template:
 BUILT_IN = ("pos", "chunking", "crfsuite-chunking", "ner", "bioner", "sapo-bioner")
 
 
-def load_templates(name_or_path: str | Path) -> Templates:
+def load_templates(name_or_path: str | Path, allow_outside: bool = False) -> Templates:
     """Read a built-in set, a TOML template file or a CRF++ template file.
 
     Parameters
@@ -460,6 +470,9 @@ def load_templates(name_or_path: str | Path) -> Templates:
     name_or_path : str or Path
         A name of ``BUILT_IN``, or a path; a file that ends in ``.toml`` is TOML, others are what
         they look like.
+    allow_outside : bool
+        Also read lexicons that lie outside of the file's own folder. A template file from others
+        could name any file there is, whose lines would end up in models.
 
     Examples
     --------
@@ -478,17 +491,20 @@ def load_templates(name_or_path: str | Path) -> Templates:
             f"{name}: no such template file, and no built-in set of that name; built in are "
             f"{', '.join(BUILT_IN)}"
         ) from None
-    except OSError as error:
-        raise HopefearError(f"{name}: cannot be read ({error.strerror or error})") from None
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise HopefearError(f"{name!r}: cannot be read ({reason})") from None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise InputError(name, line, "a template file in UTF-8") from None
-    return parse_templates(text, name, path.parent)
+    return parse_templates(text, name, path.parent, allow_outside)
 
 
-def parse_templates(text: str, source: str = "memory", folder: Path | None = None) -> Templates:
+def parse_templates(
+    text: str, source: str = "memory", folder: Path | None = None, allow_outside: bool = False
+) -> Templates:
     """Read the text of a template file, TOML or CRF++.
 
     Parameters
@@ -499,6 +515,8 @@ def parse_templates(text: str, source: str = "memory", folder: Path | None = Non
         Its path, for messages.
     folder : Path, optional
         Where lexicons lie; without it, a file that names one is refused.
+    allow_outside : bool
+        As for :func:`load_templates`.
 
     Examples
     --------
@@ -513,6 +531,14 @@ def parse_templates(text: str, source: str = "memory", folder: Path | None = Non
     def lexicon(name: str, path: str) -> tuple[str, ...]:
         if folder is None:
             raise InputError(source, 0, f"a template file on disk, for the lexicon {name!r}", path)
+        if "\0" not in path and not allow_outside and not is_beside(folder / path, folder):
+            raise InputError(
+                source,
+                0,
+                f"the lexicon {name!r:.60} in the folder of the template file; where you trust "
+                "that file, give --allow-outside (allow_outside=True of load_templates)",
+                path,
+            )
         return read_lexicon(folder / path, source)
 
     return parse_toml(text, source, lexicon)

@@ -265,10 +265,9 @@ def read_lexicon(path: Path, shown: str) -> tuple[str, ...]:
     """
     try:
         raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            shown, 0, f"a readable lexicon ({error.strerror or error})", str(path)
-        ) from None
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(shown, 0, f"a readable lexicon ({reason})", str(path)) from None
     entries = []
     for number, row in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         try:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.data.sparse import SparseDataset, SparseRows
-from hopefear.errors import HopefearError
+from hopefear.data.sparse import SparseDataset, SparseRows, check_transform
+from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, from_parts
+from hopefear.features.maps import MAX_COLUMNS
+from hopefear.storage import field_of, names_of
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import base
 from hopefear.training.answers import ClassAnswers
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 
-_STRUCTURES = {"binary": Binary, "multiclass": Multiclass}
+_STRUCTURES: dict[str, Any] = {"binary": Binary, "multiclass": Multiclass}
 
 
 @dataclass(frozen=True)
@@ -87,15 +90,14 @@ class Model(base.Model):
         For two classes the weights of the second one are shown with their sign, and of the first
         one with the opposite sign.
         """
-        weights = self.weights.reshape(-1, self.structure.n_parts())
-        columns = [-weights[:, 0], weights[:, 0]] if weights.shape[1] == 1 else list(weights.T)
+        parts = self.structure.n_parts()
+        shape = self.structure.n_coordinates() // parts, parts
+        best = self.heaviest_rows(shape, n, 1.0)
+        if parts == 1:
+            best = [[(j, -w) for j, w in self.heaviest_rows(shape, n, -1.0)[0]], *best]
         return {
-            name: [
-                (self.feature_name(j), float(column[j]))
-                for j in np.argsort(-column, kind="stable")[:n]
-                if column[j] > 0.0
-            ]
-            for name, column in zip(self.classes, columns, strict=True)
+            name: [(self.feature_name(j), weight) for j, weight in pairs]
+            for name, pairs in zip(self.classes, best, strict=True)
         }
 
     def feature_name(self, column: int) -> str:
@@ -129,13 +131,21 @@ class Model(base.Model):
 
     @classmethod
     def from_header(cls, header, features, arrays, **common: Any) -> Model:
-        shape = dict(header["structure"])
+        shape = dict(field_of(header, "structure", dict))
+        kind, bias = _STRUCTURES[shape.pop("kind")], field_of(shape, "bias", float, int)
+        for name in kind._fields:
+            if name != "bias" and not 0 <= field_of(shape, name, int) <= MAX_COLUMNS:
+                raise ModelError(f"{name} is {shape[name]}, beyond {MAX_COLUMNS}")
+        if not math.isfinite(bias):
+            raise ModelError(f"the value of the constant feature is {bias}, not finite")
+        structure, transform = kind(**shape), field_of(header, "transform", dict)
+        check_transform(transform["values"], transform["norm"])
         return cls(
-            _STRUCTURES[shape.pop("kind")](**shape),
-            predictor_from_arrays(arrays),
-            tuple(str(name) for name in header["classes"]),
+            structure,
+            predictor_from_arrays(arrays, structure.n_coordinates()),
+            names_of(header, "classes"),
             from_parts(header["features"], features),
-            {key: str(header["transform"][key]) for key in ("values", "norm")},
+            {key: transform[key] for key in ("values", "norm")},
             **common,
         )
 

@@ -14,6 +14,7 @@ from hopefear.data.lists.dataset import BASELINES, ListDataset, encoded
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
+from hopefear.storage import field_of
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.base import Model, cut
 from hopefear.training.predictors import Predictor, predictor_from_arrays
@@ -150,8 +151,8 @@ class RerankModel(Model):
         return cls(
             predictor_from_arrays(arrays, mapping.size),
             mapping,
-            str(header["baseline"]),
-            float(header["temperature"]),
+            field_of(header, "baseline", str),
+            float(field_of(header, "temperature", float, int)),
             _metric(header["metric"]),
             **common,
         )
@@ -168,7 +169,7 @@ class RerankModel(Model):
 
 def _metric(header: Mapping[str, Any]) -> ListMetric:
     """The metric that a file names; its parameters must be of the usual types and sizes."""
-    name, parameters = str(header["name"]), dict(header["parameters"])
+    name, parameters = field_of(header, "name", str), dict(header["parameters"])
     usual = metric_named(name).parameters()
     for key, value in parameters.items():
         like = usual.get(key)

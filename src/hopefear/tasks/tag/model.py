@@ -12,6 +12,7 @@ from hopefear.data.schemes import Constraints, legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import token_features_from_parts
+from hopefear.storage import field_of, names_of
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import AStar, search_named
 from hopefear.structures.chain.theta import Limits, no_limits
@@ -136,8 +137,9 @@ class SequenceModel(Model):
     def transitions(self) -> np.ndarray:
         """Weights of label pairs: ``[label before, label]``."""
         width, n = padded_width(len(self.labels)), len(self.labels)
-        start = self.features.size * width
-        table = self.weights[start : start + width * width].reshape(width, width)
+        table = np.zeros((width, width), np.float32)
+        where, weights = self.heaviest(self.features.size * width, table.shape)
+        table[where] = weights
         return table[:n, :n].T.copy()
 
     def triples(self, n: int = 10) -> list[tuple[str, str, str, float]]:
@@ -149,11 +151,8 @@ class SequenceModel(Model):
             return []
         width, names = padded_width(len(self.labels)), self.labels
         start = (self.features.size + (1 + self.features.edge_size) * width) * width
-        table = self.weights[start : start + width**3].reshape(width, width, width)
-        return [
-            (names[two], names[one], names[c], float(table[c, one, two]))
-            for c, one, two in _heaviest(table[(slice(len(names)),) * 3], n)
-        ]
+        heaviest = self._of_labels(start, (width,) * 3, slice(0, 3), n)
+        return [(names[two], names[one], names[c], weight) for c, one, two, weight in heaviest]
 
     def edge_top(self, n: int = 10) -> list[tuple[str, str, str, float]]:
         """The heaviest edge attributes, by size, either sign.
@@ -161,13 +160,20 @@ class SequenceModel(Model):
         ``(attribute, label before, label, weight)``; none where templates have no edges.
         """
         width, names = padded_width(len(self.labels)), self.labels
-        start, square = (self.features.size + width) * width, width * width
-        table = self.weights[start : start + self.features.edge_size * square]
-        table = table.reshape(-1, width, width)
+        start, shape = (self.features.size + width) * width, (self.features.edge_size, width, width)
         return [
-            (self.features.edge_name(a), names[before], names[c], float(table[a, c, before]))
-            for a, c, before in _heaviest(table[:, : len(names), : len(names)], n)
+            (self.features.edge_name(a), names[one], names[c], weight)
+            for a, c, one, weight in self._of_labels(start, shape, slice(1, 3), n)
         ]
+
+    def _of_labels(
+        self, start: int, shape: tuple[int, ...], axes: slice, n: int
+    ) -> list[tuple[Any, ...]]:
+        """Places and values of the n heaviest weights of a table with labels along some axes."""
+        places, weights = self.heaviest(start, shape)
+        known = np.all(np.array(places[axes]) < len(self.labels), axis=0)  # the others are padding
+        columns = [column[known][:n].tolist() for column in (*places, weights)]
+        return list(zip(*columns, strict=True))
 
     def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
         """The attributes that speak most for every label, heaviest first."""
@@ -178,13 +184,12 @@ class SequenceModel(Model):
         return self._extreme(n, -1.0)
 
     def _extreme(self, n: int, sign: float) -> dict[str, list[tuple[str, float]]]:
-        width = padded_width(len(self.labels))
-        table = self.weights[: self.features.size * width].reshape(-1, width)
-        rows = {}
-        for c, name in enumerate(self.labels):
-            order = _heaviest(np.maximum(sign * table[:, c], 0.0), n)
-            rows[name] = [(self.features.name(a), float(table[a, c])) for (a,) in order]
-        return rows
+        shape = self.features.size, padded_width(len(self.labels))
+        columns = self.heaviest_rows(shape, n, sign)[: len(self.labels)]
+        return {
+            name: [(self.features.name(a), weight) for a, weight in pairs]
+            for name, pairs in zip(self.labels, columns, strict=True)
+        }
 
     def own_header(self) -> dict[str, Any]:
         return {
@@ -199,8 +204,7 @@ class SequenceModel(Model):
 
     @classmethod
     def from_header(cls, header, features, arrays, **common: Any) -> SequenceModel:
-        scheme, order = header["scheme"], int(header["order"])
-        labels = tuple(str(name) for name in header["labels"])
+        order, labels = field_of(header, "order", int), names_of(header, "labels")
         mapping = token_features_from_parts(header["features"], features)
         size = chain_of(mapping, labels, order, AStar()).n_coordinates()
         return cls(
@@ -208,36 +212,20 @@ class SequenceModel(Model):
             labels,
             mapping,
             order,
-            None if scheme is None else str(scheme),
-            str(header["search"]),
-            int(header["beam"]),
-            float(header["temperature"]),
-            constrained=bool(header.get("constrained", True)),
+            field_of(header, "scheme", str, type(None)),
+            field_of(header, "search", str),
+            field_of(header, "beam", int),
+            float(field_of(header, "temperature", float, int)),
+            constrained=field_of({"constrained": True, **header}, "constrained", bool),
             **common,
         )
 
     def check(self) -> None:
         if self.order not in (1, 2) or not 0.0 < self.temperature < np.inf:
             raise ModelError("the order must be 1 or 2 and the temperature above zero")
-        if not self.labels or self.beam >= 2**31:
-            raise ModelError("a model has labels, and a beam of 32 bits")
-        distinct = len(set(self.labels)) == len(self.labels)
-        self.check_size(self.structure().n_coordinates(), distinct)
-
-
-def _heaviest(table: np.ndarray, n: int) -> list[tuple[int, ...]]:
-    """Places of the n weights of largest size, largest first; zeros are none.
-
-    >>> _heaviest(np.array([[0.0, 2.0], [-3.0, 1.0]]), 2)
-    [(1, 0), (0, 1)]
-    """
-    places = np.flatnonzero(table)
-    sizes = np.abs(table.ravel()[places])
-    if 0 < n < places.size:  # only these few are sorted: edges may have millions of weights
-        large = sizes >= np.partition(sizes, -n)[-n]
-        places, sizes = places[large], sizes[large]
-    best = places[np.argsort(-sizes, kind="stable")[:n]]
-    return [tuple(map(int, place)) for place in np.transpose(np.unravel_index(best, table.shape))]
+        if not 0 < self.beam < 2**31:
+            raise ModelError("the beam must be above 0 and have 32 bits")
+        self.check_size(self.structure().n_coordinates())
 
 
 def chain_of(

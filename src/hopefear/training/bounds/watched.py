@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.learner import Learner
+from hopefear.errors import ModelError
 from hopefear.readouts.observed import Observed
+from hopefear.storage import array_of
 from hopefear.training.bounds.voted_rda import best_scaled, bound_report, mistaken, observe, radius
 from hopefear.training.online import OnlineTrainer
 
@@ -89,4 +91,8 @@ class Watched(OnlineTrainer):
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         super().restore(arrays)
-        self.mistaken = np.array(arrays["watched.mistaken"], np.int64)
+        mistaken = array_of(arrays, "watched.mistaken", np.int64, (None,))
+        last = self.rows.weights.size - 1
+        if mistaken.size and not 0 <= mistaken.min() <= mistaken.max() <= last:
+            raise ModelError(f"it has mistakes on rows beyond 0 to {last}")
+        self.mistaken = np.array(mistaken)
