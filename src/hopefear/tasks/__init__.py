@@ -139,7 +139,7 @@ def recipe(name: str, task: str = "classify") -> Any:
 def model_from_parts(name: Any, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
     """The model of whichever task the header of its file names; ``name`` is for errors."""
     task = header.get("task")
-    if task not in TASKS:
+    if isinstance(task, str) and task not in TASKS:
         find_tasks()
     entry = TASKS.get(task) if isinstance(task, str) else None
     if entry is None or entry.model is None:
