@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from hopefear.cli.console import Console
-from hopefear.data.files import ReadReport, open_bytes
-from hopefear.errors import HopefearError
+from hopefear.data.sources import Source
+
+if TYPE_CHECKING:
+    from hopefear.data.files import ReadReport
 
 _LISTED = 10
+_LOOKED_AT = 50
 
 
-def head(path: str, formats: str) -> bytes:
-    """The beginning of a file, unpacked; what is on standard input stays there."""
-    if path == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        found = peek(1 << 12) if peek else b""
-        if found[:2] == b"\x1f\x8b" or found[:6] == b"\xfd7zXZ\x00":
-            raise HopefearError(
-                "standard input is compressed, so its first line cannot be seen; "
-                f"give --format {formats}"
-            )
-        return found
-    with open_bytes(path) as stream:
-        return stream.read(1 << 16)
+def look_ahead(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Let options that name files hold Sources: pipes can be looked at and then read."""
+    for action in parser._actions:
+        value = getattr(args, action.dest, None)
+        if action.metavar == "FILE" and value is not None:
+            several = isinstance(value, list)
+            setattr(args, action.dest, [*map(Source, value)] if several else Source(value))
+
+
+def head(path: str) -> bytes:
+    """The first lines of a file, unpacked; they stay to be read."""
+    return b"\n".join(islice(Source(path).look(), _LOOKED_AT))
 
 
 def tell_skipped(report: ReadReport, console: Console) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
+from hopefear.cli.reading import look_ahead
 from hopefear.tasks import MODELLED, TASKS
 
 VERBS = {
@@ -88,6 +89,7 @@ def dispatch(argv: Sequence[str]) -> int:
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(MODELLED)} …")
     args = parser.parse_args(words)
     args.usage_error, args.default_of = parser.error, parser.get_default
+    look_ahead(args, parser)
     return _module(verb).run(args)
 
 

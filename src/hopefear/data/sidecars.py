@@ -6,7 +6,8 @@ import os
 
 import numpy as np
 
-from hopefear.data.files import open_bytes, read_blocks
+from hopefear.data.files import read_blocks
+from hopefear.data.sources import open_bytes
 from hopefear.errors import InputError
 from hopefear.features import IdentityFeatures
 

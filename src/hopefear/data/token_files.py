@@ -15,13 +15,13 @@ from itertools import compress
 
 import numpy as np
 
-from hopefear.data.files import ReadReport, check_on_error, open_bytes
+from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column, Sentences
+from hopefear.data.sources import BOM, open_bytes
 from hopefear.errors import HopefearError, InputError
 
 MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
-BOM = b"\xef\xbb\xbf"
 WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
 
 _IS_WHITE = np.zeros(256, bool)

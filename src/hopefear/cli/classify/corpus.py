@@ -44,7 +44,7 @@ def format_of(path: str, asked: str = "auto") -> str:
     suffix = name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
-    for line in head(path, "svmlight or --format tsv").split(b"\n"):
+    for line in head(path).split(b"\n"):
         if line.strip() and not line.startswith(b"#"):
             return "text" if b"\t" in line and not _SVMLIGHT.fullmatch(line) else "svmlight"
     return "svmlight"

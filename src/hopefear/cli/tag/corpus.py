@@ -27,7 +27,6 @@ from hopefear.tasks.tag.model import SequenceModel, encoded
 
 _NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
-_FORMATS = "columns, conllu or crfsuite"
 _LABELS = "(labels)"
 _LISTED = 5
 
@@ -477,7 +476,7 @@ def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
     if columns is not None:
         return "columns"
     found = _named(path)
-    return found or ("crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto")
+    return found or ("crfsuite" if _has_attributes(head(path)) else "auto")
 
 
 def _named(path: str) -> str | None:

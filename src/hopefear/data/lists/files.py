@@ -544,18 +544,16 @@ def _blocks(
     symbols,
     block_lists,
 ) -> Iterator[CandidateLists]:
-    lines, piped = source.lines(), format == "auto" and source.name == "-"
     if format == "auto":
-        format, lines = _guessed(source, lines)
+        format = _guessed(source)
         lined = {prefer, format} & {"bllip", "moses"}
         if prefer != "auto" and (not lined or prefer == format):
             format = prefer
     name = None if metric is None else metric.name
     check_metric(name, format not in TEXTS, source.name)
     if format == "moses":
-        # Other files than pipes are opened anew.
-        rest, needed = lines if piped else None, judged and require_costs
-        yield from _moses(source, rest, refs, counter, metric, needed, dedup)
+        needed = judged and require_costs
+        yield from _moses(source, refs, counter, metric, needed, dedup)
         return
     if refs is not None:
         raise HopefearError(
@@ -567,7 +565,7 @@ def _blocks(
             f"{source.name}: its lists hold their own gold trees; a file of gold trees goes with "
             "lists in the format bllip"
         )
-    names = Names()
+    lines, names = source.lines(), Names()
     symbols = Symbols() if symbols is None else symbols
     if format == "bllip":
         golds = ListInput(gold) if judged and gold is not None else None
@@ -596,7 +594,7 @@ def _blocks(
         raise source.emptiness()
 
 
-def _moses(source, lines, refs, counter, metric, require_costs, dedup) -> Iterator[CandidateLists]:
+def _moses(source, refs, counter, metric, require_costs, dedup) -> Iterator[CandidateLists]:
     """Lists of Moses, whose reader knows its lines itself."""
     from hopefear.data.moses.candidates import moses_candidates
 
@@ -610,7 +608,6 @@ def _moses(source, lines, refs, counter, metric, require_costs, dedup) -> Iterat
         on_error="skip" if source.skip else "raise",
         report=own,
         block_candidates=BLOCK_CANDIDATES,
-        lines=lines,
     ):
         source.report.skipped = before + own.skipped
         if require_costs and block.costs is None:
@@ -638,23 +635,19 @@ def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[lis
         yield group
 
 
-def _guessed(
-    source: ListInput, lines: Iterator[tuple[int, bytes]]
-) -> tuple[str, Iterator[tuple[int, bytes]]]:
-    """The format that the first lines tell, and all lines."""
-    seen: list[tuple[int, bytes]] = []
+def _guessed(source: ListInput) -> str:
+    """The format that the first lines tell."""
     format = ""
-    for number, line in lines:
-        seen.append((number, line))
+    for number, line in enumerate(source.path.look(), 1):
         text = line.strip()
         if not format and text:
             format = _family(source, number, text)
         if format == "json" and text and (trees := holds_trees(text)) is not None:
             format = "ptb" if trees else "json"
             break
-        if format in ("bllip", "moses") or len(seen) == _LOOKED_AT:
+        if format in ("bllip", "moses") or number == _LOOKED_AT:
             break
-    return format or "json", chain(seen, lines)
+    return format or "json"
 
 
 def _family(source: ListInput, number: int, line: bytes) -> str:

@@ -15,13 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from hopefear.core.arrays import frozen
-from hopefear.data.files import MAX_LINE_BYTES, ReadReport, check_on_error, open_bytes
+from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
 from hopefear.data.numbers import LARGEST
+from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes
 from hopefear.errors import HopefearError, InputError
 
 INF = float("inf")
-BOM = b"\xef\xbb\xbf"
 MOSES = re.compile(rb"\s*[0-9]+ *\|\|\| ")
 
 
@@ -97,7 +97,7 @@ class ListInput:
         report: ReadReport | None = None,
     ) -> None:
         check_on_error(on_error)
-        self.path, self.name = path, os.fspath(path)
+        self.path, self.name = Source(path), os.fspath(path)
         self.skip = on_error == "skip"
         self.report = ReadReport() if report is None else report
         self._seen: set[str] = set()
