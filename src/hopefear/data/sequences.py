@@ -95,6 +95,17 @@ class Sentences:
     def n_tokens(self) -> int:
         return int(self.starts[-1])
 
+    def take(self, which: np.ndarray) -> Sentences:
+        """The sentences of these numbers, in this order."""
+        lengths = np.diff(self.starts)[which]
+        tokens = stretches(self.starts[which], lengths)
+        columns = {key: Column(c.strings, c.ids[tokens]) for key, c in self.columns.items()}
+        if (aliases := getattr(self.columns, "aliases", None)) is not None:
+            columns = type(self.columns)(columns, aliases)  # type: ignore[call-arg]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        lines = None if self.lines is None else self.lines[tokens]
+        return Sentences(starts, columns, self.source, lines)
+
     def place(self, k: int) -> int:
         """Line of token ``k``; its number, from 1, where lines are not known."""
         return int(self.lines[k]) if self.lines is not None else k + 1

@@ -17,7 +17,7 @@ from hopefear.cli.reading import head, tell_skipped
 from hopefear.cli.surface import Corpus, Score
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.files import ReadReport
-from hopefear.data.schemes import convert, detect_scheme, scheme_name, spans
+from hopefear.data.schemes import are_spans, convert, detect_scheme, mend, no_spans, scheme_name
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import ColumnTable, TokenFile, read_sentences
 from hopefear.errors import HopefearError, InputError
@@ -70,6 +70,20 @@ class Text:
         """File and line of token ``k``."""
         return self.source, int(self.lines[k])
 
+    def take(self, keep: np.ndarray) -> Text:
+        """The sentences that are marked; what could be written back is all or nothing."""
+        if keep.all():
+            return self
+        content, which = (
+            self.content.take(np.flatnonzero(keep)),
+            np.repeat(keep, np.diff(self.starts)),
+        )
+        labels = (
+            None if self.labels is None else Column(self.labels.strings, self.labels.ids[which])
+        )
+        weights = None if self.weights is None else self.weights[keep]
+        return Text(self.form, content, self.source, self.lines[which], labels, weights)
+
     @property
     def words(self) -> Column | None:
         """Tokens as people know them, where there is such a column."""
@@ -121,7 +135,21 @@ class Schemes(NamedTuple):
         return convert(gold, text.starts, self.file, self.model, place=text.place, repair=True)
 
 
-def schemes_of(text: Text, gold: Column, scheme: str, target: str | None) -> Schemes:
+def mended(
+    text: Text, gold: Column, scheme: str | None, errors: str, console: Console, **how: Any
+) -> tuple[Text, Column, int]:
+    """The tokens and labels that keep to a scheme, and how many labels did not."""
+    if scheme is None:
+        return text, gold, 0
+    result = mend(gold, text.starts, scheme, errors, place=text.place, **how)
+    if result.message:
+        console.say(f"{result.message} (--scheme-errors {errors})")
+    return text.take(result.keep), result.labels, result.count
+
+
+def schemes_of(
+    text: Text, gold: Column, scheme: str, target: str | None, errors: str = "begin"
+) -> Schemes:
     """The scheme of training labels, and the one to learn them in.
 
     Parameters
@@ -130,17 +158,22 @@ def schemes_of(text: Text, gold: Column, scheme: str, target: str | None) -> Sch
         A name, ``none``, or ``auto``.
     target : str, optional
         The scheme to convert to.
+    errors : {"begin", "skip", "raise"}
+        What becomes of labels that the scheme forbids.
     """
     try:
         if scheme == "auto":
-            found = detect_scheme(gold, text.starts, place=text.place)
+            found = detect_scheme(gold, text.starts, place=text.place, errors=errors)
         elif scheme == "none":
             found = None
         else:
             found = scheme_name(scheme)
-            spans(gold, text.starts, found, place=text.place)
+            mend(gold, text.starts, found, errors, place=text.place)
     except InputError as error:
-        raise HopefearError(f"{error}; --scheme none takes labels as they are") from error
+        raise HopefearError(
+            f"{error}; --scheme none takes labels as they are, --scheme-errors skip leaves "
+            "sentences out"
+        ) from error
     if target is None:
         return Schemes(found, found)
     if found is None:
@@ -180,7 +213,8 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
     text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
-    schemes = schemes_of(text, gold, args.scheme, args.convert)
+    schemes = schemes_of(text, gold, args.scheme, args.convert, args.scheme_errors)
+    text, gold, count = mended(text, gold, schemes.file, args.scheme_errors, console)
     features = args.features or default_features(text, gold, schemes)
     data = _dataset(args, text, name, schemes.read(text, gold), features)
     check(data)
@@ -198,6 +232,7 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         schemes=schemes,
         features=features,
         jobs=threads(args.jobs),
+        mended=count,
     )
 
 
@@ -215,12 +250,15 @@ class Tokens(Corpus):
         Name of the feature set.
     jobs : int
         Threads that search.
+    mended : int
+        Labels that the scheme forbids, or sentences that were left out for them.
     """
 
     data: SequenceDataset
     schemes: Schemes
     features: str = ""
     jobs: int = 1
+    mended: int = 0
 
     title, unit = "Taggers compared", "sentences"
 
@@ -237,7 +275,7 @@ class Tokens(Corpus):
     def describe(self) -> str:
         data, schemes = self.data, self.schemes
         edges = f" and {data.features.edge_size:,} of edges" if data.features.edge_size else ""
-        scheme = "no spans" if schemes.file is None else f"{schemes.file.upper()} spans"
+        scheme = no_spans(data.labels) if schemes.file is None else f"{schemes.file.upper()} spans"
         if schemes.model != schemes.file:
             scheme += f" learned as {str(schemes.model).upper()}"
         return (
@@ -257,6 +295,8 @@ class Tokens(Corpus):
         )
         tell_skipped(report, console)
         _, gold = text.column(like["column"])
+        how = self.schemes.file, args.scheme_errors, console
+        text, gold, _ = mended(text, gold, *how, strangers=True)
         held = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
         warn_of_strangers(held, len(self.data.labels))
         return held
@@ -305,6 +345,7 @@ class Tokens(Corpus):
         return {
             **self._sizes(),
             "skipped": self.skipped,
+            "mended": self.mended,
             "edge_features": self.data.features.edge_size,
             "feature_set": self.features,
             "scheme": self.schemes.model,
@@ -351,7 +392,7 @@ def default_features(text: Text, gold: Column, schemes: Schemes) -> str:
     """The feature set that suits what is in a file."""
     if text.form == "crfsuite":
         return "attributes"
-    if schemes.file is None:
+    if not are_spans(gold):
         return "pos"
     # Chunks of the CoNLL kind come with parts of speech and have noun phrases.
     chunks = any(label.endswith("-NP") for label in gold.strings)
