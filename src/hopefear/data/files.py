@@ -31,6 +31,10 @@ class ReadReport:
         Values dropped because the given feature map lacks their id or n-gram.
     unknown_labels : int
         Rows whose label is absent or not among the given classes.
+    unsorted : int
+        Lines whose feature ids were not in rising order, and were sorted.
+    repeated : int
+        Feature ids that a line had before, and whose values were added to the first.
     """
 
     rows: int = 0
@@ -38,6 +42,8 @@ class ReadReport:
     messages: list[str] = field(default_factory=list)
     unknown_features: int = 0
     unknown_labels: int = 0
+    unsorted: int = 0
+    repeated: int = 0
 
     def skip(self, message: str) -> None:
         """Count a bad line, and list it while there are few."""
