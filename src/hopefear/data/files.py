@@ -35,6 +35,10 @@ class ReadReport:
         Lines whose feature ids were not in rising order, and were sorted.
     repeated : int
         Feature ids that a line had before, and whose values were added to the first.
+    tabbed : int
+        Texts to predict whose part before a tab is no class, and was taken as text.
+    notes : list of str
+        What was recognised, for people.
     """
 
     rows: int = 0
@@ -44,6 +48,8 @@ class ReadReport:
     unknown_labels: int = 0
     unsorted: int = 0
     repeated: int = 0
+    tabbed: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def skip(self, message: str) -> None:
         """Count a bad line, and list it while there are few."""

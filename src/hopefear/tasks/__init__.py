@@ -51,7 +51,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.recipes.classes:RECIPES",
         "adagrad-rda",
         "hopefear.tasks.classify.model:Model",
-        ("svmlight", "tsv"),
+        ("svmlight", "tsv", "csv", "json", "fasttext", "vw"),
     ),
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
