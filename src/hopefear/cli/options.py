@@ -59,6 +59,18 @@ def on_error(group: argparse._ArgumentGroup) -> None:
         "stop at the first bad line, or leave bad lines (of tokens their sentences, of "
         "candidates in JSON their lists) out, count and list them",
     )
+    encoding(group)
+
+
+def encoding(group: argparse._ArgumentGroup) -> None:
+    """``--encoding``."""
+    named(
+        group,
+        "--encoding",
+        "what texts are written in, such as latin-1, windows-1252, utf-16 (default: utf-8); output "
+        "is UTF-8",
+        "NAME",
+    )
 
 
 def one_format(group: argparse._ArgumentGroup, task: str, words: str) -> None:
@@ -268,7 +280,17 @@ def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
 
 
 # Options that make sense with models and with weights, as argparse calls them.
-_EITHER = {"model", "weights", "json", "quiet", "debug", "task", "usage_error", "default_of"}
+_EITHER = {
+    "encoding",
+    "model",
+    "weights",
+    "json",
+    "quiet",
+    "debug",
+    "task",
+    "usage_error",
+    "default_of",
+}
 _OF_WEIGHTS = {"refs", "source", "metric", "smoothing", "absent", "against"}
 
 

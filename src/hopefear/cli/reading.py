@@ -17,12 +17,14 @@ _LOOKED_AT = 50
 
 
 def look_ahead(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Let options that name files hold Sources: pipes can be looked at and then read."""
+    """Let options that name files hold Sources: what is looked at is then read, in its encoding."""
+    encoding = getattr(args, "encoding", None)
     for action in parser._actions:
         value = getattr(args, action.dest, None)
         if action.metavar == "FILE" and value is not None:
-            several = isinstance(value, list)
-            setattr(args, action.dest, [*map(Source, value)] if several else Source(value))
+            many = value if isinstance(value, list) else [value]
+            sources = [Source(path, encoding) for path in many]
+            setattr(args, action.dest, sources if isinstance(value, list) else sources[0])
 
 
 def head(path: str) -> bytes:

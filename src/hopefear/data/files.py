@@ -162,7 +162,7 @@ def _without_mark(buffer: np.ndarray, have: int, name: str) -> int:
         buffer[: have - 3] = buffer[3:have].copy()
         return have - 3
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(name, 1, "UTF-8 text", "UTF-16 text; convert it first")
+        raise InputError(name, 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
     return have
 
 

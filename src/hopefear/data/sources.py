@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bz2
+import codecs
+import contextlib
 import gzip
 import io
 import lzma
@@ -11,6 +13,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +81,8 @@ class Source(str):
     ----------
     path : str or path
         As for :func:`open_bytes`.
+    encoding : str, optional
+        What the text is written in, such as ``latin-1``; it is UTF-8 for those who read it.
 
     Examples
     --------
@@ -90,16 +95,18 @@ class Source(str):
     (b'hope', b'hope\\nfear\\n')
     """
 
-    def __new__(cls, path: str | os.PathLike[str]) -> Source:
+    def __new__(cls, path: str | os.PathLike[str], encoding: str | None = None) -> Source:
         if isinstance(path, cls):
             return path
         self = super().__new__(cls, os.fspath(path))
+        self._encoding = None if encoding is None else checked_encoding(encoding)
         self._stream, self._head, self._opened = None, bytearray(), False
         return self
 
     _stream: io.BufferedReader | None
     _head: bytearray
     _opened: bool
+    _encoding: str | None = None
 
     def look(self) -> Iterator[bytes]:
         """Lines from the beginning on, without newlines or byte-order mark; they stay there."""
@@ -140,6 +147,9 @@ class Source(str):
                     f"{self}: is a pipe and has been read already; store what it holds in a file"
                 )
             self._stream = open_bytes(str(self))
+            if self._encoding is not None:
+                recoded = _Recoded(self._stream, self, self._encoding)
+                self._stream = io.BufferedReader(recoded, _BUFFER)
         return self._stream
 
     def _more(self) -> bool:
@@ -168,6 +178,93 @@ class _Behind(io.RawIOBase):
         if not self.closed and self._stream is not getattr(sys.stdin, "buffer", None):
             self._stream.close()
         super().close()
+
+
+class _Recoded(io.RawIOBase):
+    """Text of another encoding as UTF-8."""
+
+    def __init__(self, stream: io.BufferedReader, name: str, encoding: str) -> None:
+        self._stream, self._name, self._encoding = stream, name, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._rest, self._line = b"", 1
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = b" "
+        while piece and not self._rest:
+            piece = self._stream.read1(1 << 16)
+            try:
+                text = self._decoder.decode(piece, final=not piece)
+                self._rest = text.encode()
+            except UnicodeError as error:
+                found, before = "text of another encoding", b""
+                if isinstance(error, UnicodeDecodeError):
+                    found = f"the byte 0x{error.object[error.start]:02x}"
+                    before = error.object[: error.start]
+                line = self._line + before.count(b"\n")
+                raise InputError(self._name, line, f"{self._encoding} text", found) from None
+            self._line += text.count("\n")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def checked_encoding(name: str) -> str | None:
+    """The name of an encoding as Python has it, None for UTF-8; HopefearError for no encoding.
+
+    >>> checked_encoding("Latin-1"), checked_encoding("UTF8")
+    ('iso8859-1', None)
+    """
+    try:
+        codec = codecs.lookup(name)
+        codecs.getincrementaldecoder(name)().decode(b"", True).encode()
+    except (LookupError, ValueError, TypeError, AttributeError):
+        raise HopefearError(
+            f"there is no encoding {name!r}; there are utf-8, utf-16, latin-1, windows-1252, "
+            "windows-1251, shift_jis, gb18030 and others that Python knows"
+        ) from None
+    return None if codec.name in ("utf-8", "utf-8-sig") else codec.name
+
+
+def utf8_wanted(data: bytes) -> str:
+    """What to say of bytes that are no UTF-8: which, where, and what they may be.
+
+    >>> utf8_wanted("café".encode("latin-1"))
+    'UTF-8 text (byte 4 is 0xe9; perhaps it is windows-1252: say --encoding windows-1252)'
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-8 text (perhaps it is utf-16: say --encoding utf-16)"
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        likely, place = _likely(data), error.start
+        hint = f"perhaps it is {likely}: say --encoding {likely}"
+        return f"UTF-8 text (byte {place + 1} is 0x{data[place]:02x}; {hint})"
+    return "UTF-8 text"
+
+
+def _likely(data: bytes) -> str:
+    """An encoding that suits bytes that are no UTF-8."""
+    high = [c for c in data if c >= 0x80]
+    pairs = sum(a >= 0x80 and b >= 0x80 for a, b in pairwise(data))
+    if 2 * pairs >= len(high):  # letters that are not ASCII stand together
+        if 10 * sum(c >= 0xE0 for c in high) > 7 * len(high):
+            return "windows-1251"
+        if 10 * sum(0xC0 <= c < 0xE0 for c in high) > 7 * len(high):
+            return "koi8-r"
+        # Two bytes from 0xa1 on make a character of GB 2312; others begin lower.
+        for name in ("gb18030",) if min(high) >= 0xA1 else ("shift_jis", "gb18030"):
+            with contextlib.suppress(UnicodeDecodeError):
+                data.decode(name)
+                return name
+    return "windows-1252"
 
 
 def _is_plain(path: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hopefear.data.files import ReadReport
 from hopefear.data.labels import class_name
-from hopefear.data.sources import Source, open_bytes
+from hopefear.data.sources import Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
 TEXTS = (
@@ -212,8 +212,8 @@ def csv_lines(
         expected = "CSV, with quotes that are closed and doubled inside"
         raise InputError(how.name, done + 1, expected, str(error)) from None
     except UnicodeDecodeError as error:
-        bad = error.object[error.start : error.start + 1].hex()
-        raise InputError(how.name, done + 1, "UTF-8 text", f"the byte 0x{bad}") from None
+        shown = error.object[error.start : error.start + 20].decode("utf-8", "backslashreplace")
+        raise InputError(how.name, done + 1, utf8_wanted(error.object), shown) from None
 
 
 def _csv_row(
@@ -262,7 +262,7 @@ def _json_row(line: bytes, number: int, how: Texts, columns: Columns) -> bytes:
         record = json.loads(line)
     except UnicodeDecodeError:
         shown = line[:60].decode("utf-8", "backslashreplace")
-        raise InputError(how.name, number, "UTF-8 text", shown) from None
+        raise InputError(how.name, number, utf8_wanted(line), shown) from None
     except (ValueError, RecursionError) as error:
         raise InputError(how.name, number, "a JSON object", str(error)) from None
     if not isinstance(record, dict):
@@ -306,7 +306,7 @@ def how_decoded(text: bytes, number: int, how: Texts) -> str:
         return text.decode()
     except UnicodeDecodeError:
         shown = text[:60].decode("utf-8", "backslashreplace")
-        raise InputError(how.name, number, "UTF-8 text", shown) from None
+        raise InputError(how.name, number, utf8_wanted(text), shown) from None
 
 
 class Words:

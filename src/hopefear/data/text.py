@@ -30,6 +30,7 @@ from hopefear.data.files import (
     require_rows,
 )
 from hopefear.data.labels import sort_classes
+from hopefear.data.sources import utf8_wanted
 from hopefear.data.sparse import (
     SparseDataset,
     SparseRows,
@@ -306,7 +307,7 @@ def folded(
             label, tab, words = line.decode("utf-8").partition("\t")
         except UnicodeDecodeError as bad:
             shown = line[max(0, bad.start - 20) : bad.start + 4].decode("ascii", "backslashreplace")
-            error = InputError(name, first_line + i, "UTF-8 text", shown)
+            error = InputError(name, first_line + i, utf8_wanted(line), shown)
             if on_error == "raise":
                 raise error from None
             report.skip(str(error))

@@ -11,6 +11,7 @@ import numpy as np
 from hopefear.data.files import ReadReport, check_on_error, read_blocks, require_rows
 from hopefear.data.labels import sort_classes
 from hopefear.data.numbers import LARGEST
+from hopefear.data.sources import utf8_wanted
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.data.tables import class_label
 from hopefear.errors import HopefearError, InputError
@@ -204,7 +205,7 @@ def _lines(
                 yield first + i, line.decode()
             except UnicodeDecodeError:
                 shown = line[:60].decode("utf-8", "backslashreplace")
-                error = InputError(name, first + i, "UTF-8 text", shown)
+                error = InputError(name, first + i, utf8_wanted(line), shown)
                 if on_error == "raise":
                     raise error from None
                 report.skip(str(error))

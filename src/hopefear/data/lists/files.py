@@ -65,11 +65,10 @@ def json_lists(
     judged : bool
         Whether costs, and what they are made of, are looked at.
     """
-    for number, line in lines:
-        if not line.strip():
-            continue
+    spoken = (line for line in lines if line[1].strip())
+    for position, (number, line) in enumerate(spoken):
         try:
-            record = _Record(source, number, line)
+            record = _Record(source, number, line, position)
             raw = record.tree_list(judged) if trees else record.text_list(judged)
             source.enter(raw.id, number)
         except InputError as error:
@@ -90,8 +89,8 @@ def holds_trees(line: bytes) -> bool | None:
 class _Record:
     """One line, and the checks of what it should hold."""
 
-    def __init__(self, source: ListInput, number: int, line: bytes) -> None:
-        self.source, self.number = source, number
+    def __init__(self, source: ListInput, number: int, line: bytes, position: int) -> None:
+        self.source, self.number, self.position = source, number, position
         self.id: str | None = None
         text = source.text(number, line)
         self.record = self._parsed(text)
@@ -176,7 +175,7 @@ class _Record:
                 raise self._bad("every name once in an object", str(error)) from None
 
     def _name(self) -> str:
-        name = self.record.get("id", _MISSING)
+        name = self.record.get("id", self.position)
         if type(name) is int:
             return str(name)
         if type(name) is not str or not name:
@@ -455,8 +454,9 @@ def read_lists(
     """Lists of candidates in blocks; a block is free as soon as it is used.
 
     *json* has one object to a line: ``{"id", "candidates": [{"features": {"name": number}, "cost",
-    "score", "text", "derivation"}]}``, all but ``candidates`` and ``id`` optional, and for the list
-    ``reference`` or ``references``, and ``weight``. A string as the value of a feature means the
+    "score", "text", "derivation"}]}``, all but ``candidates`` optional, and for the list
+    ``reference`` or ``references``, and ``weight``; without ``id`` it is the number of the list in
+    the file, from 0. A string as the value of a feature means the
     feature ``name=value``. *ptb* has one object to a line too: ``{"id", "tokens", "gold",
     "candidates": [{"tree", "logprob", "matched", "gold_brackets", "test_brackets"}]}``, ``tree``
     alone required. *bllip* is what that parser prints: the number of candidates and an id, then a

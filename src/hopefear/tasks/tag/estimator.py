@@ -308,7 +308,8 @@ class Tagger(SequencePredictor):
         ``columns`` is None; else a built-in set that suits the labels.
     columns : str or sequence of str, optional
         Names of the columns of a token: then a token is a tuple or list of so many strings, or a
-        dict with these keys. Without it a string is the column ``word``.
+        dict with these keys. Without it a string is the column ``word``, and tuples of equally many
+        strings are columns as in a file: of two ``word`` and ``pos``.
     epochs : int, optional
         Passes over the data, at most. More fit the data better, and at last too well. None is 10;
         for batch learners, their own number of iterations.
