@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from hopefear.cli.console import Console
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from hopefear.data.files import ReadReport
 
 _LISTED = 10
-_LOOKED_AT = 50
 
 
 def look_ahead(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -25,11 +23,6 @@ def look_ahead(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Non
             many = value if isinstance(value, list) else [value]
             sources = [Source(path, encoding) for path in many]
             setattr(args, action.dest, sources if isinstance(value, list) else sources[0])
-
-
-def head(path: str) -> bytes:
-    """The first lines of a file, unpacked; they stay to be read."""
-    return b"\n".join(islice(Source(path).look(), _LOOKED_AT))
 
 
 def tell_skipped(report: ReadReport, console: Console) -> None:

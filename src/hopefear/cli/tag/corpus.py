@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,10 +12,11 @@ import numpy as np
 from hopefear.cli.console import Console
 from hopefear.cli.guard import complain
 from hopefear.cli.options import threads
-from hopefear.cli.reading import head, tell_skipped
+from hopefear.cli.reading import tell_skipped
 from hopefear.cli.surface import Corpus, Score
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.files import ReadReport
+from hopefear.data.reading import named_tokens, token_format
 from hopefear.data.schemes import are_spans, convert, detect_scheme, mend, no_spans, scheme_name
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import ColumnTable, TokenFile, read_sentences
@@ -25,8 +25,6 @@ from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.metrics import Tagging
 from hopefear.tasks.tag.model import SequenceModel, encoded
 
-_NAMES = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
-_ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 _LABELS = "(labels)"
 _LISTED = 5
 
@@ -445,7 +443,7 @@ def read_text(
     on_error: str = "raise",
 ) -> Text:
     """A file of tokens."""
-    form = _format(path, form, columns)
+    form = token_format(path, form, columns)
     if form == "crfsuite":
         if columns is not None:
             raise HopefearError(
@@ -470,7 +468,7 @@ def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> 
     attributes = model.features.kind == "attributes"
     form = args.format
     if form == "auto":
-        form = "crfsuite" if attributes else _named(path) or reading["format"]
+        form = "crfsuite" if attributes else named_tokens(path) or reading["format"]
     if attributes != (form == "crfsuite"):
         made = "attributes of CRFsuite files" if attributes else "templates over columns"
         raise HopefearError(f"{path}: {args.model} has features from {made}, and this is {form}")
@@ -508,33 +506,3 @@ def known_words(model: SequenceModel) -> set[str] | None:
             strings = Strings.from_parts(features.arrays(), f"strings{i}")
             return {strings.get(k) for k in range(strings.size)}
     return None
-
-
-def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
-    """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
-    if form != "auto":
-        return form
-    if columns is not None:
-        return "columns"
-    found = _named(path)
-    return found or ("crfsuite" if _has_attributes(head(path)) else "auto")
-
-
-def _named(path: str) -> str | None:
-    for form, ending in _NAMES.items():
-        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
-            return form
-    return None
-
-
-def _has_attributes(text: bytes) -> bool:
-    """Whether the first token looks as in CRFsuite's files.
-
-    >>> _has_attributes(b"B-NP\\tw[0]=He\\tpos=PRP\\n"), _has_attributes(b"He\\tPRP\\tB-NP\\n")
-    (True, False)
-    """
-    lines = (line for line in text.split(b"\n") if line.strip() and line[:1] not in b"#@")
-    first, *fields = next(lines, b"").split(b"\t")
-    fields = [name for name in fields if name.strip()]
-    conllu = first.isdigit() and len(fields) == 9
-    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
