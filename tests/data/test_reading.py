@@ -37,7 +37,7 @@ def test_examples_fit_a_classifier(tmp_path: Path) -> None:
 def test_tokens_fit_a_tagger(tmp_path: Path) -> None:
     columns = "He PRP B-NP\nsleeps VBZ O\n\nShe PRP B-NP\n"
     conllu = "1\tHe\the\tPRON\tPRP\t_\t0\troot\t_\t_\n\n1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_\n"
-    crfsuite = "B-NP\tw=He\tcap\nO\tw=is\n\nB-NP\tw=She\tlen:2\n"
+    crfsuite = "B-NP\tw=He\tp=PRP\nO\tw=is\n\nB-NP\tw=She\tlen:2\n"
     X, y, names = hopefear.read(saved(tmp_path, columns))
     assert X == [[("He", "PRP"), ("sleeps", "VBZ")], [("She", "PRP")]]
     assert (y, names) == ([["B-NP", "O"], ["B-NP"]], ("word", "pos"))

@@ -52,9 +52,9 @@ def read(
     """Read a file as the command line does: ``(X, y, names)`` for estimators.
 
     Of examples, X is a sparse matrix, y an array of labels, and names are those of the columns
-    where they have any. Of tokens, X is a list of lists of tokens (strings, or tuples of the columns
-    that names tells), y a list of lists of labels. Of lists of candidates, X is a list of dicts with
-    ``candidates``, y a list of lists of costs, and names are those of features.
+    where they have any. Of tokens, X is a list of lists of tokens (strings, or tuples of the
+    columns that names tells), y a list of lists of labels. Of lists of candidates, X is a list of
+    dicts with ``candidates``, y a list of lists of costs, and names are those of features.
 
     Parameters
     ----------

@@ -159,7 +159,10 @@ def csv_columns(line: bytes, wanted: Columns | None = None, tabs: bool = False) 
     except UnicodeDecodeError:
         return None
     for delimiter in _DELIMITERS[: 1 if tabs else None]:
-        names = next(csv.reader([text], delimiter=delimiter), [])
+        try:
+            names = next(csv.reader([text.rstrip("\r")], delimiter=delimiter), [])
+        except csv.Error:
+            continue
         if len(names) < 2 and wanted is None:
             continue
         columns = _columns([name.strip() for name in names], wanted, tabs or delimiter == "\t")
