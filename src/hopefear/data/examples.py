@@ -94,7 +94,11 @@ class Examples(NamedTuple):
             data = read_svmlight(self.path, classes=self._numbers(classes), **how)
             return self._named(data, classes)
         if self.kind == "text":
-            counted = {"ngrams": ngrams, "min_count": min_count, "hash_bits": hash_bits}
+            counted: dict[str, Any] = {
+                "ngrams": ngrams,
+                "min_count": min_count,
+                "hash_bits": hash_bits,
+            }
             return read_text(self.path, classes=classes, **counted, **how)
         return (read_vowpal if self.kind == "vw" else read_svmlight)(
             self.path, classes=classes, **how
@@ -110,11 +114,12 @@ class Examples(NamedTuple):
             ):
                 yield self._named(data, classes)
             return
-        reader: Callable[..., Iterator[SparseDataset]] = {
+        readers: dict[str, Callable[..., Iterator[SparseDataset]]] = {
             "svmlight": iter_svmlight,
             "text": iter_text,
             "vw": iter_vowpal,
-        }[self.kind]
+        }
+        reader = readers[self.kind]
         yield from reader(self.path, features=features, classes=classes, **how)
 
     def _numbers(self, classes: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -169,16 +169,16 @@ def _examples(source: Source, format: str, **how: Any) -> Contents:
 def _tokens(source: Source, format: str, column: str | None, **how: Any) -> Contents:
     form = token_format(source, format, how.get("columns"))
     if form == "crfsuite":
-        file = read_crfsuite(source, **how)
-        rows, values = file.rows, file.rows.values
+        given = read_crfsuite(source, **how)
+        rows, values = given.rows, given.rows.values
         names = [rows.strings.get(i) for i in range(rows.strings.size)]
         ids = rows.ids.tolist()
         worth = values.tolist() if values.size else [1.0] * len(ids)
-        tokens = [
+        bags = [
             {names[i]: v for i, v in zip(ids[a:b], worth[a:b], strict=True)}
             for a, b in pairwise(rows.indptr.tolist())
         ]
-        return Contents(_cut(tokens, rows.starts), _cut(file.labels.texts(), rows.starts), ())
+        return Contents(_cut(bags, rows.starts), _cut(given.labels.texts(), rows.starts), ())
     file = read_sentences(source, format=form, **how)
     sentences = file.sentences
     columns: Any = sentences.columns
@@ -191,7 +191,7 @@ def _tokens(source: Source, format: str, column: str | None, **how: Any) -> Cont
         gold = columns[wanted]
         inputs.remove(columns.aliases.get(wanted, wanted))
     texts = [columns[name].texts() for name in inputs]
-    tokens = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
+    tokens: list[Any] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
     y = None if gold is None else _cut(gold.texts(), sentences.starts)
     return Contents(_cut(tokens, sentences.starts), y, tuple(inputs))
 

@@ -246,7 +246,7 @@ class Mended(NamedTuple):
 
     labels: Column  # of the sentences that are left
     keep: NDArray[np.bool_]  # bool[sentences]
-    count: int  # labels that were changed, or sentences that were left out
+    changes: int  # labels that were changed, or sentences that were left out
     message: str  # empty where nothing was wrong
 
 
@@ -277,7 +277,7 @@ def mend(
     Examples
     --------
     >>> result = mend(["I-X", "I-Y", "O"], None, "bio")
-    >>> result.labels.texts(), result.count
+    >>> result.labels.texts(), result.changes
     (['B-X', 'B-Y', 'O'], 2)
     >>> mend(["I-X", "O"], [0, 1, 2], "bio", "skip").keep.tolist()
     [False, True]
@@ -307,7 +307,7 @@ def mend(
     before = column.texts()
     inner = Column([s if split_label(s, scheme) else "O" for s in column.strings], column.ids)
     after = convert(inner, starts, scheme, scheme, repair=True).texts()
-    for k in np.flatnonzero(faults.outside):
+    for k in np.flatnonzero(faults.outside).tolist():
         after[k] = before[k]
     changed = [k for k, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
     listed = [f"{_spot(where, k)} {before[k]!r} as {after[k]!r}" for k in changed[:_LISTED]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -99,9 +100,9 @@ class Sentences:
         """The sentences of these numbers, in this order."""
         lengths = np.diff(self.starts)[which]
         tokens = stretches(self.starts[which], lengths)
-        columns = {key: Column(c.strings, c.ids[tokens]) for key, c in self.columns.items()}
-        if (aliases := getattr(self.columns, "aliases", None)) is not None:
-            columns = type(self.columns)(columns, aliases)  # type: ignore[call-arg]
+        columns = copy.copy(self.columns)  # other names than those of a dict stay
+        for key, column in self.columns.items():
+            columns[key] = Column(column.strings, column.ids[tokens])
         starts = np.concatenate([[0], np.cumsum(lengths)])
         lines = None if self.lines is None else self.lines[tokens]
         return Sentences(starts, columns, self.source, lines)

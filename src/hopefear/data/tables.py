@@ -195,8 +195,10 @@ def csv_lines(
     """Records of a CSV file behind its header, as lines of ``label<TAB>text``."""
     csv.field_size_limit(MAX_FIELD)
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=delimiter, strict=True, quoting=quoting)
+    rules: dict[str, Any] = {"delimiter": delimiter, "strict": True}
+    if not quoted:
+        rules["quoting"] = csv.QUOTE_NONE
+    reader = csv.reader(lines, **rules)
     names: list[str] = []
     done = 0
     try:

@@ -142,7 +142,7 @@ def mended(
     result = mend(gold, text.starts, scheme, errors, place=text.place, **how)
     if result.message:
         console.say(f"{result.message} (--scheme-errors {errors})")
-    return text.take(result.keep), result.labels, result.count
+    return text.take(result.keep), result.labels, result.changes
 
 
 def schemes_of(

@@ -72,7 +72,7 @@ def prepared(
             content = tokens.content.take(some)
             tokens = Tokens(content.starts, content, tokens.source)
             weights = None if weights is None else weights[some]
-        if result.count:
+        if result.changes:
             gold, labels = result.labels, list(result.labels.strings) if classes is None else labels
     feature_map, attributes = _features(tokens, features, kind, min_count, hash_bits)
     names = () if classes is None else tuple(map(class_name, labels))
