@@ -316,6 +316,33 @@ def mend(
     return Mended(Column.of(after), keep, count, message)
 
 
+def check_scheme(
+    labels: Column | Sequence[str],
+    starts: ArrayLike | None,
+    scheme: str,
+    errors: str = "begin",
+    *,
+    place: Place | None = None,
+) -> None:
+    """InputError where labels cannot be mended, or where another scheme than this fits them all.
+
+    Parameters
+    ----------
+    labels, starts, scheme, errors, place
+        As in `mend`.
+
+    Examples
+    --------
+    >>> check_scheme(["I-X", "O", "B-X"], None, "bio")
+    >>> check_scheme(["B-X", "O"], None, "iobes")
+    Traceback (most recent call last):
+    hopefear.errors.InputError: memory:2: expected a label that IOBES allows after 'B-X', found 'O'
+    """
+    column = _column(labels)
+    other = any(not _faults(column, starts, name).wrong.any() for name in LETTERS)
+    mend(column, starts, scheme, "raise" if other else errors, place=place)
+
+
 def check_errors(errors: str) -> None:
     """HopefearError unless the word is known."""
     if errors not in ERRORS:

@@ -34,7 +34,7 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if file.kind != "text" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
         raise HopefearError(
             f"{args.train} is {file.format}, whose features are given: --ngrams, --min-count and "
-            "--hash-bits belong to texts; leave them out, or say --format tsv"
+            "--hash-bits belong to tsv and other texts; leave them out, or say --format tsv"
         )
     cached = getattr(args, "cache", None) is not None
     if cached and file.said:

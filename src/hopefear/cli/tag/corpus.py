@@ -17,7 +17,15 @@ from hopefear.cli.surface import Corpus, Score
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.files import ReadReport
 from hopefear.data.reading import named_tokens, token_format
-from hopefear.data.schemes import are_spans, convert, detect_scheme, mend, no_spans, scheme_name
+from hopefear.data.schemes import (
+    are_spans,
+    check_scheme,
+    convert,
+    detect_scheme,
+    mend,
+    no_spans,
+    scheme_name,
+)
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import ColumnTable, TokenFile, read_sentences
 from hopefear.errors import HopefearError, InputError
@@ -166,7 +174,7 @@ def schemes_of(
             found = None
         else:
             found = scheme_name(scheme)
-            mend(gold, text.starts, found, errors, place=text.place)
+            check_scheme(gold, text.starts, found, errors, place=text.place)
     except InputError as error:
         raise HopefearError(
             f"{error}; --scheme none takes labels as they are, --scheme-errors skip leaves "
