@@ -72,7 +72,7 @@ def test_columns_are_taken_apart():
         ([[("a", 1)]], PAIR, "auto", "sequence 0, token 0: the column 'pos' holds strings, not 1"),
         ([[{"word": "a"}]], PAIR, "auto", "sequence 0, token 0: expected the columns word, pos"),
         ([["a", "\ud800"]], None, "auto", "sequence 0, token 1: .* no Unicode text"),
-        ([[("a", "D")]], None, "chunking", "do not name them; say columns="),
+        ([[["a", "D"]]], None, "chunking", "do not name them; say columns="),
         ([["a"]], None, "attributes", "needs tokens that are dicts or lists of strings"),
         ([[["a"]]], PAIR, "attributes", "exclude each other"),
         ([["a"]], (), "auto", "columns are names"),
