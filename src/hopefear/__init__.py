@@ -22,6 +22,7 @@ __all__ = [
     "Tuner",
     "__version__",
     "load",
+    "read",
     "recipe",
 ]
 
@@ -39,6 +40,7 @@ _HOMES = {
     "SparseDataset": "hopefear.data.sparse",
     "Tagger": "hopefear.tasks.tag.estimator",
     "Tuner": "hopefear.translation.estimator",
+    "read": "hopefear.data.reading",
     "recipe": "hopefear.tasks",
 }
 

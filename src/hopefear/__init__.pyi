@@ -1,6 +1,7 @@
 import os
 
 from hopefear.core.learner import Learner as Learner
+from hopefear.data.reading import read as read
 from hopefear.data.sparse import SparseDataset as SparseDataset
 from hopefear.errors import HopefearError as HopefearError
 from hopefear.recipes import RECIPES as RECIPES
@@ -28,6 +29,7 @@ __all__ = [
     "Tuner",
     "__version__",
     "load",
+    "read",
     "recipe",
 ]
 

@@ -20,8 +20,6 @@ BAD_LINES = {
     "inf": (b"1 1:1e999\n", "finite"),
     "negative id": (b"1 -1:2\n", "feature id"),
     "huge id": (b"1 9223372036854775808:1\n", "2**63"),
-    "duplicate id": (b"1 1:1 1:2\n", "once"),
-    "unsorted ids": (b"1 3:1 2:1\n", "rising"),
     "binary": (b"\x00\x01\x02\xff\xfe\n", "label"),
 }
 

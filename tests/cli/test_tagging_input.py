@@ -11,7 +11,6 @@ BAD = {
     "ragged": (b"one two\n", ":6: expected 3 columns as in line 1"),
     "broken UTF-8": (b"caf\xe9 NN B-NP\n", ":6: expected UTF-8"),
     "outside the scheme": (b"a NN NP\n", ":6: expected one scheme in all labels"),
-    "illegal": (b"a NN O\nb NN E-NP\nc NN S-NP\n\nd NN O\ne NN I-NP\n\n", "--scheme none"),
 }
 
 

@@ -115,7 +115,7 @@ BAD = {
     "hollow": (b"a\tb\nc\t\n", r":2: expected text in every column"),
     "hollow with CR": (b"a\tb\tc\r\nc\td\t\r\n", r":2: expected text in every column"),
     "hollow at the start": (b"a\tb\n\tb\n", r":2: expected text in every column"),
-    "latin-1": (b"a b\n\nc \xe4\n", r":3: expected UTF-8 text, found 'c \\\\xe4'"),
+    "latin-1": (b"a b\n\nc \xe4\n", r":3: expected UTF-8 text .*windows-1252.*, found 'c \\\\xe4'"),
     "latin-1 in a comment": (b"a b\n# \xe4\n", r":2: expected UTF-8 text"),
     "utf-16": ("a b\n".encode("utf-16"), r":1: expected UTF-8 text, found 'UTF-16"),
     "empty": (b"", r": expected at least one token, found 'an empty file'"),
@@ -262,3 +262,17 @@ def test_corpora(name: str, sentences: int, size: int, labels: int) -> None:
     assert (len(file.sentences), file.sentences.n_tokens) == (sentences, size)
     assert len(file.sentences.columns["label"].strings) == labels
     assert written(file) == gzip.decompress(path.read_bytes())
+
+
+def test_a_tab_behind_the_word_and_blanks_behind_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("He\tPRP B-NP\nis\tVBZ B-VP\n\nWhy\tWRB O\n")
+    report = ReadReport()
+    sentences = read_sentences(path, report=report).sentences
+    assert list(sentences.columns) == ["word", "pos", "label"]
+    assert sentences.columns["label"].texts() == ["B-NP", "B-VP", "O"]
+    assert "both are taken to separate 3 columns" in report.notes[0]
+    path.write_text("New York\tB-LOC\nis\tO\n")
+    assert read_sentences(path).sentences.columns["word"].texts() == ["New York", "is"]
+    path.write_text("a\tproper noun\nb\tverb\n")
+    assert read_sentences(path).sentences.columns["label"].texts() == ["proper noun", "verb"]

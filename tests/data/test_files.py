@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hopefear.data.files import open_bytes, read_blocks
+from hopefear.data.files import read_blocks
+from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, InputError
 from hopefear.storage import atomic_file
 

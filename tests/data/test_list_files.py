@@ -225,7 +225,10 @@ def test_gold_trees_stay_in_step_when_lists_are_skipped(tmp_path):
 BAD_TEXTS = [
     ('{"id": "x", ', r":2: expected JSON \(.*column 13\) in this list"),
     ("[1]", r":2: expected an object"),
-    ({"candidates": [{}]}, r"an id, a string or a whole number, in this list, found 'nothing'"),
+    (
+        {"id": None, "candidates": [{}]},
+        r"an id, a string or a whole number, in this list, found 'null'",
+    ),
     ({"id": True, "candidates": [{}]}, r"an id.*found 'true'"),
     ({"id": "x"}, r"a list of candidates in list 'x', found 'nothing'"),
     ({"id": "x", "candidates": []}, r"at least one candidate in list 'x'"),
@@ -414,3 +417,10 @@ def test_real_lists():
     assert firsts.tolist() == [8252, 9560, 9644]
     last = blocks[-1]
     assert bracketed(last.trees, 7) == last.texts[7]
+
+
+def test_lists_without_id_are_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    one = '{"candidates": [{"text": "a", "cost": 0}]}\n'
+    path.write_text(one + "\n" + one + '{"id": "x", "candidates": [{"text": "b", "cost": 1}]}\n')
+    assert next(read_lists(path)).ids == ["0", "1", "x"]

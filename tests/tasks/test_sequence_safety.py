@@ -77,7 +77,7 @@ def test_prices_must_be_those_of_the_labels():
 
 
 def test_streams_refuse_illegal_gold_by_its_place():
-    tagger = Tagger("perceptron", scheme="bio", constraints="always")
+    tagger = Tagger("perceptron", scheme="bio", scheme_errors="raise", constraints="always")
     good = [["B-X", "I-X", "O"], ["O", "B-X"]]
     bad = [["O", "I-X", "O"], ["O", "B-X"]]
     with pytest.raises(ValueError, match=r"a label that BIO allows after 'O', found 'I-X'"):

@@ -267,10 +267,10 @@ def test_forms_of_tokens(form, problem, new, tmp_path):
 
 
 def test_templates_that_suit():
-    assert suitable(["word", "pos"], ["N", "V"], None) == "pos"
-    assert suitable(["word", "pos", "chunk"], ["B-PER", "O"], "bio") == "ner"
-    assert suitable(["word", "pos"], ["S-NP", "O"], "iobes") == "chunking"
-    assert suitable(["word"], ["B-NP", "O"], "bio") == "ner"
+    assert suitable(["word", "pos"], ["N", "V"], False) == "pos"
+    assert suitable(["word", "pos", "chunk"], ["B-PER", "O"], True) == "ner"
+    assert suitable(["word", "pos"], ["S-NP", "O"], True) == "chunking"
+    assert suitable(["word"], ["B-NP", "O"], True) == "ner"
 
 
 def test_whole_numbers_as_labels(problem, tmp_path):

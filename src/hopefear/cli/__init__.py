@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
+from hopefear.cli.options import look_ahead
 from hopefear.cli.surface import said_of_all, surface_of, task_names
 from hopefear.tasks import TASKS, find_tasks
 
@@ -125,6 +126,7 @@ def dispatch(argv: Sequence[str]) -> int:
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(tasks)} …")
     args = parser.parse_args(words)
     args.usage_error, args.default_of = parser.error, parser.get_default
+    look_ahead(args, parser)
     return _module(verb).run(args)
 
 

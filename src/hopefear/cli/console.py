@@ -81,7 +81,18 @@ def weights_table(
 
 
 def tell_skipped(report: Any, console: Console) -> None:
-    """List what was left out."""
+    """List what was recognised, put right and left out."""
+    for note in report.notes:
+        console.say(note)
+    if report.unsorted or report.repeated:
+        console.say(
+            f"{report.unsorted:,} lines with ids out of order, which were sorted; "
+            f"{report.repeated:,} ids came again in a line, and their values were summed"
+        )
+    if report.tabbed:
+        console.say(
+            f"{report.tabbed:,} lines have a tab behind what is no class; they are texts as a whole"
+        )
     if report.skipped:
         lines = "line" if report.skipped == 1 else "lines"
         console.say(f"{report.skipped:,} bad {lines} skipped:")

@@ -59,6 +59,18 @@ def on_error(group: argparse._ArgumentGroup) -> None:
         "stop at the first bad line, or leave bad lines (of tokens their sentences, of "
         "candidates in JSON their lists) out, count and list them",
     )
+    encoding(group)
+
+
+def encoding(group: argparse._ArgumentGroup) -> None:
+    """``--encoding``."""
+    named(
+        group,
+        "--encoding",
+        "what texts are written in, such as latin-1, windows-1252, utf-16 (default: utf-8); output "
+        "is UTF-8",
+        "NAME",
+    )
 
 
 def one_format(group: argparse._ArgumentGroup, task: str, words: str) -> None:
@@ -278,6 +290,7 @@ def weights(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
 
 # Options that make sense with models and with weights, as argparse calls them.
 _EITHER = {"model", "weights", "json", "quiet", "debug", "task", "usage_error", "default_of"}
+_EITHER |= {"encoding"}
 _OF_WEIGHTS = {"refs", "source", "metric", "smoothing", "absent", "against", "allow_outside"}
 
 
@@ -427,3 +440,16 @@ def several_learners(text: str) -> list[tuple[str, str, dict[str, str]]]:
     if len({label for label, _, _ in learners}) < len(learners):
         raise argparse.ArgumentTypeError(f"a learner is named twice in {text!r}")
     return learners
+
+
+def look_ahead(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Let options that name files hold Sources: what is looked at is then read, in its encoding."""
+    from hopefear.data.sources import Source
+
+    encoding = getattr(args, "encoding", None)
+    for action in parser._actions:
+        value = getattr(args, action.dest, None)
+        if action.metavar == "FILE" and value is not None:
+            many = value if isinstance(value, list) else [value]
+            sources = [Source(path, encoding) for path in many]
+            setattr(args, action.dest, sources if isinstance(value, list) else sources[0])

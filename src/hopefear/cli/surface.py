@@ -299,32 +299,3 @@ def load_model(path: str) -> tuple[str, Any]:
     else:
         header, arrays = storage.load(path, "model")
     return str(header.get("task")), model_from_parts(path, header, arrays)
-
-
-def format_named(path: str, endings: Mapping[str, str]) -> str | None:
-    """The format that the ending of a file's name tells, packed or not.
-
-    >>> format_named("train.svm.gz", {".svm": "svmlight"})
-    'svmlight'
-    """
-    name = path.lower()
-    for packed in (".gz", ".xz", ".bz2", ".zst"):
-        name = name.removesuffix(packed)
-    return next((form for ending, form in endings.items() if name.endswith(ending)), None)
-
-
-def head(path: str, formats: str) -> bytes:
-    """The beginning of a file, unpacked; what is on standard input stays there."""
-    if path == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        start = peek(1 << 12) if peek else b""
-        if start[:2] == b"\x1f\x8b" or start[:6] == b"\xfd7zXZ\x00":
-            raise HopefearError(
-                "standard input is compressed, so its first line cannot be seen; "
-                f"give --format {formats}"
-            )
-        return start
-    from hopefear.data.files import open_bytes
-
-    with open_bytes(path) as stream:
-        return stream.read(1 << 16)

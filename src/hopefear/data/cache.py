@@ -34,11 +34,11 @@ from hopefear.data.sparse import (
     transform_values,
 )
 from hopefear.data.svmlight import (
+    checked_classes,
     distinct_numbers,
     keeps_ids,
     known_columns,
     known_labels,
-    number_classes,
     raw_blocks,
 )
 from hopefear.data.text import TextCounter, known_text_labels, text_codes
@@ -208,7 +208,9 @@ def _spool_svmlight(
         if classes is None:
             numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
         spool.add(raw.indptr, raw.ids, raw.values, raw.labels)
-    names = number_classes(numbers) if classes is None else tuple(classes)
+    if classes is None:
+        classes = checked_classes(name, numbers, spool.n_rows)
+    names = tuple(classes)
 
     def codes(labels: np.ndarray) -> np.ndarray:
         return number_codes(labels, names)

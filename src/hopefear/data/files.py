@@ -1,22 +1,15 @@
-"""Bytes in and out: plain or compressed files, standard input, lines in blocks, reports."""
+"""Lines of files in blocks, and reports of what readers left out."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
 import os
 import stat
-import sys
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from hopefear.data.sources import BOM, MAX_LINE_BYTES, open_bytes
 from hopefear.errors import HopefearError, InputError
 
 MAX_LISTED = 100
@@ -38,6 +31,14 @@ class ReadReport:
         Values dropped because the given feature map lacks their id or n-gram.
     unknown_labels : int
         Rows whose label is absent or not among the given classes.
+    unsorted : int
+        Lines whose feature ids were not in rising order, and were sorted.
+    repeated : int
+        Feature ids that a line had before, and whose values were added to the first.
+    tabbed : int
+        Texts to predict whose part before a tab is no class, and was taken as text.
+    notes : list of str
+        What was recognised, for people.
     """
 
     rows: int = 0
@@ -45,6 +46,10 @@ class ReadReport:
     messages: list[str] = field(default_factory=list)
     unknown_features: int = 0
     unknown_labels: int = 0
+    unsorted: int = 0
+    repeated: int = 0
+    tabbed: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def skip(self, message: str) -> None:
         """Count a bad line, and list it while there are few."""
@@ -54,134 +59,7 @@ class ReadReport:
 
 
 BLOCK_BYTES = 1 << 20
-MAX_LINE_BYTES = 1 << 28
 PADDING = 16  # newlines behind every block, so that kernels may look ahead without a check
-
-_MAGIC = {
-    "gzip": b"\x1f\x8b\x08",
-    "xz": b"\xfd7zXZ\x00",
-    "bzip2": b"BZh",
-    "zstd": b"\x28\xb5\x2f\xfd",
-}
-_SUFFIX = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2", ".zst": "zstd"}
-_BOM = b"\xef\xbb\xbf"
-
-
-def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """Open a file for reading, unpacked on the way; every failure is a HopefearError.
-
-    Compression is known by the first bytes of the file, so a wrong or missing suffix does no
-    harm; a suffix that promises what the bytes do not hold is refused.
-
-    Parameters
-    ----------
-    path : str or path
-        Plain, ``.gz``, ``.xz``, ``.bz2`` or ``.zst`` file; ``-`` is standard input.
-    """
-    name = os.fspath(path)
-    try:
-        if name == "-":
-            raw: Any = sys.stdin.buffer
-        else:
-            raw = open(name, "rb")  # noqa: SIM115 - handed on to the caller
-    except (OSError, ValueError) as error:
-        raise HopefearError(f"{name}: cannot be read: {_reason(error)}") from error
-    if not isinstance(raw, io.BufferedReader):
-        raw = io.BufferedReader(_Reader(raw, name))
-    try:
-        stream = _unpacked(raw, raw.peek(6)[:6], name)
-    except BaseException as error:
-        if name != "-":
-            raw.close()
-        if isinstance(error, OSError):
-            raise HopefearError(f"{name}: cannot be read: {_reason(error)}") from error
-        raise
-    return io.BufferedReader(_Reader(stream, name, raw), BLOCK_BYTES)
-
-
-def _unpacked(raw: Any, head: bytes, name: str) -> Any:
-    promised = _SUFFIX.get(Path(name).suffix.lower())
-    packing = next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), None)
-    if packing == "bzip2" and promised != "bzip2" and not head[4:].startswith(b"1A"):
-        packing = None  # text may begin with BZh
-    if promised and packing != promised:
-        raise InputError(name, 0, f"{promised} data, as the name says", _shown(head))
-    if packing == "gzip":
-        return gzip.GzipFile(fileobj=raw)
-    if packing == "xz":
-        return lzma.LZMAFile(raw)
-    if packing == "bzip2":
-        return bz2.BZ2File(raw)
-    if packing == "zstd":
-        return _Zstd(raw, name)
-    return raw
-
-
-class _Reader(io.RawIOBase):
-    """A stream whose failures name the file."""
-
-    def __init__(self, stream: Any, name: str, raw: Any = None) -> None:
-        self._stream, self._name, self._raw = stream, name, raw
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            return self._stream.readinto(buffer)
-        except EOFError as error:
-            raise HopefearError(f"{self._name}: the compressed data is cut short") from error
-        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, ValueError) as error:
-            raise HopefearError(f"{self._name}: the compressed data is damaged: {error}") from error
-        except OSError as error:
-            raise HopefearError(f"{self._name}: cannot be read: {_reason(error)}") from error
-
-    def close(self) -> None:
-        # Standard input belongs to the process; unpackers leave the file beneath them open.
-        if not self.closed and self._name != "-":
-            for stream in (self._stream, self._raw):
-                if stream is not None:
-                    stream.close()
-        super().close()
-
-
-class _Zstd:
-    """Zstandard frames; a missing end is an error, which the library's own reader forgives."""
-
-    def __init__(self, raw: Any, name: str) -> None:
-        try:
-            import zstandard
-        except ImportError as error:
-            raise HopefearError(
-                f"{name}: reading .zst needs the package zstandard; install hopefear[zstd]"
-            ) from error
-        self._raw, self._library = raw, zstandard
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._left, self._fresh = b"", True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._left:
-            packed = self._frame.unused_data if self._frame.eof else b""
-            packed = packed or self._raw.read(1 << 17)
-            if self._frame.eof:
-                self._frame = self._library.ZstdDecompressor().decompressobj()
-                self._fresh = True
-            if not packed:
-                if not self._fresh:
-                    raise EOFError
-                return 0
-            self._fresh = False
-            try:
-                self._left = self._frame.decompress(packed)
-            except self._library.ZstdError as error:
-                raise ValueError(str(error)) from error
-        size = min(len(buffer), len(self._left))
-        buffer[:size] = self._left[:size]
-        self._left = self._left[size:]
-        return size
-
-    def close(self) -> None:
-        self._raw.close()
 
 
 def read_blocks(
@@ -205,18 +83,16 @@ def fill_blocks(
     path: str | os.PathLike[str],
     size: int = BLOCK_BYTES,
     max_line: int = MAX_LINE_BYTES,
-    stream: Any = None,
 ) -> Iterator[tuple[np.ndarray, int, int]]:
     """Like :func:`read_blocks`, without a copy: ``(buffer, length, first line number)``.
 
-    The buffer is used again for the next block; behind ``length`` it holds newlines. ``stream`` is
-    the file where it is open already; the path is for messages then.
+    The buffer is used again for the next block; behind ``length`` it holds newlines.
     """
     name = os.fspath(path)
-    buffer = np.empty(max(size, len(_BOM)) + PADDING, np.uint8)
+    buffer = np.empty(max(size, len(BOM)) + PADDING, np.uint8)
     rest, line, first = 0, 1, True
     tail = b""
-    with stream or open_bytes(path) as stream:
+    with open_bytes(path) as stream:
         while True:
             if rest == len(buffer) - PADDING:
                 if rest >= max_line:
@@ -282,20 +158,12 @@ def _last_newline(buffer: np.ndarray, start: int, stop: int) -> int:
 
 def _without_mark(buffer: np.ndarray, have: int, name: str) -> int:
     head = buffer[: min(have, 4)].tobytes()
-    if head.startswith(_BOM):
+    if head.startswith(BOM):
         buffer[: have - 3] = buffer[3:have].copy()
         return have - 3
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(name, 1, "UTF-8 text", "UTF-16 text; convert it first")
+        raise InputError(name, 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
     return have
-
-
-def _reason(error: BaseException) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _shown(data: bytes) -> str:
-    return data.decode("ascii", "backslashreplace") if data else "an empty file"
 
 
 def check_on_error(on_error: str) -> None:

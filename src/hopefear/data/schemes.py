@@ -13,6 +13,7 @@ segmentation. The schemes (Ramshaw and Marcus, 1995; Tjong Kim Sang and Veenstra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, overload
 
@@ -143,7 +144,11 @@ class _Read(NamedTuple):
 
 
 def detect_scheme(
-    labels: Column | Sequence[str], starts: ArrayLike | None = None, *, place: Place | None = None
+    labels: Column | Sequence[str],
+    starts: ArrayLike | None = None,
+    *,
+    place: Place | None = None,
+    errors: str = "raise",
 ) -> str | None:
     """Name of the scheme under which all label sequences are legal.
 
@@ -155,6 +160,9 @@ def detect_scheme(
         Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``; all are one without it.
     place : callable, optional
         ``place(k)`` is file and line of token k, for messages.
+    errors : {"begin", "skip", "raise"}
+        What becomes of illegal sequences, see `mend`: unless they are refused, the scheme with the
+        fewest of them.
 
     Returns
     -------
@@ -171,22 +179,190 @@ def detect_scheme(
     >>> detect_scheme(["B-X", "I-X", "O"]), detect_scheme(["I-X", "B-X"]), detect_scheme(["NN"])
     ('bio', 'iob1', None)
     """
+    check_errors(errors)
+    column = _column(labels)
+    if not are_spans(column):
+        return None
+    last = (-1, "")
+    fewest: dict[str, int] = {}
+    for scheme in LETTERS:
+        faults = _faults(column, starts, scheme)
+        if not faults.wrong.any():
+            return scheme
+        if not faults.outside.any():
+            fewest[scheme] = int(faults.wrong.sum())
+        # The scheme that fits longest is the one meant.
+        last = max(last, faults.first(), key=lambda first: first[0])
+    if fewest and errors != "raise":
+        return min(fewest, key=lambda scheme: fewest[scheme])
+    raise _error(place, last[0], f"one scheme in all labels: {last[1]}", column)
+
+
+def are_spans(labels: Column | Sequence[str]) -> bool:
+    """Whether most labels look like those of a scheme, legal or not.
+
+    >>> are_spans(["I-X", "O"]), are_spans(["NN", "O"])
+    (True, False)
+    """
     column = _column(labels)
     counts = np.bincount(column.ids, minlength=len(column.strings))
     met = {s: int(c) for s, c in zip(column.strings, counts, strict=True) if c}
     tags = {s: c for s, c in met.items() if any(split_label(s, scheme) for scheme in LETTERS)}
     if not any(s != "O" for s in tags) or 2 * sum(tags.values()) <= len(column.ids):
-        return None
-    if len(tags) < len(met) and not any(s[1:] for s in tags):
-        return None  # single letters among other names are names too
-    last = (-1, "")
-    for scheme in LETTERS:
-        wrong = _first_wrong(column, starts, scheme)
-        if wrong is None:
-            return scheme
-        # The scheme that fits longest is the one meant.
-        last = max(last, wrong, key=lambda found: found[0])
-    raise _error(place, last[0], f"one scheme in all labels: {last[1]}", column)
+        return False
+    # Single letters among other names are names too.
+    return len(tags) == len(met) or any(s[1:] for s in tags)
+
+
+def no_spans(labels: Sequence[str]) -> str:
+    """What to say of labels that spell no spans, and why where they nearly do.
+
+    >>> no_spans(["NN", "VB"])
+    'no spans'
+    >>> no_spans(["O", "B_PER", "I_PER"])
+    "no spans: labels such as 'B_PER' need a hyphen, 'B-PER'"
+    """
+    others = [label for label in labels if label != "O"]
+    low = [label for label in others if _LOW.fullmatch(label)]
+    if low and 2 * len(low) > len(others):
+        label = low[0]
+        return f"no spans: labels such as {label!r} need a hyphen, {label[0] + '-' + label[2:]!r}"
+    if "O" in labels and others and not any(split_label(label, "bio") for label in others):
+        label = others[0]
+        return (
+            f"no spans: {label!r} beside 'O' does not say where a span begins; "
+            f"{'B-' + label!r} and {'I-' + label!r} would"
+        )
+    return "no spans"
+
+
+ERRORS = ("begin", "skip", "raise")
+_LOW = re.compile(r"[BIESLUM][_:/.][^\s]+")
+_LISTED = 5
+
+
+class Mended(NamedTuple):
+    """Labels that keep to a scheme, which sentences are left, and what was done, in words."""
+
+    labels: Column  # of the sentences that are left
+    keep: NDArray[np.bool_]  # bool[sentences]
+    changes: int  # labels that were changed, or sentences that were left out
+    message: str  # empty where nothing was wrong
+
+
+def mend(
+    labels: Column | Sequence[str],
+    starts: ArrayLike | None,
+    scheme: str,
+    errors: str = "begin",
+    *,
+    place: Place | None = None,
+    strangers: bool = False,
+) -> Mended:
+    """Labels without steps that their scheme forbids.
+
+    Parameters
+    ----------
+    labels, starts, place
+        As in `detect_scheme`.
+    scheme : str
+        Name of the scheme.
+    errors : {"begin", "skip", "raise"}
+        Begin a span where one is meant, as the ``conlleval`` script does; leave the sentence out;
+        or refuse it.
+    strangers : bool
+        Whether labels outside the scheme stay as they are, as in held-out data; without it they
+        are refused, or their sentences left out.
+
+    Examples
+    --------
+    >>> result = mend(["I-X", "I-Y", "O"], None, "bio")
+    >>> result.labels.texts(), result.changes
+    (['B-X', 'B-Y', 'O'], 2)
+    >>> mend(["I-X", "O"], [0, 1, 2], "bio", "skip").keep.tolist()
+    [False, True]
+    """
+    check_errors(errors)
+    scheme, column = scheme_name(scheme), _column(labels)
+    faults = _faults(column, starts, scheme)
+    bounds = np.asarray([0, len(column.ids)] if starts is None else starts, np.int64)
+    keep = np.ones(len(bounds) - 1, bool)
+    wrong = faults.wrong & ~faults.outside if strangers else faults.wrong
+    if not wrong.any():
+        return Mended(column, keep, 0, "")
+    if errors == "raise" or (errors == "begin" and faults.outside.any() and not strangers):
+        k, expected = faults.first(None if errors == "raise" else faults.outside)
+        raise _error(place, k, expected, column)
+    where = place if place is not None else lambda k: ("memory", k + 1)
+    if errors == "skip":
+        sentence = np.searchsorted(bounds, np.flatnonzero(wrong), "right") - 1
+        keep[sentence] = False
+        tokens = np.repeat(keep, np.diff(bounds))
+        listed = [f"{_spot(where, k)} {column[k]!r}" for k in np.flatnonzero(wrong)[:_LISTED]]
+        count = int((~keep).sum())
+        said = _counted(count, "sentence", scheme)
+        message = f"{said} left out: {_some(listed, int(wrong.sum()))}"
+        rest = Column(column.strings, column.ids[tokens]).texts()
+        return Mended(Column.of(rest), keep, count, message)
+    before = column.texts()
+    inner = Column([s if split_label(s, scheme) else "O" for s in column.strings], column.ids)
+    after = convert(inner, starts, scheme, scheme, repair=True).texts()
+    for k in np.flatnonzero(faults.outside).tolist():
+        after[k] = before[k]
+    changed = [k for k, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+    listed = [f"{_spot(where, k)} {before[k]!r} as {after[k]!r}" for k in changed[:_LISTED]]
+    count = len(changed)
+    message = f"{_counted(count, 'label', scheme)} mended: {_some(listed, count)}"
+    return Mended(Column.of(after), keep, count, message)
+
+
+def check_scheme(
+    labels: Column | Sequence[str],
+    starts: ArrayLike | None,
+    scheme: str,
+    errors: str = "begin",
+    *,
+    place: Place | None = None,
+) -> None:
+    """InputError where labels cannot be mended, or where another scheme than this fits them all.
+
+    Parameters
+    ----------
+    labels, starts, scheme, errors, place
+        As in `mend`.
+
+    Examples
+    --------
+    >>> check_scheme(["I-X", "O", "B-X"], None, "bio")
+    >>> check_scheme(["B-X", "O"], None, "iobes")
+    Traceback (most recent call last):
+    hopefear.errors.InputError: memory:2: expected a label that IOBES allows after 'B-X', found 'O'
+    """
+    column = _column(labels)
+    other = any(not _faults(column, starts, name).wrong.any() for name in LETTERS)
+    mend(column, starts, scheme, "raise" if other else errors, place=place)
+
+
+def check_errors(errors: str) -> None:
+    """HopefearError unless the word is known."""
+    if errors not in ERRORS:
+        raise HopefearError(f"scheme_errors must be {', '.join(ERRORS)}, not {errors!r}")
+
+
+def _counted(count: int, what: str, scheme: str) -> str:
+    one = count == 1
+    broken = f"breaks {scheme.upper()} and is" if one else f"break {scheme.upper()} and are"
+    return f"{count:,} {what}{'' if one else 's'} {broken}"
+
+
+def _spot(place: Place, k: int) -> str:
+    path, line = place(int(k))
+    return f"{path}:{line}" if line else path
+
+
+def _some(listed: list[str], count: int) -> str:
+    more = f" and {count - len(listed):,} more" if count > len(listed) else ""
+    return ", ".join(listed) + more
 
 
 def spans(
@@ -314,30 +490,42 @@ def _read_checked(column, starts, scheme, place, repair) -> _Read:
             k = int(np.argmax(read.role < 0))
             raise _error(place, k, f"a label of the scheme {scheme.upper()}", column)
         return read
-    wrong = _first_wrong(column, starts, scheme)
-    if wrong is not None:
-        raise _error(place, wrong[0], wrong[1], column)
-    return _read(column, starts, scheme)
+    faults = _faults(column, starts, scheme)
+    if faults.wrong.any():
+        raise _error(place, *faults.first(), column)
+    return faults.read
 
 
-def _first_wrong(column, starts, scheme) -> tuple[int, str] | None:
-    """The first token with a label that the scheme forbids, and what it asks for there."""
-    read = _read(column, starts, scheme)
-    table, name = table_of(scheme), scheme.upper()
+class _Faults(NamedTuple):
+    """What a scheme forbids, token by token."""
+
+    column: Column
+    scheme: str
+    read: _Read
+    wrong: NDArray[np.bool_]
+    outside: NDArray[np.bool_]  # labels that the scheme does not have
+    follows: NDArray[np.bool_]  # whether a label may stand behind the one before
+
+    def first(self, among: NDArray[np.bool_] | None = None) -> tuple[int, str]:
+        """The first wrong token, and what the scheme asks for there."""
+        k, name = int(np.argmax(self.wrong if among is None else among)), self.scheme.upper()
+        if self.outside[k]:
+            return k, f"a label of the scheme {name}"
+        if self.follows[k]:
+            return k, f"a label that {name} allows at the end of a sentence"
+        opens = self.read.opens[k]
+        where = "at the start of a sentence" if opens else f"after {self.column[k - 1]!r}"
+        return k, f"a label that {name} allows {where}"
+
+
+def _faults(column: Column, starts: ArrayLike | None, scheme: str) -> _Faults:
+    read, table = _read(column, starts, scheme), table_of(scheme)
     outside = read.role < 0
     role, before = np.maximum(read.role, OUT), np.maximum(_before(read.role), OUT)
     same = (_before(read.suffix) == read.suffix).astype(np.int8)
     follows = np.where(read.opens, table.start[role], table.step[same, before, role])
     wrong = outside | ~follows | (read.closes & ~table.end[role])
-    if not wrong.any():
-        return None
-    k = int(np.argmax(wrong))
-    if outside[k]:
-        return k, f"a label of the scheme {name}"
-    if follows[k]:
-        return k, f"a label that {name} allows at the end of a sentence"
-    where = "at the start of a sentence" if read.opens[k] else f"after {column[k - 1]!r}"
-    return k, f"a label that {name} allows {where}"
+    return _Faults(column, scheme, read, wrong, outside, follows)
 
 
 def _bounds(read: _Read) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

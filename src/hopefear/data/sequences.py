@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -94,6 +95,17 @@ class Sentences:
     @property
     def n_tokens(self) -> int:
         return int(self.starts[-1])
+
+    def take(self, which: np.ndarray) -> Sentences:
+        """The sentences of these numbers, in this order."""
+        lengths = np.diff(self.starts)[which]
+        tokens = stretches(self.starts[which], lengths)
+        columns = copy.copy(self.columns)  # other names than those of a dict stay
+        for key, column in self.columns.items():
+            columns[key] = Column(column.strings, column.ids[tokens])
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        lines = None if self.lines is None else self.lines[tokens]
+        return Sentences(starts, columns, self.source, lines)
 
     def place(self, k: int) -> int:
         """Line of token ``k``; its number, from 1, where lines are not known."""

@@ -6,7 +6,8 @@ import os
 
 import numpy as np
 
-from hopefear.data.files import open_bytes, read_blocks
+from hopefear.data.files import read_blocks
+from hopefear.data.sources import open_bytes, utf8_wanted
 from hopefear.errors import InputError
 from hopefear.features import IdentityFeatures
 
@@ -37,7 +38,9 @@ def read_names(path: str | os.PathLike[str], size: int) -> IdentityFeatures:
                 names.append(line.removesuffix(b"\r").decode("utf-8"))
             except UnicodeDecodeError:
                 shown = line.decode("ascii", "backslashreplace")
-                raise InputError(os.fspath(path), first_line + i, "UTF-8 text", shown) from None
+                raise InputError(
+                    os.fspath(path), first_line + i, utf8_wanted(line), shown
+                ) from None
         if len(names) >= size:
             break
     return IdentityFeatures(size, names[: max(0, size - 1)])

@@ -39,7 +39,7 @@ from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures
 from hopefear.features.maps import MAX_COLUMNS
 from hopefear.storage import atomic_file
 
-DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, ORDER, REPEATED, BAD_QID = range(9)
+DONE, BAD_LABEL, BAD_PAIR, BAD_ID, BAD_VALUE, NOT_FINITE, BAD_QID = range(7)
 
 EXPECTED = {
     BAD_LABEL: "a number as the label",
@@ -47,8 +47,6 @@ EXPECTED = {
     BAD_ID: "a feature id from 0 to 2**63 - 1 before ':'",
     BAD_VALUE: "a number after ':'",
     NOT_FINITE: "a finite number of at most 1e15 in size",
-    ORDER: "feature ids in rising order",
-    REPEATED: "each feature id once in a line",
     BAD_QID: "a whole number after 'qid:'",
 }
 
@@ -57,12 +55,12 @@ _LARGEST_TENTH = (2**63 - 1) // 10
 
 
 @kernel
-def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, rows):
+def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, falls, rows):
     """Parse ``text[i:end]`` from a line start; ``(code, position, rows)``.
 
     Rows are added behind the ``rows`` that are there. A bad line stops the kernel: the row is
     not added and the position is that of the bad text. ``bare`` lets a line begin with
-    ``id:value``; its label is nan.
+    ``id:value``; its label is nan. ``falls`` counts ids that do not rise.
     """
     nnz = indptr[rows]
     while i < end:
@@ -79,7 +77,7 @@ def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, rows):
             return BAD_LABEL, start, rows
         elif not np.isfinite(label):
             return NOT_FINITE, start, rows
-        code, i, nnz = parse_pairs(text, j, ids, values, nnz)
+        code, i, nnz = parse_pairs(text, j, ids, values, falls, nnz)
         if code != DONE:
             return code, i, rows
         labels[rows] = label
@@ -90,7 +88,7 @@ def parse_rows(text, i, end, bare, ids, values, indptr, labels, starts, rows):
 
 
 @kernel
-def parse_pairs(text, i, ids, values, k):
+def parse_pairs(text, i, ids, values, falls, k):
     """The pairs of one line, written from place k on; ``(code, position, next place)``."""
     last = np.int64(-1)
     while True:
@@ -124,7 +122,7 @@ def parse_pairs(text, i, ids, values, k):
                 continue
             return (BAD_ID if has_colon(text, token) else BAD_PAIR), token, k
         if number <= last:
-            return (REPEATED if number == last else ORDER), token, k
+            falls[0] += 1
         last = number
         i += 1
         value, after, ok = parse_number(text, i)
@@ -260,7 +258,9 @@ def raw_blocks(
             report.skip(str(error))
             i = behind_line(buffer, i)
         if rows:
-            yield scratch.rows(rows, buffer, first_line, done / size if size else 0.0)
+            raw = scratch.rows(rows, buffer, first_line, done / size if size else 0.0)
+            yield _tidied(raw, name, report) if scratch.falls[0] else raw
+            scratch.falls[0] = 0
 
 
 class _Scratch:
@@ -274,10 +274,15 @@ class _Scratch:
             np.zeros(length // 2 + 2, np.int64),
             np.empty(length // 2 + 2, np.float64),
             np.empty(length // 2 + 2, np.int64),
+            np.zeros(1, np.int64),
         )
 
+    @property
+    def falls(self) -> np.ndarray:
+        return self.arrays[-1]
+
     def rows(self, count: int, buffer: np.ndarray, first_line: int, share: float) -> RawRows:
-        ids, values, indptr, labels, starts = self.arrays
+        ids, values, indptr, labels, starts, _ = self.arrays
         nnz = int(indptr[count])
         return RawRows(
             indptr[: count + 1],
@@ -289,6 +294,28 @@ class _Scratch:
         )
 
 
+def _tidied(raw: RawRows, name: str, report: ReadReport) -> RawRows:
+    """The rows with ids in rising order, values of equal ones summed."""
+    owner = np.repeat(np.arange(len(raw.labels)), np.diff(raw.indptr))
+    same = owner[1:] == owner[:-1]
+    falls = same & (raw.ids[1:] < raw.ids[:-1])
+    report.unsorted += len(distinct(owner[1:][falls]))
+    order = np.lexsort((raw.ids, owner))
+    ids = raw.ids[order]
+    first = np.ones(len(ids), bool)
+    first[1:] = ~(same & (ids[1:] == ids[:-1]))
+    report.repeated += int((~first).sum())
+    owner, ids = owner[first], ids[first]
+    sums = np.add.reduceat(raw.values[order].astype(np.float64), np.flatnonzero(first))
+    if (np.abs(sums) > LARGEST).any():
+        k = int(np.argmax(np.abs(sums) > LARGEST))
+        found = f"{sums[k]:.6g} as sum of feature {ids[k]}"
+        raise InputError(name, raw.line(int(owner[k])), EXPECTED[NOT_FINITE], found)
+    indptr = np.zeros(len(raw.labels) + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=len(raw.labels)), out=indptr[1:])
+    return raw._replace(indptr=indptr, ids=ids, values=sums.astype(np.float32))
+
+
 def _token(buffer: np.ndarray, i: int, end: int) -> str:
     text = buffer[i : min(i + 100, end)].tobytes()
     if b"\0" in text:
@@ -297,6 +324,7 @@ def _token(buffer: np.ndarray, i: int, end: int) -> str:
     return words[0].decode("utf-8", "backslashreplace") if words else ""
 
 
+_MOST_FRACTIONS = 100  # classes that are no whole numbers
 SMALL_ID = 2**26  # columns up to here are always cheap enough to keep as they are
 
 
@@ -314,7 +342,9 @@ def read_svmlight(
 
     Columns are the ids of the file while the largest is modest (2**26, or 8 times the number of
     values); scattered ids, up to 2**63 - 1, get columns of their own by way of a sorted table.
-    Classes are the numbers found, in rising order. ``qid:`` and comments are ignored.
+    Ids that do not rise in a line are sorted, values of equal ones summed, both counted in the
+    report. Classes are the numbers found, in rising order; targets of regression are refused.
+    ``qid:`` and comments are ignored.
 
     Parameters
     ----------
@@ -369,7 +399,9 @@ def read_svmlight(
     require_rows(path, labels.size, report)
     report.rows += labels.size
     numbers = labels.take()
-    names = tuple(classes) if classes is not None else number_classes(distinct_numbers(numbers))
+    if classes is None:
+        classes = checked_classes(os.fspath(path), distinct_numbers(numbers), len(numbers))
+    names = tuple(classes)
     codes = number_codes(numbers, names)
     report.unknown_labels += int(np.count_nonzero(codes < 0))
     indptr = np.zeros(len(codes) + 1, np.int64)
@@ -499,6 +531,19 @@ def distinct_numbers(labels: np.ndarray) -> np.ndarray:
 def number_classes(numbers: Any) -> tuple[str, ...]:
     """Class names of sorted numeric labels."""
     return tuple(class_name(v) for v in numbers)
+
+
+def checked_classes(name: str, numbers: np.ndarray, rows: int) -> tuple[str, ...]:
+    """Class names of sorted labels; HopefearError where they look like targets of regression."""
+    fractions = numbers[numbers != np.floor(numbers)]
+    if len(fractions) > _MOST_FRACTIONS or (len(fractions) > 3 and 4 * len(fractions) > rows):
+        shown = ", ".join(class_name(v) for v in fractions[:3])
+        raise HopefearError(
+            f"{name}: {len(fractions):,} different labels with a fraction ({shown}, …) in {rows:,} "
+            "rows look like targets of regression, and a classifier needs classes; write a few "
+            "whole numbers or words instead, such as ranges of the target"
+        )
+    return number_classes(numbers)
 
 
 def _label(raw: RawRows, row: int) -> str:

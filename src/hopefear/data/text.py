@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from hopefear.data.files import (
     require_rows,
 )
 from hopefear.data.labels import sort_classes
+from hopefear.data.sources import utf8_wanted
 from hopefear.data.sparse import (
     SparseDataset,
     SparseRows,
@@ -36,6 +38,7 @@ from hopefear.data.sparse import (
     gather_rows,
     sort_count_rows,
 )
+from hopefear.data.tables import Rewritten
 from hopefear.data.text_kernel import (
     DONE,
     EXPECTED,
@@ -50,6 +53,7 @@ from hopefear.features.maps import MAX_NAMES, MAX_ORDER, empty_names, ngrams_fro
 
 MAX_TEXT_LINE = 1 << 24
 APOSTROPHE = "'"
+_LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 
 
 class TextRows(NamedTuple):
@@ -137,8 +141,15 @@ class TextCounter:
         on_error: str = "raise",
         report: ReadReport,
         watch: Callable[[memoryview], Any] | None = None,
+        classes: Sequence[str] | None = None,
     ) -> Iterator[TextRows]:
-        """Count the lines of a file block by block; parameters as for svmlight's raw_blocks."""
+        """Count the lines of a file block by block; parameters as for svmlight's raw_blocks.
+
+        Where labels are not required and classes are known, what stands before a tab and is no
+        class belongs to the text.
+        """
+        bare = not require_labels and classes is not None and not isinstance(path, Rewritten)
+        known = {name.encode() for name in classes or ()}
         check_on_error(on_error)
         name, size, done = os.fspath(path), file_size(path), 0
         for buffer, length, first_line in fill_blocks(path, block_bytes, MAX_TEXT_LINE):
@@ -146,6 +157,8 @@ class TextCounter:
                 watch(buffer[:length].data)
             done += length
             share = done / size if size else 0.0
+            if bare:
+                report.tabbed += _without_tabs(buffer, length, known)
             text, length = folded(buffer, length, name, first_line, on_error, report)
             for rows in self._count(
                 text, length, name, first_line, not require_labels, on_error, report
@@ -294,7 +307,7 @@ def folded(
             label, tab, words = line.decode("utf-8").partition("\t")
         except UnicodeDecodeError as bad:
             shown = line[max(0, bad.start - 20) : bad.start + 4].decode("ascii", "backslashreplace")
-            error = InputError(name, first_line + i, "UTF-8 text", shown)
+            error = InputError(name, first_line + i, utf8_wanted(line), shown)
             if on_error == "raise":
                 raise error from None
             report.skip(str(error))
@@ -307,6 +320,23 @@ def folded(
     text = np.full(len(block) + PADDING, 10, np.uint8)
     text[: len(block)] = np.frombuffer(block, np.uint8)
     return text, len(block)
+
+
+def _without_tabs(buffer: np.ndarray, length: int, known: set[bytes]) -> int:
+    """Turn tabs behind what is no label into blanks; how many lines had such a tab."""
+    tabs = np.flatnonzero(buffer[:length] == 9)
+    if not len(tabs):
+        return 0
+    newlines = np.flatnonzero(buffer[:length] == 10)
+    lines, first = np.unique(np.searchsorted(newlines, tabs), return_index=True)
+    begins = np.concatenate([[0], newlines + 1])[lines].tolist()
+    count = 0
+    for begin, tab in zip(begins, tabs[first].tolist(), strict=True):
+        label = buffer[begin:tab].tobytes().strip()
+        if label not in known and _LETTER.search(label):  # 0 and ? stand for a label
+            buffer[tab] = 32
+            count += 1
+    return count
 
 
 def _line_length(text: np.ndarray, i: int) -> int:
@@ -392,6 +422,7 @@ def read_text(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        classes=classes,
     ):
         if classes is not None:
             raw = known_text_labels(
@@ -458,6 +489,7 @@ def iter_text(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        classes=classes,
     ):
         seen = counter.label_names()
         if classes is not None:

@@ -15,13 +15,13 @@ from itertools import compress
 
 import numpy as np
 
-from hopefear.data.files import ReadReport, check_on_error, open_bytes
+from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column, Sentences
+from hopefear.data.sources import BOM, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
 MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
-BOM = b"\xef\xbb\xbf"
 WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
 
 _IS_WHITE = np.zeros(256, bool)
@@ -140,7 +140,7 @@ class Lines:
                 try:
                     self.line(k).decode()
                 except UnicodeDecodeError:
-                    self.bad(k, "UTF-8 text", self.shown(k))
+                    self.bad(k, utf8_wanted(self.line(k)), self.shown(k))
                     mask[k] = True
         return mask
 
@@ -221,7 +221,7 @@ def load(path: str | os.PathLike[str]) -> bytes:
     with open_bytes(path) as stream:
         data = stream.read()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; convert it first")
+        raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
     return data
 
 
@@ -288,6 +288,12 @@ def parse_columns(
         return lines.sentences((), {}, [], np.zeros(len(lines), bool), boundary), b" "
     first = int(np.argmax(content & ~comment))
     separator = b"\t" if b"\t" in lines.line(first) else b" "
+    if separator == b"\t" and _blanks_behind(lines, content & ~comment, words, first):
+        separator = b" "
+        lines.report.notes.append(
+            f"{lines.source}: a tab behind the word and blanks behind it; both are taken to "
+            f"separate {words[first]} columns"
+        )
     counts = lines.count(lines.buffer == 9) + 1 if separator == b"\t" else words
     width = int(counts[first])
     chosen = _chosen(lines, names, optional, width, first)
@@ -305,6 +311,20 @@ def parse_columns(
     aliases = {str(c): name for c, name in enumerate(chosen) if str(c) not in chosen}
     fields = _fields(lines, token, words == 0, separator)
     return lines.sentences(chosen, aliases, fields, token, boundary), separator
+
+
+def _blanks_behind(lines: Lines, token: np.ndarray, words: np.ndarray, first: int) -> bool:
+    """Whether every token is a word, a tab, and columns with blanks between, equally many."""
+    word, _, rest = lines.line(first).partition(b"\t")
+    tabs = lines.count(lines.buffer == 9)[token]
+    return (
+        len(word.split()) == 1
+        and b"\t" not in rest
+        and len(rest.split()) > 1
+        and bool((tabs == 1).all())
+        and bool((words[token] == words[first]).all())
+        and int(token.sum()) > 1
+    )
 
 
 def _chosen(
@@ -454,7 +474,8 @@ def read_sentences(
 ) -> TokenFile:
     """Read a file of tokens, one to a line, with blank lines between sentences.
 
-    *Columns* are separated by tabs where the first token has one, else by white space. Every
+    *Columns* are separated by tabs where the first token has one, else by white space, as they are
+    where every token is a word, a tab, and equally many columns with blanks between. Every
     token has as many columns as the first; a line that begins with ``# `` and has another number
     is a comment, as ``#`` is a word too. Without ``columns`` the first column is ``word``, the last
     of two or more ``label``, the middle one of three ``pos``, and any can be called by its number,

@@ -12,6 +12,7 @@ import numpy as np
 
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import Column, Sentences
+from hopefear.data.token_files import default_names
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeRows, flattened, place
 
@@ -64,6 +65,8 @@ class TokenInput(NamedTuple):
         --------
         >>> TokenInput.of([["the", "cat"]], None, "auto").columns
         ('word',)
+        >>> TokenInput.of([[("the", "DT"), ("cat", "NN")]], None, "auto").columns
+        ('word', 'pos')
         >>> TokenInput.of([[["w=the", "bos"]]], None, "auto").columns
         ()
         """
@@ -78,6 +81,8 @@ class TokenInput(NamedTuple):
                     f"but the first one is the string {first!r:.60}"
                 )
             return cls(("word",))
+        if features != ATTRIBUTES and (names := _columns_of(tokens)):
+            return cls(names)
         if features in (AUTO, ATTRIBUTES):
             return cls()
         if isinstance(first, dict):
@@ -210,6 +215,17 @@ def read_allowed(allowed: Any, starts: np.ndarray, known: Mapping[Any, str]) -> 
                 f"but the labels are {', '.join(map(str, known))}"
             )
     return [names[a:b] for a, b in pairwise(starts)]
+
+
+def _columns_of(tokens: list[Any]) -> tuple[str, ...]:
+    """Names for tokens that are rows: tuples of equally many strings, the first of them a word."""
+    if set(map(type, tokens)) != {tuple} or len(set(map(len, tokens))) != 1:
+        return ()
+    if not tokens[0] or any(
+        isinstance(token[0], str) and "=" in token[0][1:] for token in tokens[:100]
+    ):
+        return ()  # attributes, as CRFsuite's users write them
+    return default_names(len(tokens[0]) + 1)[:-1]
 
 
 def _column_names(columns: str | Sequence[str], features: Any) -> tuple[str, ...]:

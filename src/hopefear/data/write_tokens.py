@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hopefear.data.sequences import Column
-from hopefear.data.token_files import BOM, NAMES, WHITE, TokenFile
+from hopefear.data.sources import BOM
+from hopefear.data.token_files import NAMES, WHITE, TokenFile
 from hopefear.errors import HopefearError
 from hopefear.storage import write_atomically
 

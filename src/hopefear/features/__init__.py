@@ -4,6 +4,7 @@ from hopefear.features.maps import (
     FeatureMap,
     HashedFeatures,
     IdentityFeatures,
+    NamedFeatures,
     NGramFeatures,
     TableFeatures,
 )
@@ -14,6 +15,7 @@ __all__ = [
     "HashedFeatures",
     "IdentityFeatures",
     "NGramFeatures",
+    "NamedFeatures",
     "TableFeatures",
     "from_parts",
 ]

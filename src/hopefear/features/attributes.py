@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.arrays import Strings, column_in_range, frozen, only_these, whole_number
+from hopefear.core.arrays import (
+    Strings,
+    column_in_range,
+    frozen,
+    gathered,
+    only_these,
+    stretches,
+    whole_number,
+)
 from hopefear.core.checks import check_at_least
 from hopefear.core.component import kernel
 from hopefear.core.hashing import StringTable
@@ -78,6 +86,14 @@ class AttributeRows(NamedTuple):
                 pass
         rows = [list(_flat(token, starts, k)) for k, token in enumerate(tokens)]
         return _of_pairs(starts, tokens, _offsets(map(len, rows)), chain.from_iterable(rows))
+
+    def take(self, which: np.ndarray) -> AttributeRows:
+        """The sequences of these numbers, in this order."""
+        lengths = np.diff(self.starts)[which]
+        indptr, entries = gathered(self.indptr, stretches(self.starts[which], lengths))
+        values = self.values[entries] if self.values.size else self.values
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        return AttributeRows(starts, indptr, self.strings, self.ids[entries], values)
 
     def place(self, token: int) -> str:
         """Where a token stands, in words."""

@@ -195,6 +195,71 @@ class TableFeatures:
         return cls(ids)
 
 
+class NamedFeatures:
+    """Column j has the name ``names[j]``, as files with words for features have them.
+
+    Parameters
+    ----------
+    names : sequence of str or Strings
+        The names, each once.
+
+    Examples
+    --------
+    >>> features = NamedFeatures(["title^good", "bad"])
+    >>> features.find(["bad", "ugly"]).tolist(), features.name(0)
+    ([1, -1], 'title^good')
+    """
+
+    kind = "named"
+
+    def __init__(self, names: Sequence[str] | Strings) -> None:
+        self._names = names if isinstance(names, Strings) else Strings.pack(names)
+        self._places: dict[str, int] | None = None
+
+    @property
+    def size(self) -> int:
+        return self._names.size
+
+    def name(self, column: int) -> str:
+        return self._names.get(column_in_range(column, self.size))
+
+    def names(self, columns: Iterable[int]) -> list[str]:
+        return [self.name(c) for c in columns]
+
+    def find(self, names: Iterable[str]) -> np.ndarray:
+        """Columns (int32) of names, -1 where unknown."""
+        if self._places is None:
+            self._places = {self._names.get(i): i for i in range(self.size)}
+        places = self._places
+        return np.array([places.get(name, -1) for name in names], np.int32)
+
+    def columns(self, ids: np.ndarray) -> np.ndarray:
+        raise HopefearError(
+            "these features have names, which a file of numeric ids lacks; give lines as Vowpal "
+            "Wabbit has them"
+        )
+
+    def ids(self, columns: np.ndarray) -> np.ndarray:
+        return columns.astype(np.int64) + 1  # many readers take ids from 1 only
+
+    def to_header(self) -> dict[str, Any]:
+        return {"kind": self.kind, "size": self.size}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return self._names.arrays("names")
+
+    @classmethod
+    def from_parts(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> NamedFeatures:
+        size = whole_number(header, "size", 0, MAX_COLUMNS)
+        only_these(arrays, ("names_text", "names_offsets"))
+        names = Strings.from_parts(arrays, "names")
+        if names.size != size:
+            raise ModelError(f"feature map: the header says {size} names, there are {names.size}")
+        return cls(names)
+
+
 @kernel
 def _find(table, ids):
     places = np.empty(len(ids), np.int32)

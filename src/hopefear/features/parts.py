@@ -12,6 +12,7 @@ from hopefear.features.maps import (
     FeatureMap,
     HashedFeatures,
     IdentityFeatures,
+    NamedFeatures,
     NGramFeatures,
     TableFeatures,
 )
@@ -40,7 +41,7 @@ def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> F
     >>> from_parts({"kind": "identity", "size": 3, "named": False}, {}).name(2)
     '2'
     """
-    known = (IdentityFeatures, TableFeatures, NGramFeatures, HashedFeatures)
+    known = (IdentityFeatures, TableFeatures, NamedFeatures, NGramFeatures, HashedFeatures)
     return _kind(header, known).from_parts(header, arrays)
 
 

@@ -52,7 +52,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.recipes.classes:RECIPES",
         "adagrad-rda",
         "hopefear.tasks.classify.model:Model",
-        ("svmlight", "tsv"),
+        ("svmlight", "tsv", "csv", "json", "fasttext", "vw"),
         "hopefear.cli.classify:SURFACE",
     ),
     "tag": TaskEntry(

@@ -23,8 +23,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from hopefear.data.files import open_bytes
 from hopefear.data.moses.words import check_text
+from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, InputError
 from hopefear.storage import check_plain, is_beside, write_atomically
 from hopefear.translation.names import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -12,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.data.files import ReadReport, open_bytes
+from hopefear.data.files import ReadReport
 from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.input import Names, finite, number_wanted
 from hopefear.data.moses.lists import NamedEntries, TuningLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import check_parallel, parallel_sentences, read_sentences
+from hopefear.data.sources import Source
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import Bleu, ListMetric, metric_named
 from hopefear.metrics.lists.table import BleuLineCounts, counts_for
@@ -28,7 +28,6 @@ from hopefear.translation.weights import Weights
 
 Path = str | os.PathLike[str]
 PATH = (str, os.PathLike)
-BOM = b"\xef\xbb\xbf"
 
 
 def tuning_metric(metric: str | ListMetric = "bleu") -> ListMetric:
@@ -77,7 +76,7 @@ def read(
         As in :func:`hopefear.data.moses.reading.read_moses`.
     """
     check_groups(derive)
-    paths: list[Any] = [nbest] if isinstance(nbest, PATH) else list(nbest)
+    paths = [*map(Source, [nbest] if isinstance(nbest, PATH) else nbest)]
     if any(map(holds_json, paths)):
         if source is not None:
             raise HopefearError(
@@ -99,14 +98,9 @@ def read(
 
 
 def holds_json(path: Path) -> bool:
-    """Whether a file begins as lists in JSON do; nothing is read of standard input."""
-    if os.fspath(path) == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        head = b"" if peek is None else peek(1)
-    else:
-        with open_bytes(path) as stream:
-            head = stream.peek(1)
-    return head.removeprefix(BOM).lstrip().startswith(b"{")
+    """Whether a file begins as lists in JSON do; what is looked at stays to be read."""
+    lines = (line.strip() for line in Source(path).look())
+    return next(filter(None, lines), b"").startswith(b"{")
 
 
 def json_candidates(
@@ -514,13 +508,13 @@ def plain_lists(nbest: Any, source: Any, weights: Weights, **reading: Any) -> Tu
         return nbest
     if not is_files(nbest):
         return _made(nbest, source, weights)
-    paths: list[Any] = [nbest] if isinstance(nbest, PATH) else list(nbest)
+    paths = [*map(Source, [nbest] if isinstance(nbest, PATH) else nbest)]
     if any(map(holds_json, paths)):
         lists, _ = json_candidates(paths, judged=False, **reading)
         return _made(list(lists.values()), source, weights)
     pairs = bool(weights.phrases) and source is not None
     return read_moses(
-        nbest,
+        paths,
         texts=True,
         source=source if pairs else None,
         phrases=pairs,

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.data.files import open_bytes
 from hopefear.data.moses.lists import TuningLists
 from hopefear.data.moses.reading import read_moses
 from hopefear.data.moses.words import Sentences, parallel_sentences
+from hopefear.data.sources import open_bytes
 from hopefear.errors import HopefearError, NewerFormatError
 from hopefear.metrics.lists import ListMetric
 from hopefear.storage import atomic_file, untrusted, write_atomically

@@ -83,9 +83,11 @@ class Classes(Surface):
         options.one_format(
             group,
             self.name,
-            "svmlight (label id:value …) or tsv (label<TAB>text); auto looks at the file's name "
-            "and first line",
+            "svmlight (label id:value …), tsv (label<TAB>text), csv (with a header), json (an "
+            "object a line), fasttext (__label__x text) or vw (Vowpal Wabbit); auto looks at the "
+            "file's name and first line",
         )
+        _columns(group)
         options.on_error(group)
         if verb == "train":
             options.named(
@@ -135,6 +137,12 @@ class Classes(Surface):
             group, "--names", "svmlight: names of the features, line i for id i; kept in the model"
         )
 
+    def use_options(
+        self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup
+    ) -> None:
+        if verb != "inspect":
+            _columns(groups["data"])
+
     def last_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("theory (vrda)")
         options.flag(
@@ -156,6 +164,17 @@ class Classes(Surface):
 
 
 SURFACE = Classes()
+
+
+def _columns(group: argparse._ArgumentGroup) -> None:
+    for what in ("text", "label"):
+        options.named(
+            group,
+            f"--{what}-column",
+            f"csv, json: the column or field of the {what} (default: {what}, or another usual "
+            "name)",
+            "NAME",
+        )
 
 
 def _intercept(text: str) -> float | str:

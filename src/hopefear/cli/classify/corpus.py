@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
-from hopefear.cli.surface import Corpus, Score, format_named, head, load_model
+from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
 from hopefear.data.sparse import SparseDataset
-from hopefear.data.svmlight import iter_svmlight, read_svmlight
-from hopefear.data.text import iter_text, read_text
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import Accuracy, classification_scores
@@ -25,40 +23,26 @@ from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
-_ENDINGS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}
-_SVMLIGHT = re.compile(rb"\s*[-+]?[\d.][\d.eE+-]*(\s+(qid|\d+):\S+)*\s*(#.*)?")
-
-
-def format_of(path: str, form: str = "auto") -> str:
-    """``svmlight`` or ``text``: as asked for, as the name says, or as the first line looks.
-
-    >>> format_of("train.svm.gz"), format_of("train.txt", "tsv")
-    ('svmlight', 'text')
-    """
-    if form != "auto":
-        return "text" if form == "tsv" else form
-    form_of_name = format_named(path, _ENDINGS)
-    if form_of_name is not None:
-        return form_of_name
-    for line in head(path, "svmlight or --format tsv").split(b"\n"):
-        if line.strip() and not line.startswith(b"#"):
-            return "text" if b"\t" in line and not _SVMLIGHT.fullmatch(line) else "svmlight"
-    return "svmlight"
-
 
 def read(args: argparse.Namespace, console: Console) -> Examples:
     """The examples of ``--train``."""
     from hopefear.tasks.classify.task import check_labels
 
-    form, report = format_of(args.train, args.format), ReadReport()
-    if form == "svmlight" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
+    report = ReadReport()
+    file = _file(args.train, args, report)
+    if file.kind != "text" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
         raise HopefearError(
-            f"{args.train} is svmlight, whose features are given: --ngrams, --min-count and "
-            "--hash-bits belong to tsv; leave them out, or say --format tsv"
+            f"{args.train} is {file.format}, whose features are given: --ngrams, --min-count and "
+            "--hash-bits belong to tsv and other texts; leave them out, or say --format tsv"
         )
     cached = getattr(args, "cache", None) is not None
-    load = _cached if cached else _read
-    data = load(args.train, form, args, report, console)
+    if cached and file.said:
+        raise HopefearError(f"--cache {args.cache} is for svmlight and tsv, and {file.said}")
+    data = (
+        _cached(args.train, file.kind, args, report, console)
+        if cached
+        else _read(file, args, report)
+    )
     tell_skipped(report, console)
     if args.names:
         data = named(data, args.names)
@@ -93,7 +77,7 @@ class Examples(Corpus):
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> SparseDataset:
         path, report = getattr(args, which), ReadReport()
         like = {"features": self.data.features, "classes": self.data.classes}
-        data = _read(path, format_of(path, args.format), args, report, console, **like)
+        data = _read(_file(path, args, report, **like), args, report, **like)
         tell_skipped(report, console)
         return data
 
@@ -196,31 +180,23 @@ def blocks(
     path: str, model: Model, args: Any, report: ReadReport, require_labels: bool
 ) -> Iterator[SparseDataset]:
     """A file of any size, some rows at a time, in the columns of the model."""
-    textual = model.features.kind in ("ngrams", "hashed")
-    form = (
-        ("text" if textual else "svmlight")
-        if args.format == "auto"
-        else format_of(path, args.format)
-    )
-    yield from (iter_text if form == "text" else iter_svmlight)(
-        path,
-        features=model.features,
-        classes=model.classes,
-        require_labels=require_labels,
-        on_error=args.on_error,
-        report=report,
+    given = {"features": model.features, "classes": model.classes}
+    file = _file(path, args, report, require_labels=require_labels, **given)
+    yield from file.blocks(
+        require_labels=require_labels, on_error=args.on_error, report=report, **given
     )
 
 
-def _read(
-    path: str, form: str, args: Any, report: ReadReport, console: Console, **like: Any
-) -> SparseDataset:
-    common: dict[str, Any] = {"on_error": args.on_error, "report": report, **like}
-    if form == "svmlight":
-        return read_svmlight(path, **common)
-    return read_text(
-        path, ngrams=args.ngrams, min_count=args.min_count, hash_bits=args.hash_bits, **common
-    )
+def _file(path: str, args: Any, report: ReadReport, **like: Any) -> Any:
+    """The file as it is to be read."""
+    columns = {"text_column": args.text_column, "label_column": args.label_column}
+    how = {"on_error": args.on_error, "report": report}
+    return examples(path, args.format, **columns, **how, **like)
+
+
+def _read(file: Any, args: Any, report: ReadReport, **like: Any) -> SparseDataset:
+    counted = {"ngrams": args.ngrams, "min_count": args.min_count, "hash_bits": args.hash_bits}
+    return file.read(on_error=args.on_error, report=report, **counted, **like)
 
 
 def _cached(path: str, form: str, args: Any, report: ReadReport, console: Console) -> SparseDataset:

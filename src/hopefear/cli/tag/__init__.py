@@ -109,6 +109,7 @@ class Tags(Surface):
             help="tag scheme of the labels: bio, iob1, iobes, bilou, bmes, none, or auto (default: "
             "auto)",
         )
+        _scheme_errors(group)
         options.named(
             group, "--convert", "learn the same spans in another scheme, such as iobes", "NAME"
         )
@@ -194,6 +195,7 @@ class Tags(Surface):
                 "--report",
                 "tags: print what the conlleval script prints on standard output",
             )
+            _scheme_errors(tags)
             options.flag(tags, "--proba", "calibration of the probabilities")
             _unconstrained(tags)
         options.jobs(tags)
@@ -246,6 +248,16 @@ def _columns(group: argparse._ArgumentGroup) -> None:
         metavar="NAME,…",
         help="tags: names of the columns of a file of columns (default: word, label; of three, "
         "word, pos, label; of more, word, 1, 2, …, label)",
+    )
+
+
+def _scheme_errors(group: argparse._ArgumentGroup) -> None:
+    options.choice(
+        group,
+        "--scheme-errors",
+        ("begin", "skip", "raise"),
+        "labels that the scheme forbids, such as I-LOC behind O: take them as the beginning of a "
+        "span, leave their sentences out, or stop",
     )
 
 

@@ -16,7 +16,8 @@ from hopefear.cli.tag.corpus import Text, how, read_for, spelled
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import scheme_name
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
-from hopefear.data.token_files import BOM, TokenFile
+from hopefear.data.sources import BOM
+from hopefear.data.token_files import TokenFile
 from hopefear.data.write_tokens import with_columns
 from hopefear.errors import HopefearError
 from hopefear.tasks.tag.model import SequenceModel

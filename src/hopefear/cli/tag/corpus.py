@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,10 +12,19 @@ import numpy as np
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import threads
-from hopefear.cli.surface import Corpus, Score, format_named, head
+from hopefear.cli.surface import Corpus, Score
 from hopefear.data.crfsuite import read_crfsuite
 from hopefear.data.files import ReadReport
-from hopefear.data.schemes import convert, detect_scheme, scheme_name, spans
+from hopefear.data.reading import named_tokens, token_format
+from hopefear.data.schemes import (
+    are_spans,
+    check_scheme,
+    convert,
+    detect_scheme,
+    mend,
+    no_spans,
+    scheme_name,
+)
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import ColumnTable, TokenFile, read_sentences
 from hopefear.errors import HopefearError, InputError
@@ -24,9 +32,6 @@ from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.metrics import Tagging
 from hopefear.tasks.tag.model import SequenceModel, encoded
 
-_ENDINGS = {".conllu": "conllu", ".crfsuite": "crfsuite", ".crfsuite.txt": "crfsuite"}
-_ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
-_FORMATS = "columns, conllu or crfsuite"
 _LABELS = "(labels)"
 _LISTED = 5
 
@@ -69,6 +74,20 @@ class Text:
     def place(self, k: int) -> tuple[str, int]:
         """File and line of token ``k``."""
         return self.source, int(self.lines[k])
+
+    def take(self, keep: np.ndarray) -> Text:
+        """The sentences that are marked; what could be written back is all or nothing."""
+        if keep.all():
+            return self
+        content, which = (
+            self.content.take(np.flatnonzero(keep)),
+            np.repeat(keep, np.diff(self.starts)),
+        )
+        labels = (
+            None if self.labels is None else Column(self.labels.strings, self.labels.ids[which])
+        )
+        weights = None if self.weights is None else self.weights[keep]
+        return Text(self.form, content, self.source, self.lines[which], labels, weights)
 
     @property
     def words(self) -> Column | None:
@@ -121,7 +140,21 @@ class Schemes(NamedTuple):
         return convert(gold, text.starts, self.file, self.model, place=text.place, repair=True)
 
 
-def schemes_of(text: Text, gold: Column, scheme: str, target: str | None) -> Schemes:
+def mended(
+    text: Text, gold: Column, scheme: str | None, errors: str, console: Console, **how: Any
+) -> tuple[Text, Column, int]:
+    """The tokens and labels that keep to a scheme, and how many labels did not."""
+    if scheme is None:
+        return text, gold, 0
+    result = mend(gold, text.starts, scheme, errors, place=text.place, **how)
+    if result.message:
+        console.say(f"{result.message} (--scheme-errors {errors})")
+    return text.take(result.keep), result.labels, result.changes
+
+
+def schemes_of(
+    text: Text, gold: Column, scheme: str, target: str | None, errors: str = "begin"
+) -> Schemes:
     """The scheme of training labels, and the one to learn them in.
 
     Parameters
@@ -130,17 +163,22 @@ def schemes_of(text: Text, gold: Column, scheme: str, target: str | None) -> Sch
         A name, ``none``, or ``auto``.
     target : str, optional
         The scheme to convert to.
+    errors : {"begin", "skip", "raise"}
+        What becomes of labels that the scheme forbids.
     """
     try:
         if scheme == "auto":
-            source = detect_scheme(gold, text.starts, place=text.place)
+            source = detect_scheme(gold, text.starts, place=text.place, errors=errors)
         elif scheme == "none":
             source = None
         else:
             source = scheme_name(scheme)
-            spans(gold, text.starts, source, place=text.place)
+            check_scheme(gold, text.starts, source, errors, place=text.place)
     except InputError as error:
-        raise HopefearError(f"{error}; --scheme none takes labels as they are") from error
+        raise HopefearError(
+            f"{error}; --scheme none takes labels as they are, --scheme-errors skip leaves "
+            "sentences out"
+        ) from error
     if target is None:
         return Schemes(source, source)
     if source is None:
@@ -180,9 +218,10 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
     text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
-    schemes = schemes_of(text, gold, args.scheme, args.convert)
+    schemes = schemes_of(text, gold, args.scheme, args.convert, args.scheme_errors)
+    text, gold, count = mended(text, gold, schemes.file, args.scheme_errors, console)
     auto = "attributes" if text.form == "crfsuite" else None
-    features = args.features or auto or suitable(text.names, gold.strings, schemes.file)
+    features = args.features or auto or suitable(text.names, gold.strings, are_spans(gold))
     data = _dataset(args, text, name, schemes.read(text, gold), features)
     check(data)
     reading = {
@@ -199,6 +238,7 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         schemes=schemes,
         features=features,
         jobs=threads(args.jobs),
+        mended=count,
     )
 
 
@@ -214,11 +254,14 @@ class Tokens(Corpus):
         How spans are spelled.
     features : str
         Name of the feature set.
+    mended : int
+        Labels that the scheme forbids, or sentences that were left out for them.
     """
 
     data: SequenceDataset
     schemes: Schemes
     features: str = ""
+    mended: int = 0
 
     title, unit = "Taggers compared", "sentences"
 
@@ -230,7 +273,7 @@ class Tokens(Corpus):
     def describe(self) -> str:
         data, schemes = self.data, self.schemes
         edges = f" and {data.features.edge_size:,} of edges" if data.features.edge_size else ""
-        scheme = "no spans" if schemes.file is None else f"{schemes.file.upper()} spans"
+        scheme = no_spans(data.labels) if schemes.file is None else f"{schemes.file.upper()} spans"
         if schemes.model != schemes.file:
             scheme += f" learned as {str(schemes.model).upper()}"
         return (
@@ -250,6 +293,8 @@ class Tokens(Corpus):
         )
         tell_skipped(report, console)
         _, gold = text.column(like["column"])
+        how = self.schemes.file, args.scheme_errors, console
+        text, gold, _ = mended(text, gold, *how, strangers=True)
         data = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
         warn_of_strangers(data, len(self.data.labels))
         return data
@@ -293,6 +338,7 @@ class Tokens(Corpus):
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         return {
             **super().outcome(trained, last),
+            "mended": self.mended,
             "edge_features": self.data.features.edge_size,
             "feature_set": self.features,
             "scheme": self.schemes.model,
@@ -381,7 +427,7 @@ def read_text(
     on_error: str = "raise",
 ) -> Text:
     """A file of tokens."""
-    form = _format(path, form, columns)
+    form = token_format(path, form, columns)
     if form == "crfsuite":
         if columns is not None:
             raise HopefearError(
@@ -406,7 +452,7 @@ def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> 
     attributes = model.features.kind == "attributes"
     form = args.format
     if form == "auto":
-        form = "crfsuite" if attributes else format_named(path, _ENDINGS) or reading["format"]
+        form = "crfsuite" if attributes else named_tokens(path) or reading["format"]
     if attributes != (form == "crfsuite"):
         kind = "attributes of CRFsuite files" if attributes else "templates over columns"
         raise HopefearError(f"{path}: {args.model} has features from {kind}, and this is {form}")
@@ -444,27 +490,3 @@ def known_words(model: SequenceModel) -> set[str] | None:
             strings = Strings.from_parts(features.arrays(), f"strings{i}")
             return {strings.get(k) for k in range(strings.size)}
     return None
-
-
-def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
-    """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
-    if form != "auto":
-        return form
-    if columns is not None:
-        return "columns"
-    if (form_of_name := format_named(path, _ENDINGS)) is not None:
-        return form_of_name
-    return "crfsuite" if _has_attributes(head(path, _FORMATS)) else "auto"
-
-
-def _has_attributes(text: bytes) -> bool:
-    """Whether the first token looks as in CRFsuite's files.
-
-    >>> _has_attributes(b"B-NP\\tw[0]=He\\tpos=PRP\\n"), _has_attributes(b"He\\tPRP\\tB-NP\\n")
-    (True, False)
-    """
-    lines = (line for line in text.split(b"\n") if line.strip() and line[:1] not in b"#@")
-    first, *fields = next(lines, b"").split(b"\t")
-    fields = [name for name in fields if name.strip()]
-    conllu = first.isdigit() and len(fields) == 9
-    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)

@@ -17,6 +17,7 @@ from hopefear.cli.tag.corpus import (
     collisions,
     how,
     known_words,
+    mended,
     read_for,
     spelled,
     warn_of_strangers,
@@ -56,6 +57,8 @@ def evaluate(
     text = read_for(model, args.data, args, report)
     _, gold = text.column(args.column or reading["column"])
     schemes = Schemes(reading["scheme"], reading["trained_scheme"])
+    how_mended = schemes.file, args.scheme_errors, console
+    text, gold, _ = mended(text, gold, *how_mended, strangers=True)
     data = text.encode(model.features, model.labels, schemes.read(text, gold))
     strange = warn_of_strangers(data, len(model.labels))
     decoder = model.decoder(not args.no_constraints, n_jobs=threads(args.jobs))

@@ -65,11 +65,10 @@ def json_lists(
     judged : bool
         Whether costs, and what they are made of, are looked at.
     """
-    for number, line in lines:
-        if not line.strip():
-            continue
+    spoken = (line for line in lines if line[1].strip())
+    for position, (number, line) in enumerate(spoken):
         try:
-            record = _Record(source, number, line)
+            record = _Record(source, number, line, position)
             raw = record.tree_list(judged) if trees else record.text_list(judged)
             source.enter(raw.id, number)
         except InputError as error:
@@ -90,8 +89,8 @@ def holds_trees(line: bytes) -> bool | None:
 class _Record:
     """One line, and the checks of what it should hold."""
 
-    def __init__(self, source: ListInput, number: int, line: bytes) -> None:
-        self.source, self.number = source, number
+    def __init__(self, source: ListInput, number: int, line: bytes, position: int) -> None:
+        self.source, self.number, self.position = source, number, position
         self.id: str | None = None
         text = source.text(number, line)
         self.record = self._parsed(text)
@@ -176,7 +175,7 @@ class _Record:
                 raise self._bad("every name once in an object", str(error)) from None
 
     def _name(self) -> str:
-        name = self.record.get("id", _MISSING)
+        name = self.record.get("id", self.position)
         if type(name) is int:
             return str(name)
         if type(name) is not str or not name:
@@ -458,8 +457,9 @@ def read_lists(
     """Lists of candidates in blocks; a block is free as soon as it is used.
 
     *json* has one object to a line: ``{"id", "candidates": [{"features": {"name": number}, "cost",
-    "score", "text", "derivation"}]}``, all but ``candidates`` and ``id`` optional, and for the list
-    ``reference`` or ``references``, and ``weight``. A string as the value of a feature means the
+    "score", "text", "derivation"}]}``, all but ``candidates`` optional, and for the list
+    ``reference`` or ``references``, and ``weight``; without ``id`` it is the number of the list in
+    the file, from 0. A string as the value of a feature means the
     feature ``name=value``. *ptb* has one object to a line too: ``{"id", "tokens", "gold",
     "candidates": [{"tree", "logprob", "matched", "gold_brackets", "test_brackets"}]}``, ``tree``
     alone required. *bllip* is what that parser prints: the number of candidates and an id, then a
@@ -547,18 +547,16 @@ def _blocks(
     symbols,
     block_lists,
 ) -> Iterator[CandidateLists]:
-    lines, piped = source.lines(), format == "auto" and source.name == "-"
     if format == "auto":
-        format, lines = _guessed(source, lines)
+        format = _guessed(source)
         lined = {prefer, format} & {"bllip", "moses"}
         if prefer != "auto" and (not lined or prefer == format):
             format = prefer
     name = None if metric is None else metric.name
     check_metric(name, format not in TEXTS, source.name)
     if format == "moses":
-        # Other files than pipes are opened anew.
-        rest, needed = lines if piped else None, judged and require_costs
-        yield from _moses(source, rest, refs, counter, metric, needed, dedup)
+        needed = judged and require_costs
+        yield from _moses(source, refs, counter, metric, needed, dedup)
         return
     if refs is not None:
         raise HopefearError(
@@ -570,7 +568,7 @@ def _blocks(
             f"{source.name}: its lists hold their own gold trees; a file of gold trees goes with "
             "lists in the format bllip"
         )
-    names = Names()
+    lines, names = source.lines(), Names()
     symbols = Symbols() if symbols is None else symbols
     if format == "bllip":
         golds = ListInput(gold) if judged and gold is not None else None
@@ -599,7 +597,7 @@ def _blocks(
         raise source.emptiness()
 
 
-def _moses(source, lines, refs, counter, metric, require_costs, dedup) -> Iterator[CandidateLists]:
+def _moses(source, refs, counter, metric, require_costs, dedup) -> Iterator[CandidateLists]:
     """Lists of Moses, whose reader knows its lines itself."""
     from hopefear.data.moses.candidates import moses_candidates
 
@@ -613,7 +611,6 @@ def _moses(source, lines, refs, counter, metric, require_costs, dedup) -> Iterat
         on_error="skip" if source.skip else "raise",
         report=own,
         block_candidates=BLOCK_CANDIDATES,
-        lines=lines,
     ):
         source.report.skipped = before + own.skipped
         if require_costs and block.costs is None:
@@ -641,23 +638,19 @@ def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[lis
         yield group
 
 
-def _guessed(
-    source: ListInput, lines: Iterator[tuple[int, bytes]]
-) -> tuple[str, Iterator[tuple[int, bytes]]]:
-    """The format that the first lines tell, and all lines."""
-    seen: list[tuple[int, bytes]] = []
+def _guessed(source: ListInput) -> str:
+    """The format that the first lines tell."""
     format = ""
-    for number, line in lines:
-        seen.append((number, line))
+    for number, line in enumerate(source.path.look(), 1):
         text = line.strip()
         if not format and text:
             format = _family(source, number, text)
         if format == "json" and text and (trees := holds_trees(text)) is not None:
             format = "ptb" if trees else "json"
             break
-        if format in ("bllip", "moses") or len(seen) == _LOOKED_AT:
+        if format in ("bllip", "moses") or number == _LOOKED_AT:
             break
-    return format or "json", chain(seen, lines)
+    return format or "json"
 
 
 def _family(source: ListInput, number: int, line: bytes) -> str:

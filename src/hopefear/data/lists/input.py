@@ -15,13 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from hopefear.core.arrays import frozen
-from hopefear.data.files import MAX_LINE_BYTES, ReadReport, check_on_error, open_bytes
+from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.lists.candidates import CandidateLists, NamedValues
 from hopefear.data.numbers import LARGEST
+from hopefear.data.sources import BOM, MAX_LINE_BYTES, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
 INF = float("inf")
-BOM = b"\xef\xbb\xbf"
 MOSES = re.compile(rb"\s*[0-9]+ *\|\|\| ")
 
 
@@ -97,7 +97,7 @@ class ListInput:
         report: ReadReport | None = None,
     ) -> None:
         check_on_error(on_error)
-        self.path, self.name = path, os.fspath(path)
+        self.path, self.name = Source(path), os.fspath(path)
         self.skip = on_error == "skip"
         self.report = ReadReport() if report is None else report
         self._seen: set[str] = set()
@@ -111,7 +111,7 @@ class ListInput:
                 if number == 1:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                         raise InputError(
-                            self.name, 1, "UTF-8 text", "UTF-16 text; convert it first"
+                            self.name, 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16"
                         )
                     line = line.removeprefix(BOM)
                 if len(line) == MAX_LINE_BYTES:
@@ -125,7 +125,7 @@ class ListInput:
             return line.decode()
         except UnicodeDecodeError:
             shown = line[:60].decode("utf-8", "backslashreplace")
-            raise self.error(number, "UTF-8 text", shown) from None
+            raise self.error(number, utf8_wanted(line), shown) from None
 
     def check_family(self, number: int, line: bytes) -> None:
         """InputError where a line is one of a Moses N-best list."""

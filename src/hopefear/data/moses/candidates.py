@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,6 @@ def moses_candidates(
     on_error: str = "raise",
     report: ReadReport | None = None,
     block_candidates: int = 20_000,
-    lines: Iterable[tuple[int, bytes]] | None = None,
 ) -> Iterator[CandidateLists]:
     """Lists of one file, block by block, dense and sparse features by name.
 
@@ -46,8 +43,6 @@ def moses_candidates(
         Counts for the metric while the file is read; without one the metric itself does.
     on_error, report, block_candidates
         As for :func:`hopefear.data.moses.reading.moses_blocks`.
-    lines : iterable of (int, bytes), optional
-        Numbers and texts of the file's lines, where it can be read only once and has been opened.
 
     Examples
     --------
@@ -75,7 +70,6 @@ def moses_candidates(
         on_error=on_error,
         report=report,
         block_candidates=block_candidates,
-        stream=None if lines is None else io.BufferedReader(_Lines(lines)),
     ):
         yield _judged(as_candidates(block, names, texts), block.counts, metric)
 
@@ -122,23 +116,6 @@ def as_candidates(
         source=lists.source,
         lines=lists.lines,
     )
-
-
-class _Lines(io.RawIOBase):
-    """Lines as the file that they were read from."""
-
-    def __init__(self, lines: Iterable[tuple[int, bytes]]) -> None:
-        self._lines, self._rest = iter(lines), b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._rest:
-            self._rest = b"".join(line + b"\n" for _, line in islice(self._lines, 1))
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
 
 
 class _Uncounted:

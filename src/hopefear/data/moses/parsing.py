@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -396,7 +396,6 @@ def raw_blocks(
     block_bytes: int = BLOCK_BYTES,
     check: Callable[[RawBlock], None] | None = None,
     report: ReadReport | None = None,
-    stream: IO[bytes] | None = None,
 ) -> Iterator[RawBlock]:
     """Parse a file block by block; the first line of the first file makes the layout.
 
@@ -412,12 +411,10 @@ def raw_blocks(
         Raises InputError about a line of a block for reasons of its own.
     report : ReadReport, optional
         Where bad lines are counted, which are then left out; without one they are errors.
-    stream : binary file, optional
-        What is read, where it is open already; the path is for messages then.
     """
     parser = _Parser(os.fspath(path), layout, report)
     any_line = False
-    for buffer, length, first_line in fill_blocks(path, block_bytes, stream=stream):
+    for buffer, length, first_line in fill_blocks(path, block_bytes):
         while True:
             try:
                 raw = parser.block(buffer, length, first_line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -132,7 +132,6 @@ def moses_blocks(
     on_progress: Callable[[int], None] | None = None,
     block_candidates: int = BLOCK_CANDIDATES,
     block_bytes: int = BLOCK_BYTES,
-    stream: IO[bytes] | None = None,
 ) -> Iterator[TuningLists]:
     """Whole lists of one file, block by block; memory stays bounded.
 
@@ -143,15 +142,13 @@ def moses_blocks(
     ----------
     block_candidates : int
         Candidates in a block, more where a list is longer; larger needs more memory.
-    stream : binary file, optional
-        What is read, where it is open already.
     """
     plan = _Plan([path], refs, metric, texts, source, phrases, dedup, absent, tails)
     if block_candidates < 1:
         raise HopefearError(f"block_candidates={block_candidates}: a block holds at least 1")
     watch = _Watch(on_error, report, on_progress)
     layout = MosesLayout(dense, sparse)
-    return _blocks(plan, watch, layout, block_candidates, block_bytes, stream)
+    return _blocks(plan, watch, layout, block_candidates, block_bytes)
 
 
 def _blocks(
@@ -160,7 +157,6 @@ def _blocks(
     layout: MosesLayout,
     most: int,
     block_bytes: int,
-    stream: IO[bytes] | None,
 ) -> Iterator[TuningLists]:
     names = StringTable()
     gatherer = plan.gatherer(names)
@@ -170,7 +166,7 @@ def _blocks(
     def check(raw: RawBlock) -> None:
         gatherer.check(raw)  # there is another one for every block
 
-    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check, stream):
+    for raw in watch.blocks(plan.paths[0], layout, block_bytes, check):
         gatherer.add(raw, layout.width)
         if gatherer.rows < most or gatherer.runs[0].size < 2:
             continue
@@ -203,12 +199,11 @@ class _Watch:
         layout: MosesLayout,
         block_bytes: int,
         check: Callable[[RawBlock], None],
-        stream: IO[bytes] | None = None,
     ) -> Iterator[RawBlock]:
         """Blocks of a file; of bad lines nothing is left where they are skipped."""
         # Whoever takes a block finds what is wrong with it too, but cannot give half of it back.
         careful: dict[str, Any] = {"check": check, "report": self.report} if self.skip else {}
-        for raw in raw_blocks(path, layout, block_bytes, stream=stream, **careful):
+        for raw in raw_blocks(path, layout, block_bytes, **careful):
             yield raw
             self.report.rows += raw.rows
             self.rows += raw.rows

@@ -13,6 +13,7 @@ from hopefear.core.component import inlined, kernel
 from hopefear.core.hashing import load8, load_part, mix
 from hopefear.data.files import PADDING, read_blocks
 from hopefear.data.numbers import is_blank
+from hopefear.data.sources import utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def check_text(text: bytes | memoryview, name: str, first_line: int) -> None:
         before = bytes(text[: error.start])
         shown = bytes(text[error.start : error.start + 20]).decode("utf-8", "backslashreplace")
         line = first_line + before.count(b"\n")
-        raise InputError(name, line, "UTF-8 text", shown) from None
+        whole = before[before.rfind(b"\n") + 1 :] + bytes(text[error.start :]).split(b"\n", 1)[0]
+        raise InputError(name, line, utf8_wanted(whole), shown) from None
 
 
 def check_parallel(files: list[Sentences]) -> None:

@@ -274,7 +274,8 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         """Sequences with their labels, and the labels they get."""
         check_is_fitted(self)
         with as_value_errors():
-            data = labelled(self._reader.read(X), y, self.features_, self._model.labels)
+            how = self.scheme_, getattr(self, "scheme_errors", "begin")
+            data = labelled(self._reader.read(X), y, self.features_, self._model.labels, *how)
             return data, self.model_.decoder(n_jobs=self._jobs()).best(data.rows)
 
 
@@ -295,7 +296,8 @@ class Tagger(SequencePredictor):
         ``columns`` is None; else a built-in set that suits the labels.
     columns : str or sequence of str, optional
         Names of the columns of a token: then a token is a tuple or list of so many strings, or a
-        dict with these keys. Without it a string is the column ``word``.
+        dict with these keys. Without it a string is the column ``word``, and tuples of equally many
+        strings are columns as in a file: of two ``word`` and ``pos``.
     epochs : int, optional
         Passes over the data, at most. More fit the data better, and at last too well. None is 10;
         for batch learners, their own number of iterations.
@@ -308,6 +310,9 @@ class Tagger(SequencePredictor):
     scheme : str, optional
         Tag scheme of the labels (``"bio"``, ``"iobes"`` ...); ``"auto"`` detects it, None is for
         labels that are no spans.
+    scheme_errors : {"begin", "skip", "raise"}
+        What becomes of labels that the scheme forbids, such as ``I-LOC`` behind ``O``: they begin
+        a span, their sequence is left out (of training data only), or they are refused.
     constraints : {"predict", "always", "never"}
         When outputs must be legal in the scheme: when tagging, in training too, or never.
     class_weight : dict or "balanced", optional
@@ -389,6 +394,7 @@ class Tagger(SequencePredictor):
         search: str = "astar",
         beam: int = 50,
         scheme: str | None = "auto",
+        scheme_errors: str = "begin",
         constraints: str = "predict",
         class_weight: Mapping[Any, float] | str | None = None,
         warm_start: bool = False,
@@ -434,7 +440,8 @@ class Tagger(SequencePredictor):
             ready = self._prepared(X, y, weights)
             if X_val is not None:
                 tokens = ready.reader.read(X_val)
-                dev = labelled(tokens, y_val, ready.data.features, ready.data.labels)
+                known = ready.data.features, ready.data.labels
+                dev = labelled(tokens, y_val, *known, ready.scheme, self.scheme_errors)
             usual = "accuracy" if ready.scheme is None else "f1"
             model = self._train(
                 self._asked(ready.scheme),
@@ -510,6 +517,7 @@ class Tagger(SequencePredictor):
             columns=self.columns,
             classes=classes,
             scheme=self.scheme,
+            scheme_errors=self.scheme_errors,
             min_count=self.min_count,
             hash_bits=self.hash_bits,
         )
@@ -523,7 +531,8 @@ class Tagger(SequencePredictor):
             )
         tokens = self._reader.read(X)
         check_filled(tokens)
-        data = labelled(tokens, y, self.features_, self._model.labels)
+        how = self.scheme_, self.scheme_errors
+        data = labelled(tokens, y, self.features_, self._model.labels, *how)
         self._check_legal(data, self.scheme_)
         return data if weights is None else data.weighted(weights)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.data.labels import class_name
-from hopefear.data.schemes import detect_scheme, scheme_name
+from hopefear.data.schemes import Mended, are_spans, detect_scheme, mend, scheme_name
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
@@ -37,6 +38,7 @@ def prepared(
     columns: str | Sequence[str] | None = None,
     classes: Any = None,
     scheme: str | None = "auto",
+    scheme_errors: str = "begin",
     min_count: int = 1,
     hash_bits: int | None = None,
 ) -> Prepared:
@@ -46,7 +48,7 @@ def prepared(
     ----------
     X, y, weights
         Sequences of tokens and of labels; a weight for each.
-    features, columns, scheme, min_count, hash_bits
+    features, columns, scheme, scheme_errors, min_count, hash_bits
         As in :class:`hopefear.Tagger`.
     classes : sequence of labels, optional
         Labels that come first, in this order, whether y has them or not.
@@ -62,9 +64,19 @@ def prepared(
     gold, labels = read_labels(y, tokens.starts)
     if classes is not None:
         labels = distinct_labels(classes)
-    scheme = scheme_of(gold, tokens.starts, scheme)
+    spans = are_spans(gold)  # which say what features suit, whatever the scheme is
+    scheme = scheme_of(gold, tokens.starts, scheme, scheme_errors)
+    if scheme is not None:
+        result = mended(gold, tokens.starts, scheme, scheme_errors)
+        if not result.keep.all():
+            some = np.flatnonzero(result.keep)
+            content = tokens.content.take(some)
+            tokens = Tokens(content.starts, content, tokens.source)
+            weights = None if weights is None else weights[some]
+        if result.changes:
+            gold, labels = result.labels, list(result.labels.strings) if classes is None else labels
     if features == "auto" and not isinstance(tokens.content, AttributeRows):
-        features = suitable(tokens.content.columns, gold.strings, scheme)
+        features = suitable(tokens.content.columns, gold.strings, spans)
     feature_map, attributes = _features(tokens, features, min_count, hash_bits)
     names = () if classes is None else tuple(map(class_name, labels))
     data = encoded(tokens, attributes, names, gold, feature_map)
@@ -72,9 +84,22 @@ def prepared(
     return Prepared(reader, labels, scheme, data)
 
 
-def labelled(tokens: Tokens, y: Any, features: Any, names: Sequence[str]) -> SequenceDataset:
-    """Sequences with labels as a model sees them; labels it does not know come behind its own."""
+def labelled(
+    tokens: Tokens,
+    y: Any,
+    features: Any,
+    names: Sequence[str],
+    scheme: str | None = None,
+    scheme_errors: str = "begin",
+) -> SequenceDataset:
+    """Sequences with labels as a model sees them; labels it does not know come behind its own.
+
+    Labels that the scheme forbids are mended or refused; all sequences stay.
+    """
     gold, _ = read_labels(y, tokens.starts)
+    if scheme is not None:
+        errors = "raise" if scheme_errors == "raise" else "begin"
+        gold = mended(gold, tokens.starts, scheme, errors, strangers=True).labels
     return encoded(tokens, features.encode(tokens.content), names, gold, features)
 
 
@@ -102,14 +127,24 @@ def picked(numbers: np.ndarray, *columns: Any) -> Any:
     return [[column[i] for i in numbers.tolist()] for column in columns]
 
 
-def scheme_of(gold: Column, starts: np.ndarray, scheme: str | None) -> str | None:
+def mended(gold: Column, starts: np.ndarray, scheme: str, errors: str, **how: Any) -> Mended:
+    """Labels that keep to their scheme; what was wrong is a warning."""
+    result = mend(gold, starts, scheme, errors, place=lambda k: (place(starts, k), 0), **how)
+    if result.message:
+        warnings.warn(f"{result.message} (scheme_errors={errors!r})", stacklevel=2)
+    return result
+
+
+def scheme_of(
+    gold: Column, starts: np.ndarray, scheme: str | None, errors: str = "begin"
+) -> str | None:
     """The tag scheme; what breaks it is named by its place."""
     if scheme is None:
         return None
     if scheme != "auto":
         return scheme_name(scheme)
     try:
-        return detect_scheme(gold, starts, place=lambda k: (place(starts, k), 0))
+        return detect_scheme(gold, starts, place=lambda k: (place(starts, k), 0), errors=errors)
     except HopefearError as error:
         raise HopefearError(f"{error}; mend the labels, or say scheme=None") from None
 

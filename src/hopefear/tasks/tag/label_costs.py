@@ -10,9 +10,9 @@ import numpy as np
 
 from hopefear.core import checks
 from hopefear.costs.weighted import Weighted
-from hopefear.data.files import open_bytes
 from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
+from hopefear.data.sources import open_bytes
 from hopefear.errors import CombinationError, HopefearError, InputError
 from hopefear.losses.swvp import substructures
 from hopefear.recipes import CHAIN_RECIPES, LOSSES

@@ -182,15 +182,15 @@ def dataset(
     return encoded(sentences, attributes, (), gold, feature_map)
 
 
-def suitable(columns: Collection[str], labels: Iterable[str], scheme: str | None) -> str:
+def suitable(columns: Collection[str], labels: Iterable[str], spans: bool) -> str:
     """The built-in templates for columns and labels of this kind.
 
-    >>> suitable(["word"], ["N"], None), suitable(["word", "pos"], ["B-PER", "O"], "bio")
+    >>> suitable(["word"], ["N"], False), suitable(["word", "pos"], ["B-PER", "O"], True)
     ('pos', 'ner')
-    >>> suitable(["word", "pos"], ["B-NP", "O"], "bio")
+    >>> suitable(["word", "pos"], ["B-NP", "O"], True)
     'chunking'
     """
-    if scheme is None:
+    if not spans:
         return "pos"
     # Chunks of the CoNLL kind come with parts of speech and have noun phrases.
     chunks = "pos" in columns and any(label.endswith("-NP") for label in labels)

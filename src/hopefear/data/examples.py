@@ -1,0 +1,288 @@
+"""Labelled examples in every format there is, known by name or by their first lines."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.data.files import ReadReport, check_on_error
+from hopefear.data.labels import sort_classes
+from hopefear.data.sources import Source
+from hopefear.data.sparse import SparseDataset
+from hopefear.data.svmlight import iter_svmlight, read_svmlight
+from hopefear.data.tables import (
+    PREFIX,
+    Columns,
+    Rewritten,
+    Texts,
+    Words,
+    closed_quotes,
+    csv_columns,
+    csv_lines,
+    fasttext_lines,
+    header_wanted,
+    json_columns,
+    json_lines,
+)
+from hopefear.data.text import iter_text, read_text
+from hopefear.data.vowpal import iter_vowpal, read_vowpal
+from hopefear.errors import HopefearError, InputError
+from hopefear.features import FeatureMap
+
+FORMATS = ("svmlight", "tsv", "csv", "json", "fasttext", "vw")
+
+_PACKED = (".gz", ".xz", ".bz2", ".zst")
+_SUFFIXES = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".csv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".vw": "vw",
+}
+_SVMLIGHT = re.compile(rb"\s*[-+]?[\d.][\d.eE+-]*(\s+(qid|\d+):\S+)*\s*(#.*)?")
+_WORDY = re.compile(rb"\s*[^\s:#|]+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?")
+_NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?(\s|$)")
+_VOWPAL = re.compile(rb"\s*([^\s|]+(\s+[-+.\deE]+){0,2})?(\s+'?[^\s|]*)?\s*\|")
+_LOOKED_AT = 50
+
+
+class Examples(NamedTuple):
+    """A file that can be read, and what is known of it.
+
+    Parameters
+    ----------
+    path : Source
+        The file, rewritten where a reader of another format reads it.
+    format : str
+        One of `FORMATS`.
+    said : str
+        What was recognised, for people; empty where nobody needs to know.
+    words : Words, optional
+        Labels of svmlight lines that are words.
+    """
+
+    path: Source
+    format: str
+    said: str = ""
+    words: Words | None = None
+
+    @property
+    def kind(self) -> str:
+        """What is read: ``svmlight``, ``text`` or ``vw``."""
+        return self.format if self.format in ("svmlight", "vw") else "text"
+
+    def read(
+        self,
+        *,
+        ngrams: int = 1,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+        classes: Sequence[str] | None = None,
+        **how: Any,
+    ) -> SparseDataset:
+        """All rows; parameters as for the readers of the formats."""
+        if self.words is not None:
+            data = read_svmlight(self.path, classes=self._numbers(classes), **how)
+            return self._named(data, classes)
+        if self.kind == "text":
+            counted: dict[str, Any] = {
+                "ngrams": ngrams,
+                "min_count": min_count,
+                "hash_bits": hash_bits,
+            }
+            return read_text(self.path, classes=classes, **counted, **how)
+        return (read_vowpal if self.kind == "vw" else read_svmlight)(
+            self.path, classes=classes, **how
+        )
+
+    def blocks(
+        self, *, features: FeatureMap, classes: Sequence[str], **how: Any
+    ) -> Iterator[SparseDataset]:
+        """The rows block by block, in given columns."""
+        if self.words is not None:
+            for data in iter_svmlight(
+                self.path, features=features, classes=self._numbers(classes), **how
+            ):
+                yield self._named(data, classes)
+            return
+        readers: dict[str, Callable[..., Iterator[SparseDataset]]] = {
+            "svmlight": iter_svmlight,
+            "text": iter_text,
+            "vw": iter_vowpal,
+        }
+        reader = readers[self.kind]
+        yield from reader(self.path, features=features, classes=classes, **how)
+
+    def _numbers(self, classes: Sequence[str] | None) -> tuple[str, ...] | None:
+        return None if classes is None else tuple(map(str, range(len(classes))))
+
+    def _named(self, data: SparseDataset, classes: Sequence[str] | None) -> SparseDataset:
+        """The rows with words as classes."""
+        assert self.words is not None
+        if classes is not None:
+            return SparseDataset(data.rows, data.n_features, classes, data.features, data.source)
+        words = list(self.words.numbers)
+        names = sort_classes([words[int(number)] for number in data.classes])
+        codes = [names.index(words[int(number)]) for number in data.classes]
+        labels = np.array([*codes, -1], np.int32)[data.rows.labels]
+        rows = data.rows._replace(labels=labels)
+        return SparseDataset(rows, data.n_features, names, data.features, data.source)
+
+
+def examples(
+    path: str | os.PathLike[str],
+    format: str = "auto",
+    *,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    classes: Sequence[str] | None = None,
+    features: FeatureMap | None = None,
+    require_labels: bool = True,
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+) -> Examples:
+    """Look at a file of labelled examples and say how it is to be read.
+
+    *svmlight* has lines of ``label id:value …``, with numbers or words as labels; *tsv* of
+    ``label<TAB>text``; *csv* has a header that names a column of texts and one of labels, between
+    commas, semicolons or tabs; *json* an object with both to a line; *fasttext* lines of
+    ``__label__x text``; *vw* is Vowpal Wabbit's format.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed file; ``-`` is standard input.
+    format : str
+        One of these, or ``auto``, which goes by the name of the file and its first lines.
+    text_column, label_column : str, optional
+        What they are called in ``csv`` and ``json``; without, the usual names are looked for.
+    classes : sequence of str, optional
+        Classes of a model.
+    features : FeatureMap, optional
+        Columns of a model; ``auto`` then takes a format that has such features.
+    require_labels, on_error, report
+        As for :func:`hopefear.data.svmlight.read_svmlight`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w") as f:
+    ...     _ = f.write('review,stars\\n"Good, good fun!",5\\nNot good,1\\n')
+    ...     f.flush()
+    ...     found = examples(f.name)
+    ...     data = found.read()
+    >>> found.format, data.classes, data.features.names(data.rows.indices[:2])
+    ('csv', ('1', '5'), ['good', 'fun'])
+    """
+    report = ReadReport() if report is None else report
+    columns = Columns(text_column or "", label_column) if text_column or label_column else None
+    how = Texts(os.fspath(path), require_labels, on_error == "skip", report)
+    check_on_error(on_error)
+    file = _known(Source(path), format, columns, classes, features, how)
+    report.notes += [file.said] if file.said else []
+    return file
+
+
+def _known(
+    source: Source,
+    format: str,
+    asked: Columns | None,
+    classes: Sequence[str] | None,
+    features: FeatureMap | None,
+    how: Texts,
+) -> Examples:
+    name = how.name
+    if format not in ("auto", *FORMATS):
+        raise HopefearError(f"format must be auto, {', '.join(FORMATS)}, not {format!r}")
+    if format == "auto" and asked is not None:
+        format = "json" if _first(source).lstrip().startswith(b"{") else "csv"
+    if asked is not None and format not in ("csv", "json"):
+        raise HopefearError(f"{name}: a file of {format} has no columns of texts and labels")
+    kind = None if features is None else features.kind
+    if format == "auto":
+        format = _guessed(source, kind)
+    first = _first(source)
+    if format in ("tsv", "csv"):
+        header = csv_columns(first, asked, tabs=format == "tsv")
+        if header is None and format == "csv":
+            raise header_wanted(name, first, asked)
+        if header is not None:
+            return _csv(source, how, *header)
+    if format == "json":
+        columns = json_columns(first, asked)
+        if columns is None:
+            wanted = asked or Columns("text", "label")
+            named = " and ".join(repr(column) for column in wanted if column)
+            shown = first[:80].decode("utf-8", "replace")
+            raise InputError(name, 1, f"a JSON object with {named}", shown)
+        rewrite = partial(json_lines, how=how, columns=columns)
+        said = f"{name}: JSON lines, {columns.said()}"
+        return Examples(Rewritten(source, rewrite), format, said)
+    if format == "fasttext":
+        said = f"{name}: lines of fastText, {PREFIX}LABEL and a text"
+        return Examples(Rewritten(source, partial(fasttext_lines, how=how)), format, said)
+    if format == "vw":
+        return Examples(source, format, f"{name}: lines of Vowpal Wabbit")
+    if format == "svmlight" and _wordy(source, classes):
+        words = Words(classes or (), how)
+        said = f"{name}: svmlight with words as labels"
+        return Examples(Rewritten(source, words.lines), format, said, words)
+    return Examples(source, format)
+
+
+def _csv(source: Source, how: Texts, delimiter: str, columns: Columns) -> Examples:
+    quoted = delimiter != "\t" or closed_quotes(islice(source.look(), _LOOKED_AT), delimiter)
+    between = {"\t": "tabs", ",": "commas", ";": "semicolons"}[delimiter]
+    said = f"{how.name}: a header and {between} between columns, {columns.said()}"
+    rewrite = partial(csv_lines, how=how, delimiter=delimiter, columns=columns, quoted=quoted)
+    return Examples(Rewritten(source, rewrite), "csv", said)
+
+
+def _first(source: Source) -> bytes:
+    """The first line with something on it that is no comment."""
+    lines = (line for line in islice(source.look(), _LOOKED_AT) if line.strip())
+    return next((line for line in lines if not line.startswith(b"#")), b"")
+
+
+def _guessed(source: Source, kind: str | None) -> str:
+    """The format that name and first line tell, of those that a model with such features reads."""
+    name = Path(source.lower())
+    suffix = name.with_suffix("").suffix if name.suffix in _PACKED else name.suffix
+    if kind == "named":
+        return "vw"
+    if kind is not None and kind not in ("ngrams", "hashed"):
+        return "svmlight"
+    if suffix in _SUFFIXES and (kind is None or _SUFFIXES[suffix] in ("csv", "json")):
+        return _SUFFIXES[suffix]
+    line = _first(source)
+    if line.lstrip().startswith(b"{") and json_columns(line) is not None:
+        return "json"
+    if line.lstrip().startswith(PREFIX.encode()):
+        return "fasttext"
+    if suffix == ".tsv":
+        return "tsv"
+    if _SVMLIGHT.fullmatch(line) is None:
+        if csv_columns(line) is not None:
+            return "csv"
+        if kind is None and _VOWPAL.match(line) and b"\t" not in line.partition(b"|")[0]:
+            return "vw"
+        if b"\t" in line and not _WORDY.fullmatch(line):
+            return "tsv"
+    return "svmlight" if kind is None else "tsv"
+
+
+def _wordy(source: Source, classes: Sequence[str] | None) -> bool:
+    """Whether svmlight lines have words as labels: those of a model, or that of the first line."""
+    if classes is not None:
+        return any(_NUMBER.fullmatch(name.encode()) is None for name in classes)
+    line = _first(source)
+    return _NUMBER.match(line) is None and _WORDY.fullmatch(line) is not None

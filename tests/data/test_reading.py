@@ -1,0 +1,76 @@
+"""``hopefear.read``: what the command line reads, for Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hopefear
+from hopefear.errors import HopefearError
+
+pytestmark = pytest.mark.interpreted
+
+
+def saved(folder: Path, text: str, name: str = "data") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_examples_fit_a_classifier(tmp_path: Path) -> None:
+    for text in (
+        "1 1:1 2:2\n-1 3:1\n",
+        "spam 1:1\nham 2:1\n",
+        "1 |a b\n2 |a c\n",
+        "a\tx y\nb\tz\n",
+    ):
+        X, y, names = hopefear.read(saved(tmp_path, text))
+        assert X.shape[0] == len(y) == 2
+        assert names is None or len(names) == X.shape[1]
+        assert hopefear.Classifier("perceptron").fit(X, y).predict(X).tolist() == y.tolist()
+
+
+def test_tokens_fit_a_tagger(tmp_path: Path) -> None:
+    columns = "He PRP B-NP\nsleeps VBZ O\n\nShe PRP B-NP\n"
+    conllu = "1\tHe\the\tPRON\tPRP\t_\t0\troot\t_\t_\n\n1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_\n"
+    crfsuite = "B-NP\tw=He\tp=PRP\nO\tw=is\n\nB-NP\tw=She\tlen:2\n"
+    X, y, names = hopefear.read(saved(tmp_path, columns))
+    assert X == [[("He", "PRP"), ("sleeps", "VBZ")], [("She", "PRP")]]
+    assert (y, names) == ([["B-NP", "O"], ["B-NP"]], ("word", "pos"))
+    assert hopefear.Tagger("perceptron", columns=names).fit(X, y).predict(X) == y
+    assert hopefear.Tagger("perceptron").fit(X, y).predict(X) == y
+    X, y, names = hopefear.read(saved(tmp_path, conllu, "a.conllu"))
+    assert y == [["PRON"], ["INTJ"]] and names[:2] == ("id", "form")
+    assert hopefear.read(tmp_path / "a.conllu", column="xpos").y == [["PRP"], ["UH"]]
+    X, y, names = hopefear.read(saved(tmp_path, crfsuite))
+    assert X[1] == [{"w=She": 1.0, "len": 2.0}] and names == ()
+    assert hopefear.Tagger("perceptron").fit(X, y).predict(X) == y
+    assert hopefear.read(saved(tmp_path, "one\ntwo\n"), "columns").y is None
+
+
+def test_lists_fit_a_reranker(tmp_path: Path) -> None:
+    one = {"candidates": [{"text": "a", "cost": 0, "features": {"f": 1}}, {"text": "b", "cost": 1}]}
+    path = saved(tmp_path, f"{json.dumps(one)}\n" * 2)
+    X, y, names = hopefear.read(path)
+    assert (y, names) == ([[0.0, 1.0]] * 2, ["f"])
+    assert hopefear.Reranker("perceptron").fit(X, y).predict(X).tolist() == [0, 0]
+    moses = "0 ||| a b ||| LM0= -1 ||| -3\n0 ||| x b ||| LM0= -2 ||| -3\n"
+    X, y, names = hopefear.read(saved(tmp_path, moses))
+    assert len(X[0]["candidates"]) == 2 and y is None and names == ["LM0"]
+
+
+def test_wrong_words_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path, "1 1:1\n")
+    for how in ({"format": "xml"}, {"task": "parse"}, {"column": "x"}, {"encoding": "none"}):
+        with pytest.raises(HopefearError):
+            hopefear.read(path, **how)
+
+
+def test_it_is_imported_when_asked_for() -> None:
+    code = "import sys, hopefear; assert 'numpy' not in sys.modules; hopefear.read; "
+    code += "assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
