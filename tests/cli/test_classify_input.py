@@ -124,7 +124,7 @@ def test_models_of_another_kind_task_version_or_none(tmp_path, capsys, model):
         "changed": (data[:300] + bytes([data[300] ^ 1]) + data[301:], ""),
         "newer": (bytes(newer), ""),
         "other task": (storage.pack({"task": "parse"}, {}, kind="model"), "'parse'"),
-        "empty tagger": (storage.pack({"task": "tag"}, {}, kind="model"), "makes no sense"),
+        "empty tagger": (storage.pack({"task": "tag"}, {}, kind="model"), "signature is missing"),
         "checkpoint": (storage.pack({}, {}, kind="checkpoint"), "checkpoint"),
     }
     (tmp_path / "good.svm").write_bytes(GOOD)
