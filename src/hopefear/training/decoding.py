@@ -106,27 +106,7 @@ class Decoder:
 
     def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every label at every token (float64[tokens, labels])."""
-        return self._marginals(rows)[0]
-
-    def log_likelihoods(self, rows: Any) -> np.ndarray:
-        """Log probability of the labels that ``rows`` has, for every sequence."""
-        return self._marginals(rows)[1]
-
-    def log_totals(self, rows: Any) -> np.ndarray:
-        """Log of the summed ``exp(score / temperature)`` of all allowed outputs, per sequence."""
-        totals = np.full(rows.weights.size, -np.inf)
-
-        def work(structure, theta, which):
-            inverse = 1.0 / self.temperature
-            total_all(structure, Plain(self.weights), rows, which, theta, inverse, totals)
-            return which[:0]
-
-        self._everywhere(rows, work, 1)
-        return totals
-
-    def _marginals(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        labels = self.structure.labels
-        out, logs = np.zeros((rows.labels.size, labels)), np.zeros(rows.weights.size)
+        out = np.zeros((rows.labels.size, self.structure.labels))
         totals = np.zeros(rows.weights.size)
 
         def work(structure, theta, which):
@@ -134,14 +114,39 @@ class Decoder:
                 np.zeros_like(theta.scores.nodes, np.float64),
                 np.zeros_like(theta.scores.edges, np.float64),
             )
+            inverse = 1.0 / self.temperature
             marginals_all(
-                *(structure, Plain(self.weights), rows, which, theta, 1.0 / self.temperature),
-                *(means, out, logs, totals),
+                structure, Plain(self.weights), rows, which, theta, inverse, means, out, totals
             )
             return which[~np.isfinite(totals[which])]
 
         self._everywhere(rows, work, 1)
-        return out, logs
+        return out
+
+    def log_likelihoods(self, rows: Any) -> np.ndarray:
+        """Log probability of the labels that ``rows`` has, for every sequence."""
+        gold, totals = np.zeros(rows.weights.size), np.zeros(rows.weights.size)
+
+        def work(structure, theta, which):
+            inverse = 1.0 / self.temperature
+            total_all(structure, Plain(self.weights), rows, which, theta, inverse, gold, totals)
+            return which[~np.isfinite(totals[which])]
+
+        self._everywhere(rows, work, 1)
+        return gold - totals
+
+    def log_totals(self, rows: Any) -> np.ndarray:
+        """Log of the summed ``exp(score / temperature)`` of all allowed outputs, per sequence."""
+        totals = np.full(rows.weights.size, -np.inf)
+        gold = np.zeros(rows.weights.size)
+
+        def work(structure, theta, which):
+            inverse = 1.0 / self.temperature
+            total_all(structure, Plain(self.weights), rows, which, theta, inverse, gold, totals)
+            return which[:0]
+
+        self._everywhere(rows, work, 1)
+        return totals
 
     def _everywhere(self, rows: Any, work: Callable[..., np.ndarray], depth: int) -> None:
         """Do ``work`` on all sequences in parallel, and without limits where it must be."""
@@ -320,18 +325,28 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
 
 
 @kernel
-def total_all(structure, weights, data, which, theta, inverse, totals):
-    """Log partition sums of the sequences ``which``."""
+def total_all(structure, weights, data, which, theta, inverse, gold, totals):
+    """Log partition sums of the sequences ``which``, and scores of the labels in the data.
+
+    Labels that the structure does not have get minus infinity.
+    """
     for i in which:
         x = Example(data, i)
         structure.score(x, weights, theta)
-        cool(structure, theta.scores, length(x), inverse)
-        totals[i] = log_z(chain_shape(structure), length(x), theta.scores, theta.forward)
+        T, start = length(x), data.starts[i]
+        cool(structure, theta.scores, T, inverse)
+        totals[i] = log_z(chain_shape(structure), T, theta.scores, theta.forward)
+        known = True
+        for t in range(start, start + T):
+            known = known and 0 <= data.labels[t] < structure.labels
+        gold[i] = -math.inf
+        if known:
+            gold[i] = path_score(chain_shape(structure), T, theta.scores, data.labels, start)
 
 
 @kernel
-def marginals_all(structure, weights, data, which, theta, inverse, means, out, logs, totals):
-    """Label probabilities, and the log probability of the labels in the data."""
+def marginals_all(structure, weights, data, which, theta, inverse, means, out, totals):
+    """Label probabilities of the sequences ``which``."""
     width = structure.width
     for i in which:
         x = Example(data, i)
@@ -339,15 +354,9 @@ def marginals_all(structure, weights, data, which, theta, inverse, means, out, l
         T, start = length(x), data.starts[i]
         cool(structure, theta.scores, T, inverse)
         totals[i] = marginals(chain_shape(structure), T, theta.scores, theta.forward, means)
-        known = True
         for t in range(T):
-            known = known and 0 <= data.labels[start + t] < structure.labels
             for c in range(out.shape[1]):
                 out[start + t, c] = means.nodes[t * width + c]
-        logs[i] = -math.inf
-        if known and math.isfinite(totals[i]):
-            gold = path_score(chain_shape(structure), T, theta.scores, data.labels, start)
-            logs[i] = gold - totals[i]
 
 
 @kernel

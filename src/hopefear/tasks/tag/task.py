@@ -16,6 +16,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.metrics import chunk_scores
 from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.layout import table_size
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits
 from hopefear.tasks import TASKS, base
@@ -37,6 +38,8 @@ EPOCHS = 10
 CONSTRAINTS = ("predict", "always", "never")
 # Sequences that a temperature is fitted on, at most.
 _FITTED_ON = 500
+# Entries of edge tables that their tokens look at, at most: seconds, with hundreds of labels.
+_FITTED_WORK = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,9 @@ class Tagging(Task):
     def temperature(
         self, structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int
     ) -> float:
-        step = max(1, len(data) // _FITTED_ON)
+        # Some hundred sequences are enough for one number, and fewer do where labels are many.
+        work = data.n_tokens * table_size(structure)
+        step = max(1, len(data) // _FITTED_ON, work // _FITTED_WORK)
         rows = data.take(np.arange(0, len(data), step)).rows
         plain = structure._replace(limits=no_limits())
 
