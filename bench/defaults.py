@@ -99,6 +99,7 @@ def main() -> None:
     parser.add_argument("task", choices=CORPORA)
     parser.add_argument("--only", nargs="+", help="corpora")
     parser.add_argument("--learners", nargs="+")
+    parser.add_argument("--most", type=int, help="sentences, lines or lists of each corpus")
     parser.add_argument("--json", type=Path, help="file for all figures")
     args = parser.parse_args()
     learners = args.learners or LEARNERS[args.task].split()
@@ -107,7 +108,7 @@ def main() -> None:
         if args.only and corpus not in args.only:
             continue
         rows = table[corpus] = {learner: [] for learner in learners}
-        for train, test in folds(units(data_folder() / name, args.task, most)):
+        for train, test in folds(units(data_folder() / name, args.task, args.most or most)):
             answer = compared(args.task, train, test, name, options, ",".join(learners))
             for learner, result in zip(learners, answer["learners"], strict=True):
                 rows[learner].append(figures(result, SCORES[args.task]))
