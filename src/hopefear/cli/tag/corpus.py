@@ -431,20 +431,6 @@ def how(model: SequenceModel) -> Mapping[str, Any]:
     return {**plain, "trained_scheme": model.scheme, **model.about.get("reading", {})}
 
 
-def known_words(model: SequenceModel) -> set[str] | None:
-    """Words that the model has features for, where its names tell."""
-    features = model.features
-    if features.kind != "templates" or features.hash_bits or not features.to_header()["named"]:
-        return None
-    for i, column in enumerate(features.needs):
-        if column in ("word", "form"):
-            from hopefear.core.arrays import Strings
-
-            strings = Strings.from_parts(features.arrays(), f"strings{i}")
-            return {strings.get(k) for k in range(strings.size)}
-    return None
-
-
 def _format(path: str, form: str, columns: Sequence[str] | None) -> str:
     """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
     if form != "auto":
