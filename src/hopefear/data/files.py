@@ -128,7 +128,8 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            return self._stream.readinto(buffer)
+            # Of a pipe what is there is enough; what is still to come must not be waited for.
+            return getattr(self._stream, "readinto1", self._stream.readinto)(buffer)
         except EOFError as error:
             raise HopefearError(f"{self._name}: the compressed data is cut short") from error
         except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, ValueError) as error:

@@ -114,6 +114,16 @@ class CharacterSpans(NamedTuple):
     sentences: Sentences
     text: str
     bounds: list[list[tuple[int, int]]]  # begin and end of the tokens of each sentence
+    at: int = 0  # where the text begins in a longer one
+
+    def repeated(self, starts: np.ndarray, counts: np.ndarray | None) -> CharacterSpans:
+        """Every sentence so many times; ``starts`` are those of the copies."""
+        if counts is None:
+            return self
+        which = np.repeat(np.arange(len(self.bounds)), counts).tolist()
+        return self._replace(
+            sentences=Sentences(starts, {}, "text"), bounds=[self.bounds[i] for i in which]
+        )
 
     def tagged(
         self, labels: Sequence[Any], names: Column | None, scheme: str | None
@@ -134,15 +144,15 @@ class CharacterSpans(NamedTuple):
         for i, (begin, after) in enumerate(pairwise(starts.tolist())):
             bounds = self.bounds[i]
             tokens = tuple(
-                TextToken(self.text[a:b], a, b, label)
+                TextToken(self.text[a:b], self.at + a, self.at + b, label)
                 for (a, b), label in zip(bounds, labels[begin:after], strict=True)
             )
             some = []
             for first, last, kind in groups[i] if groups else ():
                 a, b = bounds[first][0], bounds[last - 1][1]
-                some.append(TextSpan(kind, a, b, self.text[a:b]))
+                some.append(TextSpan(kind, self.at + a, self.at + b, self.text[a:b]))
             a, b = bounds[0][0], bounds[-1][1]
-            yield TaggedSentence(self.text[a:b], a, b, tokens, tuple(some))
+            yield TaggedSentence(self.text[a:b], self.at + a, self.at + b, tokens, tuple(some))
 
 
 def spans_by_sentence(
@@ -165,7 +175,11 @@ def spans_by_sentence(
 
 
 def read_text(
-    text: str, tokenizer: Any, model: Any, found: list[list[tuple[int, int]]] | None = None
+    text: str,
+    tokenizer: Any,
+    model: Any,
+    found: list[list[tuple[int, int]]] | None = None,
+    at: int = 0,
 ) -> CharacterSpans:
     """The sentences of a text in the columns that a model needs, which must be words alone.
 
@@ -179,13 +193,16 @@ def read_text(
         Whose columns they get.
     found : list of lists of (begin, end), optional
         The sentences, where they are known.
+    at : int
+        Where the text begins in a longer one.
     """
     names = word_columns(model)
     bounds = [list(one) for one in (tokenizer.sentences(text) if found is None else found) if one]
     words = [word for one in bounds for word in tokenizer.words(text, one)]
     starts = np.concatenate([[0], np.cumsum([len(one) for one in bounds])]).astype(np.int64)
     column = Column.of(words)
-    return CharacterSpans(Sentences(starts, dict.fromkeys(names, column), "text"), text, bounds)
+    sentences = Sentences(starts, dict.fromkeys(names, column), "text")
+    return CharacterSpans(sentences, text, bounds, at)
 
 
 def word_columns(model: Any) -> tuple[str, ...]:
