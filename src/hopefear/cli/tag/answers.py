@@ -33,8 +33,8 @@ def answers(
     """``--input`` with the labels of its tokens."""
     target = None if args.scheme is None else scheme_name(args.scheme)
     if args.explain or args.explain_token:
-        text = read_for(model, args.input, args, report)
-        yield from explanations(model, text, text.encode(model.features), args)
+        whole = read_for(model, args.input, args, report)
+        yield from explanations(model, whole, whole.encode(model.features), args)
         return
     # One searches and another says how sure it is: sentences without legal labels count once.
     decoder, judge = (
