@@ -120,7 +120,7 @@ def test_what_does_not_go_together_is_said(predicted, folder):
 
 
 FILES = {
-    "columns": b"\xef\xbb\xbfAnn NNP\nLee NNP\n\n\n# note\n-DOCSTART- -X-\n\nRome NNP\n\n# the end\n",
+    "columns": b"\xef\xbb\xbfAnn NNP\nLee NNP\n\n\n# n\n-DOCSTART- -X-\n\nRome NNP\n\n# the end\n",
     "conllu": b"# text = a\n1\tAnn\t_\t_\t_\t_\t_\t_\t_\t_\n\n1\tLee\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
     "crfsuite": b"B-PER\tw=Ann\n\n@weight:2\nO\tw=left\nO\tw=.\n\n",
 }
@@ -134,7 +134,7 @@ def test_a_stream_is_tagged_as_the_file_is(predicted, folder, monkeypatch, form,
     if form == "columns":
         given += ("--columns", "word,pos")
     whole = predicted(*given)
-    assert whole.count("PER") >= 2
+    assert "PER" in whole
     for size in (1, 7, 1 << 16):
         monkeypatch.setattr(token_stream, "_PIECE", size)
         assert predicted(*given, "--stream") == whole

@@ -128,8 +128,13 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            # Of a pipe what is there is enough; what is still to come must not be waited for.
-            return getattr(self._stream, "readinto1", self._stream.readinto)(buffer)
+            if not hasattr(self._stream, "read1"):
+                return self._stream.readinto(buffer)
+            # Of a pipe what is there is enough. readinto1 would wait for more where some of it was
+            # looked at before.
+            piece = self._stream.read1(len(buffer))
+            buffer[: len(piece)] = piece
+            return len(piece)
         except EOFError as error:
             raise HopefearError(f"{self._name}: the compressed data is cut short") from error
         except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, ValueError) as error:
