@@ -81,6 +81,7 @@ def any_format(group: argparse._ArgumentGroup, verb: str) -> None:
     )
     group.add_argument(
         *(("--format", "--input-format") if verb == "predict" else ("--format",)),
+        metavar="NAME" if verb == "predict" else None,
         choices=tuple(
             dict.fromkeys(("auto", *(name for names in formats.values() for name in names)))
         ),
