@@ -52,7 +52,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hope.model"
         model.save(path)
-        print(f"the model file has {path.stat().st_size:,} bytes:", hopefear.load(path).signature)
+        print(
+            f"the model file has {path.stat().st_size:,} bytes:",
+            hopefear.load_model(path).signature,
+        )
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ __all__ = [
     "Tuner",
     "__version__",
     "load",
+    "load_model",
     "read",
     "recipe",
 ]
@@ -46,7 +47,10 @@ _HOMES = {
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model file of any task; any changed byte is refused.
+    """The estimator that ``save`` stored, or one around what the command line trained.
+
+    A :class:`Classifier`, :class:`Tagger` or :class:`Reranker` that predicts; it cannot go on
+    learning. Any changed byte is refused. Of a task without an estimator it is the model.
 
     Examples
     --------
@@ -54,7 +58,22 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> model = hopefear.Classifier("perceptron").fit([[1.0], [-1.0]], ["fear", "hope"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/model")
-    ...     hopefear.load(f"{folder}/model").classes
+    ...     hopefear.load(f"{folder}/model")
+    Classifier(learner='perceptron')
+    """
+    return importlib.import_module("hopefear.tasks").estimator_of(load_model(path))
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """The model in a file of any task, which needs no scikit-learn; any changed byte is refused.
+
+    Examples
+    --------
+    >>> import tempfile, hopefear
+    >>> model = hopefear.Classifier("perceptron").fit([[1.0], [-1.0]], ["fear", "hope"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model")
+    ...     hopefear.load_model(f"{folder}/model").classes
     ('fear', 'hope')
     """
     header, arrays = importlib.import_module("hopefear.storage").load(path, "model")

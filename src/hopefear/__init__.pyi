@@ -1,4 +1,5 @@
 import os
+from typing import Any
 
 from hopefear.core.learner import Learner as Learner
 from hopefear.data.reading import read as read
@@ -29,8 +30,10 @@ __all__ = [
     "Tuner",
     "__version__",
     "load",
+    "load_model",
     "read",
     "recipe",
 ]
 
-def load(path: str | os.PathLike[str]) -> Model | SequenceModel | RerankModel: ...
+def load(path: str | os.PathLike[str]) -> Any: ...
+def load_model(path: str | os.PathLike[str]) -> Any: ...

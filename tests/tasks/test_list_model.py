@@ -31,7 +31,7 @@ def test_a_file_keeps_only_features_that_have_a_weight(tmp_path):
     model = trained(l1=0.2, rate=0.5)
     assert 0 < model.nnz < model.features.size
     model.save(tmp_path / "model")
-    found = hopefear.load(tmp_path / "model")
+    found = hopefear.load_model(tmp_path / "model")
     assert found.features.size == found.nnz == model.nnz
     names = {model.features.name(j): model.weights[j] for j in np.flatnonzero(model.weights)}
     assert {found.features.name(j): found.weights[j] for j in range(found.nnz)} == names

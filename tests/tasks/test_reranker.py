@@ -223,7 +223,7 @@ def test_files_are_read_and_models_loaded(tmp_path):
         == Reranker("perceptron", epochs=3).fit(read, None, None, read).predict(X).tolist()
     )
     model.save(tmp_path / "model")
-    loaded = hopefear.load(tmp_path / "model")
+    loaded = hopefear.load_model(tmp_path / "model")
     assert isinstance(loaded, hopefear.RerankModel)
     assert Reranker.load(tmp_path / "model").predict(read).tolist() == model.predict(read).tolist()
     assert loaded.predict(read).tolist() == model.predict(read).tolist()

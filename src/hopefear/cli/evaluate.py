@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "labelled lines; a class the model does not know is an error, a tag a mistake; of a "
         "reranker, lists",
     )
-    options.any_format(data)
+    options.any_format(data, "evaluate")
     output = parser.add_argument_group("output")
     options.json_option(output)
     use_options("evaluate", parser, data=data, output=output)

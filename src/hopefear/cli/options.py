@@ -83,21 +83,37 @@ def one_format(group: argparse._ArgumentGroup, task: str, words: str) -> None:
     )
 
 
-def any_format(group: argparse._ArgumentGroup) -> None:
+def any_format(group: argparse._ArgumentGroup, verb: str) -> None:
     """``--format`` where the model says which task it is for."""
-    formats = {each.noun: TASKS[each.name].formats for each in surfaces()}
+    formats = {each.noun: each.formats(verb) for each in surfaces()}
     words = (
         f"{noun}: {', '.join(names[:-1])} or {names[-1]}"
         for noun, names in formats.items()
         if names
     )
     group.add_argument(
-        "--format",
+        *(("--format", "--input-format") if verb == "predict" else ("--format",)),
+        metavar="NAME" if verb == "predict" else None,
         choices=tuple(
             dict.fromkeys(("auto", *(name for names in formats.values() for name in names)))
         ),
         default="auto",
         help=f"{'; '.join(words)}; auto asks the model and the file (default: auto)",
+    )
+
+
+def output_format(group: argparse._ArgumentGroup) -> None:
+    """``--output-format`` of what models answer."""
+    outputs = {each.noun: each.outputs for each in surfaces() if each.outputs}
+    words = (
+        f"{noun}: " + ", ".join(f"{name} ({text})" for name, text in choices.items())
+        for noun, choices in outputs.items()
+    )
+    names = dict.fromkeys(name for choices in outputs.values() for name in choices)
+    group.add_argument(
+        "--output-format",
+        choices=tuple(names),
+        help=f"{'; '.join(words)}; the first of a task unless told",
     )
 
 

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="lines as for training, with or without labels; - is standard input; N-best lists may "
         "be several, which are merged",
     )
-    options.any_format(data)
+    options.any_format(data, "predict")
     output = parser.add_argument_group("output")
     output.add_argument(
         "--output",
@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         output, "--nbest", "the N best classes, label sequences or candidates, with their scores"
     )
     options.flag(output, "--proba", "probabilities of what is printed")
+    options.output_format(output)
     use_options("predict", parser, data=data, output=output)
     options.on_error(data)
     weights = parser.add_argument_group("weights")

@@ -176,6 +176,12 @@ class Surface:
     passes: ClassVar[str]  # the same in words
     metrics: ClassVar[str | None] = None  # scores for --metric of train, in words
     files: ClassVar[tuple[str, ...]] = ()  # options that name more files to read
+    texts: ClassVar[tuple[str, ...]] = ()  # formats that predict reads besides those of the task
+    outputs: ClassVar[Mapping[str, str]] = {}  # formats that predict writes, in words
+
+    def formats(self, verb: str) -> tuple[str, ...]:
+        """Formats of files that a verb reads."""
+        return (*TASKS[self.name].formats, *(self.texts if verb == "predict" else ()))
 
     # Options, in the order of help.
 
@@ -280,13 +286,21 @@ def opened(args: argparse.Namespace, verb: str) -> tuple[Surface, Any]:
                 f"--{name.replace('_', '-')} is for the task {owner}, and {args.model} is a model "
                 f"of the task {task}; leave it out"
             )
-    form, formats = getattr(args, "format", "auto"), TASKS[task].formats
+    surface = surface_of(task)
+    form, formats = getattr(args, "format", "auto"), surface.formats(verb)
     if form not in ("auto", *formats):
         raise HopefearError(
             f"--format {form}: {args.model} is a model of the task {task}, whose files are "
             f"{', '.join(formats)}"
         )
-    return surface_of(task), model
+    form = getattr(args, "output_format", None)
+    if form is not None and form not in surface.outputs:
+        names = ", ".join(surface.outputs) or "lines of one form; leave it out"
+        raise HopefearError(
+            f"--output-format {form}: {args.model} is a model of the task {task}, whose outputs "
+            f"are {names}"
+        )
+    return surface, model
 
 
 def load_model(path: str) -> tuple[str, Any]:

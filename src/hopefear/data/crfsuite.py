@@ -83,7 +83,11 @@ def read_crfsuite(
     check_on_error(on_error)
     report = ReadReport() if report is None else report
     text = load(path).removeprefix(BOM)
-    lines = Lines.of(text, os.fspath(path), on_error == "skip", report)
+    return parse_crfsuite(Lines.of(text, os.fspath(path), on_error == "skip", report))
+
+
+def parse_crfsuite(lines: Lines) -> AttributeFile:
+    """Tokens of a file of CRFsuite attributes."""
     broken = lines.undecodable()
     blank = lines.words() == 0
     declaration = lines.starting([b"@"]) & ~broken

@@ -169,7 +169,7 @@ class _Behind(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if not self._head:
-            return self._stream.readinto1(buffer)
+            return _at_once(self._stream)(buffer)
         size = min(len(buffer), len(self._head))
         buffer[:size], self._head = self._head[:size], self._head[size:]
         return size
@@ -323,7 +323,19 @@ class _Reader(io.RawIOBase):
 
 
 def _at_once(stream: Any) -> Callable[[Any], int]:
-    return getattr(stream, "readinto1", stream.readinto)
+    """A ``readinto`` that waits for no more than what is there.
+
+    ``readinto1`` would, where some of it was looked at before.
+    """
+    if not hasattr(stream, "read1"):
+        return stream.readinto
+
+    def readinto(buffer: Any) -> int:
+        piece = stream.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    return readinto
 
 
 class _Zstd:

@@ -66,6 +66,8 @@ class Lines:
         Count bad lines in the report instead of raising the first.
     report : ReadReport
         Where lines and sentences are counted.
+    before : int
+        Lines of the file that came before these, for messages.
     """
 
     text: bytes
@@ -75,6 +77,7 @@ class Lines:
     begins: np.ndarray
     ends: np.ndarray
     buffer: np.ndarray
+    before: int = 0
 
     @classmethod
     def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
@@ -121,7 +124,7 @@ class Lines:
 
     def bad(self, k: int, expected: str, found: str) -> None:
         """Raise what is wrong with line k, from 0, or count it where bad lines are skipped."""
-        error = InputError(self.source, k + 1, expected, found)
+        error = InputError(self.source, self.before + k + 1, expected, found)
         if not self.skip:
             raise error
         self.report.skip(str(error))
@@ -302,7 +305,11 @@ def parse_columns(
     if comments:
         token &= ~comment
     for k in np.flatnonzero(bad).tolist():
-        lines.bad(k, f"{_columns(width)} as in line {first + 1}", f"{counts[k]}: {lines.shown(k)}")
+        lines.bad(
+            k,
+            f"{_columns(width)} as in line {lines.before + first + 1}",
+            f"{counts[k]}: {lines.shown(k)}",
+        )
     if separator == b"\t":
         bad |= lines.hollow(token)
     bad |= broken | lines.too_long(token, separator)
@@ -338,7 +345,7 @@ def _chosen(
         least = f"{len(names) - optional} to " if optional else ""
         raise InputError(
             lines.source,
-            first + 1,
+            lines.before + first + 1,
             f"{least}{_columns(len(names))} ({', '.join(names)})",
             f"{width}: {lines.shown(first)}",
         )
@@ -522,7 +529,7 @@ def read_sentences(
     report = ReadReport() if report is None else report
     lines = Lines.of(text.removeprefix(BOM), name, on_error == "skip", report)
     if format == "auto":
-        format = _guessed(name, lines.text, columns)
+        format = guessed(name, lines.text, columns)
     if format == "columns":
         sentences, separator = parse_columns(lines, columns, optional, skip, comments)
         return TokenFile(sentences, format, separator, text)
@@ -531,7 +538,8 @@ def read_sentences(
     return TokenFile(parse_conllu(lines), format, b"\t", text)
 
 
-def _guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:
+def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:
+    """The format of a file, by its name and its first token."""
     if columns is not None:
         return "columns"
     conllu = _CONLLU_NAME.search(name) or _CONLLU_LINE.match(text)

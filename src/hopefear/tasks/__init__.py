@@ -36,6 +36,9 @@ class TaskEntry:
     surface : str, optional
         ``module:name`` of its :class:`hopefear.cli.surface.Surface`; None where verbs that take a
         task do not take this one.
+    estimator : str, optional
+        ``module:class`` of the estimator that goes round a model, by its ``from_model``; None where
+        there is none.
     """
 
     words: str
@@ -44,6 +47,7 @@ class TaskEntry:
     model: str | None = None
     formats: tuple[str, ...] = ()
     surface: str | None = None
+    estimator: str | None = None
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -54,6 +58,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.classify.model:Model",
         ("svmlight", "tsv", "csv", "json", "fasttext", "vw"),
         "hopefear.cli.classify:SURFACE",
+        "hopefear.tasks.classify.estimator:Classifier",
     ),
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
@@ -62,6 +67,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.tag.model:SequenceModel",
         ("columns", "conllu", "crfsuite"),
         "hopefear.cli.tag:SURFACE",
+        "hopefear.tasks.tag.estimator:Tagger",
     ),
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
@@ -70,6 +76,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.rerank.model:RerankModel",
         ("json", "ptb", "bllip", "moses"),
         "hopefear.cli.rerank:SURFACE",
+        "hopefear.tasks.rerank.estimator:Reranker",
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",
@@ -152,3 +159,9 @@ def model_from_parts(name: Any, header: dict[str, Any], arrays: dict[str, Any]) 
 
     with untrusted(os.fspath(name)):
         return named_object(entry.model).from_file_parts(header, arrays)
+
+
+def estimator_of(model: Any) -> Any:
+    """The estimator around a model; the model itself where its task has none."""
+    place = TASKS[model.task].estimator
+    return model if place is None else named_object(place).from_model(model)

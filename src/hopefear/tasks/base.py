@@ -360,6 +360,13 @@ class Model:
     signature: Any
     about: Any
 
+    def __repr__(self) -> str:
+        learner = self.about.get("learner", "")
+        return (
+            f"<{type(self).__name__} {learner}: {self.features.size:,} features, "
+            f"{self.nnz:,} weights other than 0>"
+        )
+
     @property
     def nnz(self) -> int:
         """Number of non-zero weights."""

@@ -90,6 +90,11 @@ class Lists(Surface):
         "inspect": _INSPECT,
     }
     passes = "5; of batch learners, their max_iter"
+    outputs: ClassVar[Mapping[str, str]] = {
+        "json": "one object a list",
+        "text": "the texts of the best candidates, one a line; of --nbest with a blank line behind "
+        "each list",
+    }
     files = ("gold", "dev_gold", "test_gold", "refs", "dev_refs", "test_refs")
 
     def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
@@ -194,18 +199,11 @@ class Lists(Surface):
     def use_options(
         self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup
     ) -> None:
-        if verb == "predict":
-            groups["output"].add_argument(
-                "--output-format",
-                choices=("json", "text"),
-                help="lists: one JSON object a list, or the texts of the best candidates, one a "
-                "line; of --nbest with a blank line behind each list (default: json)",
-            )
-        elif verb == "evaluate":
+        if verb == "evaluate":
             options.named(
                 groups["data"], "--gold", "lists: gold trees, one a line, where the format is bllip"
             )
-        else:
+        elif verb == "inspect":
             lists = parser.add_argument_group("lists")
             options.named(lists, "--explain", "file with a list whose order is to be explained")
             options.named(lists, "--list", "id of that list (default: the first)", "ID")

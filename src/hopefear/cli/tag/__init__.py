@@ -49,9 +49,12 @@ also the probability of each label, that of the span it belongs to (_ outside sp
 comment, that of all labels of the sentence; in CoNLL-U they go to MISC. With --nbest N every
 sentence comes N times, best first, each behind a comment `# rank = K score = S probability = P`.
 With --explain the output tells instead, for every token, which features made its label beat the
-runner-up.
+runner-up. With --input-format text the input is any text: sentences and tokens are found by rules
+that follow those of the training data; on a terminal they come in colours. From a pipe every
+sentence is answered as soon as it is there.
 """,
     """
+  hopefear predict --model names.model --input-format text --input article.txt
   hopefear predict --model chunks.model --input new.txt --proba --output tagged.txt
   hopefear predict --model names.model --input new.txt --explain-token 3:7
 """,
@@ -86,6 +89,12 @@ class Tags(Surface):
         "spans, else accuracy)"
     )
     files = ("features",)
+    texts = ("text",)
+    outputs: ClassVar[Mapping[str, str]] = {
+        "columns": "a token a line",
+        "inline": "a sentence a line, [PER Ann Lee] left",
+        "json": "an object a sentence, a line each, of text with the places of characters",
+    }
 
     def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
         options.one_format(
@@ -208,6 +217,11 @@ class Tags(Surface):
             "NAME",
         )
         _unconstrained(tags)
+        options.flag(
+            tags,
+            "--stream",
+            "answer every sentence as soon as it is there, as from pipes, and hold no more",
+        )
         options.flag(tags, "--explain", "the features behind every label, in place of labels")
         tags.add_argument(
             "--explain-token",
@@ -225,6 +239,18 @@ class Tags(Surface):
             explained = args.explain or args.explain_token
             if explained and (args.nbest or args.proba):
                 args.usage_error("--explain is about single labels: leave out --nbest and --proba")
+            if explained and (args.stream or args.output_format):
+                args.usage_error(
+                    "--explain reads the whole file and has a form of its own: leave out --stream "
+                    "and --output-format"
+                )
+            if args.output_format == "inline" and (args.nbest or args.proba):
+                args.usage_error(
+                    "--output-format inline has no place for --nbest and --proba: say json or "
+                    "columns"
+                )
+            if args.format == "text" and args.columns:
+                args.usage_error("--columns belongs to a file of columns: text has none")
             if args.json and not explained:
                 args.usage_error(
                     "--json belongs to --explain here; the output of predict is a file"

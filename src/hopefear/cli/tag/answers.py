@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,12 +12,14 @@ import numpy as np
 
 from hopefear.cli.console import Console
 from hopefear.cli.options import threads
-from hopefear.cli.tag.corpus import Text, how, read_for, spelled
+from hopefear.cli.tag.corpus import Text, arriving_for, how, read_for, spelled
+from hopefear.cli.tag.showing import columns, is_coloured, lines, objects, painter
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import scheme_name
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.sources import BOM
 from hopefear.data.token_files import TokenFile
+from hopefear.data.token_stream import is_pipe
 from hopefear.data.write_tokens import with_columns
 from hopefear.errors import HopefearError
 from hopefear.tasks.tag.model import SequenceModel
@@ -31,21 +33,50 @@ def answers(
 ) -> Iterator[bytes]:
     """``--input`` with the labels of its tokens."""
     target = None if args.scheme is None else scheme_name(args.scheme)
-    text = read_for(model, args.input, args, report)
-    data = text.encode(model.features)
     if args.explain or args.explain_token:
-        yield from explanations(model, text, data, args)
+        whole = read_for(model, args.input, args, report)
+        yield from explanations(model, whole, whole.encode(model.features), args)
         return
     # One searches and another says how sure it is: sentences without legal labels count once.
     decoder, judge = (
         model.decoder(not args.no_constraints, n_jobs=threads(args.jobs)) for _ in range(2)
     )
-    table = _table(model, decoder, judge, data, args, target)
-    yield from tagged(text, how(model)["column"] or "label", table)
+    bit_by_bit = args.stream or args.format == "text" or is_pipe(args.input)
+    for text in (
+        arriving_for(model, args.input, args, report)
+        if bit_by_bit
+        else [read_for(model, args.input, args, report)]
+    ):
+        if isinstance(text, bytes):
+            yield b"" if args.output_format in ("inline", "json") else text
+            continue
+        data = text.encode(model.features)
+        table = _table(model, decoder, judge, data, args, target)
+        pieces = _shown(args, model, text, table, target)
+        # What has come at once goes at once: a system call a sentence would be slow.
+        yield from [b"".join(pieces)] if bit_by_bit else pieces
     if decoder.unlimited:
         console.say(
             f"{decoder.unlimited:,} sentences have no legal labels and were tagged without limits"
         )
+
+
+def _shown(
+    args: argparse.Namespace, model: SequenceModel, text: Text, table: Table, target: str | None
+) -> Iterator[bytes]:
+    """Tagged sentences in the format that is asked for."""
+    scheme, form = target or how(model)["trained_scheme"], args.output_format
+    coloured = is_coloured(args.output)
+    if form is None and text.form == "text" and coloured and not (args.nbest or args.proba):
+        form = "inline"
+    if form == "inline":
+        paint = painter(model.labels, scheme is not None) if coloured else None
+        return lines(text, table, scheme, paint)
+    if form == "json":
+        return objects(text, table, scheme)
+    if text.form == "text":
+        return columns(text, table)
+    return tagged(text, how(model)["column"] or "label", table)
 
 
 class Table(NamedTuple):
@@ -55,8 +86,15 @@ class Table(NamedTuple):
     labels: Column
     probabilities: Sequence[str] | None = None
     spans: Sequence[str] | None = None
-    comments: Sequence[Sequence[str]] | None = None  # before each sentence
+    facts: Sequence[Mapping[str, float]] | None = None  # of each sentence
     counts: np.ndarray | None = None  # how often each sentence of the file comes
+
+    @property
+    def comments(self) -> list[list[str]] | None:
+        """Lines before each sentence."""
+        if self.facts is None:
+            return None
+        return [[" ".join(f"{key} = {n:.6g}" for key, n in fact.items())] for fact in self.facts]
 
     def columns(self, name: str) -> dict[str, Column | Sequence[str]]:
         """Columns by name, without those that are not there."""
@@ -68,14 +106,14 @@ def _table(
     model: SequenceModel, decoder: Any, judge: Any, data: SequenceDataset, args: Any, target: Any
 ) -> Table:
     """Labels and what else is asked for; with ``--nbest`` sentences come several times."""
-    copies, counts, comments = data, None, None
+    copies, counts, facts = data, None, None
     if args.nbest:
         lists = decoder.nbest(data.rows, args.nbest)
         counts = np.array([len(ranked.scores) for ranked in lists])
         copies = data.take(np.repeat(np.arange(len(data)), counts))
         tags = np.concatenate([ranked.labels.ravel() for ranked in lists]).astype(np.int32)
-        comments = [
-            [f"rank = {k + 1} score = {score:.6g} probability = {p:.6g}"]
+        facts = [
+            {"rank": k + 1, "score": float(score), "probability": float(p)}
             for ranked in lists
             for k, (score, p) in enumerate(zip(ranked.scores, ranked.probabilities, strict=True))
         ]
@@ -83,14 +121,14 @@ def _table(
         tags = decoder.best(data.rows)
     starts = copies.rows.starts
     labels = spelled(Column(model.labels, tags), starts, how(model)["trained_scheme"], target)
-    table = Table(starts, labels, comments=comments, counts=counts)
+    table = Table(starts, labels, facts=facts, counts=counts)
     if not args.proba:
         return table
     marginals = judge.probabilities(data.rows)
     if counts is None:
         tags.flags.writeable = False  # as all rows are; kernels would compile again for others
         logs = judge.log_likelihoods(data.rows._replace(labels=tags))
-        table = table._replace(comments=[[f"probability = {p:.6g}"] for p in np.exp(logs)])
+        table = table._replace(facts=[{"probability": float(p)} for p in np.exp(logs)])
     else:
         tokens = [np.arange(first, after) for first, after in pairwise(data.rows.starts)]
         marginals = marginals[np.concatenate(list(map(np.tile, tokens, counts)))]

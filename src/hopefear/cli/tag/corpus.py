@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import threads
 from hopefear.cli.surface import Corpus, Score
-from hopefear.data.crfsuite import read_crfsuite
+from hopefear.data.crfsuite import AttributeFile, read_crfsuite
 from hopefear.data.files import ReadReport
 from hopefear.data.reading import named_tokens, token_format
 from hopefear.data.schemes import (
@@ -27,10 +28,13 @@ from hopefear.data.schemes import (
 )
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import ColumnTable, TokenFile, read_sentences
+from hopefear.data.token_stream import arriving_text, read_parts
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.metrics import Tagging
+from hopefear.tasks.tag import text as tagged_text
 from hopefear.tasks.tag.model import SequenceModel, encoded
+from hopefear.tasks.tag.text import CharacterSpans
 
 _LABELS = "(labels)"
 _LISTED = 5
@@ -42,7 +46,7 @@ class Text:
 
     Parameters
     ----------
-    form : {"columns", "conllu", "crfsuite"}
+    form : {"columns", "conllu", "crfsuite", "text"}
         How they are written.
     content : Sentences or AttributeRows
         What features are made of.
@@ -52,6 +56,8 @@ class Text:
         Weights of the sequences.
     file : TokenFile, optional
         What can be written back.
+    characters : CharacterSpans, optional
+        Where tokens stand in what was text without columns.
     """
 
     form: str
@@ -61,6 +67,7 @@ class Text:
     labels: Column | None = None
     weights: np.ndarray | None = None
     file: TokenFile | None = field(default=None, repr=False)
+    characters: CharacterSpans | None = field(default=None, repr=False)
 
     @property
     def starts(self) -> np.ndarray:
@@ -433,11 +440,17 @@ def read_text(
             raise HopefearError(
                 f"{path} is a CRFsuite file and has no columns; leave out --columns"
             )
-        tokens = read_crfsuite(path, on_error=on_error, report=report)
-        return Text(form, tokens.rows, tokens.source, tokens.lines, tokens.labels, tokens.weights)
-    file = read_sentences(
-        path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
+        return _text_of(read_crfsuite(path, on_error=on_error, report=report))
+    return _text_of(
+        read_sentences(
+            path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
+        )
     )
+
+
+def _text_of(file: TokenFile | AttributeFile) -> Text:
+    if isinstance(file, AttributeFile):
+        return Text("crfsuite", file.rows, file.source, file.lines, file.labels, file.weights)
     sentences, lines = file.sentences, file.sentences.lines
     assert lines is not None
     return Text(file.format, sentences, sentences.source, lines, file=file)
@@ -448,6 +461,59 @@ def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> 
 
     Columns behind the last that features need may be missing, as labels are in new text.
     """
+    if args.format == "text":
+        whole = "".join(arriving_text(path))
+        return _plain(model, path, whole, model.tokenizer.sentences(whole))
+    form, columns, optional = _as_trained(model, path, args)
+    return read_text(path, form, report, columns=columns, optional=optional, on_error=args.on_error)
+
+
+def arriving_for(
+    model: SequenceModel, path: str, args: Any, report: ReadReport
+) -> Iterator[Text | bytes]:
+    """The same bit by bit, as sentences come; bytes where there are none to be tagged."""
+    if args.format == "text":
+        empty, line = True, 1
+        for at, text, sentences in model.tokenizer.stream(arriving_text(path)):
+            if sentences:
+                empty = False
+                yield _plain(model, path, text, sentences, at, line)
+            line += text.count("\n")
+        if empty:
+            raise InputError(path, 0, "text", "nothing but blanks")
+        return
+    form, columns, optional = _as_trained(model, path, args)
+    for part in read_parts(
+        path,
+        format=form,
+        columns=columns,
+        optional=optional,
+        on_error=args.on_error,
+        report=report,
+    ):
+        if part.file is not None:
+            yield _text_of(part.file)
+        elif form != "crfsuite":
+            yield part.text
+
+
+def _plain(
+    model: SequenceModel, path: str, text: str, bounds: Any, at: int = 0, line: int = 1
+) -> Text:
+    """Text without columns."""
+    read = tagged_text.read_text(text, model.tokenizer, model, bounds, at)
+    if not read.bounds:
+        raise InputError(path, 0, "text", "nothing but blanks")
+    breaks = np.array([match.start() for match in re.finditer("\n", text)], np.int64)
+    begins = np.array([a for one in read.bounds for a, _ in one], np.int64)
+    lines = line + np.searchsorted(breaks, begins)
+    return Text("text", read.sentences, path, lines, characters=read)
+
+
+def _as_trained(
+    model: SequenceModel, path: str, args: Any
+) -> tuple[str, Sequence[str] | None, int]:
+    """Format, names of columns, and how many of the last may be missing."""
     reading = how(model)
     attributes = model.features.kind == "attributes"
     form = args.format
@@ -462,7 +528,7 @@ def read_for(model: SequenceModel, path: str, args: Any, report: ReadReport) -> 
     if columns is not None:
         needed = [_position(name, columns) for name in model.features.needs]
         optional = len(columns) - 1 - max(needed, default=0)
-    return read_text(path, form, report, columns=columns, optional=optional, on_error=args.on_error)
+    return form, columns, optional
 
 
 def _position(name: str, columns: Sequence[str]) -> int:
@@ -476,17 +542,3 @@ def how(model: SequenceModel) -> Mapping[str, Any]:
     """How the training data of a model was written; models made elsewhere may not say."""
     plain = {"format": "auto", "columns": None, "column": None, "scheme": model.scheme}
     return {**plain, "trained_scheme": model.scheme, **model.about.get("reading", {})}
-
-
-def known_words(model: SequenceModel) -> set[str] | None:
-    """Words that the model has features for, where its names tell."""
-    features = model.features
-    if features.kind != "templates" or features.hash_bits or not features.to_header()["named"]:
-        return None
-    for i, column in enumerate(features.needs):
-        if column in ("word", "form"):
-            from hopefear.core.arrays import Strings
-
-            strings = Strings.from_parts(features.arrays(), f"strings{i}")
-            return {strings.get(k) for k in range(strings.size)}
-    return None

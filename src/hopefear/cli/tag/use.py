@@ -16,7 +16,6 @@ from hopefear.cli.tag.corpus import (
     Text,
     collisions,
     how,
-    known_words,
     mended,
     read_for,
     spelled,
@@ -139,7 +138,7 @@ def _per_label(confusion: Confusion) -> dict[str, dict[str, float]]:
 
 def _unknown(model: SequenceModel, text: Text, gold: Column, output: Column) -> dict[str, Any]:
     """Accuracy on words that the model has never seen, where it can be known."""
-    vocabulary = known_words(model)
+    vocabulary = model.known_words()
     if vocabulary is None or text.words is None:
         return {}
     accuracies = unknown_word_accuracy(gold, output, unknown_words(text.words, vocabulary))

@@ -22,7 +22,7 @@ from hopefear.training.predictors import Predictor, predictor_from_arrays
 _STRUCTURES: dict[str, Any] = {"binary": Binary, "multiclass": Multiclass}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model(base.Model):
     """A classifier that can be trusted, inspected and sent to others.
 

@@ -24,7 +24,7 @@ _MOST = 1000  # of any number that a metric depends on
 Lists = CandidateLists | Iterable[CandidateLists] | ListDataset
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RerankModel(Model):
     """A reranker that can be trusted, inspected and sent to others.
 

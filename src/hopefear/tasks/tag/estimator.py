@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from hopefear.data.labels import class_name
 from hopefear.data.schemes import Constraints
-from hopefear.data.sequences import SequenceDataset
+from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
+from hopefear.metrics import Tagging as TaggingScores
 from hopefear.tasks.base import begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.tag.input import (
@@ -29,7 +30,14 @@ from hopefear.tasks.tag.input import (
     same_features,
 )
 from hopefear.tasks.tag.model import SequenceModel, encoded
-from hopefear.tasks.tag.task import DEFAULT_LEARNER, Tagging, check_constraints, scores
+from hopefear.tasks.tag.task import (
+    DEFAULT_LEARNER,
+    Tagging,
+    check_constraints,
+    reading_of,
+    scores,
+)
+from hopefear.tasks.tag.text import TaggedSentence, read_text
 from hopefear.training.loop import Event
 from hopefear.training.predictors import LinearPredictor
 
@@ -185,22 +193,74 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             spans[i].append(Span(int(first) - before, int(after) - before, kind, probability))
         return spans
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the tokens that get the right label; weights are those of sequences.
+    def predict_text(
+        self, text: str, constrained: bool | Constraints = True, tokenizer: Any = None
+    ) -> list[TaggedSentence]:
+        """The sentences of a text, with labels, and spans where labels make some.
 
-        For spans, see :meth:`metrics`.
+        Tokens and spans have ``start`` and ``end``, in characters of the text.
+
+        Parameters
+        ----------
+        text : str
+            Any text; a blank line ends a sentence.
+        constrained : bool or Constraints
+            As for :meth:`predict`.
+        tokenizer : Tokenizer, optional
+            What finds sentences and tokens; without it the
+            :class:`~hopefear.data.tokenizer.Tokenizer` whose tokens look as those of the training
+            data. Anything with its methods ``sentences`` and ``words`` will do.
+
+        Examples
+        --------
+        >>> from hopefear import Tagger
+        >>> X, y = [["Ann", "Lee", "sings", "."]] * 2, [["B-PER", "I-PER", "O", "O"]] * 2
+        >>> tagger = Tagger("perceptron").fit(X, y)
+        >>> tagger.predict_text("Ann Lee sings. Ann sings.")
+        [<[PER Ann Lee] sings .>, <[PER Ann] sings .>]
+        >>> tagger.predict_text("Ann Lee sings.")[0].spans
+        (TextSpan(label='PER', start=0, end=7, text='Ann Lee'),)
+        """
+        check_is_fitted(self)
+        with as_value_errors():
+            if not isinstance(text, str):
+                raise HopefearError(
+                    f"predict_text takes one string, not {type(text).__name__}; "
+                    "predict takes sequences of tokens"
+                )
+            model = self.model_
+            read = read_text(text, model.tokenizer if tokenizer is None else tokenizer, model)
+            if not read.bounds:
+                return []
+            data = model.encode(read.sentences)
+            tags = model.decoder(constrained, n_jobs=self._jobs()).best(data.rows)
+        labels, names = self.classes_[tags].tolist(), Column(model.labels, tags)
+        return list(read.tagged(labels, names, self.scheme_))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """F1 of spans where labels have a tag scheme, elsewhere the share of tokens that are right.
+
+        From 0 to 1, so that searches optimise what is meant; weights are those of sequences. For
+        all scores see :meth:`metrics`, and for a scorer that is always F1
+        :func:`hopefear.metrics.span_f1`.
+
+        Examples
+        --------
+        >>> from hopefear import Tagger
+        >>> X, y = [["Ann", "Lee", "sings"]] * 2, [["B-P", "I-P", "O"]] * 2
+        >>> Tagger("perceptron").fit(X, y).score(X[:1], [["B-P", "O", "O"]])
+        0.0
         """
         data, tags = self._judged(X, y)
-        lengths = np.diff(data.rows.starts)
-        right = np.diff(
-            np.concatenate([[0], np.cumsum(tags == data.rows.labels)])[data.rows.starts]
-        )
         weights = np.ones(len(data)) if sample_weight is None else sample_weight
         with as_value_errors():
             weights = data.weighted(weights).rows.weights.astype(np.float64)
-            if weights @ lengths == 0.0:
+            if weights @ np.diff(data.rows.starts) == 0.0:
                 raise HopefearError("there are no tokens to score; give some, of weight above 0")
-        return float(weights @ right / (weights @ lengths))
+            metric = TaggingScores(reading_of(self.scheme_))
+            rows: Any = metric.rows(data.rows.labels, tags, data.rows.starts, data.labels)
+        name = "accuracy" if self.scheme_ is None else "f1"
+        return float(metric.scores(weights @ rows)[name]) / 100.0
 
     def metrics(self, X: Any, y: Any) -> dict[str, float]:
         """Scores in percent: accuracy of tokens and sequences, and of spans where there are any.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.core.arrays import Strings
 from hopefear.data.schemes import Constraints, legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
+from hopefear.data.tokenizer import Tokenizer
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.parts import token_features_from_parts
 from hopefear.storage import field_of, names_of
@@ -26,7 +29,7 @@ from hopefear.training.predictors import Predictor, predictor_from_arrays
 Allowed = Sequence[Sequence[Sequence[str] | None]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SequenceModel(Model):
     """A tagger that can be trusted, inspected and sent to others.
 
@@ -71,6 +74,22 @@ class SequenceModel(Model):
     def classes(self) -> tuple[str, ...]:
         """The labels, by the name that all models have for them."""
         return self.labels
+
+    def known_words(self) -> set[str] | None:
+        """Words that the features know; None where their names do not tell."""
+        features = self.features
+        if features.kind != "templates" or features.hash_bits or not features.to_header()["named"]:
+            return None
+        for i, column in enumerate(features.needs):
+            if column in ("word", "form"):
+                strings = Strings.from_parts(features.arrays(), f"strings{i}")
+                return {strings.get(k) for k in range(strings.size)}
+        return None
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The rules under which text looks as training data did."""
+        return Tokenizer.suiting(self.known_words())
 
     def structure(self, constrained: bool | Constraints = True, allowed: Any = None) -> Chain:
         """The chain, with the limits of the scheme (or of one's own) and of single tokens."""

@@ -1,0 +1,185 @@
+"""Files of tokens that arrive bit by bit: whole sentences as soon as they are there."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+from hopefear.data.crfsuite import AttributeFile, parse_crfsuite
+from hopefear.data.files import ReadReport, check_on_error
+from hopefear.data.sources import BOM, open_bytes
+from hopefear.data.token_files import MARKS, Lines, TokenFile, parse_columns, parse_conllu
+from hopefear.data.token_files import guessed as guessed_format
+from hopefear.errors import HopefearError, InputError
+
+MAX_SENTENCE_BYTES = 1 << 26
+
+_PIECE = 1 << 16
+_NO_TOKEN = tuple(mark.encode() for mark in ("#", "@", *MARKS))
+
+
+class Part(NamedTuple):
+    """Some lines of a file, and the sentences in them; None where they hold none."""
+
+    text: bytes
+    file: TokenFile | AttributeFile | None
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is standard input from a pipe or a terminal, or a named pipe."""
+    name = os.fspath(path)
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode if name == "-" else os.stat(name).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (name == "-" and stat.S_ISCHR(mode))
+
+
+def arriving(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The bytes of a file, unpacked, as they come."""
+    with open_bytes(path) as stream:
+        first = True
+        while piece := stream.read1(_PIECE):
+            if first and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+                found = "UTF-16 text; convert it first"
+                raise InputError(os.fspath(path), 1, "UTF-8 text", found)
+            first = False
+            yield piece
+
+
+def arriving_text(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The same as text, without byte-order mark; bytes that are no UTF-8 are an InputError."""
+    decoder, line, first = codecs.getincrementaldecoder("utf-8")(), 1, True
+    for piece in chain(arriving(path), [b""]):
+        try:
+            text = decoder.decode(piece, final=not piece)
+        except UnicodeDecodeError as error:
+            line += error.object[: error.start].count(b"\n")
+            found = f"the byte 0x{error.object[error.start]:02x}"
+            raise InputError(os.fspath(path), line, "UTF-8 text", found) from None
+        line += text.count("\n")
+        if text:
+            yield text.removeprefix("\ufeff") if first else text
+            first = False
+
+
+def blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines up to a blank one: all that are there, as soon as a sentence is.
+
+    >>> list(blocks(iter([b"a A", b"\\n\\nb", b" B\\n\\nc C\\n\\nd"])))
+    [b'a A\\n\\n', b'b B\\n\\nc C\\n\\n', b'd']
+    """
+    rest, seen = bytearray(), 0
+    for piece in pieces:
+        rest += piece
+        after = rest.rfind(b"\n") + 1
+        cut, seen_now = 0, after
+        while after > seen:
+            begin = rest.rfind(b"\n", 0, after - 1) + 1
+            if not rest[begin:after].strip():
+                cut = after
+                break
+            after = begin
+        seen = 0 if cut else seen_now
+        if cut and _has_tokens(rest[:cut]):
+            yield bytes(rest[:cut])
+            del rest[:cut]
+        elif len(rest) > MAX_SENTENCE_BYTES:
+            raise HopefearError(f"{len(rest):,} bytes without a blank line: that is no sentence")
+    if rest:
+        yield bytes(rest)
+
+
+def _has_tokens(text: bytearray) -> bool:
+    """Whether not all lines are comments or marks, which wait for the sentence behind them."""
+    return any(line.strip() and not line.startswith(_NO_TOKEN) for line in text.split(b"\n"))
+
+
+def read_parts(
+    path: str | os.PathLike[str],
+    *,
+    format: str = "auto",
+    columns: Sequence[str] | None = None,
+    optional: int = 0,
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+) -> Iterator[Part]:
+    """Sentences of a file as they come, never more in memory than have come at once.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed UTF-8 file; ``-`` is standard input.
+    format : {"auto", "columns", "conllu", "crfsuite"}
+        As for :func:`hopefear.data.token_files.read_sentences`; and CRFsuite's.
+    columns, optional, on_error, report
+        As there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w") as f:
+    ...     _ = f.write("He PRP\\nsleeps VBZ\\n\\nWhy WRB\\n")
+    ...     f.flush()
+    ...     [len(part.file.sentences) for part in read_parts(f.name)]
+    [1, 1]
+    """
+    check_on_error(on_error)
+    reader = _Reader(os.fspath(path), format, columns, optional, on_error == "skip")
+    reader.report = ReadReport() if report is None else report
+    for block in blocks(arriving(path)):
+        yield from reader.read(block)
+    if not reader.lines:
+        raise InputError(os.fspath(path), 0, "at least one token", "an empty file")
+
+
+class _Reader:
+    """What stays the same from block to block: format, columns, and how many lines there were."""
+
+    report: ReadReport
+
+    def __init__(
+        self, name: str, form: str, columns: Sequence[str] | None, optional: int, skip: bool
+    ) -> None:
+        self.name, self.form, self.columns = name, form, columns
+        self.optional, self.skip = optional, skip
+        self.lines, self.sentences = 0, False
+
+    def read(self, block: bytes) -> Iterator[Part]:
+        try:
+            file = self._parsed(block)
+        except InputError as error:
+            # Comments may end a file, and where bad sentences are left out a block may be all bad.
+            empty = not error.line and (self.skip or self.sentences)
+            if not empty and not self.skip:
+                raise
+            sentences = [] if empty else list(blocks(iter(block.splitlines(True))))
+            if len(sentences) > 1:  # the first line is wrong; find the sentences that are not
+                for one in sentences:
+                    yield from self.read(one)
+                return
+            if not empty:
+                self.report.skip(str(error))
+            file = None
+        self.lines += block.count(b"\n") or 1
+        self.sentences |= file is not None
+        yield Part(block, file)
+
+    def _parsed(self, block: bytes) -> TokenFile | AttributeFile:
+        text = block.removeprefix(BOM) if not self.lines else block
+        lines = replace(Lines.of(text, self.name, self.skip, self.report), before=self.lines)
+        if self.form == "auto":
+            self.form = guessed_format(self.name, lines.text, self.columns)
+        if self.form == "crfsuite":
+            return parse_crfsuite(lines)
+        if self.form == "conllu":
+            return TokenFile(parse_conllu(lines), self.form, b"\t", block)
+        sentences, separator = parse_columns(lines, self.columns, self.optional)
+        self.columns, self.optional = tuple(sentences.columns), 0
+        return TokenFile(sentences, self.form, separator, block)
