@@ -26,6 +26,14 @@ from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
 _ENDINGS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".tsv": "text"}
+_USUAL = {
+    "ngrams": 1,
+    "chars": None,
+    "lowercase": True,
+    "min_count": 1,
+    "max_share": 1.0,
+    "hash_bits": None,
+}
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.][\d.eE+-]*(\s+(qid|\d+):\S+)*\s*(#.*)?")
 
 
@@ -51,10 +59,11 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     from hopefear.tasks.classify.task import check_labels
 
     form, report = format_of(args.train, args.format), ReadReport()
-    if form == "svmlight" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
+    if form == "svmlight" and text_options(args) != _USUAL:
         raise HopefearError(
-            f"{args.train} is svmlight, whose features are given: --ngrams, --min-count and "
-            "--hash-bits belong to tsv; leave them out, or say --format tsv"
+            f"{args.train} is svmlight, whose features are given: --ngrams, --chars, "
+            "--no-lowercase, --min-count, --max-share and --hash-bits belong to tsv; leave them "
+            "out, or say --format tsv"
         )
     cached = getattr(args, "cache", None) is not None
     load = _cached if cached else _read
@@ -218,9 +227,12 @@ def _read(
     common: dict[str, Any] = {"on_error": args.on_error, "report": report, **like}
     if form == "svmlight":
         return read_svmlight(path, **common)
-    return read_text(
-        path, ngrams=args.ngrams, min_count=args.min_count, hash_bits=args.hash_bits, **common
-    )
+    return read_text(path, **text_options(args), **common)
+
+
+def text_options(args: Any) -> dict[str, Any]:
+    """What the command line says of n-grams, as readers of texts want it."""
+    return {name: getattr(args, name) for name in _USUAL}
 
 
 def _cached(path: str, form: str, args: Any, report: ReadReport, console: Console) -> SparseDataset:
@@ -230,9 +242,7 @@ def _cached(path: str, form: str, args: Any, report: ReadReport, console: Consol
         "format": form,
         "values": args.values,
         "norm": args.norm,
-        "ngrams": args.ngrams,
-        "min_count": args.min_count,
-        "hash_bits": args.hash_bits,
+        **text_options(args),
     }
     if os.path.exists(args.cache):
         if _options(args.cache) == options:
@@ -255,10 +265,12 @@ def _options(cache: str) -> dict[str, Any]:
     from hopefear.data.cache import cache_options
 
     try:
-        return cache_options(cache)
+        options = cache_options(cache)
     except HopefearError as error:
         if "not a hopefear cache" in str(error):
             raise HopefearError(
                 f"{cache}: is there already and is no cache; give another name for --cache"
             ) from error
         return {}
+    chars = options.get("chars")
+    return {**options, "chars": chars and tuple(chars)}
