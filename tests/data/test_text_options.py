@@ -22,12 +22,13 @@ from hopefear.features import from_parts
 
 pytestmark = pytest.mark.interpreted
 
+MARKED = re.compile(r"[^\W_]+(?:['_][^\W_]+)*|[!-/:-@\[-`{-~]", re.UNICODE)
 TOKEN = re.compile(r"[^\W_]+(?:['_][^\W_]+)*|[!?$]", re.UNICODE)
 
 
-def tokens(text: str, lowercase: bool = True) -> list[str]:
+def tokens(text: str, lowercase: bool = True, pattern: re.Pattern[str] = TOKEN) -> list[str]:
     text = text.replace("’", "'")
-    return TOKEN.findall(text.lower() if lowercase else text)
+    return pattern.findall(text.lower() if lowercase else text)
 
 
 def words(text: str, order: int, lowercase: bool = True) -> list[str]:
@@ -71,6 +72,16 @@ def test_equals_a_plain_count(order: int, lowercase: bool, lengths: tuple[int, i
         assert counts(data, i) == Counter(grams)
     split = data.features.split
     assert all(name.startswith("c=") == (j >= split) for j, name in enumerate(names_of(data)))
+
+
+def test_marks_are_words(tmp_path: Path) -> None:
+    texts = [*TEXTS, "(a-b), 'c' \"d\"; x_y _z_ don't... 50% a+b=c [e] {f} g|h ~ @ # `"]
+    data = read_strings(texts, marks=True)
+    for i, text in enumerate(texts):
+        assert counts(data, i) == Counter(tokens(text, True, MARKED))
+    back = from_parts(data.features.to_header(), data.features.arrays())
+    assert back.grams.marks
+    assert read_strings(texts, features=back).digest == data.digest
 
 
 def names_of(data: SparseDataset) -> list[str]:
@@ -257,6 +268,7 @@ NONSENSE = {
     "lengths as words": (PLAIN, {"chars": ["2", "3"]}, {}),
     "lengths as text": (HASHED, {"chars": "23"}, {}),
     "no order": (PLAIN, {"order": 0}, {}),
+    "marks": (PLAIN, {"marks": "yes"}, {}),
     "case": (HASHED, {"lowercase": 1}, {}),
     "no lengths": (PLAIN, {"chars": None}, {}),
     "fewer characters": (PLAIN, {}, {"chars_offsets": np.zeros(1, np.int64)}),

@@ -31,7 +31,7 @@ SETTINGS = [
     {"ngrams": 2, "chars": (2, 4), "values": "tfidf"},
     {"ngrams": 0, "chars": (3, 3), "values": "nb", "norm": "none"},
     {"ngrams": 2, "values": "nb", "lowercase": False, "min_count": 2},
-    {"chars": (2, 3), "values": "log", "max_share": 0.4},
+    {"chars": (2, 3), "values": "log", "max_share": 0.4, "marks": True},
     {"chars": (2, 3), "values": "tfidf", "hash_bits": 12},
 ]
 
@@ -45,6 +45,8 @@ def options(settings: dict) -> list[str]:
             words += [option, "-".join(map(str, value))]
         elif name == "lowercase":
             words += [] if value else ["--no-lowercase"]
+        elif name == "marks":
+            words += [option] if value else []
         else:
             words += [option, str(value)]
     return words

@@ -69,6 +69,7 @@ def build_cache(
     ngrams: int = 1,
     chars: tuple[int, int] | None = None,
     lowercase: bool = True,
+    marks: bool = False,
     min_count: int = 1,
     max_share: float = 1.0,
     hash_bits: int | None = None,
@@ -92,7 +93,7 @@ def build_cache(
         What the lines are.
     values, norm : str
         Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`.
-    ngrams, chars, lowercase, min_count, max_share, hash_bits
+    ngrams, chars, lowercase, marks, min_count, max_share, hash_bits
         For text, as in :func:`hopefear.data.text.read_text`.
     features, classes, require_labels, on_error, report, block_bytes
         As for the readers.
@@ -125,7 +126,7 @@ def build_cache(
             watched = raw_blocks(path, watch=text_hash.update, **common)
             plan = _spool_svmlight(spool, watched, os.fspath(path), features, classes, common)
         else:
-            grams = Grams(ngrams, chars, lowercase)
+            grams = Grams(ngrams, chars, lowercase, marks)
             counter = TextCounter(grams, hash_bits, features)
             watched_text = counter.blocks(path, watch=text_hash.update, **common)
             for raw in watched_text:
@@ -146,6 +147,7 @@ def build_cache(
                 "ngrams": ngrams,
                 "chars": chars and list(chars),
                 "lowercase": lowercase,
+                "marks": marks,
                 "min_count": min_count,
                 "max_share": max_share,
                 "hash_bits": hash_bits,

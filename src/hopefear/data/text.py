@@ -317,6 +317,7 @@ class TextCounter:
                         low,
                         high,
                         self.hashed.half,
+                        self.grams.marks,
                         bare,
                         self._owners,
                         self._names,
@@ -334,6 +335,7 @@ class TextCounter:
                         i,
                         low,
                         high,
+                        self.grams.marks,
                         bare,
                         self._chars,
                         self.features is None,
@@ -375,6 +377,7 @@ class TextCounter:
                 self.grams.order,
                 self.hashed.half,
                 self.grams.lowercase,
+                self.grams.marks,
                 bare,
                 self._owners,
                 self._names,
@@ -393,6 +396,7 @@ class TextCounter:
             stop,
             self.grams.order,
             self.grams.lowercase,
+            self.grams.marks,
             bare,
             self._tables,
             self.features is None,
@@ -490,6 +494,7 @@ def read_text(
     ngrams: int = 1,
     chars: tuple[int, int] | None = None,
     lowercase: bool = True,
+    marks: bool = False,
     min_count: int = 1,
     max_share: float = 1.0,
     hash_bits: int | None = None,
@@ -517,6 +522,8 @@ def read_text(
         Longer ones tell more, and there are many more of them.
     lowercase : bool
         Fold letters to lower case; False tells ``US`` from ``us``.
+    marks : bool
+        Count every punctuation mark of ASCII as a word, not only ``! ? $``.
     min_count : int
         Keep n-grams seen in at least so many lines; larger gives fewer columns.
     max_share : float
@@ -544,7 +551,7 @@ def read_text(
     """
     check_shares(min_count, max_share, hash_bits)
     report = ReadReport() if report is None else report
-    counter = TextCounter(Grams(ngrams, chars, lowercase), hash_bits, features)
+    counter = TextCounter(Grams(ngrams, chars, lowercase, marks), hash_bits, features)
     lengths, columns, values = Growing(np.int64), Growing(np.int32), Growing(np.float32)
     labels = Growing(np.int32)
     for raw in counter.blocks(
@@ -596,6 +603,7 @@ def read_strings(
     ngrams: int = 1,
     chars: tuple[int, int] | None = None,
     lowercase: bool = True,
+    marks: bool = False,
     min_count: int = 1,
     max_share: float = 1.0,
     hash_bits: int | None = None,
@@ -610,7 +618,7 @@ def read_strings(
     ['c=no', 'c=no·', 'c=o·']
     """
     check_shares(min_count, max_share, hash_bits)
-    counter = TextCounter(Grams(ngrams, chars, lowercase), hash_bits, features)
+    counter = TextCounter(Grams(ngrams, chars, lowercase, marks), hash_bits, features)
     blocks = list(counter.strings(texts))
     indptr = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([n for rows in blocks for n in np.diff(rows.indptr)], out=indptr[1:])

@@ -2,7 +2,8 @@
 
 A token is a run of letters, digits and non-ASCII characters, with single ``'`` or ``_`` inside, or
 one of ``! ? $`` alone. ASCII letters are folded to lower case here, unless case matters. General
-punctuation (U+2000 to U+206F) and the marks of Latin-1 (U+0080 to U+00BF) separate tokens.
+punctuation (U+2000 to U+206F) and the marks of Latin-1 (U+0080 to U+00BF) separate tokens. If
+``marks``, every mark of ASCII is a token.
 
 N-grams of characters are those of each token with a blank before and behind it, so that the edges
 of words are seen; a blank alone is none.
@@ -79,7 +80,7 @@ def fold(text, i, end):
 
 
 @inlined
-def next_token(text, i, end):
+def next_token(text, i, end, marks):
     """``(where the next token begins, position behind it)``; begin = end: none."""
     begin = i
     while i < end:
@@ -99,6 +100,8 @@ def next_token(text, i, end):
             if kind == WORD:
                 i += 1
                 continue
+        if marks and kind == SEPARATES and 32 < text[i] < 127:
+            kind = ALONE
         if i > begin:
             return begin, i
         i += width
@@ -109,13 +112,13 @@ def next_token(text, i, end):
 
 
 @inlined
-def find_tokens(text, i, end, lower, begins, sizes):
+def find_tokens(text, i, end, lower, marks, begins, sizes):
     """Find the tokens of ``text[i:end]``, folded if ``lower``; how many there are."""
     if lower:
         fold(text, i, end)
     count = 0
     while True:
-        begin, i = next_token(text, i, end)
+        begin, i = next_token(text, i, end, marks)
         if begin >= i:
             return count
         begins[np.uint64(count)] = begin
@@ -156,6 +159,7 @@ def count_ngrams(
     stop,
     order,
     lower,
+    marks,
     bare,
     tables,
     grow,
@@ -189,7 +193,7 @@ def count_ngrams(
             return MORE_ROOM, i, rows
         codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        count = find_tokens(text, tab + 1, end, lower, begins, sizes)
+        count = find_tokens(text, tab + 1, end, lower, marks, begins, sizes)
         if order == 0:
             count = 0
         for t in range(count):
@@ -286,6 +290,7 @@ def hash_ngrams(
     order,
     bits,
     lower,
+    marks,
     bare,
     owners,
     names,
@@ -323,7 +328,7 @@ def hash_ngrams(
             return MORE_ROOM, i, rows
         codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        count = find_tokens(text, tab + 1, end, lower, begins, sizes)
+        count = find_tokens(text, tab + 1, end, lower, marks, begins, sizes)
         if order == 0:
             count = 0
         for t in range(count):
@@ -396,6 +401,7 @@ def count_chars(
     i,
     low,
     high,
+    marks,
     bare,
     tables,
     grow,
@@ -422,7 +428,7 @@ def count_chars(
             i = tab + 1
             indptr[row + 1] = indptr[row]
         while True:
-            begin, behind = next_token(text, i, end)
+            begin, behind = next_token(text, i, end, marks)
             if begin >= behind:
                 break
             size = pad(text, begin, behind, word)
@@ -464,6 +470,7 @@ def hash_chars(
     low,
     high,
     bits,
+    marks,
     bare,
     owners,
     names,
@@ -485,7 +492,7 @@ def hash_chars(
             i = tab + 1
             indptr[row + 1] = indptr[row]
         while True:
-            begin, behind = next_token(text, i, end)
+            begin, behind = next_token(text, i, end, marks)
             if begin >= behind:
                 break
             size = pad(text, begin, behind, word)

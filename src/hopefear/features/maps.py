@@ -226,11 +226,14 @@ class Grams(NamedTuple):
         behind them; None for none.
     lowercase : bool
         Whether letters are folded to lower case.
+    marks : bool
+        Whether every punctuation mark of ASCII is a word, and not only ``! ? $``.
     """
 
     order: int = 1
     chars: tuple[int, int] | None = None
     lowercase: bool = True
+    marks: bool = False
 
     def check(self) -> Grams:
         """These, if they can be counted."""
@@ -249,7 +252,8 @@ class Grams(NamedTuple):
 
     def as_parameters(self) -> dict[str, Any]:
         """The same by the names that readers and estimators have for it."""
-        return {"ngrams": self.order, "chars": self.chars, "lowercase": self.lowercase}
+        own = self._asdict()
+        return {"ngrams": own.pop("order"), **own}
 
     def to_header(self) -> dict[str, Any]:
         usual = Grams()
@@ -258,15 +262,20 @@ class Grams(NamedTuple):
             header["chars"] = list(self.chars or ())
         if self.lowercase != usual.lowercase:
             header["lowercase"] = self.lowercase
+        if self.marks != usual.marks:
+            header["marks"] = self.marks
         return header
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> Grams:
-        chars, lowercase = header.get("chars"), header.get("lowercase", True)
-        if not isinstance(lowercase, bool):
-            raise ModelError(
-                f"feature map: expected lowercase to be true or false, found {lowercase!r:.60}"
-            )
+        chars, usual = header.get("chars"), cls()
+        lowercase = header.get("lowercase", usual.lowercase)
+        marks = header.get("marks", usual.marks)
+        for name, flag in (("lowercase", lowercase), ("marks", marks)):
+            if not isinstance(flag, bool):
+                raise ModelError(
+                    f"feature map: expected {name} to be true or false, found {flag!r:.60}"
+                )
         if chars is not None:
             if not isinstance(chars, list | tuple) or len(chars) != 2:
                 raise ModelError(f"feature map: expected chars of two lengths, found {chars!r:.60}")
@@ -274,7 +283,7 @@ class Grams(NamedTuple):
             low = whole_number(ends, "chars from", 1, MAX_CHARS)
             chars = low, whole_number(ends, "chars to", low, MAX_CHARS)
         order = whole_number(header, "order", 1 if chars is None else 0, MAX_ORDER)
-        return cls(order, chars, lowercase)
+        return cls(order, chars, lowercase, marks)
 
 
 def char_name(text: str) -> str:

@@ -128,6 +128,9 @@ class Classes(Surface):
             default=True,
             help="texts: fold letters to lower case (default: --lowercase)",
         )
+        options.flag(
+            group, "--marks", "texts: count every punctuation mark as a word, not only ! ? $"
+        )
         options.whole(group, "--min-count", "texts: keep n-grams seen in at least N lines", 1)
         group.add_argument(
             "--max-share",

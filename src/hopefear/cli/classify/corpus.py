@@ -30,6 +30,7 @@ _USUAL = {
     "ngrams": 1,
     "chars": None,
     "lowercase": True,
+    "marks": False,
     "min_count": 1,
     "max_share": 1.0,
     "hash_bits": None,
@@ -62,8 +63,8 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if form == "svmlight" and text_options(args) != _USUAL:
         raise HopefearError(
             f"{args.train} is svmlight, whose features are given: --ngrams, --chars, "
-            "--no-lowercase, --min-count, --max-share and --hash-bits belong to tsv; leave them "
-            "out, or say --format tsv"
+            "--no-lowercase, --marks, --min-count, --max-share and --hash-bits belong to tsv; "
+            "leave them out, or say --format tsv"
         )
     cached = getattr(args, "cache", None) is not None
     load = _cached if cached else _read

@@ -30,7 +30,7 @@ from hopefear.training.holdout import split_classes
 from hopefear.training.loop import Event
 from hopefear.training.predictors import VotedPredictor
 
-_TEXT_OPTIONS = ("ngrams", "chars", "lowercase", "min_count", "max_share", "hash_bits")
+_TEXT_OPTIONS = ("ngrams", "chars", "lowercase", "marks", "min_count", "max_share", "hash_bits")
 
 
 class NoWeightsError(HopefearError, AttributeError):
@@ -65,6 +65,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         Texts: shortest and longest n-gram of characters, within words whose edges are marked.
     lowercase : bool
         Texts: fold letters to lower case.
+    marks : bool
+        Texts: count every punctuation mark of ASCII as a word, not only ``! ? $``.
     min_count : int
         Texts: keep n-grams that are in at least so many of them.
     max_share : float
@@ -140,6 +142,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         ngrams: int = 1,
         chars: tuple[int, int] | None = None,
         lowercase: bool = True,
+        marks: bool = False,
         min_count: int = 1,
         max_share: float = 1.0,
         hash_bits: int | None = None,
