@@ -222,7 +222,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             if goes_on:
                 how, trainer = self._model.transform, self._trainer
                 scale = self._model.scale
-                task = replace(task, values=how["values"], norm=how["norm"], scale=scale)
+                task = replace(task, values=how["values"], norm=how["norm"], scaled_by=scale)
             else:
                 model, trainer = begin(task, data, self.learner, self._learner_params())
             self._learn(task.prepared(data), trainer)

@@ -44,7 +44,7 @@ class Classification(Task):
     transformed: bool = False
     bounds: bool = False
     comparator: np.ndarray | None = None
-    scale: np.ndarray | None = None  # of the columns, where data of before decided it
+    scaled_by: np.ndarray | None = None  # a factor for each column, where earlier data decided it
 
     def check(self, data: SparseDataset, dev: SparseDataset | None) -> None:
         check_labels(data)
@@ -58,7 +58,7 @@ class Classification(Task):
 
     def column_scale(self, data: SparseDataset) -> np.ndarray | None:
         """What ``values`` multiplies each column by, if it does."""
-        return data.column_scale(self.values) if self.scale is None else self.scale
+        return data.column_scale(self.values) if self.scaled_by is None else self.scaled_by
 
     def composed(
         self, passes: Passes, build: Callable[[Scale], Learner], params: Mapping[str, Any]
