@@ -104,8 +104,8 @@ def test_transforms_against_numpy(data: SparseDataset, values: str, norm: str) -
     assert new.rows.indices is data.rows.indices or np.shares_memory(
         new.rows.indices, data.rows.indices
     )
-    with pytest.raises(HopefearError, match="one of counts, presence, log"):
-        data.transformed("tfidf")
+    with pytest.raises(HopefearError, match="one of counts, presence, log, tfidf, nb"):
+        data.transformed("bm25")
     with pytest.raises(HopefearError, match="one of none, l2"):
         data.transformed(norm="l1")
 

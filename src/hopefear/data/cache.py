@@ -21,6 +21,8 @@ from hopefear.data.files import BLOCK_BYTES, ReadReport, require_rows
 from hopefear.data.labels import distinct, number_codes
 from hopefear.data.sparse import (
     DTYPES,
+    MEASURED,
+    NO_SCALE,
     NORMS,
     VALUES,
     SparseDataset,
@@ -41,10 +43,10 @@ from hopefear.data.svmlight import (
     known_labels,
     raw_blocks,
 )
-from hopefear.data.text import TextCounter, known_text_labels, text_codes
+from hopefear.data.text import TextCounter, check_shares, known_text_labels, text_codes
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures, from_parts
-from hopefear.features.maps import MAX_COLUMNS
+from hopefear.features.maps import MAX_COLUMNS, Grams
 from hopefear.storage import atomic_file
 
 
@@ -65,7 +67,11 @@ def build_cache(
     values: str = "counts",
     norm: str = "none",
     ngrams: int = 1,
+    chars: tuple[int, int] | None = None,
+    lowercase: bool = True,
+    marks: bool = False,
     min_count: int = 1,
+    max_share: float = 1.0,
     hash_bits: int | None = None,
     features: FeatureMap | None = None,
     classes: Sequence[str] | None = None,
@@ -87,12 +93,18 @@ def build_cache(
         What the lines are.
     values, norm : str
         Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`.
-    ngrams, min_count, hash_bits
+    ngrams, chars, lowercase, marks, min_count, max_share, hash_bits
         For text, as in :func:`hopefear.data.text.read_text`.
     features, classes, require_labels, on_error, report, block_bytes
         As for the readers.
     """
     check_transform(values, norm)
+    if values in MEASURED:
+        raise HopefearError(
+            f"a cache is written row by row, and values={values!r} is measured on all of them; "
+            "take counts, presence or log, or train without a cache"
+        )
+    check_shares(min_count, max_share, hash_bits)
     if format not in ("svmlight", "text"):
         raise HopefearError(f"a cache is built from svmlight or text, not from {format!r}")
     report = ReadReport() if report is None else report
@@ -114,7 +126,8 @@ def build_cache(
             watched = raw_blocks(path, watch=text_hash.update, **common)
             plan = _spool_svmlight(spool, watched, os.fspath(path), features, classes, common)
         else:
-            counter = TextCounter(ngrams, hash_bits, features)
+            grams = Grams(ngrams, chars, lowercase, marks)
+            counter = TextCounter(grams, hash_bits, features)
             watched_text = counter.blocks(path, watch=text_hash.update, **common)
             for raw in watched_text:
                 if classes is not None:
@@ -122,7 +135,7 @@ def build_cache(
                         raw, counter, classes, os.fspath(path), require_labels, on_error, report
                     )
                 spool.add(raw.indptr, raw.columns, raw.values, raw.labels)
-            plan = _text_plan(counter, min_count, classes)
+            plan = _text_plan(counter, min_count, max_share, classes)
         require_rows(path, spool.n_rows, report)
         report.rows += spool.n_rows
         header: dict[str, Any] = {
@@ -132,7 +145,11 @@ def build_cache(
                 "values": values,
                 "norm": norm,
                 "ngrams": ngrams,
+                "chars": chars and list(chars),
+                "lowercase": lowercase,
+                "marks": marks,
                 "min_count": min_count,
+                "max_share": max_share,
                 "hash_bits": hash_bits,
             },
         }
@@ -223,14 +240,16 @@ def _spool_svmlight(
     return _Plan(table, names, table.columns, codes)
 
 
-def _text_plan(counter: TextCounter, min_count: int, classes: Sequence[str] | None) -> _Plan:
-    final, moved = counter.finish(min_count)
+def _text_plan(
+    counter: TextCounter, min_count: int, max_share: float, classes: Sequence[str] | None
+) -> _Plan:
+    final, moved = counter.finish(min_count, max_share)
     names = counter.classes() if classes is None else tuple(classes)
     labels = counter.label_names()
     return _Plan(
         final,
         names,
-        np.asarray if moved is None else moved.__getitem__,
+        np.asarray if moved is None else moved,
         lambda numbers: text_codes(numbers, labels, names),
     )
 
@@ -257,7 +276,8 @@ def _write(
         if len(columns) and columns.min() < 0:
             indptr, columns, values = drop_unknown(indptr, columns, values)
         if how or norm:
-            values = transform_values(indptr, values, how, norm)
+            split = getattr(plan.features, "split", plan.features.size)
+            values = transform_values(indptr, columns, values, how, norm, NO_SCALE, split)
         codes = plan.codes(labels)
         report.unknown_labels += int(np.count_nonzero(codes < 0))
         writers["indptr"].write(indptr[1:] + writers["indices"].count)

@@ -80,29 +80,17 @@ class Examples(NamedTuple):
         """What is read: ``svmlight``, ``text`` or ``vw``."""
         return self.format if self.format in ("svmlight", "vw") else "text"
 
-    def read(
-        self,
-        *,
-        ngrams: int = 1,
-        min_count: int = 1,
-        hash_bits: int | None = None,
-        classes: Sequence[str] | None = None,
-        **how: Any,
-    ) -> SparseDataset:
+    def read(self, *, classes: Sequence[str] | None = None, **how: Any) -> SparseDataset:
         """All rows; parameters as for the readers of the formats."""
         if self.words is not None:
             data = read_svmlight(self.path, classes=self._numbers(classes), **how)
             return self._named(data, classes)
-        if self.kind == "text":
-            counted: dict[str, Any] = {
-                "ngrams": ngrams,
-                "min_count": min_count,
-                "hash_bits": hash_bits,
-            }
-            return read_text(self.path, classes=classes, **counted, **how)
-        return (read_vowpal if self.kind == "vw" else read_svmlight)(
-            self.path, classes=classes, **how
-        )
+        readers: dict[str, Callable[..., SparseDataset]] = {
+            "svmlight": read_svmlight,
+            "text": read_text,
+            "vw": read_vowpal,
+        }
+        return readers[self.kind](self.path, classes=classes, **how)
 
     def blocks(
         self, *, features: FeatureMap, classes: Sequence[str], **how: Any

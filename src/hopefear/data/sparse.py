@@ -7,6 +7,7 @@ import hashlib
 import json
 import mmap
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,23 +23,34 @@ _FEW = 40  # below, sorting by comparison is quicker than by bytes
 
 
 @kernel
-def transform_values(indptr, values, how, norm):
-    """New values: 0 as they are, 1 presence, 2 signed log(1 + |v|); norm 1 is unit length."""
+def transform_values(indptr, indices, values, how, norm, scale, split):
+    """New values: 0 as they are, 1 presence, 2 signed log(1 + |v|), times the column's ``scale``.
+
+    An empty ``scale`` is one of ones. ``norm`` 1 is unit length; in a row with columns on both
+    sides of ``split``, either side then has the same share of it.
+    """
     new = np.empty(len(values), np.float32)
     for i in range(len(indptr) - 1):
-        square = 0.0
+        before = behind = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             v = np.float64(values[k])
             if how == 1:
                 v = 1.0 if v != 0.0 else 0.0
             elif how == 2:
                 v = np.log1p(v) if v >= 0.0 else -np.log1p(-v)
+            if len(scale):
+                v *= scale[indices[k]]
             new[k] = v
-            square += v * v
-        if norm == 1 and square > 0.0:
-            scale = 1.0 / np.sqrt(square)
+            if indices[k] < split:
+                before += v * v
+            else:
+                behind += v * v
+        if norm == 1:
+            both = 2.0 if before > 0.0 and behind > 0.0 else 1.0
+            before = 1.0 / np.sqrt(both * before) if before > 0.0 else 0.0
+            behind = 1.0 / np.sqrt(both * behind) if behind > 0.0 else 0.0
             for k in range(indptr[i], indptr[i + 1]):
-                new[k] = new[k] * scale
+                new[k] = new[k] * (before if indices[k] < split else behind)
     return new
 
 
@@ -144,7 +156,11 @@ def rows_sound(indptr, indices, labels, n_features, n_classes):
     return smallest >= 0 and largest < n_features
 
 
-VALUES = ("counts", "presence", "log")
+VALUES = ("counts", "presence", "log", "tfidf", "nb")
+MEASURED = ("tfidf", "nb")  # values that need a number for each column, measured on data
+NO_SCALE = np.zeros(0, np.float32)
+NO_SCALE.flags.writeable = False
+_PLAIN = {"tfidf": "counts", "nb": "presence"}  # what that number is multiplied with
 NORMS = ("none", "l2")
 
 
@@ -208,6 +224,7 @@ class SparseDataset:
         self.n_features = n_features
         self.classes = tuple(classes)
         self.source = source
+        self._scales: dict[str, np.ndarray] = {}  # by values, when first asked for
         self.mapping: mmap.mmap | None = None  # the file beneath the arrays, where there is one
         if digest is not None:
             self.__dict__["digest"] = digest
@@ -296,15 +313,21 @@ class SparseDataset:
         r = self.rows
         return sparse.csr_array((r.values, r.indices, r.indptr), (len(self), self.n_features))
 
-    def transformed(self, values: str = "counts", norm: str = "none") -> SparseDataset:
+    def transformed(
+        self, values: str = "counts", norm: str = "none", scale: np.ndarray | None = None
+    ) -> SparseDataset:
         """Values of every row changed; columns, labels and weights shared with this dataset.
 
         Parameters
         ----------
-        values : {"counts", "presence", "log"}
-            As they are; 1 for every value but 0; or ``sign(v) * log(1 + |v|)``.
+        values : {"counts", "presence", "log", "tfidf", "nb"}
+            As they are; 1 for every value but 0; ``sign(v) * log(1 + |v|)``; or counts or presence
+            times a number for each column, see :meth:`column_scale`.
         norm : {"none", "l2"}
-            ``l2`` divides each row by its length afterwards.
+            ``l2`` divides each row by its length afterwards. Of a text with n-grams of words and
+            of characters, both get the same share.
+        scale : array, optional
+            The number for each column, where other data decided it; by default of these rows.
 
         Examples
         --------
@@ -315,10 +338,52 @@ class SparseDataset:
         check_transform(values, norm)
         if values == "counts" and norm == "none":
             return self
+        if values in MEASURED and scale is None:
+            scale = self.column_scale(values)
         new = transform_values(
-            self.rows.indptr, self.rows.values, VALUES.index(values), NORMS.index(norm)
+            self.rows.indptr,
+            self.rows.indices,
+            self.rows.values,
+            VALUES.index(_PLAIN.get(values, values)),
+            NORMS.index(norm),
+            NO_SCALE if scale is None else scale,
+            getattr(self.features, "split", self.n_features),
         )
         return self._with(self.rows._replace(values=new))
+
+    def column_scale(self, values: str) -> np.ndarray | None:
+        """What ``values`` multiplies each column by, in float32, measured on these rows.
+
+        With n rows, of which df have a value in the column, ``tfidf`` takes the smooth inverse
+        document frequency ``log((1 + n) / (1 + df)) + 1``, and ``nb`` the log-count ratio
+        ``|log((p / |p|) / (q / |q|))|``, where p is 1 + the rows of a class that have a value in
+        the column, q the same for all other rows, and |p|, |q| are sums over columns; of several
+        classes the one with the largest ratio counts. None for other ``values``.
+
+        Notes
+        -----
+        A row counts as often as its weight says. Wang and Manning's ratio has a sign, which a
+        linear model does not need: without it, weights keep their meaning.
+
+        References
+        ----------
+        Sida Wang and Christopher D. Manning. Baselines and bigrams: simple, good sentiment and
+        topic classification. ACL 2012.
+
+        Examples
+        --------
+        >>> data = SparseDataset.from_csr([[1.0, 2.0], [1.0, 0.0]], ["hope", "fear"])
+        >>> data.column_scale("tfidf")
+        array([1.       , 1.4054651], dtype=float32)
+        >>> data.column_scale("nb")
+        array([0.2876821, 0.4054651], dtype=float32)
+        """
+        if values not in MEASURED:
+            return None
+        if values not in self._scales:
+            measure = _inverse_frequencies if values == "tfidf" else _log_count_ratios
+            self._scales[values] = _frozen(measure(self), np.dtype(np.float32))
+        return self._scales[values]
 
     def take(self, rows: Any) -> SparseDataset:
         """The given rows, in the given order; a mask of booleans works too."""
@@ -351,6 +416,42 @@ class SparseDataset:
 
     def _with(self, rows: SparseRows) -> SparseDataset:
         return SparseDataset(rows, self.n_features, self.classes, self.features, self.source)
+
+
+def _inverse_frequencies(data: SparseDataset) -> np.ndarray:
+    rows = data.rows
+    seen = _seen(rows, np.arange(len(data)), data.n_features)
+    n = rows.weights.sum(dtype=np.float64)
+    return np.log((1.0 + n) / (1.0 + seen)) + 1.0
+
+
+def _log_count_ratios(data: SparseDataset) -> np.ndarray:
+    rows = data.rows
+    if rows.labels.min(initial=0) < 0:
+        raise HopefearError(f"{data.source}: values='nb' needs a label on every row")
+    seen = _seen(rows, np.arange(len(data)), data.n_features)
+    order = np.argsort(rows.labels, kind="stable")
+    ends = np.searchsorted(rows.labels[order], np.arange(len(data.classes) + 1))
+    largest = np.zeros(data.n_features)
+    for begin, end in pairwise(ends):
+        own = _seen(rows, order[begin:end], data.n_features)
+        p, q = 1.0 + own, 1.0 + seen - own
+        np.maximum(largest, np.abs(np.log(p / q) - np.log(p.sum() / q.sum())), out=largest)
+    return largest
+
+
+@kernel
+def _add_seen(indptr, indices, values, weights, chosen, seen):
+    for i in chosen:
+        for k in range(indptr[i], indptr[i + 1]):
+            seen[indices[k]] += weights[i] * (values[k] != 0.0)
+
+
+def _seen(rows: SparseRows, chosen: np.ndarray, n_features: int) -> np.ndarray:
+    """How much weight the chosen rows with a value in each column have."""
+    seen = np.zeros(n_features)
+    _add_seen(rows.indptr, rows.indices, rows.values, rows.weights, chosen, seen)
+    return seen
 
 
 def check_transform(values: str, norm: str) -> None:

@@ -1,10 +1,10 @@
-"""Read ``label<TAB>text`` lines as word n-gram counts, whole or in blocks of rows."""
+"""Texts as counts of n-grams of words and characters: lines of ``label<TAB>text``, or strings."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,18 +42,25 @@ from hopefear.data.tables import Rewritten
 from hopefear.data.text_kernel import (
     DONE,
     EXPECTED,
+    MAX_TOKEN,
     MORE_ROOM,
+    count_chars,
     count_ngrams,
+    hash_chars,
     hash_ngrams,
+    join_rows,
     merge_repeats,
 )
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, HashedFeatures, NGramFeatures
-from hopefear.features.maps import MAX_NAMES, MAX_ORDER, empty_names, ngrams_from_tables
+from hopefear.features.maps import MAX_CHARS, MAX_NAMES, Grams, empty_names, ngrams_from_tables
 
 MAX_TEXT_LINE = 1 << 24
 APOSTROPHE = "'"
 _LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
+_NEWLINE = "\n"
+_CHARS_OF_TOKEN = MAX_CHARS * (MAX_TOKEN + 2)  # n-grams of characters, at most
+_OF_CHARS = 1 << 30  # columns of characters begin here until the number of those of words is known
 
 
 class TextRows(NamedTuple):
@@ -72,46 +79,52 @@ class TextCounter:
 
     Parameters
     ----------
-    order : int
-        Longest n-gram, 1 to 3.
+    grams : Grams or int
+        Which n-grams; a number is the longest n-gram of words, 1 to 3, without any others.
     hash_bits : int, optional
         Hash to ``2**hash_bits`` columns instead of keeping the n-grams.
     features : NGramFeatures or HashedFeatures, optional
-        Columns to use; it then sets ``order`` and ``hash_bits``.
+        Columns to use; it then sets ``grams`` and ``hash_bits``.
     """
 
     def __init__(
-        self, order: int = 1, hash_bits: int | None = None, features: FeatureMap | None = None
+        self,
+        grams: Grams | int = 1,
+        hash_bits: int | None = None,
+        features: FeatureMap | None = None,
     ) -> None:
         if features is not None and not isinstance(features, NGramFeatures | HashedFeatures):
             raise HopefearError(
-                "these features are numeric ids, which text lacks; give svmlight lines, or train "
-                "on label<TAB>text"
+                "these features are numeric ids, which text lacks; give svmlight lines or rows of "
+                "numbers, or train on label<TAB>text or strings"
             )
         if features is not None:
-            order = features.order
-        if not 1 <= order <= MAX_ORDER:
-            raise HopefearError(f"n-grams of 1 to {MAX_ORDER} tokens can be counted, not {order}")
-        self.order, self.features = order, features
+            grams = features.grams
+        self.grams = (grams if isinstance(grams, Grams) else Grams(grams)).check()
+        self.features = features
         self.hashed: HashedFeatures | None = None
-        self._tables = empty_tables(1, 1, 1)
+        self._tables, self._chars = empty_tables(1, 1, 1), empty_tables(1, 1, 1)
         if isinstance(features, HashedFeatures):
             self.hashed = features
         elif hash_bits is not None and features is None:
-            self.hashed = HashedFeatures(order, hash_bits)
+            self.hashed = HashedFeatures(self.grams, hash_bits)
         elif isinstance(features, NGramFeatures):
             # Marks of the current row are this counter's own; the rest is shared.
-            given = features.tables()
-            self._tables = given._replace(seen=fresh_marks(len(given.parent)))
+            self._tables, self._chars = (
+                tables._replace(seen=fresh_marks(len(tables.parent)))
+                for tables in features.tables()
+            )
         else:
             self._tables = empty_tables()
+            if self.grams.chars is not None:
+                self._chars = empty_tables()
         fresh = self.hashed is not None and features is None
         self._owners = np.zeros(self.hashed.size if fresh and self.hashed else 0, np.uint64)
         self._names = empty_names(MAX_NAMES if fresh else 0)
         self._labels = empty_tables(64, 1 << 10, 1)
         self._seen = np.zeros(2, np.int64)
         self._unknown = np.zeros(1, np.int64)
-        self._rows = 0
+        self._rows = self._all_rows = 0
 
     def label_names(self) -> list[str]:
         """The label strings so far, by number."""
@@ -123,14 +136,34 @@ class TextCounter:
         """The labels so far in class order."""
         return sort_classes(self.label_names())
 
-    def finish(self, min_count: int) -> tuple[FeatureMap, np.ndarray | None]:
-        """The feature map, and the final column of each column counted (None: the same)."""
+    def finish(
+        self, min_count: int = 1, max_share: float = 1.0
+    ) -> tuple[FeatureMap, Callable[[np.ndarray], np.ndarray] | None]:
+        """The feature map, and what gives the final column of each column counted (None: the same).
+
+        That column is -1 where an n-gram is in fewer rows than min_count, or in more than
+        max_share of all.
+        """
         if self.features is not None:
             return self.features, None
         if self.hashed is not None:
             rate = float(self._seen[1] / max(1, self._seen[0]))
-            return HashedFeatures(self.order, self.hashed.bits, rate, *self._names.sorted()), None
-        return ngrams_from_tables(self._tables, self.order, min_count)
+            return HashedFeatures(self.grams, self.hashed.bits, rate, *self._names.sorted()), None
+        most = max_share * self._all_rows if max_share < 1.0 else np.inf
+        features, words, chars = ngrams_from_tables(
+            self._tables, self._chars, self.grams, min_count, most
+        )
+        if self.grams.chars is None:
+            return features, words.__getitem__
+
+        def moved(columns: np.ndarray) -> np.ndarray:
+            final = np.empty(len(columns), np.int32)
+            of_chars = columns >= _OF_CHARS
+            final[of_chars] = chars[columns[of_chars] - _OF_CHARS]
+            final[~of_chars] = words[columns[~of_chars]]
+            return final
+
+        return features, moved
 
     def blocks(
         self,
@@ -159,11 +192,37 @@ class TextCounter:
             share = done / size if size else 0.0
             if bare:
                 report.tabbed += _without_tabs(buffer, length, known)
-            text, length = folded(buffer, length, name, first_line, on_error, report)
+            lower = self.grams.lowercase
+            text, length = folded(buffer, length, name, first_line, on_error, report, lower)
             for rows in self._count(
                 text, length, name, first_line, not require_labels, on_error, report
             ):
                 yield rows._replace(share=share)
+
+    def strings(self, texts: Sequence[str]) -> Iterator[TextRows]:
+        """Count the texts of a sequence; a line break in one is a blank."""
+        first = 0
+        while first < len(texts):
+            size, last = 0, first
+            while last < len(texts) and size < BLOCK_BYTES:
+                size += len(texts[last])
+                last += 1
+            lines = "".join(f"\t{text.replace(_NEWLINE, ' ')}\n" for text in texts[first:last])
+            try:
+                block = lines.encode()
+            except UnicodeEncodeError:
+                bad = next(i for i in range(first, last) if not _is_unicode(texts[i]))
+                raise HopefearError(
+                    f"text {bad} has half a surrogate pair, which is no character; take it out"
+                ) from None
+            buffer = np.full(len(block) + PADDING, 10, np.uint8)
+            buffer[: len(block)] = np.frombuffer(block, np.uint8)
+            report = ReadReport()
+            text, length = folded(
+                buffer, len(block), "texts", 1, "raise", report, self.grams.lowercase
+            )
+            yield from self._count(text, length, "texts", 1, True, "raise", report)
+            first = last
 
     def _count(
         self,
@@ -177,12 +236,12 @@ class TextCounter:
     ) -> Iterator[TextRows]:
         most = length // 2 + 2
         if self._rows + most >= 2**31:  # row numbers take 32 bits; forget which row came last
-            self._tables.seen[::2] = -1
+            self._tables.seen[::2] = self._chars.seen[::2] = -1
             self._rows = 0
         indptr, starts = np.zeros(most, np.int64), np.empty(most, np.int64)
         codes = np.empty(most, np.int32)
         # A token and what separates it take 2 bytes as a rule; MORE_ROOM deals with the others.
-        columns = np.empty(self.order * (length // 2 + 2), np.int32)
+        columns = np.empty(self.grams.order * (length // 2 + 2), np.int32)
         values = np.empty(len(columns), np.float32)
         rows = i = 0
         while True:
@@ -195,7 +254,7 @@ class TextCounter:
             if code == MORE_ROOM:
                 size = _line_length(text, i)
                 self._grow(size)
-                columns = _roomier(columns, int(indptr[rows]) + self.order * size)
+                columns = _roomier(columns, int(indptr[rows]) + self.grams.order * size)
                 values = _roomier(values, len(columns))
                 continue
             size = _line_length(text, i)
@@ -207,15 +266,22 @@ class TextCounter:
             i += size
         if not rows:
             return
+        indptr, columns, values = self._in_order(indptr[: rows + 1], columns, values)
+        if self.grams.chars is not None:
+            indptr, columns, values = join_rows(
+                indptr,
+                columns,
+                values,
+                *self._count_chars(text, length, bare, starts, rows),
+                0 if self.hashed is not None else self._first_of_chars(),
+            )
+        if isinstance(self.features, NGramFeatures) and self.features.ignored.size:
+            columns[np.isin(columns, self.features.ignored)] = -1
+            indptr, columns, values = drop_unknown(indptr, columns, values)
         self._rows += rows
+        self._all_rows += rows
         report.unknown_features += int(self._unknown[0])
         self._unknown[0] = 0
-        indptr = indptr[: rows + 1]
-        columns, values = columns[: indptr[-1]], values[: indptr[-1]]
-        sort_count_rows(indptr, columns, values)
-        if self.hashed is not None:
-            indptr = merge_repeats(indptr, columns, values)
-            columns, values = columns[: indptr[-1]], values[: indptr[-1]]
         yield TextRows(
             indptr,
             columns,
@@ -224,6 +290,84 @@ class TextCounter:
             lambda row: line_of(text, int(starts[row]), first_line),
             0.0,
         )
+
+    def _in_order(
+        self, indptr: np.ndarray, columns: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows with rising columns, each once."""
+        columns, values = columns[: indptr[-1]], values[: indptr[-1]]
+        sort_count_rows(indptr, columns, values)
+        if self.hashed is not None:
+            indptr = merge_repeats(indptr, columns, values)
+            columns, values = columns[: indptr[-1]], values[: indptr[-1]]
+        return indptr, columns, values
+
+    def _first_of_chars(self) -> int:
+        if isinstance(self.features, NGramFeatures):
+            return self.features.split
+        if int(self._tables.used[ENTRIES]) > _OF_CHARS or self._chars.used[ENTRIES] > _OF_CHARS:
+            raise HopefearError(
+                "more than 2**30 distinct n-grams; use hash_bits, or shorter n-grams"
+            )
+        return _OF_CHARS
+
+    def _count_chars(
+        self, text: np.ndarray, length: int, bare: bool, starts: np.ndarray, rows: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows of character n-grams of lines whose words have been counted."""
+        low, high = self.grams.chars or (1, 1)
+        indptr = np.zeros(rows + 1, np.int64)
+        columns = np.empty((high - low + 1) * length + _CHARS_OF_TOKEN, np.int32)
+        values = np.empty(len(columns), np.float32)
+        row, i = 0, -1
+        while True:
+            with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+                if self.hashed is not None:
+                    code, row, i = hash_chars(
+                        text,
+                        row,
+                        i,
+                        low,
+                        high,
+                        self.hashed.half,
+                        self.grams.marks,
+                        bare,
+                        self._owners,
+                        self._names,
+                        starts,
+                        indptr,
+                        columns,
+                        values,
+                        rows,
+                        self._seen,
+                    )
+                else:
+                    code, row, i = count_chars(
+                        text,
+                        row,
+                        i,
+                        low,
+                        high,
+                        self.grams.marks,
+                        bare,
+                        self._chars,
+                        self.features is None,
+                        starts,
+                        self._rows,
+                        indptr,
+                        columns,
+                        values,
+                        rows,
+                        self._unknown,
+                    )
+            if code == DONE:
+                return self._in_order(indptr, columns, values)
+            columns = _roomier(columns, int(indptr[row + 1]) + _CHARS_OF_TOKEN)
+            values = _roomier(values, len(columns))
+            if self.features is None and self.hashed is None:
+                more = (_CHARS_OF_TOKEN, 4 * high * _CHARS_OF_TOKEN, _CHARS_OF_TOKEN)
+                if _short(self._chars, *more):
+                    self._chars = grown_tables(self._chars, *more)
 
     def _kernel(
         self,
@@ -243,8 +387,10 @@ class TextCounter:
                 text,
                 i,
                 stop,
-                self.order,
-                self.hashed.bits,
+                self.grams.order,
+                self.hashed.half,
+                self.grams.lowercase,
+                self.grams.marks,
                 bare,
                 self._owners,
                 self._names,
@@ -261,7 +407,9 @@ class TextCounter:
             text,
             i,
             stop,
-            self.order,
+            self.grams.order,
+            self.grams.lowercase,
+            self.grams.marks,
             bare,
             self._tables,
             self.features is None,
@@ -280,7 +428,7 @@ class TextCounter:
         if _short(self._labels, 1, size, 0):
             self._labels = grown_tables(self._labels, 1, size, 0)
         if self.features is None and self.hashed is None:
-            more = (size, size, self.order * size)
+            more = (size, size, self.grams.order * size)
             if _short(self._tables, *more):
                 if int(self._tables.used[ENTRIES]) + more[2] > 2**31 - 1:
                     raise HopefearError(
@@ -290,7 +438,13 @@ class TextCounter:
 
 
 def folded(
-    buffer: np.ndarray, length: int, name: str, first_line: int, on_error: str, report: ReadReport
+    buffer: np.ndarray,
+    length: int,
+    name: str,
+    first_line: int,
+    on_error: str,
+    report: ReadReport,
+    lower: bool = True,
 ) -> tuple[np.ndarray, int]:
     """The block with non-ASCII letters of its texts in lower case; broken UTF-8 is an error.
 
@@ -315,7 +469,8 @@ def folded(
             continue
         if not tab:
             label, words = "", label
-        lines[i] = f"{label}{tab}{words.lower().replace('’', APOSTROPHE)}".encode()
+        words = words.lower() if lower else words
+        lines[i] = f"{label}{tab}{words.replace('’', APOSTROPHE)}".encode()
     block = b"\n".join(lines)
     text = np.full(len(block) + PADDING, 10, np.uint8)
     text[: len(block)] = np.frombuffer(block, np.uint8)
@@ -367,7 +522,11 @@ def read_text(
     path: str | os.PathLike[str],
     *,
     ngrams: int = 1,
+    chars: tuple[int, int] | None = None,
+    lowercase: bool = True,
+    marks: bool = False,
     min_count: int = 1,
+    max_share: float = 1.0,
     hash_bits: int | None = None,
     features: FeatureMap | None = None,
     classes: Sequence[str] | None = None,
@@ -376,7 +535,7 @@ def read_text(
     report: ReadReport | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> SparseDataset:
-    """Read lines of ``label<TAB>text`` as counts of word n-grams.
+    """Read lines of ``label<TAB>text`` as counts of n-grams of words and characters.
 
     Tokens are runs of letters, digits and non-ASCII characters in lower case, with single
     apostrophes or underscores inside (``don't``), and each of ``! ? $``. Everything else
@@ -387,9 +546,18 @@ def read_text(
     path : str or path
         Plain or compressed UTF-8 file; ``-`` is standard input.
     ngrams : int
-        Longest n-gram, 1 to 3; all shorter ones are counted too.
+        Longest n-gram of words, 1 to 3; all shorter ones are counted too. 0 with chars for none.
+    chars : tuple of two int, optional
+        Shortest and longest n-gram of characters, at most 8, within words whose edges are marked.
+        Longer ones tell more, and there are many more of them.
+    lowercase : bool
+        Fold letters to lower case; False tells ``US`` from ``us``.
+    marks : bool
+        Count every punctuation mark of ASCII as a word, not only ``! ? $``.
     min_count : int
         Keep n-grams seen in at least so many lines; larger gives fewer columns.
+    max_share : float
+        Leave out n-grams that more than this share of the lines have; smaller leaves out more.
     hash_bits : int, optional
         Hash to ``2**hash_bits`` columns instead: bounded memory, but only the first 65,536
         columns have names, and n-grams collide; ``dataset.features.collisions`` is the rate.
@@ -411,9 +579,9 @@ def read_text(
     >>> data.classes
     ('neg', 'pos')
     """
-    check_at_least("min_count", min_count, 1)
+    check_shares(min_count, max_share, hash_bits)
     report = ReadReport() if report is None else report
-    counter = TextCounter(ngrams, hash_bits, features)
+    counter = TextCounter(Grams(ngrams, chars, lowercase, marks), hash_bits, features)
     lengths, columns, values = Growing(np.int64), Growing(np.int32), Growing(np.float32)
     labels = Growing(np.int32)
     for raw in counter.blocks(
@@ -439,14 +607,92 @@ def read_text(
     report.unknown_labels += int(np.count_nonzero(codes < 0))
     indptr = np.zeros(len(codes) + 1, np.int64)
     np.cumsum(lengths.take(), out=indptr[1:])
-    final, moved = counter.finish(min_count)
+    final, moved = counter.finish(min_count, max_share)
     ids, counts = columns.take(), values.take()
     if moved is not None:
-        ids = moved[ids]
-        if min_count > 1:
+        ids = moved(ids)
+        if min_count > 1 or max_share < 1.0:
             indptr, ids, counts = drop_unknown(indptr, ids, counts)
     rows = SparseRows(indptr, ids, counts, codes, np.ones(len(codes), np.float32))
     return SparseDataset(rows, final.size, names, final, os.fspath(path))
+
+
+def check_shares(min_count: int, max_share: float, hash_bits: int | None) -> None:
+    """HopefearError for limits that make no sense, or that hashed n-grams cannot have."""
+    check_at_least("min_count", min_count, 1)
+    if not 0.0 < max_share <= 1.0:
+        raise HopefearError(f"max_share must be above 0 and at most 1, not {max_share}")
+    if hash_bits is not None and max_share < 1.0:
+        raise HopefearError(
+            "max_share needs the n-grams, and hash_bits keeps none; leave one of them out"
+        )
+
+
+def read_strings(
+    texts: Sequence[str],
+    *,
+    ngrams: int = 1,
+    chars: tuple[int, int] | None = None,
+    lowercase: bool = True,
+    marks: bool = False,
+    min_count: int = 1,
+    max_share: float = 1.0,
+    hash_bits: int | None = None,
+    features: FeatureMap | None = None,
+) -> SparseDataset:
+    """Texts as counts of n-grams, one row each and without labels; parameters as in `read_text`.
+
+    Examples
+    --------
+    >>> data = read_strings(["Good fun!", "no"], chars=(2, 3), ngrams=0)
+    >>> data.features.names(data.rows.indices[-3:])
+    ['c=no', 'c=no·', 'c=o·']
+    """
+    check_shares(min_count, max_share, hash_bits)
+    counter = TextCounter(Grams(ngrams, chars, lowercase, marks), hash_bits, features)
+    blocks = list(counter.strings(texts))
+    indptr = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([n for rows in blocks for n in np.diff(rows.indptr)], out=indptr[1:])
+    columns = np.concatenate([np.zeros(0, np.int32), *(rows.columns for rows in blocks)])
+    counts = np.concatenate([np.zeros(0, np.float32), *(rows.values for rows in blocks)])
+    final, moved = counter.finish(min_count, max_share)
+    if moved is not None:
+        indptr, columns, counts = drop_unknown(indptr, moved(columns), counts)
+    labels = np.full(len(texts), -1, np.int32)
+    rows = SparseRows(indptr, columns, counts, labels, np.ones(len(texts), np.float32))
+    return SparseDataset(rows, final.size, (), final, "texts")
+
+
+def as_strings(X: Any) -> list[str] | None:
+    """``X`` as a list of texts if it is one, whatever holds them; None for anything else.
+
+    >>> as_strings(iter(["hope", "fear"])), as_strings([[1.0, 2.0]])
+    (['hope', 'fear'], None)
+    """
+    if isinstance(X, str):
+        raise HopefearError("X is one text; give a list of texts")
+    if isinstance(X, Sequence):
+        texts: Any = X
+    elif getattr(X, "ndim", 1) != 1 or not isinstance(X, Iterable) or isinstance(X, Mapping):
+        return None
+    else:
+        texts = X.tolist() if hasattr(X, "tolist") else list(X)
+    if not any(isinstance(text, str) for text in texts[:1]):
+        return None
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise HopefearError(
+                f"X has texts, but X[{i}] is {text!r:.60}; give a text for every row"
+            )
+    return list(texts)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def iter_text(

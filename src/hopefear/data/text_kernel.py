@@ -1,8 +1,12 @@
 """The kernels that read ``label<TAB>text`` lines into n-gram counts.
 
 A token is a run of letters, digits and non-ASCII characters, with single ``'`` or ``_`` inside, or
-one of ``! ? $`` alone. ASCII letters are folded to lower case here. General punctuation (U+2000 to
-U+206F) and the marks of Latin-1 (U+0080 to U+00BF) separate tokens.
+one of ``! ? $`` alone. ASCII letters are folded to lower case here, unless case matters. General
+punctuation (U+2000 to U+206F) and the marks of Latin-1 (U+0080 to U+00BF) separate tokens. If
+``marks``, every mark of ASCII is a token.
+
+N-grams of characters are those of each token with a blank before and behind it, so that the edges
+of words are seen; a blank alone is none.
 
 A line is done in steps, each over all its tokens: find them, hash them, look them up, then the same
 for every length of n-gram. The memory that a step needs is asked for in the one before.
@@ -76,8 +80,8 @@ def fold(text, i, end):
 
 
 @inlined
-def next_token(text, i, end):
-    """``(where the next token begins, position behind it)`` in folded text; begin = end: none."""
+def next_token(text, i, end, marks):
+    """``(where the next token begins, position behind it)``; begin = end: none."""
     begin = i
     while i < end:
         run = np.int64(plain_run(load8(text, i)))
@@ -96,6 +100,8 @@ def next_token(text, i, end):
             if kind == WORD:
                 i += 1
                 continue
+        if marks and kind == SEPARATES and 32 < text[i] < 127:
+            kind = ALONE
         if i > begin:
             return begin, i
         i += width
@@ -106,12 +112,13 @@ def next_token(text, i, end):
 
 
 @inlined
-def find_tokens(text, i, end, begins, sizes):
-    """Fold ``text[i:end]`` and find its tokens; how many there are."""
-    fold(text, i, end)
+def find_tokens(text, i, end, lower, marks, begins, sizes):
+    """Find the tokens of ``text[i:end]``, folded if ``lower``; how many there are."""
+    if lower:
+        fold(text, i, end)
     count = 0
     while True:
-        begin, i = next_token(text, i, end)
+        begin, i = next_token(text, i, end, marks)
         if begin >= i:
             return count
         begins[np.uint64(count)] = begin
@@ -136,12 +143,23 @@ def split_line(text, i):
     return (DONE if tab > i else NO_LABEL), tab, end, following
 
 
+@inlined
+def text_line(text, i, bare):
+    """As split_line; where ``bare``, labels may be missing, and the tab stands before the text."""
+    code, tab, end, following = split_line(text, i)
+    if bare and code != DONE:
+        code, tab = DONE, (i if code == NO_LABEL else i - 1)
+    return code, tab, end, following
+
+
 @kernel
 def count_ngrams(
     text,
     i,
     stop,
     order,
+    lower,
+    marks,
     bare,
     tables,
     grow,
@@ -165,9 +183,7 @@ def count_ngrams(
     hashes, tokens = np.empty(most, np.uint64), np.empty(most, np.int64)
     entries = np.empty(most, np.int64)
     while i < stop:
-        code, tab, end, following = split_line(text, i)
-        if bare and code != DONE:
-            code, tab = DONE, (i if code == NO_LABEL else i - 1)
+        code, tab, end, following = text_line(text, i, bare)
         if code != DONE:
             return code, i, rows
         if end == i:
@@ -177,7 +193,9 @@ def count_ngrams(
             return MORE_ROOM, i, rows
         codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        count = find_tokens(text, tab + 1, end, begins, sizes)
+        count = find_tokens(text, tab + 1, end, lower, marks, begins, sizes)
+        if order == 0:
+            count = 0
         for t in range(count):
             hashes[t] = text_hash(text, begins[t], sizes[t])
             prefetch(tables.token_slots, slot_of(tables.token_slots, hashes[t]))
@@ -271,6 +289,8 @@ def hash_ngrams(
     stop,
     order,
     bits,
+    lower,
+    marks,
     bare,
     owners,
     names,
@@ -294,9 +314,7 @@ def hash_ngrams(
     tokens, hashes = np.empty(most, np.uint64), np.empty(most, np.uint64)
     shift = np.uint64(64 - bits)
     while i < stop:
-        code, tab, end, following = split_line(text, i)
-        if bare and code != DONE:
-            code, tab = DONE, (i if code == NO_LABEL else i - 1)
+        code, tab, end, following = text_line(text, i, bare)
         if code != DONE:
             return code, i, rows
         if end == i:
@@ -310,7 +328,9 @@ def hash_ngrams(
             return MORE_ROOM, i, rows
         codes[rows] = label_code(labels, text, i, tab)
         starts[rows] = i
-        count = find_tokens(text, tab + 1, end, begins, sizes)
+        count = find_tokens(text, tab + 1, end, lower, marks, begins, sizes)
+        if order == 0:
+            count = 0
         for t in range(count):
             tokens[t] = text_hash(text, begins[t], sizes[t])
             hashes[t] = 0
@@ -337,6 +357,187 @@ def hash_ngrams(
         indptr[rows] = place
         i = following
     return DONE, i, rows
+
+
+_BLANK = 32
+
+
+@inlined
+def pad(text, begin, end, word):
+    """Copy a token to ``word`` with a blank before and behind it; the size of both and it."""
+    size = min(end - begin, MAX_TOKEN)
+    word[0] = _BLANK
+    for k in range(size):
+        word[k + 1] = text[begin + k]
+    word[size + 1] = _BLANK
+    return size + 2
+
+
+@inlined
+def char_spans(word, size, low, high, begins, sizes):
+    """Where the n-grams of ``low`` to ``high`` characters lie in a padded token; how many."""
+    count = 0
+    for begin in range(size - 1):
+        if word[begin] & 0xC0 == 0x80:  # inside a character
+            continue
+        end = begin
+        for n in range(1, high + 1):
+            end += 1
+            while end < size and word[end] & 0xC0 == 0x80:
+                end += 1
+            if n >= low and end - begin > (begin == 0):
+                begins[count] = begin
+                sizes[count] = end - begin
+                count += 1
+            if end >= size:
+                break
+    return count
+
+
+@kernel
+def count_chars(
+    text,
+    row,
+    i,
+    low,
+    high,
+    marks,
+    bare,
+    tables,
+    grow,
+    starts,
+    rows_before,
+    indptr,
+    columns,
+    values,
+    rows,
+    unknown,
+):
+    """Character n-grams of the rows that count_ngrams read, in tables of their own.
+
+    ``(code, row, position)``; with MORE_ROOM the next call goes on in the middle of that row. The
+    position -1 stands for the beginning of a row.
+    """
+    word = np.zeros(MAX_TOKEN + 16, np.uint8)
+    most = (high - low + 1) * (MAX_TOKEN + 2)
+    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
+    hashes, entries = np.empty(most, np.uint64), np.empty(most, np.int64)
+    while row < rows:
+        _, tab, end, _ = text_line(text, starts[row], bare)
+        if i < 0:
+            i = tab + 1
+            indptr[row + 1] = indptr[row]
+        while True:
+            begin, behind = next_token(text, i, end, marks)
+            if begin >= behind:
+                break
+            size = pad(text, begin, behind, word)
+            room = (high - low + 1) * size
+            if indptr[row + 1] + room > len(columns) or (
+                grow
+                and (
+                    tables.used[0] + room > len(tables.token_hash)
+                    or tables.used[1] + room * high * 4 > len(tables.text)
+                    or tables.used[2] + room > len(tables.parent)
+                )
+            ):
+                return MORE_ROOM, row, i
+            i = behind
+            count = char_spans(word, size, low, high, begins, sizes)
+            for t in range(count):
+                hashes[t] = text_hash(word, begins[t], sizes[t])
+                prefetch(tables.token_slots, slot_of(tables.token_slots, hashes[t]))
+            for t in range(count):
+                token = token_at(tables, word, begins[t], sizes[t], hashes[t], grow)
+                entries[t] = unigram_at(tables, token, grow) if token >= 0 else np.int64(-1)
+                if entries[t] >= 0:
+                    prefetch(tables.seen, 2 * entries[t])
+                else:
+                    unknown[0] += 1
+            indptr[row + 1] = count_entries(
+                tables.seen, rows_before + row, entries[:count], columns, values, indptr[row + 1]
+            )
+        row += 1
+        i = np.int64(-1)
+    return DONE, row, i
+
+
+@kernel
+def hash_chars(
+    text,
+    row,
+    i,
+    low,
+    high,
+    bits,
+    marks,
+    bare,
+    owners,
+    names,
+    starts,
+    indptr,
+    columns,
+    values,
+    rows,
+    seen,
+):
+    """Like count_chars, for hashes: columns from ``2**bits`` on, which may repeat in a row."""
+    word = np.zeros(MAX_TOKEN + 16, np.uint8)
+    most = (high - low + 1) * (MAX_TOKEN + 2)
+    begins, sizes = np.empty(most, np.int64), np.empty(most, np.int64)
+    shift, first = np.uint64(64 - bits), np.int64(1) << bits
+    while row < rows:
+        _, tab, end, _ = text_line(text, starts[row], bare)
+        if i < 0:
+            i = tab + 1
+            indptr[row + 1] = indptr[row]
+        while True:
+            begin, behind = next_token(text, i, end, marks)
+            if begin >= behind:
+                break
+            size = pad(text, begin, behind, word)
+            place = indptr[row + 1]
+            if place + (high - low + 1) * size > len(columns):
+                return MORE_ROOM, row, i
+            i = behind
+            count = char_spans(word, size, low, high, begins, sizes)
+            for t in range(count):
+                h = mix(np.uint64(0), text_hash(word, begins[t], sizes[t]))
+                column = first + np.int64(h >> shift)
+                columns[np.uint64(place + t)] = column
+                values[np.uint64(place + t)] = 1
+                if len(owners):
+                    mine = h | np.uint64(1)
+                    if owners[column] == 0:
+                        owners[column] = mine
+                        keep_name(names, column, word, begins, sizes, t, t + 1)
+                    elif owners[column] != mine:
+                        seen[1] += 1
+            seen[0] += count
+            indptr[row + 1] = place + count
+        row += 1
+        i = np.int64(-1)
+    return DONE, row, i
+
+
+@kernel
+def join_rows(indptr, columns, values, more_indptr, more_columns, more_values, offset):
+    """Rows one behind the other: the columns of the second ones are ``offset`` higher."""
+    n = len(indptr) - 1
+    new_indptr = indptr + more_indptr
+    new_columns = np.empty(new_indptr[n], np.int32)
+    new_values = np.empty(new_indptr[n], np.float32)
+    for i in range(n):
+        place = new_indptr[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            new_columns[place] = columns[k]
+            new_values[place] = values[k]
+            place += 1
+        for k in range(more_indptr[i], more_indptr[i + 1]):
+            new_columns[place] = more_columns[k] + offset
+            new_values[place] = more_values[k]
+            place += 1
+    return new_indptr, new_columns, new_values
 
 
 @kernel

@@ -21,6 +21,8 @@ killed and resumed.
   hopefear train classify --train train.svm --dev dev.svm --model news.model
   hopefear train classify --train reviews.tsv.gz --ngrams 2 --learner vrda -p l1=1e-5 \\
       --epochs 10 --checkpoint state/ --resume --run runs/vrda --model reviews.model
+  hopefear train classify --train reviews.tsv.gz --ngrams 2 --chars 2-5 --values nb \\
+      --model reviews.model
 """,
 )
 _COMPARE = Words(
@@ -108,16 +110,47 @@ class Classes(Surface):
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("features")
-        options.whole(group, "--ngrams", "tsv: longest word n-gram, 1 to 3", 1)
-        options.whole(group, "--min-count", "tsv: keep n-grams seen in at least N lines", 1)
         options.whole(
-            group, "--hash-bits", "tsv: hash n-grams to 2^N columns: bounded memory, no names"
+            group,
+            "--ngrams",
+            "texts: longest n-gram of words, 1 to 3; 0 for none but --chars",
+            1,
+            0,
+        )
+        group.add_argument(
+            "--chars",
+            type=_lengths,
+            metavar="A-B",
+            help="texts: n-grams of A to B characters too, within words whose edges are marked, "
+            "such as 2-5",
+        )
+        group.add_argument(
+            "--lowercase",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help="texts: fold letters to lower case (default: --lowercase)",
+        )
+        options.flag(
+            group, "--marks", "texts: count every punctuation mark as a word, not only ! ? $"
+        )
+        options.whole(group, "--min-count", "texts: keep n-grams seen in at least N lines", 1)
+        group.add_argument(
+            "--max-share",
+            type=_share,
+            default=1.0,
+            metavar="SHARE",
+            help="texts: leave out n-grams that more than this share of the lines have, such as "
+            "0.5 (default: 1)",
+        )
+        options.whole(
+            group, "--hash-bits", "texts: hash n-grams to 2^N columns: bounded memory, no names"
         )
         options.choice(
             group,
             "--values",
-            ("counts", "presence", "log"),
-            "values as they are, 1 for each present, or log(1 + value)",
+            ("counts", "presence", "log", "tfidf", "nb"),
+            "values as they are, 1 for each present, log(1 + value), values times inverse document "
+            "frequencies, or 1 times how much a feature tells of a class (NB-SVM)",
         )
         options.choice(
             group,
@@ -175,6 +208,26 @@ def _columns(group: argparse._ArgumentGroup) -> None:
             "name)",
             "NAME",
         )
+
+
+def _lengths(text: str) -> tuple[int, int]:
+    """``A-B``, or one number for both.
+
+    >>> _lengths("2-5"), _lengths("3")
+    ((2, 5), (3, 3))
+    """
+    low, dash, high = text.partition("-")
+    lengths = low, (high if dash else low)
+    if not all(n.isdecimal() and len(n) < 3 for n in lengths):
+        raise argparse.ArgumentTypeError(f"must be two lengths such as 2-5, not {text!r}")
+    return int(lengths[0]), int(lengths[1])
+
+
+def _share(text: str) -> float:
+    value = options.number(text)
+    if not 0.0 < value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text!r}")
+    return value
 
 
 def _intercept(text: str) -> float | str:

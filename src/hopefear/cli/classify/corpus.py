@@ -23,6 +23,16 @@ from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
+_USUAL = {
+    "ngrams": 1,
+    "chars": None,
+    "lowercase": True,
+    "marks": False,
+    "min_count": 1,
+    "max_share": 1.0,
+    "hash_bits": None,
+}
+
 
 def read(args: argparse.Namespace, console: Console) -> Examples:
     """The examples of ``--train``."""
@@ -30,10 +40,11 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
 
     report = ReadReport()
     file = _file(args.train, args, report)
-    if file.kind != "text" and (args.ngrams != 1 or args.min_count != 1 or args.hash_bits):
+    if file.kind != "text" and text_options(args) != _USUAL:
         raise HopefearError(
-            f"{args.train} is {file.format}, whose features are given: --ngrams, --min-count and "
-            "--hash-bits belong to tsv and other texts; leave them out, or say --format tsv"
+            f"{args.train} is {file.format}, whose features are given: --ngrams, --chars, "
+            "--no-lowercase, --marks, --min-count, --max-share and --hash-bits belong to tsv and "
+            "other texts; leave them out, or say --format tsv"
         )
     cached = getattr(args, "cache", None) is not None
     if cached and file.said:
@@ -195,8 +206,13 @@ def _file(path: str, args: Any, report: ReadReport, **like: Any) -> Any:
 
 
 def _read(file: Any, args: Any, report: ReadReport, **like: Any) -> SparseDataset:
-    counted = {"ngrams": args.ngrams, "min_count": args.min_count, "hash_bits": args.hash_bits}
+    counted = text_options(args) if file.kind == "text" else {}
     return file.read(on_error=args.on_error, report=report, **counted, **like)
+
+
+def text_options(args: Any) -> dict[str, Any]:
+    """What the command line says of n-grams, as readers of texts want it."""
+    return {name: getattr(args, name) for name in _USUAL}
 
 
 def _cached(path: str, form: str, args: Any, report: ReadReport, console: Console) -> SparseDataset:
@@ -206,9 +222,7 @@ def _cached(path: str, form: str, args: Any, report: ReadReport, console: Consol
         "format": form,
         "values": args.values,
         "norm": args.norm,
-        "ngrams": args.ngrams,
-        "min_count": args.min_count,
-        "hash_bits": args.hash_bits,
+        **text_options(args),
     }
     if os.path.exists(args.cache):
         if _options(args.cache) == options:
@@ -231,10 +245,12 @@ def _options(cache: str) -> dict[str, Any]:
     from hopefear.data.cache import cache_options
 
     try:
-        return cache_options(cache)
+        options = cache_options(cache)
     except HopefearError as error:
         if "not a hopefear cache" in str(error):
             raise HopefearError(
                 f"{cache}: is there already and is no cache; give another name for --cache"
             ) from error
         return {}
+    chars = options.get("chars")
+    return {**options, "chars": chars and tuple(chars)}

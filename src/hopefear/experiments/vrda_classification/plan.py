@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -117,7 +118,7 @@ QUICK = Plan(
 )
 
 
-TRANSFORM = {"values": "presence", "norm": "l2"}
+TRANSFORM: dict[str, Any] = {"values": "presence", "norm": "l2"}
 UNIGRAMS = 127_712  # of news20_bydate: ids up to here are single words
 
 

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from hopefear.data.labels import class_name, distinct
-from hopefear.data.sparse import SparseDataset
+from hopefear.data.labels import class_codes, class_name, distinct
+from hopefear.data.sparse import MEASURED, SparseDataset
+from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, InputError
+from hopefear.features import HashedFeatures, NGramFeatures
 from hopefear.tasks.base import begin
 from hopefear.tasks.classify.model import Model
 from hopefear.tasks.classify.task import DEFAULT_LEARNER, Classification
-from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together
+from hopefear.tasks.estimator import (
+    ModelEstimator,
+    as_value_errors,
+    given_together,
+    sample_weights,
+)
 from hopefear.training.holdout import split_classes
 from hopefear.training.loop import Event
 from hopefear.training.predictors import VotedPredictor
+
+_TEXT_OPTIONS = ("ngrams", "chars", "lowercase", "marks", "min_count", "max_share", "hash_bits")
 
 
 class NoWeightsError(HopefearError, AttributeError):
@@ -28,7 +38,7 @@ class NoWeightsError(HopefearError, AttributeError):
 
 
 class Classifier(ClassifierMixin, ModelEstimator[Model]):
-    """Linear classifier by any learner: two classes or more, sparse or dense rows.
+    """Linear classifier by any learner: two classes or more; sparse or dense rows, or texts.
 
     ``argmax_c w_c . x``; silent, the same for the same data and ``random_state``
 
@@ -43,10 +53,26 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         False keeps their order.
     intercept : float or "auto"
         Value of a constant feature; 0 for none, ``"auto"`` for the typical value of a feature.
-    values : {"counts", "presence", "log"}
-        What each value becomes: itself, 1, or ``sign(v) log(1 + |v|)``.
+    values : {"counts", "presence", "log", "tfidf", "nb"}
+        What each value becomes: itself, 1, ``sign(v) log(1 + |v|)``, itself times the inverse
+        document frequency of the feature, or 1 times how much it tells of a class; see
+        :meth:`hopefear.data.sparse.SparseDataset.column_scale`.
     norm : {"l2", "none"}
         ``"l2"`` makes every row of length one afterwards, so that one set of rates suits all data.
+    ngrams : int
+        Texts: longest n-gram of words, 1 to 3, or 0 for none beside those of characters.
+    chars : tuple of two int, optional
+        Texts: shortest and longest n-gram of characters, within words whose edges are marked.
+    lowercase : bool
+        Texts: fold letters to lower case.
+    marks : bool
+        Texts: count every punctuation mark of ASCII as a word, not only ``! ? $``.
+    min_count : int
+        Texts: keep n-grams that are in at least so many of them.
+    max_share : float
+        Texts: leave out n-grams that are in more than this share of them.
+    hash_bits : int, optional
+        Texts: hash n-grams to ``2**hash_bits`` columns; needed where a stream begins with texts.
     class_weight : dict or "balanced", optional
         Factor of the weights of the examples of each class.
     early_stopping : bool
@@ -95,6 +121,10 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     >>> model = Classifier(learner="vrda", l1=1e-5).fit(X, y)
     >>> model.predict([[3.0, 0.0]]).tolist(), model.score(X, y)
     (['hope'], 1.0)
+    >>> texts = ["good fun", "so good", "no fun", "so bad"]
+    >>> model = Classifier("perceptron", ngrams=2).fit(texts, y)
+    >>> model.predict(["all good"]).tolist(), model.explain(["all good"])[0][0]
+    (['hope'], 'good')
     """
 
     _task, _kind, _models, _lines_show = "classify", Classification, Model, ("accuracy",)
@@ -109,6 +139,13 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         intercept: float | str = "auto",
         values: str = "counts",
         norm: str = "l2",
+        ngrams: int = 1,
+        chars: tuple[int, int] | None = None,
+        lowercase: bool = True,
+        marks: bool = False,
+        min_count: int = 1,
+        max_share: float = 1.0,
+        hash_bits: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -128,8 +165,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
         Parameters
         ----------
-        X : sparse or dense matrix
-            One row an example; NaN and infinity are refused with their place.
+        X : sparse or dense matrix, or iterable of str
+            One row or text an example; NaN and infinity are refused with their place.
         y : sequence
             Labels: numbers or strings, at least two different ones.
         sample_weight : sequence of float, optional
@@ -138,7 +175,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             Held-out rows, scored after each pass: training ends after ``patience`` passes without
             a better score, and the best model is kept.
         """
-        X, y = self._arrays(X, y, reset=True)
+        X, y = self._pair(X, y, reset=True)
         classes = distinct(y)
         with as_value_errors():
             seed, dev = self._seed(), None
@@ -146,7 +183,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             if not data.rows.weights.any():
                 raise HopefearError("every sample weight is zero; there is nothing to learn from")
             if given_together(X_val=X_val, y_val=y_val):
-                X_val, y_val = self._arrays(X_val, y_val, reset=False)
+                X_val, y_val = self._pair(X_val, y_val, reset=False, features=data.features)
                 dev = _dataset(X_val, y_val, classes)
             elif self.early_stopping:
                 data, dev = split_classes(data, self.validation_fraction, seed)
@@ -175,7 +212,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         >>> model.partial_fit([[2.0]], [1]).predict([[3.0]]).tolist()
         [1]
         """
-        X, y = self._arrays(X, y, reset=not hasattr(self, "_model"))
+        X, y = self._pair(X, y, reset=not hasattr(self, "_model"), stream=True)
         with as_value_errors():
             goes_on = self._begun()
             labels = self._labels(classes)
@@ -184,7 +221,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             task, data = self._asked(), _dataset(X, y, labels, sample_weight)
             if goes_on:
                 how, trainer = self._model.transform, self._trainer
-                task = replace(task, values=how["values"], norm=how["norm"])
+                scale = self._model.scale
+                task = replace(task, values=how["values"], norm=how["norm"], scaled_by=scale)
             else:
                 model, trainer = begin(task, data, self.learner, self._learner_params())
             self._learn(task.prepared(data), trainer)
@@ -216,7 +254,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
         Parameters
         ----------
-        X : sparse or dense matrix
+        X : sparse or dense matrix, or iterable of str
             Rows as for :meth:`predict`.
         row : int
             The row to explain.
@@ -241,6 +279,10 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
         classifier = cls(learner, values=how["values"], norm=how["norm"])
+        if isinstance(model.features, NGramFeatures | HashedFeatures):
+            grams = model.features.grams
+            bits = getattr(model.features, "bits", None)
+            classifier.set_params(**grams.as_parameters(), hash_bits=bits)
         classifier.classes_ = _from_names(model.classes, model.about.get("label_kind"))
         classifier.n_features_in_ = model.features.size
         names = model.about.get("feature_names")
@@ -267,6 +309,56 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         tags.input_tags.sparse = True
         return tags
 
+    def _pair(
+        self, X: Any, y: Any, *, reset: bool, features: Any = None, stream: bool = False
+    ) -> tuple[Any, np.ndarray]:
+        """``(X, y)`` as arrays; for texts, X is a dataset of their n-grams.
+
+        ``features`` are the columns of texts where these are known.
+        """
+        with as_value_errors():
+            texts = as_strings(X)
+            if texts is None:
+                self._refuse_text_options()
+                return self._arrays(X, y, reset=reset)
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(texts, y)
+            check_classification_targets(y)
+            features = features if reset else features or self._model.features
+            if reset and stream:
+                self._check_stream_of_texts()
+            if reset:
+                for name in ("feature_names_in_", "n_features_in_"):
+                    self.__dict__.pop(name, None)
+            data = read_strings(texts, features=features, **self._text_options())
+            self.n_features_in_ = data.n_features
+            return data, y
+
+    def _text_options(self) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in _TEXT_OPTIONS}
+        return {**options, "chars": options["chars"] and tuple(options["chars"])}
+
+    def _refuse_text_options(self) -> None:
+        usual = signature(type(self)).parameters
+        for name in _TEXT_OPTIONS:
+            if getattr(self, name) != usual[name].default:
+                raise HopefearError(
+                    f"{name}={getattr(self, name)!r} is for texts, and X has numbers; "
+                    f"leave {name} out, or give a list of texts"
+                )
+
+    def _check_stream_of_texts(self) -> None:
+        if self.hash_bits is None:
+            raise HopefearError(
+                "a stream of texts has n-grams nobody knows yet; give hash_bits, such as 20, or "
+                "begin with fit"
+            )
+        if self.values in MEASURED:
+            raise HopefearError(
+                f"values={self.values!r} is measured on all texts; begin with fit, or take counts, "
+                "presence or log"
+            )
+
     def _arrays(self, *Xy: Any, reset: bool) -> Any:
         """``X`` or ``(X, y)`` as arrays; finite or not is left to the dataset, which says where."""
         rules = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": False}
@@ -278,6 +370,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
     def _rows(self, X: Any) -> SparseDataset:
         with as_value_errors():
+            texts = as_strings(X)
+            if texts is not None:
+                return self.model_.counted(texts)
             return _matrix(self._arrays(X, reset=False))
 
     def _labels(self, classes: Any) -> np.ndarray:
@@ -331,7 +426,16 @@ def _dataset(
         raise HopefearError(f"two of the classes {names} read the same; rename one")
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight, np.float64)
-    data = _matrix(X, y, sample_weight, names)
+    if isinstance(X, SparseDataset):
+        weights = (
+            np.ones(len(X))
+            if sample_weight is None
+            else sample_weights(sample_weight, len(X), "texts")
+        )
+        rows = X.rows._replace(labels=class_codes(y, names), weights=weights)
+        data = SparseDataset(rows, X.n_features, names, X.features, X.source)
+    else:
+        data = _matrix(X, y, sample_weight, names)
     if data.rows.labels.min(initial=0) < 0:
         label = class_name(y[int(np.argmin(data.rows.labels))])
         raise HopefearError(

@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.data.sparse import SparseDataset, SparseRows, check_transform
+from hopefear.core.arrays import frozen, vector
+from hopefear.data.sparse import MEASURED, SparseDataset, SparseRows, check_transform
+from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, from_parts
 from hopefear.features.maps import MAX_COLUMNS
@@ -42,6 +44,8 @@ class Model(base.Model):
         How the model was made, in one line.
     about : dict
         Learner and its parameters, training summary, origin of the data.
+    scale : array, optional
+        What each column is multiplied by, where ``values`` says that it is.
     """
 
     task: ClassVar[str] = "classify"
@@ -52,13 +56,14 @@ class Model(base.Model):
     transform: Mapping[str, str]
     signature: str
     about: Mapping[str, Any] = field(default_factory=dict)
+    scale: np.ndarray | None = None
 
     def answers(self) -> ClassAnswers:
         """What answers questions about rows."""
         return ClassAnswers(self.structure, self.predictor)
 
     def decide(self, dataset: SparseDataset | Any) -> tuple[np.ndarray, np.ndarray]:
-        """(class positions, scores) of every row of a dataset or a matrix.
+        """(class positions, scores) of every row of a dataset or a matrix, or of every text.
 
         Scores have one column for two classes, else one for each.
         """
@@ -74,15 +79,20 @@ class Model(base.Model):
         return self.answers().probabilities(self.prepared(dataset))
 
     def prepared(self, dataset: SparseDataset | Any) -> SparseRows:
-        """The rows as this model wants them; a matrix counts as a dataset without labels."""
+        """The rows as this model wants them; texts and a matrix are datasets without labels."""
         if not isinstance(dataset, SparseDataset):
-            dataset = SparseDataset.from_csr(dataset)
+            texts = as_strings(dataset)
+            dataset = SparseDataset.from_csr(dataset) if texts is None else self.counted(texts)
         if dataset.n_features != self.features.size:
             raise HopefearError(
                 f"{dataset.source} has {dataset.n_features} features, the model "
                 f"{self.features.size}; read the data with the model's feature map"
             )
-        return dataset.transformed(**self.transform).rows
+        return dataset.transformed(**self.transform, scale=self.scale).rows
+
+    def counted(self, texts: list[str]) -> SparseDataset:
+        """Texts in the columns of this model, whose features must be n-grams."""
+        return read_strings(texts, features=self.features)
 
     def top(self, n: int = 10) -> dict[str, list[tuple[str, float]]]:
         """The heaviest features of every class, heaviest first.
@@ -129,6 +139,9 @@ class Model(base.Model):
             "transform": dict(self.transform),
         }
 
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return super()._arrays() | ({} if self.scale is None else {"scale": self.scale})
+
     @classmethod
     def from_header(cls, header, features, arrays, **common: Any) -> Model:
         shape = dict(field_of(header, "structure", dict))
@@ -147,9 +160,19 @@ class Model(base.Model):
             from_parts(header["features"], features),
             {key: transform[key] for key in ("values", "norm")},
             **common,
+            scale=frozen(vector(arrays, "scale", np.float32)) if "scale" in arrays else None,
         )
 
     def check(self) -> None:
         structure, features = self.structure, self.features.size
+        check_transform(**self.transform)
+        n = None if self.scale is None else self.scale.size
+        if n != (features if self.transform["values"] in MEASURED else None):
+            raise ModelError(
+                f"the model's parts do not fit together: values {self.transform['values']}, "
+                f"{features} features, and {'no' if n is None else n} numbers to scale them by"
+            )
+        if self.scale is not None and not (np.isfinite(self.scale) & (self.scale >= 0.0)).all():
+            raise ModelError("a number to scale a feature by is negative or not finite")
         fits = structure.n_labels() == len(self.classes) and structure.n_features == features
         self.check_size(structure.n_coordinates(), fits)

@@ -44,6 +44,7 @@ class Classification(Task):
     transformed: bool = False
     bounds: bool = False
     comparator: np.ndarray | None = None
+    scaled_by: np.ndarray | None = None  # a factor for each column, where earlier data decided it
 
     def check(self, data: SparseDataset, dev: SparseDataset | None) -> None:
         check_labels(data)
@@ -51,8 +52,13 @@ class Classification(Task):
             alike(dev, data)
 
     def prepared(self, data: SparseDataset) -> SparseDataset:
-        data = weighted(data, self.class_weight)
-        return data if self.transformed else data.transformed(values=self.values, norm=self.norm)
+        if not self.transformed:
+            data = data.transformed(self.values, self.norm, self.column_scale(data))
+        return weighted(data, self.class_weight)
+
+    def column_scale(self, data: SparseDataset) -> np.ndarray | None:
+        """What ``values`` multiplies each column by, if it does."""
+        return data.column_scale(self.values) if self.scaled_by is None else self.scaled_by
 
     def composed(
         self, passes: Passes, build: Callable[[Scale], Learner], params: Mapping[str, Any]
@@ -75,7 +81,7 @@ class Classification(Task):
     def evaluator(
         self, structure: Any, data: SparseDataset, dev: SparseDataset, n_jobs: int
     ) -> Callable[[Predictor], dict[str, float]]:
-        held_out = dev.transformed(values=self.values, norm=self.norm)
+        held_out = dev.transformed(self.values, self.norm, self.column_scale(data))
         return lambda predictor: evaluate_predictor(predictor, structure, held_out)
 
     def identity(self, data: SparseDataset, structure: Any) -> dict[str, Any]:
@@ -106,8 +112,9 @@ class Classification(Task):
         }
 
     def model(self, data, structure, predictor, temperature, signature, about) -> Model:
-        transform = {"values": self.values, "norm": self.norm}
-        return Model(structure, predictor, data.classes, data.features, transform, signature, about)
+        transform, scale = {"values": self.values, "norm": self.norm}, self.column_scale(data)
+        meaning = data.classes, data.features, transform
+        return Model(structure, predictor, *meaning, signature, about, scale)
 
 
 def train(
@@ -137,8 +144,9 @@ def train(
         value of a feature, so that the intercept learns neither faster nor slower than the
         others; it is regularised like them.
     values, norm : str
-        What is done to each row, now and whenever the model is used: ``counts``, ``presence`` or
-        ``log``; ``none`` or ``l2``.
+        What is done to each row, now and whenever the model is used: ``counts``, ``presence``,
+        ``log``, ``tfidf`` or ``nb``; ``none`` or ``l2``. See
+        :meth:`hopefear.data.sparse.SparseDataset.transformed`.
     class_weight : "balanced" or dict, optional
         Weight of the examples of each class.
     prepared : bool

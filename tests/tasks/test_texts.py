@@ -1,0 +1,251 @@
+"""Classifiers of texts: strings in Python, lines on the command line, one model file for both."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import hopefear
+from hopefear.cli import main
+from hopefear.errors import ModelError
+from hopefear.tasks.classify.estimator import Classifier
+from hopefear.tasks.classify.model import Model
+
+pytestmark = pytest.mark.interpreted
+
+GOOD = ["Good fun", "a GOOD film!", "good , so good", "touching and fine", "fine été", "it's fun"]
+BAD = ["bad", "a bad film", "so dull , so bad", "dull and loud", "no fun at all", "It isn't"]
+TEXTS = [*GOOD, *BAD]
+LABELS = ["pos"] * len(GOOD) + ["neg"] * len(BAD)
+NEW = ["so good!", "loud and DULL", "", "tab\tand\nline", "unbekannt"]
+
+SETTINGS = [
+    {},
+    {"ngrams": 2, "chars": (2, 4), "values": "tfidf"},
+    {"ngrams": 0, "chars": (3, 3), "values": "nb", "norm": "none"},
+    {"ngrams": 2, "values": "nb", "lowercase": False, "min_count": 2},
+    {"chars": (2, 3), "values": "log", "max_share": 0.4, "marks": True},
+    {"chars": (2, 3), "values": "tfidf", "hash_bits": 12},
+]
+
+
+def options(settings: dict) -> list[str]:
+    """The same settings on the command line."""
+    words = []
+    for name, value in settings.items():
+        option = f"--{name.replace('_', '-')}"
+        if name == "chars":
+            words += [option, "-".join(map(str, value))]
+        elif name == "lowercase":
+            words += [] if value else ["--no-lowercase"]
+        elif name == "marks":
+            words += [option] if value else []
+        else:
+            words += [option, str(value)]
+    return words
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "train.tsv"
+    rows = zip(LABELS, TEXTS, strict=True)
+    path.write_text("".join(f"{label}\t{text}\n" for label, text in rows), "utf-8")
+    return path
+
+
+def as_dev(tmp_path: Path) -> Path:
+    path = tmp_path / "new.tsv"
+    path.write_text("".join("\t" + " ".join(text.split()) + "\n" for text in NEW), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_model_of_the_command_line_answers_strings(
+    settings: dict, lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, new = str(tmp_path / "m"), str(as_dev(tmp_path))
+    train = ["train", "classify", "--quiet", "--train", str(lines), "--model", file]
+    assert main([*train, "--learner", "perceptron", *options(settings)]) == 0
+    capsys.readouterr()
+    assert main(["predict", "--model", file, "--input", new, "--proba"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    loaded, model = Classifier.load(file), hopefear.load(file)
+    assert loaded.predict(NEW).tolist() == model.predict(NEW) == [row[0] for row in rows]
+    shown = [[float(cell.rsplit(":", 1)[1]) for cell in row[1:]] for row in rows]
+    np.testing.assert_allclose(loaded.predict_proba(NEW), shown, atol=1e-4)
+    for name in set(settings) - {"min_count", "max_share"}:  # these are done with
+        assert getattr(loaded, name) == settings[name]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_model_of_python_answers_lines(
+    settings: dict, lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = Classifier("perceptron", **settings).fit(TEXTS, LABELS)
+    model.save(tmp_path / "m")
+    assert main(["predict", "--model", str(tmp_path / "m"), "--input", str(as_dev(tmp_path))]) == 0
+    answers = capsys.readouterr().out.splitlines()
+    assert answers == model.predict(NEW).tolist()
+    again = Classifier.load(tmp_path / "m")
+    assert np.array_equal(again.decision_function(NEW), model.decision_function(NEW))
+    assert np.array_equal(
+        pickle.loads(pickle.dumps(model)).decision_function(NEW), model.decision_function(NEW)
+    )
+    assert again.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_the_same_data_gives_the_same_features_weights_and_rows(
+    settings: dict, lines: Path, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "m")
+    train = ["train", "classify", "--quiet", "--train", str(lines), "--model", file]
+    assert main([*train, *options(settings)]) == 0
+    theirs = hopefear.load(file)
+    ours = Classifier(**settings).fit(TEXTS, LABELS).model_
+    assert ours.features.to_header() == theirs.features.to_header()
+    for name, array in ours.features.arrays().items():
+        assert np.array_equal(array, theirs.features.arrays()[name])
+    assert ours.transform == theirs.transform
+    assert (ours.scale is None) == (theirs.scale is None)
+    assert ours.scale is None or np.array_equal(ours.scale, theirs.scale)
+    for mine, other in zip(ours.prepared(NEW), theirs.prepared(NEW), strict=True):
+        assert np.array_equal(mine, other)
+    assert ours.structure == theirs.structure
+
+
+def test_any_holder_of_texts_will_do() -> None:
+    model = Classifier("perceptron").fit(iter(TEXTS), np.array(LABELS))
+    wanted = model.predict(NEW).tolist()
+    for X in (tuple(NEW), np.array(NEW), np.array(NEW, dtype=object), iter(NEW)):
+        assert model.predict(X).tolist() == wanted
+    pandas = pytest.importorskip("pandas")
+    assert model.predict(pandas.Series(NEW)).tolist() == wanted
+    assert model.score(TEXTS, LABELS) == 1.0
+    assert model.coef_.shape == (1, model.features_.size)
+
+
+def test_explanations_and_inspection_speak_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = Classifier(ngrams=2, chars=(3, 4), values="nb").fit(TEXTS, LABELS)
+    names = [name for name, _ in model.explain(["such a good film"])]
+    assert "good" in names and "c=·goo" in names
+    gains = sum(gain for _, gain in model.explain(["such a good film"]))
+    np.testing.assert_allclose(gains, abs(model.decision_function(["such a good film"])[0]), 1e-5)
+    model.save(tmp_path / "m")
+    assert main(["inspect", "--model", str(tmp_path / "m"), "--json", "--top", "20"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert "good" in [name for name, _ in facts["top"]["pos"]]
+    assert facts["transform"] == {"values": "nb", "norm": "l2"}
+
+
+def test_held_out_texts_are_scaled_by_the_training_texts() -> None:
+    model = Classifier(values="tfidf", chars=(2, 3), epochs=3, patience=0)
+    model.fit(TEXTS, LABELS, X_val=NEW[:2], y_val=["pos", "neg"])
+    best = model.history_[model.best_epoch_ - 1]["dev"]["accuracy"]
+    assert model.score(NEW[:2], ["pos", "neg"]) == best / 100.0
+    early = Classifier(ngrams=2, early_stopping=True, validation_fraction=0.3).fit(TEXTS, LABELS)
+    assert early.best_epoch_ is not None
+
+
+def test_searches_clones_and_weights() -> None:
+    search = GridSearchCV(
+        Classifier("perceptron"), {"ngrams": [1, 2], "chars": [None, (2, 3)]}, cv=2
+    ).fit(TEXTS, LABELS)
+    assert search.best_estimator_.predict(["good"]).tolist() == ["pos"]
+    assert clone(Classifier(chars=(2, 3), values="nb")).chars == (2, 3)
+    for values in ("counts", "tfidf", "nb"):
+        weighted = Classifier(values=values, shuffle=False).fit(
+            TEXTS, LABELS, sample_weight=[1.0] * (len(TEXTS) - 1) + [2.0]
+        )
+        repeated = Classifier(values=values, shuffle=False).fit(
+            [*TEXTS, TEXTS[-1]], [*LABELS, LABELS[-1]]
+        )
+        np.testing.assert_allclose(
+            weighted.decision_function(TEXTS), repeated.decision_function(TEXTS), rtol=1e-4
+        )
+
+
+def test_streams_of_texts() -> None:
+    model = Classifier("perceptron", hash_bits=14, chars=(2, 3))
+    for i in range(0, len(TEXTS), 3):
+        model.partial_fit(TEXTS[i : i + 3], LABELS[i : i + 3], classes=["neg", "pos"])
+    assert model.predict(["bad"]).tolist() == ["neg"]
+    model = Classifier("perceptron", values="tfidf").fit(TEXTS, LABELS)
+    model.partial_fit(["good or bad", "never seen"], ["neg", "pos"])
+    assert model.predict(["good"]).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "X", "message"),
+    [
+        ({}, "one text", "give a list of texts"),
+        ({}, ["a", 1, "b"], r"X\[1\] is 1"),
+        ({"ngrams": 2}, [[1.0], [2.0], [3.0]], "ngrams=2 is for texts"),
+        ({"chars": (5, 2)}, ["a", "b", "c"], "1 to 8 characters"),
+        ({"values": "bm25"}, ["a", "b", "c"], "one of counts, presence, log, tfidf, nb"),
+        ({"max_share": 2}, ["a", "b", "c"], "max_share"),
+        ({}, ["a", "b"], "inconsistent numbers of samples"),
+    ],
+)
+def test_refusals(settings: dict, X: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Classifier(**settings).fit(X, ["x", "y", "x"])
+
+
+def test_refusals_between_texts_and_numbers() -> None:
+    numbers = Classifier("perceptron").fit([[1.0], [-1.0]], [0, 1])
+    with pytest.raises(ValueError, match="numeric ids, which text lacks"):
+        numbers.predict(["a"])
+    texts = Classifier("perceptron").fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="features"):
+        texts.predict([[1.0]])
+    with pytest.raises(ValueError, match="give hash_bits"):
+        Classifier("perceptron").partial_fit(TEXTS, LABELS, classes=["neg", "pos"])
+    with pytest.raises(ValueError, match="measured on all texts"):
+        Classifier("perceptron", hash_bits=9, values="nb").partial_fit(
+            TEXTS, LABELS, classes=["neg", "pos"]
+        )
+
+
+def test_forged_scales_are_refused() -> None:
+    model = Classifier("perceptron", values="tfidf").fit(TEXTS, LABELS).model_
+    scale = model.scale
+    assert Model.from_bytes(model.to_bytes()).predict(NEW) == model.predict(NEW)
+    for forged in (
+        replace(model, scale=None),
+        replace(model, scale=scale[:-1]),
+        replace(model, scale=-scale),
+        replace(model, scale=scale.astype(np.float64)),
+        replace(model, transform={"values": "counts", "norm": "l2"}),
+        replace(model, transform={"values": "bm25", "norm": "l2"}),
+    ):
+        with pytest.raises(ModelError):
+            Model.from_bytes(forged.to_bytes())
+
+
+def test_command_line_refuses(lines: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = lines.with_name("train.svm")
+    numbers.write_text("1 1:1\n2 2:1\n")
+    train = ["train", "classify", "--quiet", "--model", str(lines.with_name("m")), "--train"]
+    assert main([*train, str(numbers), "--chars", "2-3"]) == 1
+    assert "--chars" in capsys.readouterr().err
+    assert main([*train, str(lines), "--chars", "2-9"]) == 1
+    assert "1 to 8 characters" in capsys.readouterr().err
+    cache = ["--cache", str(lines.with_name("c"))]
+    assert main([*train, str(lines), "--values", "tfidf", *cache]) == 1
+    assert "without a cache" in capsys.readouterr().err
+    for wrong in (["--chars", "a-b"], ["--max-share", "0"], ["--values", "idf"]):
+        assert main([*train, str(lines), *wrong]) == 2
+        assert f"argument {wrong[0]}" in capsys.readouterr().err
+    assert main([*train, str(lines), "--chars", "2-3", "--learner", "perceptron", *cache]) == 0
+    assert main([*train, str(lines), "--chars", "2-3", "--learner", "perceptron", *cache]) == 0
+    assert "again" not in capsys.readouterr().err
