@@ -226,6 +226,17 @@ def test_compare_tables_draws_and_tests_against_the_best(run, folder, task, data
         assert f"{held} {TASK_FILES[task].titles[0]} after each pass" in page
 
 
+def test_compare_needs_no_page_and_draws_along_the_axis_asked_for(run, folder, task, data):
+    argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--learners", "arow")
+    before = set(folder.iterdir())
+    status, out, err = run(*argv, "--dev", data("dev"), "--epochs", 1)
+    assert (status, out) == (0, "") and "s/pass" in err and "wrote" not in err
+    assert set(folder.iterdir()) == before
+    assert run(*argv, "--x", "seconds")[0] == 2
+    status, _, err = run(*argv, "--epochs", 1, "--report", "x.html", "--x", "seconds", "--quiet")
+    assert (status, err) == (0, "") and "seconds of learning" in (folder / "x.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

@@ -158,14 +158,14 @@ def _summary(
     )
 
 
-def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) -> None:
+def check(args: argparse.Namespace, surface: Surface, verb: str, output: str | None) -> None:
     """Tell what cannot work before anything is read or written.
 
     Parameters
     ----------
     args, surface, verb
         What was typed, and for which task and verb.
-    output : str
+    output : str, optional
         The file that will be written.
     """
     own = ("metric",) if verb == "train" and surface.metrics else ()
@@ -175,7 +175,8 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) ->
     files = ("train", "dev", "test", *surface.files)
     options.read_once(args, *files)
     surface.check(args, verb)
-    check_output(output, options.paths(args, files))
+    if output is not None:
+        check_output(output, options.paths(args, files))
 
 
 def open_checkpoints(args: argparse.Namespace, console: Console) -> Any:
