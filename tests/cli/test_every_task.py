@@ -312,3 +312,24 @@ def test_help_of_a_task_teaches(run, verb, task):
     others = {"classify": "--ngrams", "tag": "--search", "rerank": "--metric-option"}
     assert [name for name, option in others.items() if option in out] == [task]
     assert verb == "compare" or f"(default: {TASKS[task].learner})" in " ".join(out.split())
+
+
+def test_explanations_have_one_form_and_add_up(run, task, data):
+    argv = ("predict", "--model", f"{task}.model", "--input", data("test"), "--explain")
+    status, out, err = run(*argv, "--json", "--top", 10_000)
+    assert status == 0, err
+    reasons = [json.loads(line) for line in out.splitlines()]
+    assert len(reasons) >= 12
+    for facts in reasons:
+        assert list(facts)[-5:] == ["label", "runner_up", "gap", "features", "more"]
+        total = sum(feature["amount"] for feature in facts["features"])
+        assert total == pytest.approx(facts["gap"], abs=1e-3) and facts["gap"] > -1e-3
+        assert facts["label"] != facts["runner_up"] and facts["more"] == 0
+    status, out, _ = run(*argv, "--top", 1)
+    assert status == 0 and out.count(", not ") == len(reasons) and "more; --top N" in out
+    assert run(*argv, "--proba")[0] == run(*argv[:-1], "--json")[0] == 2
+    status, _, err = run("train", task, "--train", data("train"), "--learner", "perceptron",
+                         "-p", "readout=voted", "--model", "e.model")  # fmt: skip
+    assert status == 0, err
+    status, _, err = run("predict", "--model", "e.model", *argv[3:])
+    assert status == 1 and "a voted model has no single weight" in err

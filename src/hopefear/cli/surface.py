@@ -136,6 +136,12 @@ class Use:
         """What predict writes, piece by piece."""
         raise NotImplementedError
 
+    def reasons(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> Iterable[bytes]:
+        """What predict writes with ``--explain``; see `hopefear.cli.explain.told`."""
+        raise HopefearError(f"--explain: nothing explains models of the task {model.task}")
+
     def evaluate(
         self, args: argparse.Namespace, model: Any, console: Any, report: Any
     ) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hopefear.cli.classify.corpus import blocks
 from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
+from hopefear.cli.explain import told
 from hopefear.cli.inspect import votes_of
 from hopefear.data.files import ReadReport
 from hopefear.metrics import Accuracy, Classification, Probabilities, confidence_interval
@@ -37,6 +38,18 @@ def answers(
         else:
             rows = iter(names)
         yield "".join(f"{row}\n" for row in rows).encode()
+
+
+def reasons(
+    args: argparse.Namespace, model: Model, console: Console, report: ReadReport
+) -> Iterator[bytes]:
+    """Why every line got its label."""
+    number = 0
+    for data in blocks(args.input, model, args, report, require_labels=False):
+        for row in range(len(data)):
+            number += 1
+            place = {"example": number}
+            yield told(f"example {number}", place, model.explain(data, row), args)
 
 
 def _cells(model: Model, label: str, row: np.ndarray) -> str:

@@ -10,13 +10,15 @@ import numpy as np
 from hopefear.cli.console import Console, long_table, weights_table
 from hopefear.cli.inspect import votes_of
 from hopefear.cli.progress import Counting
-from hopefear.cli.rerank.answers import answers
 from hopefear.cli.rerank.corpus import judged_blocks, reading_of
 from hopefear.data.files import ReadReport
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.training.predictors import LinearPredictor
 
-__all__ = ["answers", "evaluate", "facts_in_words", "model_facts", "show_scores", "show_weights"]
+__all__ = [
+    *("answers", "reasons", "evaluate", "show_scores"),
+    *("facts_in_words", "model_facts", "show_weights"),
+]
 
 _FAMILIES = 60  # shown at most
 _BASELINES = {

@@ -48,12 +48,10 @@ in place of the column it was trained on; CRFsuite files: the labels alone). Wit
 also the probability of each label, that of the span it belongs to (_ outside spans) and, in a
 comment, that of all labels of the sentence; in CoNLL-U they go to MISC. With --nbest N every
 sentence comes N times, best first, each behind a comment `# rank = K score = S probability = P`.
-With --explain the output tells instead, for every token, which features made its label beat the
-runner-up.
 """,
     """
   hopefear predict --model chunks.model --input new.txt --proba --output tagged.txt
-  hopefear predict --model names.model --input new.txt --explain-token 3:7
+  hopefear predict --model names.model --input new.txt --explain-token 3:7 --top 20
 """,
 )
 _EVALUATE = Words(
@@ -205,27 +203,16 @@ class Tags(Surface):
             "NAME",
         )
         _unconstrained(tags)
-        options.flag(tags, "--explain", "the features behind every label, in place of labels")
         tags.add_argument(
             "--explain-token",
             type=_place,
             metavar="I:J",
             help="explain token J of sentence I only, both from 1",
         )
-        options.whole(tags, "--top", "features to show for each token, strongest first", 10)
-        options.flag(tags, "--json", "with --explain: one JSON object a token, a line each")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if verb == "evaluate" and args.json and args.report:
             args.usage_error("--json and --report would share standard output")
-        if verb == "predict":
-            explained = args.explain or args.explain_token
-            if explained and (args.nbest or args.proba):
-                args.usage_error("--explain is about single labels: leave out --nbest and --proba")
-            if args.json and not explained:
-                args.usage_error(
-                    "--json belongs to --explain here; the output of predict is a file"
-                )
 
     def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
         from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early

@@ -10,7 +10,7 @@ import numpy as np
 from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
 from hopefear.cli.guard import write_out
 from hopefear.cli.options import threads
-from hopefear.cli.tag.answers import answers, span_confidences
+from hopefear.cli.tag.answers import span_confidences
 from hopefear.cli.tag.corpus import (
     Schemes,
     Text,
@@ -39,7 +39,10 @@ from hopefear.metrics import (
 from hopefear.tasks.tag.model import SequenceModel
 from hopefear.training.predictors import LinearPredictor
 
-__all__ = ["answers", "evaluate", "facts_in_words", "model_facts", "show_scores", "show_weights"]
+__all__ = [
+    *("answers", "reasons", "evaluate", "show_scores"),
+    *("facts_in_words", "model_facts", "show_weights"),
+]
 
 _SHOWN = 40  # rows of the table of types or labels
 _MISTAKES = 10  # pairs of labels in the list of mistakes
