@@ -333,3 +333,26 @@ def test_explanations_have_one_form_and_add_up(run, task, data):
     assert status == 0, err
     status, _, err = run("predict", "--model", "e.model", *argv[3:])
     assert status == 1 and "a voted model has no single weight" in err
+
+
+def test_evaluate_writes_a_page_and_tells_the_confusion(run, folder, task, data):
+    argv = ("evaluate", "--model", f"{task}.model", "--data", data("test"))
+    status, out, err = run(*argv, "--report", "e.html", "--json", "--quiet")
+    assert (status, err) == (0, "")
+    scores, page = json.loads(out), (folder / "e.html").read_text()
+    assert scores["costliest"] and "The most costly errors" in page and "95 %" in page
+    assert f"{task}.model evaluated" in page and "<script" not in page
+    status, out, err = run(*argv, "--report", "e.html")
+    assert (status, out) == (0, "") and "wrote e.html" in err
+    assert run(*argv, "--report", data("test"))[0] == 1
+    if task == "rerank":
+        return
+    matrix, pairs = scores["confusion_matrix"], scores["confusion"]
+    where = {name: k for k, name in enumerate(matrix["labels"])}
+    for pair in pairs:
+        assert matrix["counts"][where[pair["gold"]]][where[pair["predicted"]]] == pair["count"]
+    total = sum(map(sum, matrix["counts"]))
+    assert total == scores["examples" if task == "classify" else "tokens"]
+    assert "Confusion" in page and "confusion: rows are right" in err
+    if task == "classify":
+        assert "Calibration" in page and sum(scores["calibration"]["classes"]["counts"]) == total

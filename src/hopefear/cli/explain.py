@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hopefear.cli import options
 from hopefear.errors import HopefearError
-from hopefear.tasks.base import Explanation
+
+if TYPE_CHECKING:
+    from hopefear.tasks.base import Explanation
 
 
 def explain_options(group: argparse._ArgumentGroup) -> None:

@@ -61,7 +61,7 @@ F1 of spans, equal to the conlleval script to the last digit, with a row for eve
 on words that training did not see, commonest mistakes, a 95 % confidence interval; with --proba
 how well probabilities agree with accuracy.
 """,
-    "  hopefear evaluate --model chunks.model --data test.txt.gz --report",
+    "  hopefear evaluate --model chunks.model --data test.txt.gz --conlleval",
 )
 
 
@@ -188,7 +188,7 @@ class Tags(Surface):
             )
             options.flag(
                 groups["output"],
-                "--report",
+                "--conlleval",
                 "tags: print what the conlleval script prints on standard output",
             )
             options.flag(tags, "--proba", "calibration of the probabilities")
@@ -211,8 +211,8 @@ class Tags(Surface):
         )
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
-        if verb == "evaluate" and args.json and args.report:
-            args.usage_error("--json and --report would share standard output")
+        if verb == "evaluate" and args.json and args.conlleval:
+            args.usage_error("--json and --conlleval would share standard output")
 
     def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
         from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from hopefear.cli.explain import told
 from hopefear.cli.options import threads
 from hopefear.cli.tag.corpus import Text, how, read_for, spelled
 from hopefear.data.files import ReadReport
-from hopefear.data.schemes import scheme_name
+from hopefear.data.schemes import scheme_name, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.token_files import BOM, TokenFile
 from hopefear.data.write_tokens import with_columns
@@ -226,3 +226,25 @@ def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tu
         return
     for i, size in enumerate(sizes):
         yield from ((i, t) for t in range(size))
+
+
+def in_brackets(
+    words: Sequence[str],
+    labels: Sequence[str],
+    scheme: str | None,
+    paint: Callable[[str, str], str] = "[{1} {0}]".format,
+) -> str:
+    """A sentence in one line with its spans marked, or labels behind words that are no spans.
+
+    >>> in_brackets(["Ann", "Lee", "left"], ["B-PER", "I-PER", "O"], "bio")
+    '[PER Ann Lee] left'
+    >>> in_brackets(["Ann", "left"], ["NNP", "VBD"], None)
+    'Ann/NNP left/VBD'
+    """
+    if scheme is None:
+        return " ".join(map("{}/{}".format, words, labels))
+    table, parts, end = spans(list(labels), None, scheme, repair=True), [], 0
+    for first, after, kind in zip(table.first, table.after, table.kinds.texts(), strict=True):
+        parts += [*words[end:first], paint(" ".join(words[first:after]), kind)]
+        end = after
+    return " ".join([*parts, *words[end:]])
