@@ -356,6 +356,7 @@ class Study:
             )
             for plot, pairs in zip(curves, points, strict=True):
                 if pairs:
-                    plot.line(*zip(*pairs, strict=True), result.name, look=look)
+                    x, y = zip(*pairs, strict=True)
+                    plot.line(x, y, result.name, look=look)
             trade.points([max(1, result.nnz)], [result.scores[main.name]], result.name, look=look)
         return [*curves, trade]

@@ -87,7 +87,7 @@ def _calibration(page: Page, kinds: Mapping[str, Mapping[str, Any] | None]) -> N
         ]
         plot = Plot(f"Probabilities of {name}", "probability in percent", "right, in percent")
         plot.line([0.0, 100.0], [0.0, 100.0], "as it should be", dashed=True, look=1)
-        plots.append(plot.line(*zip(*points, strict=True), name, look=0))
+        plots.append(plot.line([x for x, _ in points], [y for _, y in points], name, look=0))
         words.append(f"Off by {bins['ece']:.2f} % on average (expected calibration error).")
     if plots:
         page.section("Calibration").text(

@@ -103,7 +103,8 @@ def _count(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any], list[dict[str, Any]]]:
     """Summed statistics of decisions and of probabilities, calibration, and the worst errors."""
     n = len(model.classes)
-    shares, right, errors, number = [], [], [], 0
+    errors: list[dict[str, Any]] = []
+    shares, right, number = [], [], 0
     hard, soft = Classification(n), Probabilities(n)
     counts, sums = np.zeros(n * n, np.int64), np.zeros(3)
     for data in blocks(args.data, model, args, report, require_labels=True):

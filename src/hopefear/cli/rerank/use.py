@@ -57,7 +57,7 @@ def evaluate(
             dedup=reading_of(model)["dedup"],
             on_error=args.on_error,
         )
-        lists = counting(blocks, args.data)
+        lists: Any = counting(blocks, args.data)
         if args.report is not None:
             lists = list(lists)  # which the page looks at again
         scores = task.evaluate(model, lists)
