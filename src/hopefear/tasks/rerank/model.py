@@ -123,8 +123,11 @@ class RerankModel(Model):
             for j, gain in zip(rows.features, parts, strict=True)
             if gain
         ]
-        fixed = float(rows.offsets[one] - rows.offsets[other])
-        return explanation(one, other, [("the generator's score, fixed", fixed), *pairs])
+        reason = explanation(one, other, pairs)
+        if fixed := float(rows.offsets[one] - rows.offsets[other]):
+            gains = [("the generator's score, fixed", fixed), *reason.contributions]
+            return reason._replace(gap=reason.gap + fixed, contributions=gains)
+        return reason
 
     def top(self, n: int = 10) -> list[tuple[str, float]]:
         """The features that speak most for a candidate, heaviest first."""
