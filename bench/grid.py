@@ -1,7 +1,7 @@
-"""Which losses run on which structures with which rules: the table of the README.
+"""Which losses run on which structures with which rules: the table of docs/cli.md.
 
 python bench/grid.py            # print it
-python bench/grid.py --write    # put it between its marks in README.md
+python bench/grid.py --write    # put it between its marks in docs/cli.md
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hopefear.structures.classes import Multiclass
 from hopefear.structures.nbest import NBest
 from hopefear.training.online import OnlineTrainer
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 FIRST, LAST = "<!-- grid: python bench/grid.py --write -->\n", "<!-- end of grid -->\n"
 STRUCTURES = {
     "classes": (Multiclass(2, 3), RECIPES),
@@ -73,9 +73,9 @@ def main() -> None:
     if "--write" not in sys.argv[1:]:
         print(table(), end="")
         return
-    before, _, rest = README.read_text(encoding="utf-8").partition(FIRST)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(FIRST)
     after = rest.partition(LAST)[2]
-    README.write_text(f"{before}{FIRST}{table()}{LAST}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{FIRST}{table()}{LAST}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

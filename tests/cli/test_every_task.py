@@ -226,6 +226,17 @@ def test_compare_tables_draws_and_tests_against_the_best(run, folder, task, data
         assert f"{held} {TASK_FILES[task].titles[0]} after each pass" in page
 
 
+def test_compare_needs_no_page_and_draws_along_the_axis_asked_for(run, folder, task, data):
+    argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--learners", "arow")
+    before = set(folder.iterdir())
+    status, out, err = run(*argv, "--dev", data("dev"), "--epochs", 1)
+    assert (status, out) == (0, "") and "s/pass" in err and "wrote" not in err
+    assert set(folder.iterdir()) == before
+    assert run(*argv, "--x", "seconds")[0] == 2
+    status, _, err = run(*argv, "--epochs", 1, "--report", "x.html", "--x", "seconds", "--quiet")
+    assert (status, err) == (0, "") and "seconds of learning" in (folder / "x.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
@@ -301,3 +312,47 @@ def test_help_of_a_task_teaches(run, verb, task):
     others = {"classify": "--ngrams", "tag": "--search", "rerank": "--metric-option"}
     assert [name for name, option in others.items() if option in out] == [task]
     assert verb == "compare" or f"(default: {TASKS[task].learner})" in " ".join(out.split())
+
+
+def test_explanations_have_one_form_and_add_up(run, task, data):
+    argv = ("predict", "--model", f"{task}.model", "--input", data("test"), "--explain")
+    status, out, err = run(*argv, "--json", "--top", 10_000)
+    assert status == 0, err
+    reasons = [json.loads(line) for line in out.splitlines()]
+    assert len(reasons) >= 12
+    for facts in reasons:
+        assert list(facts)[-5:] == ["label", "runner_up", "gap", "features", "more"]
+        total = sum(feature["amount"] for feature in facts["features"])
+        assert total == pytest.approx(facts["gap"], abs=1e-3) and facts["gap"] > -1e-3
+        assert facts["label"] != facts["runner_up"] and facts["more"] == 0
+    status, out, _ = run(*argv, "--top", 1)
+    assert status == 0 and out.count(", not ") == len(reasons) and "more; --top N" in out
+    assert run(*argv, "--proba")[0] == run(*argv[:-1], "--json")[0] == 2
+    status, _, err = run("train", task, "--train", data("train"), "--learner", "perceptron",
+                         "-p", "readout=voted", "--model", "e.model")  # fmt: skip
+    assert status == 0, err
+    status, _, err = run("predict", "--model", "e.model", *argv[3:])
+    assert status == 1 and "a voted model has no single weight" in err
+
+
+def test_evaluate_writes_a_page_and_tells_the_confusion(run, folder, task, data):
+    argv = ("evaluate", "--model", f"{task}.model", "--data", data("test"))
+    status, out, err = run(*argv, "--report", "e.html", "--json", "--quiet")
+    assert (status, err) == (0, "")
+    scores, page = json.loads(out), (folder / "e.html").read_text()
+    assert scores["costliest"] and "The most costly errors" in page and "95 %" in page
+    assert f"{task}.model evaluated" in page and "<script" not in page
+    status, out, err = run(*argv, "--report", "e.html")
+    assert (status, out) == (0, "") and "wrote e.html" in err
+    assert run(*argv, "--report", data("test"))[0] == 1
+    if task == "rerank":
+        return
+    matrix, pairs = scores["confusion_matrix"], scores["confusion"]
+    where = {name: k for k, name in enumerate(matrix["labels"])}
+    for pair in pairs:
+        assert matrix["counts"][where[pair["gold"]]][where[pair["predicted"]]] == pair["count"]
+    total = sum(map(sum, matrix["counts"]))
+    assert total == scores["examples" if task == "classify" else "tokens"]
+    assert "Confusion" in page and "confusion: rows are right" in err
+    if task == "classify":
+        assert "Calibration" in page and sum(scores["calibration"]["classes"]["counts"]) == total

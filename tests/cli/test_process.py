@@ -266,6 +266,7 @@ def test_the_demo_shows_everything(tmp_path):
     assert answer.stdout.strip() == str(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 18 and "Theorem 1" in page
-    for word in ("perceptron", "vrda", "adagrad-rda", "Two classes", "6 classes", "Label chains",
-                 "sapo", "maxent", "Translations", "mert", "kbmira"):  # fmt: skip
+    for word in ("perceptron", "vrda", "adagrad-rda", "Two classes", "6 classes", "sapo", "maxent",
+                 "Names in sentences", "[ORG Washington Airways]", "three best readings",
+                 "the word before is “in”", "Translations", "mert", "kbmira"):  # fmt: skip
         assert word in page and word in answer.stderr

@@ -244,15 +244,15 @@ def test_explanations_add_up(run):
 
 def test_evaluate_reports_as_the_official_script(run):
     argv = ("evaluate", "--model", "train.txt.model", "--data", "test.txt")
-    status, out, err = run(*argv, "--report", "--proba")
+    status, out, err = run(*argv, "--conlleval", "--proba")
     assert status == 0
     first = out.splitlines()[0]
     assert first.startswith("processed ") and " phrases; correct: " in first
-    for word in ("F1", "95 %", "unknown words", "calibration", "commonest mistakes", "metric:"):
+    for word in ("F1", "95 %", "unknown words", "calibration", "confusion", "metric:"):
         assert word in err
     _, out, _ = run(*argv, "--json", "--proba")
     found = json.loads(out)
-    assert f"FB1: {found['f1']:6.2f}" in run(*argv, "--report", "--quiet")[1]
+    assert f"FB1: {found['f1']:6.2f}" in run(*argv, "--conlleval", "--quiet")[1]
     low, high = found["f1_interval"]
     assert low < found["f1"] < high
     assert set(found["types"]) == {"NP", "VP", "PP", "ADVP"}

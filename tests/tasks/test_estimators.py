@@ -363,12 +363,12 @@ def test_explanations_add_up(problem, three):
     X, y = problem
     model = Classifier().fit(X, y)
     for row in range(3):
-        total = sum(gain for _, gain in model.explain(X, row))
+        total = sum(gain for _, gain in model.explain(X, row).contributions)
         assert total == pytest.approx(abs(model.decision_function(X)[row]), rel=1e-4)
     X, y = three
     model = Classifier().fit(X, y)
     scores = np.sort(model.decision_function(X)[0])
-    gains = dict(model.explain(X))
+    gains = dict(model.explain(X).contributions)
     assert sum(gains.values()) == pytest.approx(scores[-1] - scores[-2], rel=1e-4)
     assert set(gains) <= {*"012345", "(intercept)"}
 
@@ -379,7 +379,10 @@ def test_column_names_of_tables(three, tmp_path):
     table = pandas.DataFrame(X, columns=[f"height {c}" for c in "abcdef"])
     model = Classifier().fit(table, y)
     assert model.feature_names_in_.tolist() == table.columns.tolist()
-    assert {name for name, _ in model.explain(table)} <= {*table.columns, "(intercept)"}
+    assert {name for name, _ in model.explain(table).contributions} <= {
+        *table.columns,
+        "(intercept)",
+    }
     model.save(tmp_path / "m")
     assert Classifier.load(tmp_path / "m").feature_names_in_.tolist() == table.columns.tolist()
 

@@ -85,7 +85,7 @@ def test_reasons_add_up_to_the_difference():
     model = train(DATA, "perceptron", epochs=2).model
     points = model.score(DATA)[10:15]  # of list 2
     for one, other in ((0, 1), (3, 2)):
-        parts = model.explain(LISTS, 2, one, other, n=100)
+        parts = model.explain(LISTS, 2, one, other).contributions
         total = sum(part for _, part in parts)
         assert total == pytest.approx(points[one] - points[other], abs=1e-4)
         sizes = [abs(part) for _, part in parts]

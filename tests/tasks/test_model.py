@@ -121,10 +121,10 @@ def test_a_model_explains_itself(models, problems):
     top = model.top(3)
     assert set(top) == {"good", "bad"}
     assert any("rain" in name for name, _ in top["bad"])
-    (name, gain), *_ = model.contributions(data, 0)
+    (name, gain), *_ = model.explain(data, 0).contributions
     assert gain != 0.0 and isinstance(name, str)
     _, scores = model.decide(data)
-    total = sum(gain for _, gain in model.contributions(data, 0))
+    total = sum(gain for _, gain in model.explain(data, 0).contributions)
     assert total == pytest.approx(abs(scores[0, 0]), rel=1e-4)
     with pytest.raises(HopefearError, match="readout=averaged"):
         models["text", "voted"].top()

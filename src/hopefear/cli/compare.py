@@ -7,10 +7,11 @@ often such a difference comes about by chance, the paired bootstrap between whic
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json, scored
@@ -20,22 +21,24 @@ from hopefear.cli.train import PIECES, check
 if TYPE_CHECKING:
     from hopefear.report import Page, Plot
 
-USAGE = "TASK --train FILE --test FILE [--dev FILE] --learners A,B,C --report FILE.html [OPTIONS]"
+USAGE = "TASK --train FILE --test FILE [--dev FILE] --learners A,B,C [--report FILE.html] [OPTIONS]"
 DESCRIPTION = """
 Train several learners on the same data, test them on the same test data, and show scores, speed,
-sparsity and significance in a table and on a page. `hopefear compare TASK --help` shows the
-options of a task.
+sparsity and significance in a table and, where --report asks for it, on a page with learning
+curves. `hopefear compare TASK --help` shows the options of a task.
 """
 EXAMPLES = """
 examples:
   hopefear compare classify --train train.svm --test test.svm \\
-      --learners perceptron,vrda,adagrad-rda --report comparison.html
+      --learners perceptron,vrda,adagrad-rda
   hopefear compare tag --train train.txt --test test.txt --learners perceptron,sapo:n=10,crf \\
-      --report taggers.html
+      --report taggers.html --x seconds
   hopefear compare rerank --train lists.jsonl --test test.jsonl --learners perceptron,vrda,maxent \\
       --report rerankers.html
 """
 _REPLICATES = 2000
+_FAR = 4.0  # an axis is logarithmic where one curve is so many times as long as another
+_AXES = {"passes": "passes", "samples": "samples", "seconds": "seconds of learning"}
 Wanted = Sequence[tuple[str, str, Mapping[str, Any]]]
 
 
@@ -44,18 +47,22 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     if surface is None:
         return
     surface.data_options(options.data_files(parser, "compare"), "compare")
-    options.report_page(parser)
+    output = parser.add_argument_group("output")
+    options.named(output, "--report", "page to write, with learning curves", "FILE.html")
+    options.choice(output, "--x", tuple(_AXES), "what the curves of --report run along")
+    options.json_option(output)
     options.learning(parser, surface, "compare", options.several)
     surface.feature_options(parser, "compare")
 
 
 def run(args: argparse.Namespace) -> int:
     surface = surface_of(args.task)
+    if args.report is None and args.x != args.default_of("x"):
+        args.usage_error("--x is for the curves of a page: give --report FILE.html")
     check(args, surface, "compare", args.report)
     for _, name, params in args.learners:
         surface.build(name, params, args)  # the last one's faults before the first one trains
     from hopefear.cli.progress import announced
-    from hopefear.report import Page
 
     console = Console(args.quiet)
     with announced(console, "these learners"):
@@ -75,16 +82,11 @@ def run(args: argparse.Namespace) -> int:
         }
         study = Study(corpus.task(args), corpus, test, dev, args.patience)
         study.run(args.learners, console, common)
-    page = Page(
-        corpus.title,
-        f"{os.path.basename(args.train)}, tested on {os.path.basename(args.test)}",
-        signature="\n".join(study.signatures()),
-    )
-    study.section(page, "Results", f"{corpus.describe()}; {about_test}.")
-    page.write(args.report)
     console.say()
     study.show(console)
-    console.say(f"\nwrote {args.report}")
+    if args.report is not None:
+        _write_page(args, study, f"{corpus.describe()}; {about_test}.")
+        console.say(f"\nwrote {args.report}")
     if args.json:
         print_json(
             {
@@ -95,6 +97,18 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     return 0
+
+
+def _write_page(args: argparse.Namespace, study: Study, text: str) -> None:
+    from hopefear.report import Page
+
+    page = Page(
+        study.corpus.title,
+        f"{os.path.basename(args.train)}, tested on {os.path.basename(args.test)}",
+        signature="\n".join(study.signatures()),
+    )
+    study.section(page, "Results", text, args.x)
+    page.write(args.report)
 
 
 @dataclass
@@ -112,6 +126,26 @@ class Result:
     def seconds(self) -> float:
         """Of the fastest pass, so that compilation does not count."""
         return min(e["seconds"] for e in self.events if "seconds" in e)
+
+    @property
+    def passes(self) -> int:
+        """How often it went over the data."""
+        return sum("seconds" in e for e in self.events)
+
+    def moments(self, axis: str) -> list[float]:
+        """Where on an axis of `_AXES` each event stands."""
+        if axis != "seconds":
+            return [e["epoch" if axis == "passes" else axis] for e in self.events]
+        times = [e["seconds"] for e in self.events if "seconds" in e]
+        # The first pass may have waited for the compiler, no later one does.
+        times[:1] = [min(times[0], max(times[1:], default=times[0]))]
+        ends = [0.0, *itertools.accumulate(times)]
+        # Events inside a pass tell no time: it is spread evenly.
+        return [
+            ends[whole] + (e["epoch"] - whole) * (times[whole] if whole < len(times) else 0.0)
+            for e in self.events
+            for whole in [min(int(e["epoch"]), len(times))]
+        ]
 
     @property
     def nnz(self) -> int:
@@ -132,6 +166,7 @@ class Result:
             **self.scores,
             "nnz": self.nnz,
             "last_nnz": self.last_nnz,
+            "passes": self.passes,
             "seconds_per_pass": self.seconds,
             "p_value": None if test is None else test["p_value"],
             "against_best": None if test is None else {key: test[key] for key in bounds},
@@ -244,19 +279,28 @@ class Study:
                 *(scored(score.name, result.scores[score.name]) for score in scores),
                 result.nnz,
                 result.last_nnz,
+                result.passes,
                 f"{result.seconds:.4f}",
                 "best" if result.test is None else f"{result.test['p_value']:.4f}",
             ]
             for result in self.results
         ]
-        return ["learner", *heads, "non-zeros kept", "non-zeros last", "s/pass", "p"], rows
+        return [
+            "learner",
+            *heads,
+            "non-zeros kept",
+            "non-zeros last",
+            "passes",
+            "s/pass",
+            "p",
+        ], rows
 
     def show(self, console: Console) -> None:
         """The table for people."""
         console.table(*self.table())
 
-    def section(self, page: Page, title: str, text: str) -> None:
-        """Add the table and the curves to a page."""
+    def section(self, page: Page, title: str, text: str, axis: str = "passes") -> None:
+        """Add the table and the curves, along an axis of `_AXES`, to a page."""
         scores = self.corpus.scores
         legend = ", ".join(
             f"{score.title}{' in percent' if '%' in score.unit else ''} "
@@ -277,31 +321,42 @@ class Study:
                 f"randomisation of whole {self.corpus.unit}).",
             ],
         )
-        page.figures(self.plots())
+        page.figures(self.plots(axis))
 
-    def plots(self) -> list[Plot]:
+    def plots(self, axis: str = "passes") -> list[Plot]:
         """Mistakes, a score and sparsity while training, and the trade between the last two."""
         from hopefear.report import Plot
 
         main = self.corpus.scores[0]
         which = "Test" if self.dev is None else "Dev"
         title = f"{main.title}{' in percent' if '%' in main.unit else ''}"
-        mistakes = Plot("Mistakes while training", "samples", "mistakes so far")
-        score = Plot(f"{which} {main.title} after each pass", "samples", title)
-        sparsity = Plot("Sparsity while training", "samples", "non-zero weights")
+        moments = [result.moments(axis) for result in self.results]
+        ends = [places[-1] for places in moments]
+        scale: Literal["linear", "log"] = "log" if max(ends) > _FAR * min(ends) else "linear"
+        curves = [
+            Plot(name, _AXES[axis], label, scale)
+            for name, label in (
+                ("Mistakes while training", f"% of {self.corpus.unit} so far"),
+                (f"{which} {main.title} after each pass", title),
+                ("Sparsity while training", "non-zero weights"),
+            )
+        ]
         trade = Plot(
             f"{main.title[:1].upper()}{main.title[1:]} against sparsity",
             "non-zero weights kept",
             title,
             x_scale="log",
         )
-        for look, result in enumerate(self.results):
-            moments = [e["samples"] for e in result.events]
-            passes = [e for e in result.events if "dev" in e]
-            mistakes.line(moments, [e["mistakes"] for e in result.events], result.name, look=look)
-            sparsity.line(moments, [e["nnz"] for e in result.events], result.name, look=look)
-            if passes:
-                x = [e["samples"] for e in passes]
-                score.line(x, [e["dev"][main.name] for e in passes], result.name, look=look)
+        for look, (result, places) in enumerate(zip(self.results, moments, strict=True)):
+            events = list(zip(places, result.events, strict=True))
+            points = (
+                [(x, 100.0 * e["mistakes"] / e["samples"]) for x, e in events],
+                [(x, e["dev"][main.name]) for x, e in events if "dev" in e],
+                [(x, e["nnz"]) for x, e in events],
+            )
+            for plot, pairs in zip(curves, points, strict=True):
+                if pairs:
+                    x, y = zip(*pairs, strict=True)
+                    plot.line(x, y, result.name, look=look)
             trade.points([max(1, result.nnz)], [result.scores[main.name]], result.name, look=look)
-        return [mistakes, score, sparsity, trade]
+        return [*curves, trade]

@@ -13,6 +13,7 @@ from hopefear.cli.guard import write_out
 from hopefear.errors import HopefearError
 
 _LISTED = 10  # bad lines
+_COLUMNS = 10  # of a confusion on a screen
 
 
 class Console:
@@ -78,6 +79,19 @@ def weights_table(
         console.say(f"\n{title}")
         cells = [[f"  {first}", *more, f"{weight:.4f}"] for first, *more, weight in rows]
         console.table([f"  {heads[0]}", *heads[1:], "weight"], cells)
+
+
+def show_confusion(console: Console, scores: Mapping[str, Any]) -> None:
+    """The same for people: the counts where a screen has room for them, else the mistakes."""
+    matrix = scores["confusion_matrix"]
+    if matrix is not None and 1 < len(matrix["labels"]) <= _COLUMNS:
+        console.say("\nconfusion: rows are right, columns predicted")
+        rows = zip(matrix["labels"], matrix["counts"], strict=True)
+        console.table(["", *matrix["labels"]], [[name, *counts] for name, counts in rows])
+    elif scores["confusion"]:
+        console.say("\ncommonest mistakes")
+        rows_ = [[m["gold"], m["predicted"], m["count"]] for m in scores["confusion"]]
+        console.table(["gold", "predicted", "times"], rows_)
 
 
 def tell_skipped(report: Any, console: Console) -> None:

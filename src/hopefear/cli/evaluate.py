@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from hopefear.cli import options
-from hopefear.cli.console import Console, print_json
-from hopefear.cli.surface import opened, use_options
+from hopefear.cli.console import Console, check_output, print_json
+from hopefear.cli.surface import Surface, opened, use_options
 from hopefear.cli.tune import options as own
 
-USAGE = "--model PATH --data FILE [--json] | --weights FILE --nbest FILE... --refs FILE... [--json]"
+USAGE = (
+    "--model PATH --data FILE [--report FILE.html] [--json] | --weights FILE --nbest FILE... "
+    "--refs FILE... [--json]"
+)
 DESCRIPTION = """
 {tasks}
+
+With --report the same goes to an HTML page, with a plot of every label, calibration where there are
+probabilities, and the most costly errors.
 
 Score weights, as `hopefear tune` writes them, on N-best lists with references: the metric of the
 candidates that they put first, equal to sacreBLEU's, beside the decoder's 1-best, the sentence
@@ -36,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.any_format(data, "evaluate")
     output = parser.add_argument_group("output")
+    options.named(output, "--report", "page to write: scores, confusion, errors", "FILE.html")
     options.json_option(output)
     use_options("evaluate", parser, data=data, output=output)
     options.on_error(data)
@@ -52,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     if options.by_weights(args, shared=("on_error", "refs"), needed=needed):
         return _by_weights(args)
     options.read_once(args, "model", "data")
+    if args.report is not None:
+        check_output(args.report, (args.model, args.data))
     from hopefear.cli.console import tell_skipped
     from hopefear.cli.progress import announced
     from hopefear.data.files import ReadReport
@@ -67,11 +79,26 @@ def run(args: argparse.Namespace) -> int:
         "model_signature": model.signature,
         "seconds": round(time.perf_counter() - started, 3),
     }
+    if args.report is not None:
+        _write_page(args, surface, model, scores)
     if args.json:
         print_json(scores)
     else:
         surface.use.show_scores(console, scores)
+    if args.report is not None:
+        console.say(f"\nwrote {args.report}")
     return 0
+
+
+def _write_page(
+    args: argparse.Namespace, surface: Surface, model: Any, scores: Mapping[str, Any]
+) -> None:
+    from hopefear.report import evaluation_page
+
+    words, tables = surface.use.findings(scores)
+    subtitle = f"{os.path.basename(args.data)}, {model.about.get('learner') or 'model'}"
+    title = f"{os.path.basename(args.model)} evaluated"
+    evaluation_page(title, subtitle, words, tables, scores).write(args.report)
 
 
 def _by_weights(args: argparse.Namespace) -> int:

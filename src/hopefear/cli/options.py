@@ -174,13 +174,6 @@ def run_folder(group: argparse._ArgumentGroup, more: str = "") -> None:
     )
 
 
-def report_page(parser: argparse.ArgumentParser) -> None:
-    """What a comparison writes."""
-    output = parser.add_argument_group("output")
-    output.add_argument("--report", required=True, metavar="FILE.html", help="page to write")
-    json_option(output)
-
-
 def learning(
     parser: argparse.ArgumentParser, surface: Surface, verb: str, shared: Callable[[Any], None]
 ) -> None:

@@ -6,13 +6,19 @@ import argparse
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output
+from hopefear.cli.explain import check_explained, check_linear, explain_options
 from hopefear.cli.guard import put
 from hopefear.cli.surface import opened, use_options
 from hopefear.cli.tune import options as own
 
-USAGE = "--model PATH | --weights FILE --input FILE [--output FILE] [--nbest N] [--proba]"
+USAGE = (
+    "--model PATH | --weights FILE --input FILE [--output FILE] [--nbest N] [--proba] [--explain]"
+)
 DESCRIPTION = """
 {tasks}
+
+With --explain the output tells instead what made each answer beat the runner-up: the features that
+speak for one or the other, and by how much; their amounts add up to the difference of the scores.
 
 Weights, as `hopefear tune` writes them, choose from N-best lists of Moses: the best translation of
 each list, one a line. With --nbest N it is the N best as N-best lists again, with their new
@@ -49,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.flag(output, "--proba", "probabilities of what is printed")
     options.output_format(output)
+    explain_options(output)
     use_options("predict", parser, data=data, output=output)
     options.on_error(data)
     weights = parser.add_argument_group("weights")
@@ -65,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if len(args.input) > 1:
         args.usage_error(f"a model takes one --input, not {len(args.input)}")
     (args.input,) = args.input
+    explained = check_explained(args)
     options.read_once(args, "model", "input")
     check_output(args.output, (args.model, args.input))
     from hopefear.cli.console import tell_skipped
@@ -74,7 +82,11 @@ def run(args: argparse.Namespace) -> int:
     console, report = Console(args.quiet), ReadReport()
     with announced(console, "prediction"):
         surface, model = opened(args, "predict")
-        put(args.output, surface.use.answers(args, model, console, report))
+        write = surface.use.answers
+        if explained:
+            check_linear(model, args.model)
+            write = surface.use.reasons
+        put(args.output, write(args, model, console, report))
     tell_skipped(report, console)
     if report.unknown_features:
         console.say(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -136,15 +136,26 @@ class Use:
         """What predict writes, piece by piece."""
         raise NotImplementedError
 
+    def reasons(
+        self, args: argparse.Namespace, model: Any, console: Any, report: Any
+    ) -> Iterable[bytes]:
+        """What predict writes with ``--explain``; see `hopefear.cli.explain.told`."""
+        raise HopefearError(f"--explain: nothing explains models of the task {model.task}")
+
     def evaluate(
         self, args: argparse.Namespace, model: Any, console: Any, report: Any
     ) -> dict[str, Any]:
         """Scores of the model on ``--data``."""
         raise NotImplementedError
 
+    def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
+        """Scores in words, and tables (title, heads, rows), for people; see `evaluation_page`."""
+        flat = {k: v for k, v in scores.items() if isinstance(v, str | int | float)}
+        return {k: f"{v:.2f}" if isinstance(v, float) else v for k, v in flat.items()}, ()
+
     def show_scores(self, console: Any, scores: Mapping[str, Any]) -> None:
         """The scores for people."""
-        console.pairs({k: f"{v:.2f}" if isinstance(v, float) else v for k, v in scores.items()})
+        console.pairs(self.findings(scores)[0])
 
     def model_facts(self, model: Any, top: int) -> dict[str, Any]:
         """What inspect says of the model: ``features``, and ``top``, the heaviest of them."""

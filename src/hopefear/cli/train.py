@@ -163,14 +163,14 @@ def _summary(
     )
 
 
-def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) -> None:
+def check(args: argparse.Namespace, surface: Surface, verb: str, output: str | None) -> None:
     """Tell what cannot work before anything is read or written.
 
     Parameters
     ----------
     args, surface, verb
         What was typed, and for which task and verb.
-    output : str
+    output : str, optional
         The file that will be written.
     """
     own = ("metric",) if verb == "train" and surface.metrics else ()
@@ -180,7 +180,8 @@ def check(args: argparse.Namespace, surface: Surface, verb: str, output: str) ->
     files = ("train", "dev", "test", *surface.files)
     options.read_once(args, *files)
     surface.check(args, verb)
-    check_output(output, options.paths(args, files))
+    if output is not None:
+        check_output(output, options.paths(args, files))
     for name in ("run", "checkpoint"):
         check_folder(getattr(args, name, None))
 

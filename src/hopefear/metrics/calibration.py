@@ -42,6 +42,11 @@ class Reliability(NamedTuple):
     mce: float
     signature: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """All but the edges, by name."""
+        names = ("ece", "mce", "confidence", "accuracy", "counts", "signature")
+        return {name: getattr(self, name) for name in names}
+
 
 class Temperature(NamedTuple):
     """The temperature found, and the mean log-likelihood without and with it."""

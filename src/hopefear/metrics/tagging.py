@@ -356,6 +356,25 @@ class Confusion(NamedTuple):
         pairs = zip(*np.unravel_index(order, wrong.shape), strict=True)
         return [(self.names[i], self.names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
 
+    def as_dict(self, mistakes: int = 10, labels: int = 40) -> dict[str, Any]:
+        """``confusion``, the commonest mistakes, and ``confusion_matrix``, all counts.
+
+        The matrix is of the names that occur, and None where they are more than ``labels``.
+
+        Examples
+        --------
+        >>> facts = Confusion(("a", "b"), np.array([[3, 1], [0, 2]])).as_dict()
+        >>> facts["confusion"], facts["confusion_matrix"]["labels"]
+        ([{'gold': 'a', 'predicted': 'b', 'count': 1}], ['a', 'b'])
+        """
+        pairs = [{"gold": a, "predicted": b, "count": n} for a, b, n in self.top(mistakes)]
+        used = np.flatnonzero(self.counts.sum(axis=0) + self.counts.sum(axis=1))
+        matrix = None
+        if len(used) <= labels:
+            counts = self.counts[np.ix_(used, used)].tolist()
+            matrix = {"labels": [self.names[i] for i in used], "counts": counts}
+        return {"confusion": pairs, "confusion_matrix": matrix}
+
 
 class SpanErrors(NamedTuple):
     """Spans by what became of them.

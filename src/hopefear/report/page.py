@@ -259,6 +259,35 @@ class Page:
         """
         return self._put(table(columns, rows, caption, align, highlight, notes))
 
+    def matrix(
+        self, labels: Sequence[str], counts: Sequence[Sequence[int]], caption: str = ""
+    ) -> Page:
+        """Add a square of counts, shaded by their share of the row.
+
+        Examples
+        --------
+        >>> "<table" in Page("x").matrix(["a", "b"], [[3, 1], [0, 2]], "Confusion.").html()
+        True
+        """
+        if len(counts) != len(labels) or any(len(row) != len(labels) for row in counts):
+            raise ValueError(f"{len(labels)} labels do not fit the counts; give a square of them")
+        head = "".join(f'<th scope="col" class="r">{escape(name)}</th>' for name in labels)
+        lines = []
+        for name, row in zip(labels, counts, strict=True):
+            total = max(1, sum(row))
+            cells = "".join(
+                f'<td class="r" style="background:color-mix(in srgb,var(--hf-0) '
+                f'{round(55 * n / total)}%,transparent)">{n:,}</td>'
+                for n in row
+            )
+            lines.append(f'<tr><th scope="row" class="n">{escape(name)}</th>{cells}</tr>')
+        label = escape(caption or "matrix")
+        title = f"<caption>{inline(caption)}</caption>" if caption else ""
+        return self._put(
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>{title}'
+            f"<thead><tr><td></td>{head}</tr></thead>\n<tbody>{''.join(lines)}</tbody></table></div>"
+        )
+
     def plot(self, plot: Plot, caption: str = "") -> Page:
         """Add one plot with a caption under it."""
         return self._put(self._figure(plot, caption))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,29 @@ class Trained:
     model: Any
     learner: Any
     fit: Fit
+
+
+class Explanation(NamedTuple):
+    """What made an answer beat the runner-up: of a token, an example or a list.
+
+    Of a token the runner-up is the best output with another label there; where it differs at
+    other tokens too, their features count as well. Of a list the two are positions.
+    """
+
+    label: Any
+    runner_up: Any
+    gap: float  # score of the answer minus that of the runner-up
+    contributions: list[tuple[str, float]]  # (what fired, its share of the gap), largest first
+
+
+def explanation(label: Any, runner_up: Any, gains: Iterable[tuple[str, float]]) -> Explanation:
+    """Gains in order of size, without those of nothing, and their sum.
+
+    >>> explanation("spam", "ham", [("free", 2.0), ("tea", 0.0), ("Bo", -0.5)]).gap
+    1.5
+    """
+    ordered = sorted((gain for gain in gains if gain[1]), key=lambda gain: -abs(gain[1]))
+    return Explanation(label, runner_up, float(np.sum([gain for _, gain in ordered])), ordered)
 
 
 class Task:

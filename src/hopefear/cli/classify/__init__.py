@@ -34,7 +34,7 @@ HTML page with learning curves. A learner may bring parameters: NAME:KEY=VALUE:K
 """,
     """
   hopefear compare classify --train train.svm --test test.svm \\
-      --learners perceptron,vrda,adagrad-rda --report comparison.html
+      --learners perceptron,vrda,adagrad-rda
   hopefear compare classify --train a.tsv --test b.tsv --ngrams 2 --epochs 3 \\
       --learners rda:l1=1e-5,rda:l1=1e-4,vrda:readout=voted --report rda.html --json
 """,

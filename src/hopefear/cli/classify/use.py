@@ -9,15 +9,31 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.classify.corpus import blocks
-from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
+from hopefear.cli.console import (
+    Console,
+    in_percent,
+    labels_in_words,
+    long_table,
+    show_confusion,
+    weights_table,
+)
+from hopefear.cli.explain import told
 from hopefear.cli.inspect import votes_of
 from hopefear.data.files import ReadReport
-from hopefear.metrics import Accuracy, Classification, Probabilities, confidence_interval
+from hopefear.metrics import (
+    Accuracy,
+    Classification,
+    Confusion,
+    Probabilities,
+    confidence_interval,
+    reliability,
+)
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import VotedPredictor
 
 _SHOWN = 40  # classes in the table
+_ERRORS = 20  # on the page
 _CELLS = 1 << 28  # bytes of statistics that an interval may take
 
 
@@ -39,6 +55,18 @@ def answers(
         yield "".join(f"{row}\n" for row in rows).encode()
 
 
+def reasons(
+    args: argparse.Namespace, model: Model, console: Console, report: ReadReport
+) -> Iterator[bytes]:
+    """Why every line got its label."""
+    number = 0
+    for data in blocks(args.input, model, args, report, require_labels=False):
+        for row in range(len(data)):
+            number += 1
+            place = {"example": number}
+            yield told(f"example {number}", place, model.explain(data, row), args)
+
+
 def _cells(model: Model, label: str, row: np.ndarray) -> str:
     return "\t".join(
         [label, *(f"{name}:{p:.6g}" for name, p in zip(model.classes, row, strict=True))]
@@ -57,7 +85,7 @@ def evaluate(
     args: argparse.Namespace, model: Model, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Scores of decisions and of probabilities, and a row for every class."""
-    counts, sums = _count(model, args, report)
+    counts, sums, calibration, worst = _count(model, args, report)
     scores = _scores(model, counts, sums)
     scores["examples"] = scores.pop("count")
     each = Classification(len(model.classes)).per_class(counts)
@@ -65,19 +93,57 @@ def evaluate(
         name: {key: column[i].item() for key, column in each.items()}
         for i, name in enumerate(model.classes)
     }
-    return scores
+    confusion = Confusion(model.classes, counts.reshape(len(model.classes), -1))
+    scores |= confusion.as_dict() | {"calibration": {"classes": calibration}}
+    return scores | ({"costliest": worst} if args.report is not None else {})
 
 
-def _count(model: Model, args: argparse.Namespace, report: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Summed statistics of decisions and of probabilities."""
+def _count(
+    model: Model, args: argparse.Namespace, report: Any
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any], list[dict[str, Any]]]:
+    """Summed statistics of decisions and of probabilities, calibration, and the worst errors."""
     n = len(model.classes)
+    errors: list[dict[str, Any]] = []
+    shares, right, number = [], [], 0
     hard, soft = Classification(n), Probabilities(n)
     counts, sums = np.zeros(n * n, np.int64), np.zeros(3)
     for data in blocks(args.data, model, args, report, require_labels=True):
         labels, scores = model.decide(data)
-        counts += hard.stats(data.rows.labels, labels)
-        sums += soft.stats(data.rows.labels, probabilities(model.predictor, scores))
-    return counts, sums
+        gold, table = data.rows.labels, probabilities(model.predictor, scores)
+        counts += hard.stats(gold, labels)
+        sums += soft.stats(gold, table)
+        rows = np.arange(len(labels))
+        shares.append(table[rows, labels].astype(np.float32))
+        right.append(labels == gold)
+        if args.report is not None:
+            some = _worst(model, data, labels, table, number)
+            errors = sorted([*errors, *some], key=lambda error: error["p(gold)"])[:_ERRORS]
+        number += len(labels)
+    sure, hits = (np.concatenate([np.zeros(0), *parts]) for parts in (shares, right))
+    return counts, sums, reliability(np.minimum(sure, 1.0), hits > 0).as_dict(), errors
+
+
+def _worst(
+    model: Model, data: Any, labels: np.ndarray, table: np.ndarray, before: int
+) -> list[dict[str, Any]]:
+    """The errors of a block whose right class was thought least probable, and what misled."""
+    gold = data.rows.labels
+    shares = table[np.arange(len(gold)), gold]
+    wrong = np.flatnonzero(labels != gold)
+    errors = []
+    for row in wrong[np.argsort(shares[wrong], kind="stable")[:_ERRORS]].tolist():
+        error = {
+            "example": before + row + 1,
+            "gold": model.classes[gold[row]],
+            "predicted": model.classes[labels[row]],
+            "p(gold)": float(shares[row]),
+        }
+        if model.predictor.linear:
+            reason = model.explain(data, row, int(labels[row]), int(gold[row]))
+            gains = [f"{name} {gain:+.3f}" for name, gain in reason.contributions[:5]]
+            error["what misled"] = ", ".join(gains)
+        errors.append(error)
+    return errors
 
 
 def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:
@@ -96,21 +162,20 @@ def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any
     return scores
 
 
-def show_scores(console: Console, scores: dict[str, Any]) -> None:
-    """The same for people."""
-    console.pairs(
-        {
-            "examples": f"{scores['examples']:,}",
-            "accuracy": in_percent(scores, "accuracy"),
-            "error": in_percent(scores, "error"),
-            "F1": in_percent(scores, "f1"),
-            "precision": in_percent(scores, "precision"),
-            "recall": in_percent(scores, "recall"),
-            "log loss": f"{scores['log_loss']:.4f}",
-            "Brier score": f"{scores['brier']:.4f}",
-            "non-zeros": f"{scores['nnz']:,}",
-        }
-    )
+def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The same for people: words, and a table of classes."""
+    words = {
+        "examples": f"{scores['examples']:,}",
+        "accuracy": in_percent(scores, "accuracy"),
+        "error": in_percent(scores, "error"),
+        "F1": in_percent(scores, "f1"),
+        "precision": in_percent(scores, "precision"),
+        "recall": in_percent(scores, "recall"),
+        "log loss": f"{scores['log_loss']:.4f}",
+        "Brier score": f"{scores['brier']:.4f}",
+        "calibration": f"{scores['calibration']['classes']['ece']:.2f} % off (ECE)",
+        "non-zeros": f"{scores['nnz']:,}",
+    }
     rows = [
         [
             name,
@@ -120,8 +185,17 @@ def show_scores(console: Console, scores: dict[str, Any]) -> None:
         ]
         for name, row in scores["classes"].items()
     ]
-    heads = ["class", "precision", "recall", "F1", "examples", "predicted"]
+    return words, [
+        ("Classes", ["class", "precision", "recall", "F1", "examples", "predicted"], rows)
+    ]
+
+
+def show_scores(console: Console, scores: dict[str, Any]) -> None:
+    """The same on a screen."""
+    words, [(_, heads, rows)] = findings(scores)
+    console.pairs(words)
     long_table(console, heads, rows, _SHOWN, "classes")
+    show_confusion(console, scores)
     console.say(f"\n{scores['signature']}\n{scores['model_signature']}")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console, print_json
+from hopefear.cli.explain import facts_of, feature_lines, told
 from hopefear.cli.progress import Counting, announced
 from hopefear.cli.rerank.corpus import reading_of, seen_by_model
 from hopefear.data.files import ReadReport
@@ -37,6 +38,38 @@ def answers(
             ranked = _ranked(block, model, args, policy)
             text = "".join(write(name, best, block, args) for name, best in ranked)
             yield text.encode("utf-8", "backslashreplace")  # as JSON writes half a character
+
+
+def reasons(
+    args: argparse.Namespace, model: RerankModel, console: Console, report: ReadReport
+) -> Iterator[bytes]:
+    """Why the best candidate of each list comes before the next; both by position in the file."""
+    how = {"judged": False, "dedup": "none", "on_error": args.on_error, "report": report}
+    for block in read_lists(args.input, args.format, **how):
+        yield from _reasons(block, model, args)
+
+
+def _reasons(
+    block: CandidateLists, model: RerankModel, args: argparse.Namespace
+) -> Iterator[bytes]:
+    lists, places = seen_by_model(block, reading_of(model)["dedup"])
+    data = model.encode(lists)
+    for i, (name, start) in enumerate(zip(lists.ids, lists.starts.tolist(), strict=False)):
+        place: dict[str, Any] = {"list": name, "line": block.place(i)}
+        if lists.starts[i + 1] - start < 2:
+            yield told(f"list {name}", place, "one candidate, which beats no other", args)
+            continue
+        reason = model.explain(data, i)
+        both = [start + reason.label, start + reason.runner_up]
+        place["texts"] = texts = [lists.texts[c] for c in both]
+        head = "\n".join(
+            [
+                f"list {name}",
+                *(f"  {places[c]}: {t}" for c, t in zip(both, texts, strict=True) if t),
+            ]
+        )
+        label, runner_up = (int(places[c]) for c in both)
+        yield told(head, place, reason._replace(label=label, runner_up=runner_up), args)
 
 
 def _ranked(
@@ -115,10 +148,7 @@ def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:
     places, texts = places[first:after], lists.texts[first:after]
     scores = model.ranker().scores(data.rows)
     one, other = _pair(args, block.ids[i], places, scores, lists.scores[first:after])
-    everything = model.explain(data, 0, one, other, len(data.rows.features))
-    if fixed := float(data.rows.offsets[one] - data.rows.offsets[other]):
-        everything.insert(0, ("the generator's score, fixed", fixed))
-    top = everything[: args.top]
+    reason = facts_of(model.explain(data, 0, one, other), args)
     return {
         "list": block.ids[i],
         "line": block.place(i),
@@ -132,8 +162,8 @@ def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:
             for c in (one, other)
         ],
         "gap": float(scores[one] - scores[other]),
-        "features": [{"name": name, "amount": amount} for name, amount in top],
-        "more": len(everything) - len(top),
+        "features": reason["features"],
+        "more": reason["more"],
     }
 
 
@@ -150,10 +180,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
             f"{candidate['generator_score']:.4f})  {candidate['text']}"
         )
     console.say()
-    for feature in facts["features"]:
-        console.say(f"  {feature['amount']:+10.4f}  {feature['name']}")
-    if facts["more"]:
-        console.say(f"  … and {facts['more']:,} more; --top N shows them")
+    console.say("\n".join(feature_lines(facts["features"], facts["more"])))
 
 
 def _found(args: argparse.Namespace) -> tuple[CandidateLists, int]:

@@ -10,15 +10,27 @@ import numpy as np
 from hopefear.cli.console import Console, long_table, weights_table
 from hopefear.cli.inspect import votes_of
 from hopefear.cli.progress import Counting
-from hopefear.cli.rerank.answers import answers
+from hopefear.cli.rerank.answers import answers, reasons
 from hopefear.cli.rerank.corpus import judged_blocks, reading_of
 from hopefear.data.files import ReadReport
+from hopefear.data.lists.candidates import CandidateLists
+from hopefear.tasks.base import cut
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.training.predictors import LinearPredictor
 
-__all__ = ["answers", "evaluate", "facts_in_words", "model_facts", "show_scores", "show_weights"]
+__all__ = [
+    "answers",
+    "evaluate",
+    "facts_in_words",
+    "findings",
+    "model_facts",
+    "reasons",
+    "show_scores",
+    "show_weights",
+]
 
 _FAMILIES = 60  # shown at most
+_ERRORS = 20  # lists on the page
 _BASELINES = {
     "feature": "a feature",
     "offset": "a fixed part of every score",
@@ -45,10 +57,53 @@ def evaluate(
             dedup=reading_of(model)["dedup"],
             on_error=args.on_error,
         )
-        scores = task.evaluate(model, counting(blocks, args.data))
+        lists: Any = counting(blocks, args.data)
+        if args.report is not None:
+            lists = list(lists)  # which the page looks at again
+        scores = task.evaluate(model, lists)
     if not args.json:
         console.say(scores.text().rstrip("\n"))
-    return {**scores.as_dict(), "learner": model.about.get("learner")}
+    facts = {**scores.as_dict(), "learner": model.about.get("learner")}
+    if args.report is not None:
+        facts |= {"costliest": _worst(model, lists), "main": model.metric.main}
+    return facts
+
+
+def _worst(model: RerankModel, blocks: list[CandidateLists]) -> list[dict[str, Any]]:
+    """The lists whose chosen candidate costs most beside the cheapest."""
+    rows: list[dict[str, Any]] = []
+    for block in blocks:
+        data = model.encode(block, judged=True)
+        costs, choices = cut(data.rows.costs, data.rows.starts), model.predict(data).tolist()
+        texts = cut(np.array(block.texts, object), data.rows.starts)
+        for name, each, choice, text in zip(block.ids, costs, choices, texts, strict=True):
+            best = int(np.argmin(each))
+            if each[choice] > each[best]:
+                row = {"list": name, "cost": float(each[choice]), "lowest": float(each[best])}
+                rows.append({**row, "chosen": text[choice], "cheapest": text[best]})
+    return sorted(rows, key=lambda row: row["lowest"] - row["cost"])[:_ERRORS]
+
+
+def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The same for people: words, and the model between its bounds."""
+    main, gap = scores["main"], scores["gap_closed"]
+    words = {
+        "lists": f"{scores['lists']:,} with {scores['candidates']:,} candidates",
+        "better, worse than 1-best": f"{scores['better']:,}, {scores['worse']:,}",
+        "model − 1-best": f"{scores['difference']:+.4f} (95 % of resamples: "
+        f"{scores['difference_low']:+.4f} to {scores['difference_high']:+.4f}), "
+        f"p = {scores['p_value']:.3g}",
+        "way to the oracle": None if gap is None else f"{gap:.1f} %",
+        "oracle first": f"{scores['oracle_rate']:.1f} %, of 1-best "
+        f"{scores['baseline_oracle_rate']:.1f} %",
+        "non-zeros": f"{scores['nnz']:,}",
+    }
+    choices = {"model": "", "1-best": "baseline_", "oracle": "oracle_", "worst": "worst_"}
+    rows = [
+        [name, *(scores[f"{who}{main}{end}"] for end in ("", "_low", "_high"))]
+        for name, who in choices.items()
+    ]
+    return words, [("Choices", ["choice", main, "low", "high"], rows)]
 
 
 def show_scores(console: Console, scores: dict[str, Any]) -> None:

@@ -48,15 +48,14 @@ in place of the column it was trained on; CRFsuite files: the labels alone). Wit
 also the probability of each label, that of the span it belongs to (_ outside spans) and, in a
 comment, that of all labels of the sentence; in CoNLL-U they go to MISC. With --nbest N every
 sentence comes N times, best first, each behind a comment `# rank = K score = S probability = P`.
-With --explain the output tells instead, for every token, which features made its label beat the
-runner-up. With --input-format text the input is any text: sentences and tokens are found by rules
-that follow those of the training data; on a terminal they come in colours. From a pipe every
-sentence is answered as soon as it is there.
+With --input-format text the input is any text: sentences and tokens are found by rules that follow
+those of the training data; on a terminal they come in colours. From a pipe every sentence is
+answered as soon as it is there.
 """,
     """
   hopefear predict --model names.model --input-format text --input article.txt
   hopefear predict --model chunks.model --input new.txt --proba --output tagged.txt
-  hopefear predict --model names.model --input new.txt --explain-token 3:7
+  hopefear predict --model names.model --input new.txt --explain-token 3:7 --top 20
 """,
 )
 _EVALUATE = Words(
@@ -66,7 +65,7 @@ F1 of spans, equal to the conlleval script to the last digit, with a row for eve
 on words that training did not see, commonest mistakes, a 95 % confidence interval; with --proba
 how well probabilities agree with accuracy.
 """,
-    "  hopefear evaluate --model chunks.model --data test.txt.gz --report",
+    "  hopefear evaluate --model chunks.model --data test.txt.gz --conlleval",
 )
 
 
@@ -201,7 +200,7 @@ class Tags(Surface):
             )
             options.flag(
                 groups["output"],
-                "--report",
+                "--conlleval",
                 "tags: print what the conlleval script prints on standard output",
             )
             _scheme_errors(tags)
@@ -222,23 +221,18 @@ class Tags(Surface):
             "--stream",
             "answer every sentence as soon as it is there, as from pipes, and hold no more",
         )
-        options.flag(tags, "--explain", "the features behind every label, in place of labels")
         tags.add_argument(
             "--explain-token",
             type=_place,
             metavar="I:J",
             help="explain token J of sentence I only, both from 1",
         )
-        options.whole(tags, "--top", "features to show for each token, strongest first", 10)
-        options.flag(tags, "--json", "with --explain: one JSON object a token, a line each")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
-        if verb == "evaluate" and args.json and args.report:
-            args.usage_error("--json and --report would share standard output")
+        if verb == "evaluate" and args.json and args.conlleval:
+            args.usage_error("--json and --conlleval would share standard output")
         if verb == "predict":
             explained = args.explain or args.explain_token
-            if explained and (args.nbest or args.proba):
-                args.usage_error("--explain is about single labels: leave out --nbest and --proba")
             if explained and (args.stream or args.output_format):
                 args.usage_error(
                     "--explain reads the whole file and has a form of its own: leave out --stream "
@@ -251,10 +245,6 @@ class Tags(Surface):
                 )
             if args.format == "text" and args.columns:
                 args.usage_error("--columns belongs to a file of columns: text has none")
-            if args.json and not explained:
-                args.usage_error(
-                    "--json belongs to --explain here; the output of predict is a file"
-                )
 
     def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
         from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early

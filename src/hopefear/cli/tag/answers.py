@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.cli.console import Console
+from hopefear.cli.explain import told
 from hopefear.cli.options import threads
 from hopefear.cli.tag.corpus import Text, arriving_for, how, read_for, spelled
 from hopefear.cli.tag.showing import columns, is_coloured, lines, objects, painter
 from hopefear.data.files import ReadReport
-from hopefear.data.schemes import scheme_name
+from hopefear.data.schemes import scheme_name, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.data.sources import BOM
 from hopefear.data.token_files import TokenFile
 from hopefear.data.token_stream import is_pipe
 from hopefear.data.write_tokens import with_columns
 from hopefear.errors import HopefearError
+from hopefear.tasks.base import Explanation
 from hopefear.tasks.tag.model import SequenceModel
-from hopefear.training.predictors import LinearPredictor
 
 _SENTENCES = 1000  # at a time, where every span needs a search of its own
 
@@ -33,10 +33,6 @@ def answers(
 ) -> Iterator[bytes]:
     """``--input`` with the labels of its tokens."""
     target = None if args.scheme is None else scheme_name(args.scheme)
-    if args.explain or args.explain_token:
-        whole = read_for(model, args.input, args, report)
-        yield from explanations(model, whole, whole.encode(model.features), args)
-        return
     # One searches and another says how sure it is: sentences without legal labels count once.
     decoder, judge = (
         model.decoder(not args.no_constraints, n_jobs=threads(args.jobs)) for _ in range(2)
@@ -235,40 +231,25 @@ def _labels_alone(table: Table) -> Iterator[bytes]:
         yield (head + "".join("\t".join(row) + "\n" for row in rows) + "\n").encode()
 
 
-def explanations(
-    model: SequenceModel, text: Text, data: SequenceDataset, args: argparse.Namespace
+def reasons(
+    args: argparse.Namespace, model: SequenceModel, console: Console, report: ReadReport
 ) -> Iterator[bytes]:
-    """A paragraph for each token, or a line of JSON."""
-    if not isinstance(model.predictor, LinearPredictor):
-        raise HopefearError(
-            f"{args.model}: a voted model has no single weight for a feature; train with "
-            "-p readout=averaged to have labels explained"
-        )
-    text_of = _as_json if args.json else _as_text
+    """Why each token got its label."""
+    text = read_for(model, args.input, args, report)
+    data = text.encode(model.features)
     for i, t in _wanted(data, args.explain_token):
         k = int(data.rows.starts[i]) + t
-        facts: dict[str, Any] = {
-            "sentence": i + 1,
-            "token": t + 1,
-            "line": text.place(k)[1],
-            "word": None if text.words is None else text.words[k],
-        }
+        word = None if text.words is None else text.words[k]
+        place = {"sentence": i + 1, "token": t + 1, "line": text.place(k)[1], "word": word}
+        head = f"sentence {i + 1}, token {t + 1}" + ("" if word is None else f": {word}")
+        reason: Explanation | str
         try:
-            explanation = model.explain(data, i, t, constrained=not args.no_constraints)
+            reason = model.explain(data, i, t, constrained=not args.no_constraints)
         except HopefearError as error:
             if args.explain_token:
                 raise
-            yield text_of({**facts, "note": str(error)})
-            continue
-        features = [{"name": n, "amount": a} for n, a in explanation.contributions[: args.top]]
-        facts |= {
-            "label": explanation.label,
-            "runner_up": explanation.runner_up,
-            "gap": explanation.gap,
-            "features": features,
-            "more": len(explanation.contributions) - len(features),
-        }
-        yield text_of(facts)
+            reason = str(error)
+        yield told(head, place, reason, args)
 
 
 def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tuple[int, int]]:
@@ -285,20 +266,23 @@ def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tu
         yield from ((i, t) for t in range(size))
 
 
-def _as_json(facts: dict[str, Any]) -> bytes:
-    return json.dumps(facts, ensure_ascii=False).encode() + b"\n"
+def in_brackets(
+    words: Sequence[str],
+    labels: Sequence[str],
+    scheme: str | None,
+    paint: Callable[[str, str], str] = "[{1} {0}]".format,
+) -> str:
+    """A sentence in one line with its spans marked, or labels behind words that are no spans.
 
-
-def _as_text(facts: dict[str, Any]) -> bytes:
-    place = f"sentence {facts['sentence']}, token {facts['token']}"
-    word = "" if facts["word"] is None else f": {facts['word']}"
-    if "note" in facts:
-        return f"{place}{word}\n  {facts['note']}\n\n".encode()
-    lines = [
-        f"{place}{word}",
-        f"  {facts['label']}, not {facts['runner_up']}, by {facts['gap']:.4f}",
-    ]
-    lines += [f"  {f['amount']:+10.4f}  {f['name']}" for f in facts["features"]]
-    if facts["more"]:
-        lines.append(f"  … and {facts['more']} more")
-    return ("\n".join(lines) + "\n\n").encode()
+    >>> in_brackets(["Ann", "Lee", "left"], ["B-PER", "I-PER", "O"], "bio")
+    '[PER Ann Lee] left'
+    >>> in_brackets(["Ann", "left"], ["NNP", "VBD"], None)
+    'Ann/NNP left/VBD'
+    """
+    if scheme is None:
+        return " ".join(map("{}/{}".format, words, labels))
+    table, parts, end = spans(list(labels), None, scheme, repair=True), [], 0
+    for first, after, kind in zip(table.first, table.after, table.kinds.texts(), strict=True):
+        parts += [*words[end:first], paint(" ".join(words[first:after]), kind)]
+        end = after
+    return " ".join([*parts, *words[end:]])

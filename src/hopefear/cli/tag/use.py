@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
+from hopefear.cli.console import (
+    Console,
+    in_percent,
+    labels_in_words,
+    long_table,
+    show_confusion,
+    weights_table,
+)
 from hopefear.cli.guard import write_out
 from hopefear.cli.options import threads
-from hopefear.cli.tag.answers import answers, span_confidences
+from hopefear.cli.tag.answers import answers, in_brackets, reasons, span_confidences
 from hopefear.cli.tag.corpus import (
     Schemes,
     Text,
@@ -39,10 +46,19 @@ from hopefear.metrics import (
 from hopefear.tasks.tag.model import SequenceModel
 from hopefear.training.predictors import LinearPredictor
 
-__all__ = ["answers", "evaluate", "facts_in_words", "model_facts", "show_scores", "show_weights"]
+__all__ = [
+    "answers",
+    "evaluate",
+    "facts_in_words",
+    "findings",
+    "model_facts",
+    "reasons",
+    "show_scores",
+    "show_weights",
+]
 
 _SHOWN = 40  # rows of the table of types or labels
-_MISTAKES = 10  # pairs of labels in the list of mistakes
+_ERRORS = 20  # sentences on the page
 _TEMPLATES = 60  # shown at most
 
 
@@ -65,7 +81,7 @@ def evaluate(
     output = spelled(Column(model.labels, tags), text.starts, schemes.model, schemes.file)
     how_read = reading_of(schemes.file)
     chunks = chunk_scores(gold, output, text.starts, reading=how_read)
-    if args.report:
+    if args.conlleval:
         write_out(chunks.report())
     facts = {
         **_scores(text, gold, output, chunks, how_read, schemes.file is not None),
@@ -79,7 +95,29 @@ def evaluate(
             "tokens": _token_calibration(decoder, data, tags),
             "spans": _span_calibration(model, data, tags, args),
         }
+    if args.report is not None:
+        facts["costliest"] = _worst(text, gold, output, schemes.file)
     return facts
+
+
+def _worst(text: Text, gold: Column, output: Column, scheme: str | None) -> list[dict[str, Any]]:
+    """The sentences with most wrong tokens, as they are and as they were tagged."""
+    right, predicted = np.array(gold.texts()), np.array(output.texts())
+    wrong = np.concatenate([[0], np.cumsum(right != predicted)])
+    errors = np.diff(wrong[text.starts])
+    rows = []
+    for i in np.argsort(-errors, kind="stable")[:_ERRORS].tolist():
+        start, after = text.starts[i : i + 2].tolist()
+        if not errors[i]:
+            break
+        words = [str(k + 1) for k in range(after - start)]
+        if text.words is not None:
+            words = [text.words[k] for k in range(start, after)]
+        row = {"sentence": i + 1, "wrong tokens": int(errors[i])}
+        for name, labels in (("gold", right), ("predicted", predicted)):
+            row[name] = in_brackets(words, labels[start:after].tolist(), scheme)
+        rows.append(row)
+    return rows
 
 
 def _scores(
@@ -97,9 +135,7 @@ def _scores(
     facts = {key: scores[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
     facts["signature"] = scores["signature"]
     facts["accuracy_interval"] = _interval(metric, rows, "accuracy")
-    facts["confusion"] = [
-        {"gold": a, "predicted": b, "count": n} for a, b, n in confusion.top(_MISTAKES)
-    ]
+    facts |= confusion.as_dict()
     if not spans_:
         return facts | {"labels": _per_label(confusion)}
     names = ("precision", "recall", "f1", "correct", "found", "gold")
@@ -178,64 +214,55 @@ def _span_set(labels: Column, data: SequenceDataset, scheme: str) -> set[tuple[i
 
 def _reliability(shares: np.ndarray, right: np.ndarray) -> dict[str, Any]:
     # Sums of rounded numbers may pass 1 by the last digit.
-    bins = reliability(np.minimum(shares, 1.0), right)
-    return {
-        "ece": bins.ece,
-        "mce": bins.mce,
-        "confidence": bins.confidence,
-        "accuracy": bins.accuracy,
-        "counts": bins.counts,
-        "signature": bins.signature,
-    }
+    return reliability(np.minimum(shares, 1.0), right).as_dict()
 
 
-def show_scores(console: Console, facts: dict[str, Any]) -> None:
-    """The same for people."""
+def findings(facts: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The same for people: words, and a table of types or labels."""
     spans_, unknown = facts["scheme"] is not None, facts.get("accuracy_unknown")
     calibration = facts.get("calibration", {})
-    console.pairs(
-        {
-            "sentences": f"{facts['sentences']:,} with {facts['tokens']:,} tokens",
-            "F1": in_percent(facts, "f1") if spans_ else None,
-            "precision": in_percent(facts, "precision") if spans_ else None,
-            "recall": in_percent(facts, "recall") if spans_ else None,
-            "accuracy": in_percent(facts, "accuracy"),
-            "whole sentences": in_percent(facts, "sentence_accuracy"),
-            "unknown words": None
-            if unknown is None
-            else f"{unknown:.2f} % of {facts['unknown_words']:,} right, of the known "
-            f"{facts['accuracy_known']:.2f} %",
-            "calibration": ", ".join(
-                f"{key} {bins['ece']:.2f} %" for key, bins in calibration.items() if bins
-            )
-            + " off (ECE)"
-            if calibration
-            else None,
-            "non-zeros": f"{facts['nnz']:,}",
-        }
-    )
-    _show_table(console, "type" if spans_ else "label", facts["types" if spans_ else "labels"])
+    words = {
+        "sentences": f"{facts['sentences']:,} with {facts['tokens']:,} tokens",
+        "F1": in_percent(facts, "f1") if spans_ else None,
+        "precision": in_percent(facts, "precision") if spans_ else None,
+        "recall": in_percent(facts, "recall") if spans_ else None,
+        "accuracy": in_percent(facts, "accuracy"),
+        "whole sentences": in_percent(facts, "sentence_accuracy"),
+        "unknown words": None
+        if unknown is None
+        else f"{unknown:.2f} % of {facts['unknown_words']:,} right, of the known "
+        f"{facts['accuracy_known']:.2f} %",
+        "calibration": ", ".join(
+            f"{key} {bins['ece']:.2f} %" for key, bins in calibration.items() if bins
+        )
+        + " off (ECE)"
+        if calibration
+        else None,
+        "non-zeros": f"{facts['nnz']:,}",
+    }
     if spans_:
-        missed = ", ".join(f"{name} {n:,}" for name, n in facts["span_errors"].items())
-        console.say(f"\nspans wrong by: {missed}")
-    if facts["confusion"]:
-        console.say("\ncommonest mistakes")
-        rows = [[m["gold"], m["predicted"], m["count"]] for m in facts["confusion"]]
-        console.table(["gold", "predicted", "times"], rows)
-    console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
-
-
-def _show_table(console: Console, what: str, table: dict[str, dict[str, Any]]) -> None:
+        errors = (f"{name} {n:,}" for name, n in facts["span_errors"].items())
+        words["spans wrong by"] = ", ".join(errors)
+    what = "type" if spans_ else "label"
     rows = [
         [
             name,
             *(f"{row[key]:.2f}" for key in ("precision", "recall", "f1")),
             *(row[key] for key in ("gold", "found", "correct")),
         ]
-        for name, row in table.items()
+        for name, row in facts[f"{what}s"].items()
     ]
     heads = [what, "precision", "recall", "F1", "gold", "found", "correct"]
-    long_table(console, heads, rows, _SHOWN, f"{what}s")
+    return words, [(f"{what.capitalize()}s", heads, rows)]
+
+
+def show_scores(console: Console, facts: dict[str, Any]) -> None:
+    """The same on a screen."""
+    words, [(title, heads, rows)] = findings(facts)
+    console.pairs(words)
+    long_table(console, heads, rows, _SHOWN, title.lower())
+    show_confusion(console, facts)
+    console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
 
 
 def model_facts(model: SequenceModel, top: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hopefear.data.sparse import MEASURED, SparseDataset
 from hopefear.data.text import as_strings, read_strings
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import HashedFeatures, NGramFeatures
-from hopefear.tasks.base import begin
+from hopefear.tasks.base import Explanation, begin
 from hopefear.tasks.classify.model import Model
 from hopefear.tasks.classify.task import DEFAULT_LEARNER, Classification
 from hopefear.tasks.estimator import (
@@ -249,7 +249,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         """A probability for every row and class; see the notes on what it is worth."""
         return self.model_.probabilities(self._rows(X))
 
-    def explain(self, X: Any, row: int = 0) -> list[tuple[str, float]]:
+    def explain(self, X: Any, row: int = 0) -> Explanation:
         """What each feature of a row adds to the score of its class over the runner-up.
 
         Parameters
@@ -262,18 +262,22 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         Examples
         --------
         >>> model = Classifier("perceptron", intercept=0).fit([[2.0, 0.0], [0.0, 1.0]], [1, 0])
-        >>> [name for name, gain in model.explain([[1.0, 3.0]])]
-        ['1', '0']
+        >>> reason = model.explain([[1.0, 3.0]])
+        >>> reason.label, reason.runner_up, [name for name, gain in reason.contributions]
+        (0, 1, ['1', '0'])
         """
         with as_value_errors():
-            gains = self.model_.contributions(self._rows(X), row)
+            reason = self.model_.explain(self._rows(X), row)
+        own = dict(zip(self.model_.classes, self.classes_.tolist(), strict=True))
+        reason = reason._replace(label=own[reason.label], runner_up=own[reason.runner_up])
         if not hasattr(self, "feature_names_in_"):
-            return gains
+            return reason
         # The model knows columns by number; a name that is no number is the intercept.
-        return [
+        gains = [
             (str(self.feature_names_in_[int(name)]) if name.isdigit() else name, gain)
-            for name, gain in gains
+            for name, gain in reason.contributions
         ]
+        return reason._replace(contributions=gains)
 
     @classmethod
     def from_model(cls, model: Model) -> Self:

@@ -114,22 +114,33 @@ class Model(base.Model):
         """Name of a column; the one behind the last is the intercept."""
         return "(intercept)" if column == self.features.size else self.features.name(int(column))
 
-    def contributions(self, dataset: SparseDataset, row: int) -> list[tuple[str, float]]:
-        """What each feature of a row adds to the score of its class over the runner-up."""
+    def explain(
+        self,
+        dataset: SparseDataset,
+        row: int = 0,
+        label: int | None = None,
+        other: int | None = None,
+    ) -> base.Explanation:
+        """What each feature of a row adds to the score of a class over that of another.
+
+        They are the best class and the runner-up unless ``label`` and ``other`` say which.
+        """
         rows = self.prepared(dataset.take([row]))
         weights = self.weights.reshape(-1, self.structure.n_parts())
-        _, scores = self.predictor.decide(self.structure, rows)
+        if weights.shape[1] == 1:
+            weights = weights * np.array([[0.0, 1.0]])
+        best, scores = self.predictor.decide(self.structure, rows)
+        label = int(best[0]) if label is None else label
+        if other is None:
+            order = np.argsort(-scores[0], kind="stable").tolist()
+            other = 1 - label if len(order) == 1 else next(c for c in order if c != label)
         indices, values = rows.indices, rows.values.astype(np.float64)
         if self.structure.bias:
             indices = np.append(indices, self.features.size)
             values = np.append(values, self.structure.bias)
-        if scores.shape[1] == 1:
-            gain = values * weights[indices, 0] * (1.0 if scores[0, 0] > 0.0 else -1.0)
-        else:
-            second, first = np.argsort(scores[0], kind="stable")[-2:]
-            gain = values * (weights[indices, first] - weights[indices, second])
-        order = np.argsort(-np.abs(gain), kind="stable")
-        return [(self.feature_name(indices[p]), float(gain[p])) for p in order if gain[p] != 0.0]
+        gains = values * (weights[indices, label] - weights[indices, other])
+        pairs = zip(map(self.feature_name, indices), gains.tolist(), strict=True)
+        return base.explanation(self.classes[label], self.classes[other], pairs)
 
     def own_header(self) -> dict[str, Any]:
         kind = next(k for k, c in _STRUCTURES.items() if type(self.structure) is c)

@@ -15,7 +15,7 @@ from hopefear.data.lists.dataset import ListDataset, encoded
 from hopefear.data.lists.files import read_lists
 from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import ListMetric, ListScores
-from hopefear.tasks.base import begin, cut
+from hopefear.tasks.base import Explanation, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, held_out
 from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
 from hopefear.tasks.rerank.model import RerankModel
@@ -263,6 +263,21 @@ class Reranker(ModelEstimator[RerankModel]):
         """Positions of the candidates of each list, best first."""
         data = self._question(X)
         return cut(self.model_.ranker().ranked(data.rows), data.rows.starts)
+
+    def explain(
+        self, X: Any, i: int = 0, one: int | None = None, other: int | None = None
+    ) -> Explanation:
+        """What puts a candidate of list ``i`` before another, unless said the best before the next.
+
+        Examples
+        --------
+        >>> X, y = [[{"fear": 1}, {"hope": 1}]] * 2, [[1, 0]] * 2
+        >>> reason = Reranker("perceptron").fit(X, y).explain(X)
+        >>> reason.label, reason.runner_up, sorted(name for name, gain in reason.contributions)
+        (1, 0, ['fear', 'hope'])
+        """
+        with as_value_errors():
+            return self.model_.explain(self._question(X), i, one, other)
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
         """Scores of the candidates of each list; for a voted model, their shares of the votes."""

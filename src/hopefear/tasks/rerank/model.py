@@ -16,7 +16,7 @@ from hopefear.features.parts import list_features_from_parts
 from hopefear.metrics.lists import GivenCost, ListMetric, metric_named
 from hopefear.storage import field_of
 from hopefear.structures.nbest import NBest
-from hopefear.tasks.base import Model, cut
+from hopefear.tasks.base import Explanation, Model, cut, explanation
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 from hopefear.training.ranking import Ranker
 
@@ -97,25 +97,38 @@ class RerankModel(Model):
         return self.ranker().probabilities(self.encode(lists).rows)
 
     def explain(
-        self, lists: Lists, i: int, one: int, other: int, n: int = 10
-    ) -> list[tuple[str, float]]:
+        self, lists: Lists, i: int = 0, one: int | None = None, other: int | None = None
+    ) -> Explanation:
         """What puts candidate ``one`` of list ``i`` before candidate ``other``.
 
-        The ``n`` largest ``(feature, weight * difference of its values)``, either sign; all of them
-        add up to the difference of the scores, up to a fixed part.
+        They are the best candidate and the next unless said. A feature contributes its weight
+        times the difference of its values; all of them, and the generator's score where it is
+        fixed, add up to the difference of the scores.
         """
         rows = self.encode(lists).take([i]).rows
+        order = self.ranker().ranked(rows).tolist()
+        one = order[0] if one is None else one
+        if other is None:
+            if len(order) < 2:
+                raise HopefearError(f"list {i} has one candidate, which beats no other")
+            other = next(c for c in order if c != one)
         local = np.zeros(len(rows.features))
         for candidate, sign in ((one, 1.0), (other, -1.0)):
             if not 0 <= candidate < len(rows.costs):
                 raise HopefearError(f"list {i} has {len(rows.costs)} candidates, no {candidate}")
             entries = slice(rows.indptr[candidate], rows.indptr[candidate + 1])
             local[rows.columns[entries]] += sign * rows.values[entries]
-        parts = local * self.weights[rows.features]
-        best = np.argsort(-np.abs(parts), kind="stable")[:n]
-        return [
-            (self.features.name(int(rows.features[k])), float(parts[k])) for k in best if parts[k]
+        parts = (local * self.weights[rows.features]).tolist()
+        pairs = [
+            (self.features.name(int(j)), gain)
+            for j, gain in zip(rows.features, parts, strict=True)
+            if gain
         ]
+        reason = explanation(one, other, pairs)
+        if fixed := float(rows.offsets[one] - rows.offsets[other]):
+            gains = [("the generator's score, fixed", fixed), *reason.contributions]
+            return reason._replace(gap=reason.gap + fixed, contributions=gains)
+        return reason
 
     def top(self, n: int = 10) -> list[tuple[str, float]]:
         """The features that speak most for a candidate, heaviest first."""

@@ -16,7 +16,7 @@ from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
 from hopefear.metrics import Tagging as TaggingScores
-from hopefear.tasks.base import begin, cut
+from hopefear.tasks.base import Explanation, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.tag.input import (
     Prepared,
@@ -275,7 +275,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         data, tags = self._judged(X, y)
         return scores(data, tags, self.scheme_)
 
-    def explain(self, X: Any, sequence: int = 0, token: int = 0, **how: Any) -> Any:
+    def explain(self, X: Any, sequence: int = 0, token: int = 0, **how: Any) -> Explanation:
         """What made the label of a token beat the runner-up; see ``SequenceModel.explain``."""
         with as_value_errors():
             data, _ = self._question(X)

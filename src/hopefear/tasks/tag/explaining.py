@@ -11,20 +11,8 @@ from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.theta import limits_of_tokens
+from hopefear.tasks.base import Explanation, explanation
 from hopefear.training.decoding import Decoder
-
-
-class Explanation(NamedTuple):
-    """What made one label of a token beat the runner-up.
-
-    The runner-up is the best output with another label at that token; where it differs at other
-    tokens too, their features count as well.
-    """
-
-    label: str
-    runner_up: str
-    gap: float  # score of the best output minus that of the best other one
-    contributions: list[tuple[str, float]]  # (what fired, its share of the gap), largest first
 
 
 class SpanConfidence(NamedTuple):
@@ -56,9 +44,7 @@ def explain(
     if runner_up.unlimited or other[t] == best[t]:
         raise HopefearError("no other label is allowed for this token, so nothing was beaten")
     gains = _contributions(chain, weights, features, labels, one.rows, best, other, t)
-    gains.sort(key=lambda gain: -abs(gain[1]))
-    gap = float(np.sum([gain for _, gain in gains]))
-    return Explanation(labels[best[t]], labels[other[t]], gap, [g for g in gains if g[1] != 0.0])
+    return explanation(labels[best[t]], labels[other[t]], gains)
 
 
 def _with_tokens_of(chain: Any, data: SequenceDataset, which: np.ndarray) -> Any:

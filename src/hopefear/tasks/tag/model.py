@@ -20,8 +20,8 @@ from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.searches import AStar, search_named
 from hopefear.structures.chain.theta import Limits, no_limits
 from hopefear.structures.lattice import padded_width
-from hopefear.tasks.base import Model
-from hopefear.tasks.tag.explaining import Explanation, SpanConfidence, explain, span_probabilities
+from hopefear.tasks.base import Explanation, Model
+from hopefear.tasks.tag.explaining import SpanConfidence, explain, span_probabilities
 from hopefear.training.answers import Ranked
 from hopefear.training.decoding import Decoder, VotedDecoder, decoder_of
 from hopefear.training.predictors import Predictor, predictor_from_arrays

@@ -1,0 +1,91 @@
+"""Why an answer is what it is, in one form for every task: a paragraph, or a line of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hopefear.cli import options
+from hopefear.errors import HopefearError
+
+if TYPE_CHECKING:
+    from hopefear.tasks.base import Explanation
+
+
+def explain_options(group: argparse._ArgumentGroup) -> None:
+    """``--explain`` of predict, and how it is told."""
+    options.flag(group, "--explain", "the features behind every answer, in place of answers")
+    options.whole(group, "--top", "with --explain: features to show of each, strongest first", 10)
+    options.flag(group, "--json", "with --explain: one JSON object an answer, a line each")
+
+
+def check_explained(args: argparse.Namespace) -> bool:
+    """Whether predict shall explain; wrong usage where options do not go with that."""
+    asked = args.explain or getattr(args, "explain_token", None) is not None
+    if asked and (args.nbest or args.proba):
+        args.usage_error("--explain is about single answers: leave out --nbest and --proba")
+    if args.json and not asked:
+        args.usage_error("--json belongs to --explain here; the output of predict is a file")
+    return asked
+
+
+def check_linear(model: Any, path: str) -> None:
+    """Refuse a model without weights that features could be told of."""
+    if not model.predictor.linear:
+        raise HopefearError(
+            f"{path}: a voted model has no single weight for a feature; train with "
+            "-p readout=averaged to have its answers explained"
+        )
+
+
+def told(
+    head: str, place: Mapping[str, Any], reason: Explanation | str, args: argparse.Namespace
+) -> bytes:
+    """One answer explained; ``reason`` is a text where there is nothing to explain.
+
+    Parameters
+    ----------
+    head : str
+        What is explained, in words.
+    place : mapping
+        The same for ``--json``.
+    reason : Explanation or str
+        Why the answer beat the runner-up.
+    args : Namespace
+        ``json`` and ``top``.
+    """
+    facts = {**place, **({"note": reason} if isinstance(reason, str) else facts_of(reason, args))}
+    if args.json:
+        return json.dumps(facts, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    if isinstance(reason, str):
+        lines = [f"  {reason}"]
+    else:
+        lines = [f"  {reason.label}, not {reason.runner_up}, by {reason.gap:.4f}"]
+        lines += feature_lines(facts["features"], facts["more"])
+    return "\n".join([head, *lines, "\n"]).encode("utf-8", "backslashreplace")
+
+
+def facts_of(reason: Explanation, args: argparse.Namespace) -> dict[str, Any]:
+    """What ``--json`` says of an explanation: the strongest features, and how many more."""
+    top = reason.contributions[: args.top]
+    return {
+        "label": reason.label,
+        "runner_up": reason.runner_up,
+        "gap": reason.gap,
+        "features": [{"name": name, "amount": amount} for name, amount in top],
+        "more": len(reason.contributions) - len(top),
+    }
+
+
+def feature_lines(features: Sequence[Mapping[str, Any]], more: int) -> Iterator[str]:
+    """Features and what they add, one a line.
+
+    >>> list(feature_lines([{"name": "word=Rome", "amount": 1.5}], 3))
+    ['     +1.5000  word=Rome', '  … and 3 more; --top N shows them']
+    """
+    for feature in features:
+        yield f"  {feature['amount']:+10.4f}  {feature['name']}"
+    if more:
+        yield f"  … and {more:,} more; --top N shows them"
