@@ -24,6 +24,7 @@ from hopefear.data.write_tokens import with_columns
 from hopefear.errors import HopefearError
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.tag.model import SequenceModel
+from hopefear.tasks.tag.text import inline
 
 _SENTENCES = 1000  # at a time, where every span needs a search of its own
 
@@ -270,7 +271,7 @@ def in_brackets(
     words: Sequence[str],
     labels: Sequence[str],
     scheme: str | None,
-    paint: Callable[[str, str], str] = "[{1} {0}]".format,
+    paint: Callable[[str, str], str] | None = None,
 ) -> str:
     """A sentence in one line with its spans marked, or labels behind words that are no spans.
 
@@ -279,10 +280,8 @@ def in_brackets(
     >>> in_brackets(["Ann", "left"], ["NNP", "VBD"], None)
     'Ann/NNP left/VBD'
     """
-    if scheme is None:
-        return " ".join(map("{}/{}".format, words, labels))
-    table, parts, end = spans(list(labels), None, scheme, repair=True), [], 0
-    for first, after, kind in zip(table.first, table.after, table.kinds.texts(), strict=True):
-        parts += [*words[end:first], paint(" ".join(words[first:after]), kind)]
-        end = after
-    return " ".join([*parts, *words[end:]])
+    places = None
+    if scheme is not None:
+        table = spans(list(labels), None, scheme, repair=True)
+        places = list(zip(table.first, table.after, table.kinds.texts(), strict=True))
+    return inline(words, labels, places, paint)
