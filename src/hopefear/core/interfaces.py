@@ -411,8 +411,11 @@ class Rule:
 
 
 def same_shapes(memory, fresh):
-    """Whether all arrays have the shapes of those of a fresh memory."""
-    return all(one.shape == other.shape for one, other in zip(memory, fresh, strict=True))
+    """Whether all arrays have the shapes of those of a fresh memory, at any depth."""
+    return all(
+        same_shapes(one, other) if isinstance(one, tuple) else one.shape == other.shape
+        for one, other in zip(memory, fresh, strict=True)
+    )
 
 
 @interface
