@@ -76,7 +76,7 @@ def test_a_model_of_the_command_line_answers_strings(
     capsys.readouterr()
     assert main(["predict", "--model", file, "--input", new, "--proba"]) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    loaded, model = Classifier.load(file), hopefear.load(file)
+    loaded, model = hopefear.load(file), hopefear.load_model(file)
     assert loaded.predict(NEW).tolist() == model.predict(NEW) == [row[0] for row in rows]
     shown = [[float(cell.rsplit(":", 1)[1]) for cell in row[1:]] for row in rows]
     np.testing.assert_allclose(loaded.predict_proba(NEW), shown, atol=1e-4)
@@ -108,7 +108,7 @@ def test_the_same_data_gives_the_same_features_weights_and_rows(
     file = str(tmp_path / "m")
     train = ["train", "classify", "--quiet", "--train", str(lines), "--model", file]
     assert main([*train, *options(settings)]) == 0
-    theirs = hopefear.load(file)
+    theirs = hopefear.load_model(file)
     ours = Classifier(**settings).fit(TEXTS, LABELS).model_
     assert ours.features.to_header() == theirs.features.to_header()
     for name, array in ours.features.arrays().items():
@@ -136,9 +136,10 @@ def test_explanations_and_inspection_speak_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Classifier(ngrams=2, chars=(3, 4), values="nb").fit(TEXTS, LABELS)
-    names = [name for name, _ in model.explain(["such a good film"])]
+    reason = model.explain(["such a good film"])
+    names = [name for name, _ in reason.contributions]
     assert "good" in names and "c=·goo" in names
-    gains = sum(gain for _, gain in model.explain(["such a good film"]))
+    gains = sum(gain for _, gain in reason.contributions)
     np.testing.assert_allclose(gains, abs(model.decision_function(["such a good film"])[0]), 1e-5)
     model.save(tmp_path / "m")
     assert main(["inspect", "--model", str(tmp_path / "m"), "--json", "--top", "20"]) == 0

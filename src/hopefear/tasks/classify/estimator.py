@@ -123,7 +123,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     (['hope'], 1.0)
     >>> texts = ["good fun", "so good", "no fun", "so bad"]
     >>> model = Classifier("perceptron", ngrams=2).fit(texts, y)
-    >>> model.predict(["all good"]).tolist(), model.explain(["all good"])[0][0]
+    >>> model.predict(["all good"]).tolist(), model.explain(["all good"]).contributions[0][0]
     (['hope'], 'good')
     """
 
