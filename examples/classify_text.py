@@ -45,7 +45,7 @@ def main() -> None:
     question = words.transform(["the harvest looks grim but tomorrow is promising"])
     print(model.predict(question)[0], model.predict_proba(question).round(2))
     names = words.get_feature_names_out()
-    for column, gain in model.explain(question)[:3]:
+    for column, gain in model.explain(question).contributions[:3]:
         name = names[int(column)] if column.isdigit() else column
         print(f"  {name:15} {gain:+.2f}")
 

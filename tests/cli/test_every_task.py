@@ -34,7 +34,7 @@ TASK_FILES = {
     ),
     "tag": Files(
         "txt", ("30 sentences", "BIO spans", "(ner)"), "f1", True, ("F1", "accuracy"),
-        ("--output-format", "text"),
+        ("--text-column", "body"),
     ),
     "rerank": Files(
         "jsonl", ("40 lists", "240 candidates", "named,score", "judged by cost"), "cost", False,

@@ -9,6 +9,7 @@ from hopefear.core.component import _SIGNATURES
 
 # These never enter a kernel.
 OUTSIDE = {
+    "CharacterSpans.at",
     "Force.margin",
     "Force.value",
     "Interval.value",
@@ -18,6 +19,7 @@ OUTSIDE = {
     "Reading.reading",
     "Scanned.places",
     "Tagging.reading",
+    "TaggingScores.reading",
     "Temperature.value",
     "TextRows.line",
     "Tokens.content",

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopefear.data.files import ReadReport
-from hopefear.data.text import TextCounter, iter_text, read_text
+from hopefear.data.text import iter_text, read_text
+from hopefear.data.text_counter import TextCounter
 from hopefear.errors import HopefearError, InputError, ModelError
 from hopefear.features import HashedFeatures, from_parts
 

@@ -91,7 +91,9 @@ def test_results_hold_every_tuner_round_and_seed(quick):
                 if one["kept"] and not key.startswith("hols"):
                     judged = "dev" if part.held_out else "train"
                     kept = rounds[judged][one["kept"] - 1]
-                    assert one["scores"][judged] == pytest.approx(kept) == max(rounds[judged])
+                    assert one["scores"][judged] == pytest.approx(kept)
+                    # Without held-out lists online tuners keep the last round.
+                    assert not part.held_out or kept == max(rounds[judged])
                 for test in TESTS:
                     assert 0.0 < one["scores"][test] <= results["fixed"]["oracle"][test]
     assert results["results"]["extended"]["pro"]["trials"]

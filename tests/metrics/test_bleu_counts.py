@@ -63,7 +63,8 @@ def test_interpreted_counts_are_the_compiled_ones(monkeypatch: pytest.MonkeyPatc
     case = (["a b a b", "c"], [0, 1], [["a b", "b a b a"], ["c c"]])
     compiled = counted(*case)
     monkeypatch.setattr(bleu, "_count", bleu._count.py_func)
-    assert np.array_equal(counted(*case), compiled)
+    with np.errstate(over="ignore"):  # of hashes; compiled, they go round without a word
+        assert np.array_equal(counted(*case), compiled)
 
 
 def test_lists_without_references_are_refused() -> None:

@@ -43,10 +43,12 @@ from hopefear.data.svmlight import (
     known_labels,
     raw_blocks,
 )
-from hopefear.data.text import TextCounter, check_shares, known_text_labels, text_codes
+from hopefear.data.text import check_shares, known_text_labels, text_codes
+from hopefear.data.text_counter import TextCounter
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures, from_parts
-from hopefear.features.maps import MAX_COLUMNS, Grams
+from hopefear.features.maps import MAX_COLUMNS
+from hopefear.features.ngrams import Grams
 from hopefear.storage import atomic_file
 
 

@@ -1,13 +1,7 @@
 """What a column means: feature maps between ids, names and columns."""
 
-from hopefear.features.maps import (
-    FeatureMap,
-    HashedFeatures,
-    IdentityFeatures,
-    NamedFeatures,
-    NGramFeatures,
-    TableFeatures,
-)
+from hopefear.features.maps import FeatureMap, IdentityFeatures, NamedFeatures, TableFeatures
+from hopefear.features.ngrams import HashedFeatures, NGramFeatures
 from hopefear.features.parts import from_parts
 
 __all__ = [

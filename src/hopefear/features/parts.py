@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefear.errors import ModelError
-from hopefear.features.maps import (
-    FeatureMap,
-    HashedFeatures,
-    IdentityFeatures,
-    NamedFeatures,
-    NGramFeatures,
-    TableFeatures,
-)
+from hopefear.features.maps import FeatureMap, IdentityFeatures, NamedFeatures, TableFeatures
+from hopefear.features.ngrams import HashedFeatures, NGramFeatures
 
 if TYPE_CHECKING:
     from hopefear.features.attributes import AttributeFeatures

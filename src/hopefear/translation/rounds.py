@@ -582,13 +582,14 @@ class RoundsFolder:
             known = type(number) is int and number == _FORMAT
             if not known or any(map(_is_no_feature, layout)) or (events and not layout):
                 raise ValueError(f"format {number!r:.60}, layout {layout!r:.60}")
+        if not events:
+            return
+        self._check(identity, resume)
+        with untrusted(f"{path}, the state of a run with a decoder,", remedy):
             for place, event in enumerate(events):
                 _check_event(place, event, self._score)
-            if events:
-                Weights(layout, np.zeros(sum(width for _, width in layout)))
-        if events:
-            self._check(identity, resume)
-            self.events, self.layout = events, layout
+            Weights(layout, np.zeros(sum(width for _, width in layout)))
+        self.events, self.layout = events, layout
 
     def _check(self, identity: Mapping[str, Any], resume: bool) -> None:
         """HopefearError unless the rounds in the folder are to go on, and as they began."""

@@ -18,7 +18,8 @@ from hopefear.core.arrays import (
 )
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attributes import Attributes
-from hopefear.features.maps import MAX_BITS, MAX_COLUMNS, MAX_NAMES
+from hopefear.features.maps import MAX_COLUMNS
+from hopefear.features.ngrams import MAX_BITS, MAX_NAMES
 from hopefear.features.templates.loading import TemplateError, load_templates, parse, template_of
 from hopefear.features.templates.numbering import (
     Names,
