@@ -18,8 +18,9 @@ def said(capsys, *words):
     return status, capsys.readouterr().err
 
 
-def test_every_task_has_its_commands():
-    assert set(warm_up._LEARNERS) == set(warm_up._ONCE) == set(TASKS)
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_has_its_commands(task):
+    assert all(warm_up.rehearsal_of(task))
 
 
 def test_the_default_comes_first_and_what_learners_share_last():

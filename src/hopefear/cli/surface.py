@@ -177,6 +177,13 @@ class Use:
         weights_table(console, "features, heaviest", ["feature"], facts.get("top", ()))
 
 
+class Rehearsal(NamedTuple):
+    """Commands on the tiny files of `warm_up`, after which no kernel is left to compile."""
+
+    learning: tuple[str, ...] = ()  # once for each learner
+    shared: tuple[str, ...] = ()  # once: what does not depend on the learner
+
+
 class Surface:
     """A task on the command line: what differs from other tasks, and nothing else."""
 
@@ -189,6 +196,7 @@ class Surface:
     files: ClassVar[tuple[str, ...]] = ()  # options that name more files to read
     texts: ClassVar[tuple[str, ...]] = ()  # formats that predict reads besides those of the task
     outputs: ClassVar[Mapping[str, str]] = {}  # formats that predict writes, in words
+    rehearsal: ClassVar[Rehearsal] = Rehearsal()
 
     def formats(self, verb: str) -> tuple[str, ...]:
         """Formats of files that a verb reads."""

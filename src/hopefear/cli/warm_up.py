@@ -19,6 +19,7 @@ from typing import Any
 
 from hopefear.cli.console import Console
 from hopefear.cli.progress import Bar
+from hopefear.cli.surface import Rehearsal, surface_of
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, recipes_of
 
@@ -37,67 +38,12 @@ examples:
   HOPEFEAR_CACHE=/opt/hopefear hopefear warm-up classify --jobs 8
 """
 _WORK = "import sys; from hopefear.cli.warm_up import work; sys.exit(work(sys.argv[1:]))"
-# What people do with a learner, on next to nothing.
-_LEARNERS = {
-    "classify": [
-        f"{verb} {more}"
-        for file in ("two.svm", "six.svm")
-        for verb, more in (
-            ("train classify", f"--train {file} --dev {file} --epochs 2 --model m"),
-            ("predict", f"--model m --input {file} --output out"),
-            ("predict", f"--model m --input {file} --output out --proba"),
-            ("evaluate", f"--model m --data {file} --json"),
-        )
-    ],
-    "tag": [
-        "train tag --train words.txt --dev words.txt --epochs 2 --model m",
-        "predict --model m --input words.txt --output out",
-        "predict --model m --input words.txt --output out --proba",
-        "predict --model m --input words.txt --output out --nbest 5",
-        "predict --model m --input words.txt --output out --nbest 5 --proba",
-        "evaluate --model m --data words.txt --json",
-    ],
-    "rerank": [
-        "train rerank --train lists.jsonl --dev lists.jsonl --epochs 2 --model m",
-        "predict --model m --input lists.jsonl --output out",
-        "predict --model m --input lists.jsonl --output out --proba",
-        "evaluate --model m --data lists.jsonl --json",
-    ],
-    "tune": [
-        "tune --nbest nbest.txt --refs refs.txt --weights w.txt",
-        "evaluate --nbest nbest.txt --refs refs.txt --weights w.txt --json",
-    ],
-}
-# What does not depend on the learner: other formats, features and outputs.
-_ONCE = {
-    "classify": [
-        "train classify --train texts.tsv --dev texts.tsv --epochs 2 --model m",
-        "predict --model m --input texts.tsv --output out",
-        "inspect --model m",
-    ],
-    "tag": [
-        "train tag --train words.conllu --epochs 1 --model m",
-        "train tag --train words.crfsuite --epochs 1 --model m",
-        "train tag --train words.txt --epochs 1 --model m",
-        "predict --model m --input words.txt --output out --explain",
-        "inspect --model m",
-    ],
-    "rerank": [
-        "train rerank --train trees.jsonl --features rich --epochs 1 --model m",
-        "predict --model m --input trees.jsonl --output out",
-        "train rerank --train nbest.txt --refs refs.txt --epochs 1 --model m",
-        "inspect --model m",
-    ],
-    "tune": [
-        "evaluate --nbest nbest.txt --refs refs.txt --metric chrf --weights start.txt --json",
-        "evaluate --nbest nbest.txt --refs refs.txt --metric ter --weights start.txt --json",
-        "predict --input nbest.txt --weights start.txt --output out",
-    ],
-}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"of {', '.join(_LEARNERS)}")
+    parser.add_argument(
+        "tasks", nargs="*", metavar="TASK", help="as `hopefear learners` lists them (default: all)"
+    )
     parser.add_argument(
         "--learner", nargs="+", metavar="NAME", help="only these (default: every learner)"
     )
@@ -130,10 +76,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[str, str]]:
     """(task, learner) of all jobs; without a learner, what all learners of a task share."""
-    tasks = tasks or tuple(_LEARNERS)
+    known = [task for task in TASKS if rehearsal_of(task).learning]
+    tasks = tasks or known
     for task in tasks:
-        if task not in _LEARNERS:
-            raise HopefearError(f"warm-up has no task {task!r}; there are {', '.join(_LEARNERS)}")
+        if task not in known:
+            raise HopefearError(f"warm-up has no task {task!r}; there are {', '.join(known)}")
     jobs = []
     for task in tasks:
         table = recipes_of(task)
@@ -141,13 +88,21 @@ def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[st
         names = sorted(table, key=[TASKS[task].learner, *table].index)
         names = [name for name in names if learners is None or name in learners]
         jobs += [(task, name) for name in names] + [(task, "")] * bool(names)
-    known = {name for _, name in jobs}
     for name in learners or ():
-        if name not in known:
+        if all(name != other for _, other in jobs):
             raise HopefearError(
                 f"no task of {', '.join(tasks)} has a learner {name!r}; see `hopefear learners`"
             )
     return jobs
+
+
+def rehearsal_of(task: str) -> Rehearsal:
+    """The commands that compile what people need of a task."""
+    if TASKS[task].surface is None:
+        from hopefear.cli.tune.options import REHEARSAL
+
+        return REHEARSAL
+    return surface_of(task).rehearsal
 
 
 def _compile(todo: Sequence[tuple[str, str]], jobs: int, console: Console) -> list[str]:
@@ -215,7 +170,8 @@ def work(words: Sequence[str]) -> int:
     from hopefear.cli import main
 
     task, learner = words
-    lines = _LEARNERS[task] if learner else _ONCE[task]
+    rehearsal = rehearsal_of(task)
+    lines = rehearsal.learning if learner else rehearsal.shared
     worst = 0
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         write_files(Path(folder))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hopefear.cli import options
 from hopefear.cli.console import check_output
-from hopefear.cli.surface import Surface, Words
+from hopefear.cli.surface import Rehearsal, Surface, Words
 
 _TRAIN = Words(
     """
@@ -64,12 +64,30 @@ over classes. The file is read in blocks and may be of any size.
   hopefear evaluate --model news.model --data test.svm.xz --json | python -m json.tool
 """,
 )
+_REHEARSAL = Rehearsal(
+    (
+        "train classify --train two.svm --dev two.svm --epochs 2 --model m",
+        "predict --model m --input two.svm --output out",
+        "predict --model m --input two.svm --output out --proba",
+        "evaluate --model m --data two.svm --json",
+        "train classify --train six.svm --dev six.svm --epochs 2 --model m",
+        "predict --model m --input six.svm --output out",
+        "predict --model m --input six.svm --output out --proba",
+        "evaluate --model m --data six.svm --json",
+    ),
+    (
+        "train classify --train texts.tsv --dev texts.tsv --epochs 2 --model m",
+        "predict --model m --input texts.tsv --output out",
+        "inspect --model m",
+    ),
+)
 
 
 class Classes(Surface):
     """The task ``classify``."""
 
     name, noun = "classify", "classes"
+    rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,
         "compare": _COMPARE,

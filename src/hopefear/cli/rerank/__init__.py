@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.surface import Surface, Words
+from hopefear.cli.surface import Rehearsal, Surface, Words
 
 METRICS = ("bleu", "chrf", "ter", "wer", "edit", "f1", "parseval", "cost")
 _TRAIN = Words(
@@ -76,12 +76,27 @@ runner-up where these are the same, or those of --pair.
 """,
     "  hopefear inspect --model parses.model --explain nbest.jsonl --list wsj_0001.0 --pair 3:0",
 )
+_REHEARSAL = Rehearsal(
+    (
+        "train rerank --train lists.jsonl --dev lists.jsonl --epochs 2 --model m",
+        "predict --model m --input lists.jsonl --output out",
+        "predict --model m --input lists.jsonl --output out --proba",
+        "evaluate --model m --data lists.jsonl --json",
+    ),
+    (
+        "train rerank --train trees.jsonl --features rich --epochs 1 --model m",
+        "predict --model m --input trees.jsonl --output out",
+        "train rerank --train nbest.txt --refs refs.txt --epochs 1 --model m",
+        "inspect --model m",
+    ),
+)
 
 
 class Lists(Surface):
     """The task ``rerank``."""
 
     name, noun = "rerank", "lists"
+    rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,
         "compare": _COMPARE,

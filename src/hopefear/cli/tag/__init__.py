@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from hopefear.cli import options
-from hopefear.cli.surface import Surface, Words
+from hopefear.cli.surface import Rehearsal, Surface, Words
 
 _TRAIN = Words(
     """
@@ -67,12 +67,30 @@ how well probabilities agree with accuracy.
 """,
     "  hopefear evaluate --model chunks.model --data test.txt.gz --conlleval",
 )
+_REHEARSAL = Rehearsal(
+    (
+        "train tag --train words.txt --dev words.txt --epochs 2 --model m",
+        "predict --model m --input words.txt --output out",
+        "predict --model m --input words.txt --output out --proba",
+        "predict --model m --input words.txt --output out --nbest 5",
+        "predict --model m --input words.txt --output out --nbest 5 --proba",
+        "evaluate --model m --data words.txt --json",
+    ),
+    (
+        "train tag --train words.conllu --epochs 1 --model m",
+        "train tag --train words.crfsuite --epochs 1 --model m",
+        "train tag --train words.txt --epochs 1 --model m",
+        "predict --model m --input words.txt --output out --explain",
+        "inspect --model m",
+    ),
+)
 
 
 class Tags(Surface):
     """The task ``tag``."""
 
     name, noun = "tag", "tags"
+    rehearsal = _REHEARSAL
     words: ClassVar[Mapping[str, Words]] = {
         "train": _TRAIN,
         "compare": _COMPARE,

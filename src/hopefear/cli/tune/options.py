@@ -23,6 +23,7 @@ from hopefear.cli.options import (
     seed,
     whole,
 )
+from hopefear.cli.surface import Rehearsal
 
 USAGE = (
     "(--nbest FILE... | --decoder CMD --run DIR) --refs FILE... [--learner NAME] [-p KEY=VALUE]... "
@@ -55,6 +56,17 @@ examples:
   hopefear tune --decoder 'decode.sh {weights} {nbest}' \\
       --refs dev.en --rounds 8 --run runs/dev --weights tuned.txt
 """
+REHEARSAL = Rehearsal(
+    (
+        "tune --nbest nbest.txt --refs refs.txt --weights w.txt",
+        "evaluate --nbest nbest.txt --refs refs.txt --weights w.txt --json",
+    ),
+    (
+        "evaluate --nbest nbest.txt --refs refs.txt --metric chrf --weights start.txt --json",
+        "evaluate --nbest nbest.txt --refs refs.txt --metric ter --weights start.txt --json",
+        "predict --input nbest.txt --weights start.txt --output out",
+    ),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
