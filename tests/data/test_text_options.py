@@ -291,3 +291,9 @@ def test_maps_of_words_are_stored_as_before() -> None:
     words_only = read_strings(TEXTS, ngrams=2).features
     assert words_only.to_header() == {"kind": "ngrams", "size": words_only.size, "order": 2}
     assert set(words_only.arrays()) == {"tokens_text", "tokens_offsets", "parent", "token"}
+
+
+@pytest.mark.parametrize("limits", [{"min_count": 2}, {"max_share": 0.5}])
+def test_hashed_ngrams_have_no_limits(limits: dict) -> None:
+    with pytest.raises(HopefearError, match="hash_bits keeps none"):
+        read_strings(["a b", "b c"], hash_bits=8, **limits)

@@ -131,9 +131,9 @@ def check_shares(min_count: int, max_share: float, hash_bits: int | None) -> Non
     check_at_least("min_count", min_count, 1)
     if not 0.0 < max_share <= 1.0:
         raise HopefearError(f"max_share must be above 0 and at most 1, not {max_share}")
-    if hash_bits is not None and max_share < 1.0:
+    if hash_bits is not None and (max_share < 1.0 or min_count > 1):
         raise HopefearError(
-            "max_share needs the n-grams, and hash_bits keeps none; leave one of them out"
+            "min_count and max_share need the n-grams, and hash_bits keeps none; leave one out"
         )
 
 
