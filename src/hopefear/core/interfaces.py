@@ -108,6 +108,41 @@ class Pricing:
 
 
 @interface
+class ArcFeatures:
+    """Says which features fire on the arcs of a tree, and on arcs with a word more.
+
+    Words count from 1 in their sentence, 0 is the root. Features are numbers below ``plain``, or
+    below ``rows`` where relations share them; they are left in ``pad.keys``, and how many there are
+    is returned. One may come more than once.
+    """
+
+    @python_only
+    @required
+    def room(self, data):
+        """A pad large enough for every part of ``data``."""
+
+    @required
+    def arc_keys(self, x, h, m, pad):
+        """Features of the arc from h to m."""
+
+    @required
+    def label_keys(self, x, h, m, pad):
+        """Features that each relation of the arc weighs for itself."""
+
+    def sibling_keys(self, x, h, s, m, pad):
+        """Features of m as the next child of h behind s, which is 0 where m is the nearest."""
+        return 0
+
+    def last_keys(self, x, h, m, pad):
+        """Features of m as the child of h that is farthest away on its side."""
+        return 0
+
+    def grandparent_keys(self, x, g, h, m, pad):
+        """Features of the arc from h to m below the arc from g to h."""
+        return 0
+
+
+@interface
 class Structure:
     """An output space: two linear maps, an encoder and the searches it offers.
 

@@ -1,0 +1,268 @@
+"""From sentences to what templates of arcs look at, and to the arcs worth a look."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from hopefear.core.arrays import Strings, vector, whole_number
+from hopefear.core.checks import check_at_least
+from hopefear.core.component import kernel
+from hopefear.errors import HopefearError, ModelError
+from hopefear.features.arcs.spelling import BEFORE, EXTRA, HashedArcs, hashed_arcs
+from hopefear.features.arcs.templates import COLUMNS, FAMILIES, ArcTemplates, value_of
+
+PLAIN_BITS, ROW_BITS = 22, 20
+# Coarse tags that are told apart between two words; later ones share the last number.
+_MOST_COARSE = 64
+_ROOT, _FRONT, _BACK = "<root>", "<front>", "<back>"
+
+
+class WordTable(NamedTuple):
+    """What templates look at: the words of all sentences, with the root and rows at either end.
+
+    Word p of sentence i, from 1, has the row ``starts[i] + 5 i + 2 + p``; the root is word 0.
+    """
+
+    words: np.ndarray  # uint64[rows * columns]: values of word, lemma, tag, coarse
+    coarse: np.ndarray  # uint8[rows]: number of the coarse tag
+    marks: np.ndarray  # uint8[rows]: 1 for punctuation
+    morph_ptr: np.ndarray  # int64[rows + 1]
+    morphs: np.ndarray  # uint64: values of morphological attributes
+
+
+@dataclass(frozen=True)
+class ArcMap:
+    """Features of arcs in a table of weights that all of them share.
+
+    Parameters
+    ----------
+    templates : ArcTemplates
+        What is put together.
+    columns : tuple of str
+        The columns of a sentence that are word, lemma, tag and coarse tag, and the morphological
+        attributes; an empty name is for what there is not.
+    coarse, tags : tuple of str
+        Tags of the training data, in the order of their numbers.
+    reach : int16 array
+        ``[tag of head, tag of modifier, side]``: the longest arc between such words in the training
+        data; the root is the last head. Longer ones are not looked at.
+    plain_bits, row_bits : int
+        Coordinates of features without relations, and places of rows of those with relations.
+    """
+
+    kind: ClassVar[str] = "arcs"
+    templates: ArcTemplates
+    columns: tuple[str, ...]
+    coarse: tuple[str, ...]
+    tags: tuple[str, ...]
+    reach: np.ndarray = field(repr=False)
+    plain_bits: int = PLAIN_BITS
+    row_bits: int = ROW_BITS
+
+    @classmethod
+    def fit(
+        cls,
+        sentences: Any,
+        heads: np.ndarray,
+        templates: ArcTemplates,
+        columns: tuple[str, ...],
+        plain_bits: int = PLAIN_BITS,
+        row_bits: int = ROW_BITS,
+    ) -> ArcMap:
+        """Look at the trees of a treebank: which tags there are, how far arcs reach."""
+        for name, bits in (("plain_bits", plain_bits), ("row_bits", row_bits)):
+            check_at_least(name, bits, 8)
+            if bits > 30:
+                raise HopefearError(f"{name} is at most 30, not {bits}")
+        tags, coarse = (sentences.columns[columns[c]] for c in (2, 3))
+        ids, names = _numbered(tags)
+        n = len(names)
+        reach = np.zeros((n + 1, n, 2), np.int16)
+        measure(sentences.starts, ids, heads.astype(np.int32), reach)
+        return cls(
+            templates, columns, tuple(_numbered(coarse)[1]), names, reach, plain_bits, row_bits
+        )
+
+    @property
+    def size(self) -> int:
+        """Coordinates of features without relations and places of the others."""
+        return (1 << self.plain_bits) + (1 << self.row_bits)
+
+    def component(self) -> HashedArcs:
+        """What a structure asks for the features of its parts."""
+        return hashed_arcs(self.templates, self.plain_bits, self.row_bits)
+
+    def words(self, sentences: Any) -> WordTable:
+        """The columns that templates look at, as numbers."""
+        starts = sentences.starts
+        n = int(starts[-1])
+        places = np.arange(n) + EXTRA * np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        places += BEFORE + 1
+        rows = n + EXTRA * (len(starts) - 1)
+        roots = starts[:-1] + EXTRA * np.arange(len(starts) - 1) + BEFORE
+        words = np.empty((rows, len(COLUMNS)), np.uint64)
+        for c, name in enumerate(COLUMNS):
+            words[:, c] = value_of(_BACK, name)
+            words[np.concatenate([roots - 1, roots - 2]), c] = value_of(_FRONT, name)
+            words[roots, c] = value_of(_ROOT, name)
+            if self.columns[c]:
+                column = sentences.columns[self.columns[c]]
+                fold = str.lower if c == 0 else str
+                table = [value_of(fold(text), name) for text in column.strings]
+                words[places, c] = np.array(table, np.uint64)[column.ids]
+            else:
+                words[places, c] = 0
+        coarse = np.zeros(rows, np.uint8)
+        number = {tag: min(k, _MOST_COARSE - 2) for k, tag in enumerate(self.coarse)}
+        column = sentences.columns[self.columns[3]]
+        other = _MOST_COARSE - 1
+        numbers = [number.get(tag, other) for tag in column.strings]
+        coarse[places] = np.array(numbers, np.uint8)[column.ids]
+        coarse[roots] = other
+        marks = np.zeros(rows, np.uint8)
+        form = sentences.columns[self.columns[0]]
+        marks[places] = np.array([is_mark(text) for text in form.strings], np.uint8)[form.ids]
+        return WordTable(words.ravel(), coarse, marks, *self._morphs(sentences, places, rows))
+
+    def _morphs(
+        self, sentences: Any, places: np.ndarray, rows: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.zeros(rows, np.int64)
+        if not self.columns[4]:
+            return np.zeros(rows + 1, np.int64), np.empty(0, np.uint64)
+        column = sentences.columns[self.columns[4]]
+        lists = [
+            [value_of(part, "morph") for part in text.split("|")] if text not in ("_", "") else []
+            for text in column.strings
+        ]
+        sizes = np.array([len(one) for one in lists], np.int64)
+        counts[places] = sizes[column.ids]
+        ptr = np.concatenate([[0], np.cumsum(counts)])
+        flat = np.array([value for one in lists for value in one], np.uint64)
+        begins = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+        lengths = sizes[column.ids]
+        offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return ptr, flat[np.repeat(begins[column.ids], lengths) + offsets]
+
+    def arcs(self, sentences: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Heads worth a look: those of word k are ``heads[ptr[k]:ptr[k + 1]]``, in order.
+
+        The word before is always among them, so that some tree is, whatever is asked of it.
+        """
+        column = sentences.columns[self.columns[2]]
+        number = {tag: k for k, tag in enumerate(self.tags)}
+        table = np.array([number.get(tag, -1) for tag in column.strings], np.int32)
+        ids = table[column.ids]
+        ptr = np.zeros(ids.size + 1, np.int64)
+        nothing = np.empty(0, np.int32)
+        count_arcs(sentences.starts, ids, self.reach, ptr, nothing)
+        heads = np.empty(int(ptr[-1]), np.int32)
+        count_arcs(sentences.starts, ids, self.reach, ptr, heads)
+        return ptr, heads
+
+    def to_header(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "templates": {name: list(getattr(self.templates, name)) for name in FAMILIES},
+            "columns": list(self.columns),
+            "plain_bits": self.plain_bits,
+            "row_bits": self.row_bits,
+        }
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "reach": self.reach.ravel(),
+            **Strings.pack(self.coarse).arrays("coarse"),
+            **Strings.pack(self.tags).arrays("tags"),
+        }
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ArcMap:
+        columns = header.get("columns")
+        if not isinstance(columns, list) or len(columns) != 5:
+            raise ModelError("features of arcs: the columns are five names")
+        families = header.get("templates")
+        if not isinstance(families, dict) or not all(
+            type(text) is str and len(text) < 200 for part in families.values() for text in part
+        ):
+            raise ModelError("features of arcs: templates are lists of texts, by family")
+        try:
+            templates = ArcTemplates.of(families)
+        except HopefearError as error:
+            raise ModelError(f"features of arcs: {error}") from error
+        coarse, tags = (_texts(arrays, name) for name in ("coarse", "tags"))
+        reach, n = vector(arrays, "reach", np.int16), len(tags)
+        if reach.size != 2 * n * (n + 1):
+            raise ModelError(f"features of arcs: {n} tags have {2 * n * (n + 1)} reaches")
+        return cls(
+            templates,
+            tuple(map(str, columns)),
+            coarse,
+            tags,
+            reach.reshape(n + 1, n, 2),
+            whole_number(header, "plain_bits", 8, 31),
+            whole_number(header, "row_bits", 8, 31),
+        )
+
+
+def _texts(arrays: Mapping[str, np.ndarray], name: str) -> tuple[str, ...]:
+    strings = Strings.from_parts(arrays, name)
+    return tuple(strings.get(k) for k in range(strings.size))
+
+
+def _numbered(column: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Numbers of what a column holds, without strings that are in no row."""
+    used, ids = np.unique(column.ids, return_inverse=True)
+    return ids.astype(np.int32), tuple(column.strings[k] for k in used.tolist())
+
+
+def is_mark(text: str) -> bool:
+    """Whether all characters are punctuation, as Unicode has it.
+
+    >>> is_mark("..."), is_mark("$"), is_mark("a.")
+    (True, False, False)
+    """
+    return bool(text) and all(unicodedata.category(c).startswith("P") for c in text)
+
+
+@kernel
+def measure(starts, tags, heads, reach):
+    """The longest arc between words of two tags, for either side."""
+    root = reach.shape[0] - 1
+    for i in range(starts.size - 1):
+        start = starts[i]
+        for m in range(1, starts[i + 1] - start + 1):
+            h = heads[start + m - 1]
+            tag = tags[start + h - 1] if h > 0 else root
+            side = 0 if h < m else 1
+            length = min(abs(h - m), 32767)
+            reach[tag, tags[start + m - 1], side] = max(
+                np.int64(reach[tag, tags[start + m - 1], side]), length
+            )
+
+
+@kernel
+def count_arcs(starts, tags, reach, ptr, heads):
+    """Count the arcs within reach, or write them where there is room for them."""
+    root, writing, count = reach.shape[0] - 1, heads.size > 0, 0
+    for i in range(starts.size - 1):
+        start, n = starts[i], starts[i + 1] - starts[i]
+        for m in range(1, n + 1):
+            own = tags[start + m - 1]
+            for h in range(n + 1):
+                if h == m:
+                    continue
+                tag = tags[start + h - 1] if h > 0 else root
+                side = 0 if h < m else 1
+                known = own >= 0 and tag >= 0
+                if known and abs(h - m) > reach[tag, own, side] and h != m - 1:
+                    continue
+                if writing:
+                    heads[count] = h
+                count += 1
+            ptr[start + m] = count

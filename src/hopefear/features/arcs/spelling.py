@@ -1,0 +1,201 @@
+"""Numbers of the features of one arc, or of an arc and a word more, computed when they are needed.
+
+A feature is a 64-bit sum: a seed for its template and, for each field, a random value of what
+stands there times an odd number of the field's own. No string is made and no table is looked
+into; the sum, spread and cut to size, is the feature's coordinate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.component import component, kernel
+from hopefear.core.interfaces import ArcFeatures
+from hopefear.features.arcs.templates import (
+    BETWEEN,
+    COLUMNS,
+    FIRST_MORPH,
+    REACH,
+    SECOND_MORPH,
+    ArcTemplates,
+    Program,
+)
+
+# Rows before the root, the root, and rows behind the last word.
+BEFORE, EXTRA = REACH, 2 * REACH + 1
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SPREAD = np.uint64(0xD6E8FEB86659FD93)
+_LEFT = np.uint64(0x5851F42D4C957F2D)
+_OUTSIDE = np.uint64(0x14057B7EF767814F)
+_WIDTH = len(COLUMNS)
+_DISTANCES = np.array([0, 1, 2, 3, 4, 5, 6, 6, 7, 7, 7, 8, 8, 8, 8, 8, 9], np.uint64)
+_MOST_COUNTED = 3
+
+
+class Pad(NamedTuple):
+    """Where the features of one part are written."""
+
+    keys: np.ndarray  # uint32
+    values: np.ndarray  # uint64: what stands in the fields of the templates
+
+
+@component(ArcFeatures)
+class HashedArcs(NamedTuple):
+    """Templates, and how many coordinates their features share.
+
+    Parameters
+    ----------
+    arc, label, sibling, grandparent : Program
+        Compiled templates.
+    plain : int
+        Coordinates of features without a relation; a power of two.
+    rows : int
+        Places where the weights of a feature with relations may begin; a power of two.
+    """
+
+    arc: Any
+    label: Any
+    sibling: Any
+    grandparent: Any
+    plain: int
+    rows: int
+
+    def room(self, data):
+        longest = 1 + int(np.diff(data.morph_ptr).max(initial=0))
+        widest = 64 + longest * longest
+        most = max(program.seeds.size for program in self[:4]) * widest
+        fields = max(program.roles.size for program in self[:4])
+        return Pad(np.zeros(most, np.uint32), np.zeros(max(1, fields), np.uint64))
+
+    def arc_keys(self, x, h, m, pad):
+        side = np.uint64(0) if h < m else _LEFT
+        return spell(self.arc, x.data, x.i, h, m, m, h, m, side, self.plain, pad)
+
+    def label_keys(self, x, h, m, pad):
+        side = np.uint64(0) if h < m else _LEFT
+        return spell(self.label, x.data, x.i, h, m, m, h, m, side, self.rows, pad)
+
+    def sibling_keys(self, x, h, s, m, pad):
+        side = np.uint64(0) if h < m else _LEFT
+        before = s if s > 0 else -BEFORE
+        return spell(self.sibling, x.data, x.i, h, before, m, before, m, side, self.plain, pad)
+
+    def last_keys(self, x, h, m, pad):
+        side = _ODD if h < m else _ODD + _LEFT
+        end = x.data.starts[x.i + 1] - x.data.starts[x.i] + 1
+        return spell(self.sibling, x.data, x.i, h, m, end, m, m, side, self.plain, pad)
+
+    def grandparent_keys(self, x, g, h, m, pad):
+        side = np.uint64(0) if h < m else _LEFT
+        if (g < h) != (h < m):
+            side += _OUTSIDE if (m - g) * (h - g) < 0 else _ODD
+        return spell(self.grandparent, x.data, x.i, g, h, m, g, m, side, self.plain, pad)
+
+
+def hashed_arcs(templates: ArcTemplates, plain_bits: int, row_bits: int) -> HashedArcs:
+    """Features of these templates in so many bits."""
+    return HashedArcs(*templates.programs(), 1 << plain_bits, 1 << row_bits)
+
+
+@kernel
+def spell(program, data, i, a, b, c, u, v, side, size, pad):
+    """Write the features of words a, b and c into the pad; returns how many.
+
+    Lists and distances are those of the words u and v. ``size`` is a power of two.
+    """
+    base = data.starts[i] + EXTRA * i + BEFORE
+    _fields(program, data, base, a, b, c, u, v, pad.values)
+    keys, values, mask, count = pad.keys, pad.values, np.uint64(size - 1), 0
+    first, second = base + u, base + v
+    begin1, end1 = data.morph_ptr[first], data.morph_ptr[first + 1]
+    begin2, end2 = data.morph_ptr[second], data.morph_ptr[second + 1]
+    low, high = min(u, v), max(u, v)
+    seen = np.uint64(0)
+    if low >= 0:
+        for k in range(base + low + 1, base + high):
+            seen |= np.uint64(1) << np.uint64(data.coarse[k])
+    for t in range(program.seeds.size):
+        h = program.seeds[t] + side
+        odd = _ODD
+        for s in range(program.first[t], program.first[t + 1]):
+            h += values[program.slots[s]] * odd
+            odd += _ODD + _ODD
+        kinds = program.lists[t]
+        if kinds == 0:
+            keys[count] = _cut(h, mask)
+            count += 1
+            continue
+        if kinds & BETWEEN:
+            rest, tag = seen, np.uint64(1)
+            while rest != 0:
+                if rest & np.uint64(1):
+                    keys[count] = _cut(h + tag * _SPREAD, mask)
+                    count += 1
+                rest >>= np.uint64(1)
+                tag += np.uint64(1)
+        elif kinds == FIRST_MORPH:
+            for p in range(begin1, end1):
+                keys[count] = _cut(h + data.morphs[p] * odd, mask)
+                count += 1
+        elif kinds == SECOND_MORPH:
+            odd += _ODD + _ODD
+            for q in range(begin2, end2):
+                keys[count] = _cut(h + data.morphs[q] * odd, mask)
+                count += 1
+        else:
+            other = odd + _ODD + _ODD
+            for p in range(begin1, end1):
+                g = h + data.morphs[p] * odd
+                for q in range(begin2, end2):
+                    keys[count] = _cut(g + data.morphs[q] * other, mask)
+                    count += 1
+    return count
+
+
+@register_jitable(forceinline=True)
+def _cut(h, mask):
+    """The low bits of a sum whose high bits have been spread over them."""
+    h ^= h >> np.uint64(32)
+    h *= _SPREAD
+    return np.uint32((h >> np.uint64(32)) & mask)
+
+
+@register_jitable
+def _fields(program, data, base, a, b, c, u, v, values):
+    """What stands in every field of the templates."""
+    for f in range(program.roles.size):
+        role, column = program.roles[f], program.columns[f]
+        if role >= 0:
+            at = a if role == 0 else (b if role == 1 else c)
+            values[f] = data.words[(base + at + program.offsets[f]) * _WIDTH + column]
+        elif column == _WIDTH:
+            values[f] = (_distance(abs(u - v)) + np.uint64(1)) * _SPREAD
+        else:
+            values[f] = (_between(data, base, u, v, column) + np.uint64(1)) * _SPREAD
+
+
+@register_jitable
+def _distance(length):
+    if length < _DISTANCES.size:
+        return _DISTANCES[length]
+    return np.uint64(10) if length <= 30 else np.uint64(11)
+
+
+@register_jitable
+def _between(data, base, u, v, column):
+    """How many marks of punctuation, or words like the first, stand between two; at most 3."""
+    low, high, count = min(u, v), max(u, v), 0
+    if low < 0:
+        return np.uint64(0)
+    like = data.coarse[base + u]
+    for k in range(base + low + 1, base + high):
+        if column == _WIDTH + 1:
+            count += data.marks[k] != 0
+        else:
+            count += data.coarse[k] == like
+        if count == _MOST_COUNTED:
+            break
+    return np.uint64(count)
