@@ -1,0 +1,1 @@
+"""Dependency trees: searches and sums over all head assignments of a sentence."""

@@ -1,0 +1,278 @@
+"""Candidate arcs of a sentence, and the numbers of the parts that second-order models score.
+
+The words of a sentence are 1 .. n, the root is 0. Only some heads of a word are candidates. With
+arc a = (h, m), and "before" meaning nearer to the head h on the same side of it, the parts are
+
+    arc           a                              h -> m
+    sibling       siblings[a]                    m is the first child of h on its side
+                  siblings[a] + 1 + rank[b]      the child of h before m is that of arc b
+    last          a                              m is the outermost child of h on its side
+    grandparent   grands[a] + b - first[h]       the arc of h is b = (g, h); none for h = 0
+
+and the score of a tree is the sum of the scores of its parts. A grandparent part with g = m has a
+number, because numbers are then a matter of adding, but it is in no tree and its score is not read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.component import kernel
+
+LEFT, RIGHT = 0, 1  # side of a head on which a child stands
+
+
+class Arcs(NamedTuple):
+    """The candidate arcs of one sentence; arcs are in the order of (modifier, head)."""
+
+    first: np.ndarray  # int32[longest + 2]: arcs of word m are first[m] .. first[m + 1] - 1
+    head: np.ndarray  # int32[most]
+    mod: np.ndarray  # int32[most]
+    lookup: np.ndarray  # int32[(longest + 1)**2]: arc h -> m is at m * (n + 1) + h, or -1
+    rank: np.ndarray  # int32[most]: candidate children of the head before this one
+    kids_first: np.ndarray  # int32[2 * longest + 3]: where the arcs to side s of h start: 2 h + s
+    kids: np.ndarray  # int32[most]: arcs by head and side, the nearest child first
+    siblings: np.ndarray  # int64[most + 1]: first sibling part of an arc
+    grands: np.ndarray  # int64[most + 1]: first grandparent part of an arc
+
+
+class Scores(NamedTuple):
+    """Scores of the parts of one sentence, or what is expected of them."""
+
+    arcs: np.ndarray  # float64[arcs]
+    siblings: np.ndarray  # float64[sibling parts]
+    lasts: np.ndarray  # float64[arcs]
+    grands: np.ndarray  # float64[grandparent parts]
+
+
+class Counts(NamedTuple):
+    """How many parts a sentence has; ``max`` of the fields over sentences sizes a workspace."""
+
+    arcs: int
+    siblings: int
+    grands: int
+
+
+def new_arcs(longest: int, most: int) -> Arcs:
+    """Memory for the arcs of sentences of up to ``longest`` words and ``most`` candidate arcs."""
+    return Arcs(
+        first=np.zeros(longest + 2, np.int32),
+        head=np.zeros(most, np.int32),
+        mod=np.zeros(most, np.int32),
+        lookup=np.full((longest + 1) ** 2, -1, np.int32),
+        rank=np.zeros(most, np.int32),
+        kids_first=np.zeros(2 * longest + 3, np.int32),
+        kids=np.zeros(most, np.int32),
+        siblings=np.zeros(most + 1, np.int64),
+        grands=np.zeros(most + 1, np.int64),
+    )
+
+
+def new_part_scores(counts: Counts) -> Scores:
+    """Zeros for the scores of up to so many parts."""
+    return Scores(
+        arcs=np.zeros(counts.arcs),
+        siblings=np.zeros(counts.siblings),
+        lasts=np.zeros(counts.arcs),
+        grands=np.zeros(counts.grands),
+    )
+
+
+def part_counts(starts: np.ndarray, heads: np.ndarray, n: int) -> Counts:
+    """Numbers of parts of a sentence whose candidate heads are given as for :func:`fill_arcs`.
+
+    Examples
+    --------
+    >>> part_counts(np.array([0, 2, 4]), np.array([0, 2, 0, 1]), 2)
+    Counts(arcs=4, siblings=5, grands=4)
+    """
+    widths = np.diff(np.asarray(starts[: n + 1], np.int64))
+    of_arcs = np.asarray(heads[starts[0] : starts[n]], np.int64)
+    mods = np.repeat(np.arange(1, n + 1), widths)
+    children = np.bincount(2 * of_arcs + (mods > of_arcs), minlength=1)
+    return Counts(
+        arcs=len(of_arcs),
+        siblings=int((children * (children + 1) // 2).sum()),
+        grands=int(np.concatenate([[0], widths])[of_arcs].sum()),
+    )
+
+
+@kernel
+def fill_arcs(arcs, n, starts, heads):
+    """Number the candidate arcs of a sentence and their parts; returns how many arcs there are.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        What is filled in. Its last used entries of ``siblings`` and ``grands``, at the number of
+        arcs, are the numbers of those parts.
+    n : int
+        Number of words.
+    starts, heads : int[n + 1], int32[]
+        ``heads[starts[m - 1]:starts[m]]`` are the candidate heads of word m, ascending.
+
+    Examples
+    --------
+    >>> arcs = new_arcs(2, 4)
+    >>> int(fill_arcs(arcs, 2, np.array([0, 2, 4]), np.array([0, 2, 0, 1], np.int32)))
+    4
+    >>> [(int(h), int(m)) for h, m in zip(arcs.head, arcs.mod)]
+    [(0, 1), (2, 1), (0, 2), (1, 2)]
+    >>> arcs.siblings.tolist(), arcs.grands.tolist()
+    ([0, 1, 2, 4, 5], [0, 0, 2, 2, 4])
+    """
+    first, head, mod, lookup = arcs.first, arcs.head, arcs.mod, arcs.lookup
+    rank, kids_first = arcs.rank, arcs.kids_first
+    siblings, grands = arcs.siblings, arcs.grands
+    for p in range((n + 1) * (n + 1)):
+        lookup[p] = -1
+    for p in range(2 * n + 3):
+        kids_first[p] = 0
+    first[0] = 0
+    a = 0
+    for m in range(1, n + 1):
+        first[m] = a
+        for p in range(starts[m - 1], starts[m]):
+            h = heads[p]
+            head[a], mod[a] = h, m
+            lookup[m * (n + 1) + h] = a
+            kids_first[2 * h + (1 if m > h else 0) + 1] += 1
+            a += 1
+    first[n + 1] = a
+    for p in range(2 * n + 2):
+        kids_first[p + 1] += kids_first[p]
+    # Modifiers ascend along the arcs: right children come nearest first, left ones outermost first.
+    # Each stretch of kids_first is its own cursor here; what it moved by is taken back below.
+    for b in range(a):
+        if mod[b] > head[b]:
+            _place(arcs, b)
+    for b in range(a - 1, -1, -1):
+        if mod[b] < head[b]:
+            _place(arcs, b)
+    for p in range(2 * n + 2, 0, -1):
+        kids_first[p] = kids_first[p - 1]
+    kids_first[0] = 0
+    siblings[0], grands[0] = 0, 0
+    for b in range(a):
+        h = head[b]
+        rank[b] -= kids_first[2 * h + (1 if mod[b] > h else 0)]
+        siblings[b + 1] = siblings[b] + rank[b] + 1
+        grands[b + 1] = grands[b] + (first[h + 1] - first[h] if h > 0 else 0)
+    return a
+
+
+@register_jitable
+def _place(arcs, a):
+    """Put an arc after those of the same head and side; ``rank`` becomes its place in ``kids``."""
+    h = arcs.head[a]
+    side = 2 * h + (1 if arcs.mod[a] > h else 0)
+    place = arcs.kids_first[side]
+    arcs.kids[place] = a
+    arcs.rank[a] = place
+    arcs.kids_first[side] = place + 1
+
+
+@register_jitable
+def sibling_part(arcs, a, b):
+    """The part "the child of arc ``b`` comes before that of ``a``"; first child where b is -1."""
+    return arcs.siblings[a] + (1 + arcs.rank[b] if b >= 0 else 0)
+
+
+@register_jitable
+def grand_part(arcs, n, a, g):
+    """The part "the head of arc ``a`` has the head ``g``".
+
+    -1 where there is none: at the root, where g is no candidate, and where g is the modifier.
+    """
+    h = arcs.head[a]
+    if h == 0 or g == arcs.mod[a]:
+        return -1
+    b = arcs.lookup[h * (n + 1) + g]
+    return -1 if b < 0 else arcs.grands[a] + b - arcs.first[h]
+
+
+@register_jitable
+def side_score(arcs, n, scores, heads, h, side):
+    """Score of all parts whose head is ``h`` and whose child is on that side; children counted.
+
+    Returns (score, number of children).
+    """
+    total, before, count = 0.0, -1, 0
+    for p in range(arcs.kids_first[2 * h + side], arcs.kids_first[2 * h + side + 1]):
+        a = arcs.kids[p]
+        if heads[arcs.mod[a]] == h:
+            total += scores.arcs[a] + scores.siblings[sibling_part(arcs, a, before)]
+            grand = grand_part(arcs, n, a, heads[h]) if h > 0 else -1
+            if grand >= 0:
+                total += scores.grands[grand]
+            before = a
+            count += 1
+    if before >= 0:
+        total += scores.lasts[before]
+    return total, count
+
+
+@register_jitable
+def score_of(arcs, n, scores, heads):
+    """Score of a head assignment, which need not be a tree; minus infinity off the candidates.
+
+    Examples
+    --------
+    >>> arcs = new_arcs(2, 4)
+    >>> n_arcs = fill_arcs(arcs, 2, np.array([0, 2, 4]), np.array([0, 2, 0, 1], np.int32))
+    >>> scores = new_part_scores(Counts(4, 5, 4))
+    >>> scores.arcs[:] = [1, 2, 3, 4]
+    >>> scores.grands[2] = 10  # 0 -> 1 -> 2
+    >>> [float(score_of(arcs, 2, scores, np.array(heads))) for heads in ([0, 0, 1], [0, 2, 0])]
+    [15.0, 5.0]
+    """
+    total, count = 0.0, 0
+    for h in range(n + 1):
+        left, left_count = side_score(arcs, n, scores, heads, h, LEFT)
+        right, right_count = side_score(arcs, n, scores, heads, h, RIGHT)
+        total += left + right
+        count += left_count + right_count
+    return total if count == n else -np.inf
+
+
+@register_jitable
+def parts_of(arcs, n, heads, out_siblings, out_lasts, out_grands):
+    """List the parts of a head assignment, by modifier; -1 where a word has no such part.
+
+    Parameters
+    ----------
+    arcs, n : Arcs, int
+        The candidate arcs and the number of words.
+    heads : int[n + 1]
+        The head of every word.
+    out_siblings, out_lasts, out_grands : int64[n + 1]
+        The parts whose modifier is m, at m; entry 0 is -1. A word whose head is no candidate has
+        none and counts as no sibling of others.
+
+    Examples
+    --------
+    >>> arcs = new_arcs(2, 4)
+    >>> n_arcs = fill_arcs(arcs, 2, np.array([0, 2, 4]), np.array([0, 2, 0, 1], np.int32))
+    >>> siblings, lasts, grands = np.zeros((3, 3), np.int64)
+    >>> parts_of(arcs, 2, np.array([0, 0, 0]), siblings, lasts, grands)
+    >>> siblings.tolist(), lasts.tolist(), grands.tolist()
+    ([-1, 0, 3], [-1, -1, 2], [-1, -1, -1])
+    """
+    for m in range(n + 1):
+        out_siblings[m] = out_lasts[m] = out_grands[m] = -1
+    for h in range(n + 1):
+        for side in range(2):
+            before = -1
+            for p in range(arcs.kids_first[2 * h + side], arcs.kids_first[2 * h + side + 1]):
+                a = arcs.kids[p]
+                m = arcs.mod[a]
+                if heads[m] == h:
+                    out_siblings[m] = sibling_part(arcs, a, before)
+                    if h > 0:
+                        out_grands[m] = grand_part(arcs, n, a, heads[h])
+                    before = a
+            if before >= 0:
+                out_lasts[arcs.mod[before]] = before
