@@ -121,6 +121,11 @@ class ArcFeatures:
     def room(self, data):
         """A pad large enough for every part of ``data``."""
 
+    @python_only
+    @required
+    def most_keys(self, data):
+        """At most how many features the parts of one word have, relations counted by twos."""
+
     @required
     def arc_keys(self, x, h, m, pad):
         """Features of the arc from h to m."""

@@ -70,6 +70,10 @@ class HashedArcs(NamedTuple):
         fields = max(program.roles.size for program in self[:4])
         return Pad(np.zeros(most, np.uint32), np.zeros(max(1, fields), np.uint64))
 
+    def most_keys(self, data):
+        room = len(self.room(data).keys)
+        return 4 * room
+
     def arc_keys(self, x, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
         return spell(self.arc, x.data, x.i, h, m, m, h, m, side, self.plain, pad)

@@ -1,0 +1,133 @@
+"""Dependency trees ready for training: arrays, and what their numbers mean."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
+from hopefear.core.checks import check_not_negative
+
+# Rows that the words of a sentence have beside its own: two in front, the root, two behind.
+EXTRA_ROWS = 5
+
+
+class TreeRows(NamedTuple):
+    """The arrays a kernel sees; all read-only and contiguous.
+
+    Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``, which are its words 1, 2 and so on;
+    word 0 is the root. What features look at (``words`` to ``morphs``) has five rows more for each
+    sentence. The heads that token k may have are ``heads[ptr[k]:ptr[k + 1]]``, ascending. Its label
+    is ``head * relations + relation``.
+    """
+
+    starts: np.ndarray  # int64[n + 1]
+    words: np.ndarray  # uint64[rows * columns]
+    coarse: np.ndarray  # uint8[rows]
+    marks: np.ndarray  # uint8[rows]
+    morph_ptr: np.ndarray  # int64[rows + 1]
+    morphs: np.ndarray  # uint64
+    ptr: np.ndarray  # int64[tokens + 1]
+    heads: np.ndarray  # int32[arcs]
+    labels: np.ndarray  # int32[tokens]; -1 = unknown
+    weights: np.ndarray  # float32[n]
+
+    @property
+    def values_per_row(self) -> int:
+        """About how many features the parts of a sentence have: what a visit costs."""
+        return 200 * max(1, self.heads.size) // max(1, self.weights.size)
+
+
+DTYPES = tuple(np.dtype(t) for t in ("i8", "u8", "u1", "u1", "i8", "u8", "i8", "i4", "i4", "f4"))
+
+
+class TreeDataset:
+    """Sentences with candidate arcs and, where they are known, trees.
+
+    Parameters
+    ----------
+    rows : TreeRows
+        The arrays; other types are converted, and all become read-only. Those that kernels would
+        follow out of bounds are refused.
+    labels : sequence of str
+        Names of the relations.
+    features : ArcMap
+        What fires on arcs.
+    source : str
+        Where the data came from, for messages and model files.
+    """
+
+    def __init__(
+        self, rows: TreeRows, labels: Sequence[str], features: Any, source: str = "memory"
+    ) -> None:
+        self.rows = TreeRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
+        self.labels = tuple(labels)
+        self.features = features
+        self.source = source
+        self.mapping = None  # in memory, always
+        self._check()
+
+    def __len__(self) -> int:
+        return len(self.rows.weights)
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.rows.labels)
+
+    def __repr__(self) -> str:
+        return (
+            f"<TreeDataset {self.source}: {len(self)} sentences, {self.n_tokens} tokens, "
+            f"{self.rows.heads.size} arcs, {len(self.labels)} relations>"
+        )
+
+    def _check(self) -> None:
+        """Kernels follow these numbers wherever they lead, so all must lie in their arrays."""
+        rows, source, n = self.rows, self.source, len(self.rows.labels)
+        check_rising(rows.starts, "starts", len(rows.weights), n, source)
+        check_rising(rows.ptr, "ptr", n, len(rows.heads), source)
+        lengths = np.diff(rows.starts)
+        check_range(rows.heads, "heads", 0, int(lengths.max(initial=0)) + 1, source)
+        most = np.repeat(lengths, lengths)
+        owners = np.repeat(np.arange(n), np.diff(rows.ptr))
+        within = bool(np.all(rows.heads <= most[owners]))
+        check_range(np.array([0 if within else -1]), "heads of a sentence", 0, 1, source)
+        table = n + EXTRA_ROWS * len(rows.weights)
+        check_rising(rows.morph_ptr, "morph_ptr", table, len(rows.morphs), source)
+        codes = (int(lengths.max(initial=0)) + 1) * max(1, len(self.labels))
+        check_range(rows.labels, "labels", -1, codes, source)
+        check_not_negative(f"{source}: sentence weights", rows.weights)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: names of relations and every array."""
+        h = hashlib.sha256("\x1f".join([*self.labels, str(self.features.size)]).encode())
+        for array in self.rows:
+            h.update(str(array.size).encode() + array.tobytes())
+        return h.hexdigest()
+
+    def take(self, which: Sequence[int] | np.ndarray) -> TreeDataset:
+        """The sentences of these numbers, in this order."""
+        which, rows = np.asarray(which, np.int64), self.rows
+        lengths = np.diff(rows.starts)[which]
+        tokens = stretches(rows.starts[which], lengths)
+        places = stretches(rows.starts[which] + EXTRA_ROWS * which, lengths + EXTRA_ROWS)
+        morph_ptr, morphs = gathered(rows.morph_ptr, places)
+        ptr, arcs = gathered(rows.ptr, tokens)
+        columns = rows.words.size // max(1, rows.coarse.size)
+        taken = TreeRows(
+            np.concatenate([[0], np.cumsum(lengths)]),
+            rows.words.reshape(-1, max(1, columns))[places].ravel(),
+            rows.coarse[places],
+            rows.marks[places],
+            morph_ptr,
+            rows.morphs[morphs],
+            ptr,
+            rows.heads[arcs],
+            rows.labels[tokens],
+            rows.weights[which],
+        )
+        return TreeDataset(taken, self.labels, self.features, self.source)

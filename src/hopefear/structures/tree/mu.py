@@ -1,0 +1,281 @@
+"""From signed weights on the parts of trees back to a direction of coordinates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.component import component
+from hopefear.core.interfaces import Row
+from hopefear.structures.tree.parts import Arcs, Counts, parts_of
+from hopefear.structures.tree.theta import (
+    STEP,
+    arc_of,
+    grandparent_word,
+    length,
+    read_heads,
+    sibling_word,
+)
+
+# Entries of ``TreeMu.extent``: 1 when all parts may have weights; blocks of ``sums`` in use; 1 when
+# they are those of the present direction.
+WHOLE, BLOCKS, SUMMED = range(3)
+
+
+class Live(NamedTuple):
+    """Weights on parts of one kind, and a list of those that have one."""
+
+    values: np.ndarray  # float[parts * width]
+    marked: np.ndarray  # uint8[parts]: it is in the list
+    parts: np.ndarray  # int64[parts]
+    owners: np.ndarray  # int64[parts]: their arcs
+    count: np.ndarray  # int64[1]
+
+
+def new_live(parts: int, width: int, dtype: Any) -> Live:
+    """No weights on any of so many parts."""
+    return Live(
+        np.zeros(parts * width, dtype),
+        np.zeros(parts, np.uint8),
+        np.zeros(parts, np.int64),
+        np.zeros(parts, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+class TreeMu(NamedTuple):
+    """Signed weights on the parts of one sentence.
+
+    ``sums`` is a direction in full, zero but for the blocks that ``blocks`` lists; the system
+    gives it memory where it is touched.
+    """
+
+    arcs: Arcs
+    pad: Any
+    relations: Live
+    siblings: Live
+    lasts: Live
+    grands: Live
+    extent: np.ndarray  # int64[3]
+    ours: np.ndarray  # int64[3, longest + 1]: second-order parts of gold
+    theirs: np.ndarray  # int64[3, longest + 1]: those of another output
+    heads: np.ndarray  # int32[longest + 1]
+    sums: np.ndarray  # float[coordinates]
+    touched: np.ndarray  # uint8[blocks]
+    blocks: np.ndarray  # int64[blocks]
+    total: np.ndarray  # float64[1]
+
+
+def new_mu(tree: Any, theta: Any, counts: Counts, longest: int, dtype: Any) -> TreeMu:
+    """No weights on the parts of sentences of up to so many words."""
+    size = tree.n_coordinates() // STEP + 1
+    pairs = counts.arcs if tree.order == 2 else 0
+    return TreeMu(
+        theta.arcs,
+        theta.pad,
+        new_live(counts.arcs, tree.width, dtype),
+        new_live(counts.siblings if pairs else 0, 1, dtype),
+        new_live(pairs, 1, dtype),
+        new_live(counts.grands if pairs else 0, 1, dtype),
+        np.zeros(3, np.int64),
+        np.zeros((3, longest + 1), np.int64),
+        np.zeros((3, longest + 1), np.int64),
+        np.zeros(longest + 1, np.int32),
+        np.zeros(size * STEP, dtype),
+        np.zeros(size, np.uint8),
+        np.zeros(size, np.int64),
+        np.zeros(1),
+    )
+
+
+@component(Row)
+class SumRow(NamedTuple):
+    """A row that adds entries up."""
+
+    mu: TreeMu
+
+    def put(self, j, g):
+        mu, block = self.mu, j // np.uint64(STEP)
+        if not mu.touched[block]:
+            mu.touched[block] = 1
+            mu.blocks[mu.extent[BLOCKS]] = block
+            mu.extent[BLOCKS] += 1
+        mu.sums[j] += g
+
+
+@component(Row)
+class ProductRow(NamedTuple):
+    """A row that multiplies entries with those of a sum."""
+
+    mu: TreeMu
+
+    def put(self, j, g):
+        self.mu.total[0] += np.float64(self.mu.sums[j]) * np.float64(g)
+
+
+@register_jitable
+def forget(live, width, size):
+    """Set weights to zero: those of the list, or the first ``size``."""
+    if size > 0:
+        live.values[:size] = 0.0
+    for k in range(live.count[0]):
+        p = live.parts[k]
+        live.marked[p] = 0
+        for c in range(p * width, (p + 1) * width):
+            live.values[c] = 0.0
+    live.count[0] = 0
+
+
+@register_jitable
+def forget_parts(tree, n, mu):
+    """Set the weights of all parts to zero."""
+    arcs, whole = mu.arcs, mu.extent[WHOLE]
+    count = np.int64(arcs.first[n + 1]) if whole else 0
+    forget(mu.relations, tree.width, count * tree.width)
+    if tree.order == 2:
+        forget(mu.siblings, 1, arcs.siblings[count] if whole else 0)
+        forget(mu.lasts, 1, count)
+        forget(mu.grands, 1, arcs.grands[count] if whole else 0)
+    mu.extent[WHOLE] = 0
+
+
+@register_jitable
+def forget_sums(mu):
+    """Set the direction in full to zero."""
+    for k in range(mu.extent[BLOCKS]):
+        block = mu.blocks[k]
+        mu.touched[block] = 0
+        for j in range(block * STEP, (block + 1) * STEP):
+            mu.sums[j] = 0.0
+    mu.extent[BLOCKS] = 0
+    mu.extent[SUMMED] = 0
+
+
+@register_jitable
+def add(live, width, p, lane, a, coef):
+    """Add to the weight of part p, which is one of arc ``a``."""
+    if not live.marked[p]:
+        live.marked[p] = 1
+        k = live.count[0]
+        live.parts[k], live.owners[k] = p, a
+        live.count[0] = k + 1
+    live.values[p * width + lane] += coef
+
+
+@register_jitable
+def pull_trees(tree, x, y, coef, mu):
+    """Add ``coef`` times (parts of gold minus parts of ``y``)."""
+    n, start, gold, labels = length(x), x.data.starts[x.i], x.data.labels, tree.labels
+    arcs = mu.arcs
+    mu.extent[SUMMED] = 0
+    if tree.order == 2:
+        read_heads(tree, n, gold, start, mu.heads)
+        parts_of(arcs, n, mu.heads, mu.ours[0], mu.ours[1], mu.ours[2])
+        read_heads(tree, n, y, 0, mu.heads)
+        parts_of(arcs, n, mu.heads, mu.theirs[0], mu.theirs[1], mu.theirs[2])
+    for m in range(1, n + 1):
+        right, other = gold[start + m - 1], y[m - 1]
+        a, b = arc_of(arcs, n, m, right, labels), arc_of(arcs, n, m, other, labels)
+        if right != other:
+            if a >= 0:
+                add(mu.relations, tree.width, a, right % labels, a, coef)
+            if b >= 0:
+                add(mu.relations, tree.width, b, other % labels, b, -coef)
+        if tree.order == 2:
+            swap(mu.siblings, a, b, mu.ours[0, m], mu.theirs[0, m], coef)
+            swap(mu.lasts, a, b, mu.ours[1, m], mu.theirs[1, m], coef)
+            swap(mu.grands, a, b, mu.ours[2, m], mu.theirs[2, m], coef)
+
+
+@register_jitable
+def swap(live, a, b, p, q, coef):
+    """Add to part p of arc a what is taken from part q of arc b; -1 is no part."""
+    if p != q:
+        if p >= 0:
+            add(live, 1, p, 0, a, coef)
+        if q >= 0:
+            add(live, 1, q, 0, b, -coef)
+
+
+@register_jitable(forceinline=True)
+def put_keys(pad, count, g, row):
+    """Put the same entry at all coordinates of the pad."""
+    for k in range(count):
+        row.put(np.uint64(pad.keys[k]), g)
+
+
+@register_jitable(forceinline=True)
+def scatter_parts(tree, x, mu, row):
+    """Put the entries of all parts; a coordinate may come more than once."""
+    arcs, whole = mu.arcs, mu.extent[WHOLE] == 1
+    count = np.int64(arcs.first[length(x) + 1])
+    for k in range(count if whole else mu.relations.count[0]):
+        scatter_arc(tree, x, mu, k if whole else mu.relations.parts[k], row)
+    if tree.order == 1:
+        return
+    for k in range(count if whole else mu.lasts.count[0]):
+        a = k if whole else mu.lasts.parts[k]
+        h, m = np.int64(arcs.head[a]), np.int64(arcs.mod[a])
+        if mu.lasts.values[a] != 0.0:
+            put_keys(mu.pad, tree.features.last_keys(x, h, m, mu.pad), mu.lasts.values[a], row)
+    a = np.int64(0)
+    for k in range(arcs.siblings[count] if whole else mu.siblings.count[0]):
+        p = k if whole else mu.siblings.parts[k]
+        if whole:
+            while arcs.siblings[a + 1] <= p:
+                a += 1
+        else:
+            a = mu.siblings.owners[k]
+        if mu.siblings.values[p] != 0.0:
+            h, m, s = np.int64(arcs.head[a]), np.int64(arcs.mod[a]), sibling_word(arcs, a, p)
+            found = tree.features.sibling_keys(x, h, s, m, mu.pad)
+            put_keys(mu.pad, found, mu.siblings.values[p], row)
+    a = np.int64(0)
+    for k in range(arcs.grands[count] if whole else mu.grands.count[0]):
+        p = k if whole else mu.grands.parts[k]
+        if whole:
+            while arcs.grands[a + 1] <= p:
+                a += 1
+        else:
+            a = mu.grands.owners[k]
+        if mu.grands.values[p] != 0.0:
+            h, m, g = np.int64(arcs.head[a]), np.int64(arcs.mod[a]), grandparent_word(arcs, a, p)
+            found = tree.features.grandparent_keys(x, g, h, m, mu.pad)
+            put_keys(mu.pad, found, mu.grands.values[p], row)
+
+
+@register_jitable(forceinline=True)
+def scatter_arc(tree, x, mu, a, row):
+    """Put the entries of one arc and its relations; weights too small to be seen are left out."""
+    arcs, pad, width, values = mu.arcs, mu.pad, tree.width, mu.relations.values
+    # What the marginals of all arcs leave of nothing would cost more time than all the rest.
+    tiny = np.finfo(values.dtype).eps
+    total, size = 0.0, 0.0
+    for c in range(a * width, a * width + tree.labels):
+        total += np.float64(values[c])
+        size = max(size, abs(np.float64(values[c])))
+    if size <= tiny:
+        return
+    h, m = np.int64(arcs.head[a]), np.int64(arcs.mod[a])
+    if total != 0.0:
+        put_keys(pad, tree.features.arc_keys(x, h, m, pad), values.dtype.type(total), row)
+    if tree.labels == 1:
+        return
+    base = np.uint64(tree.features.plain)
+    for k in range(tree.features.label_keys(x, h, m, pad)):
+        first = base + np.uint64(STEP) * np.uint64(pad.keys[k])
+        for c in range(tree.labels):
+            g = values[a * width + c]
+            if abs(g) > tiny:
+                row.put(first + np.uint64(c), g)
+
+
+@register_jitable(forceinline=True)
+def sum_up(tree, x, mu):
+    """The direction in full, unless it is there already."""
+    if mu.extent[SUMMED] == 0:
+        forget_sums(mu)
+        scatter_parts(tree, x, mu, SumRow(mu))
+        mu.extent[SUMMED] = 1

@@ -1,0 +1,398 @@
+"""Dependency trees: a head and a relation for every word."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.component import component
+from hopefear.core.interfaces import Structure
+from hopefear.core.workspace import Workspace
+from hopefear.costs.hamming import Hamming
+from hopefear.structures.lattice import padded_width
+from hopefear.structures.tree.mu import (
+    BLOCKS,
+    STEP,
+    WHOLE,
+    ProductRow,
+    forget_parts,
+    forget_sums,
+    new_mu,
+    pull_trees,
+    scatter_parts,
+    sum_up,
+)
+from hopefear.structures.tree.parts import (
+    Counts,
+    fill_arcs,
+    new_arcs,
+    new_part_scores,
+    part_counts,
+    parts_of,
+)
+from hopefear.structures.tree.ranking import new_ranking, rank_trees
+from hopefear.structures.tree.theta import (
+    TreeTheta,
+    arc_of,
+    charge_relations,
+    choose_relations,
+    length,
+    pair_score,
+    read_heads,
+    relation_score,
+    score_pairs,
+    score_relations,
+    soften,
+    write_codes,
+)
+
+
+@component(Structure)
+class Tree(NamedTuple):
+    """A tree over the words of a sentence and its root; parts are arcs with their relations.
+
+    An output has one number a word: ``head * labels + relation``. Coordinates: ``features.plain``
+    for features of arcs (and of siblings and grandparents), then rows of ``width`` for features
+    of arcs with relations, one lane a relation. A row may begin at every eighth coordinate, so rows
+    of different features overlap where there are more than eight relations: features share single
+    weights then, seldom whole rows.
+
+    Parameters
+    ----------
+    features : ArcFeatures
+        What fires on parts.
+    labels : int
+        Number of relations; 1 for trees without.
+    search : TreeSearch
+        Which trees there are and how they are searched.
+    order : int
+        That of the search.
+    limits : float32 array
+        ``[token * labels + relation]``: 0, or minus infinity for what is not allowed; may be empty.
+    width : int
+        Set by ``new``.
+
+    Notes
+    -----
+    Of outputs with equal scores always the same one is found, which one depends on the search.
+    """
+
+    features: Any
+    labels: int
+    search: Any
+    order: int
+    limits: np.ndarray
+    width: int
+
+    @classmethod
+    def new(
+        cls, features: Any, labels: int, search: Any, limits: np.ndarray | None = None
+    ) -> Tree:
+        """A tree; see the class for the parameters."""
+        limits = np.empty(0, np.float32) if limits is None else limits
+        return cls(features, labels, search, search.order(), limits, padded_width(labels))
+
+    def n_coordinates(self):
+        rows = STEP * self.features.rows + self.width if self.labels > 1 else 0
+        return self.features.plain + rows
+
+    def n_labels(self):
+        return self.labels
+
+    def offers(self):
+        return ("cost", "labels", "nbest", "places", *self.search.expects())
+
+    def lacks(self, search):
+        if search == "worst":
+            return "no tree is worse than all; use away=fear or away=prediction"
+        if search == "expectation":
+            return (
+                "sums over all trees with crossing arcs have no algorithm when siblings or "
+                "grandparents count; use projective trees, or order 1"
+            )
+        if search == "risk":
+            return "expected costs are those of first-order trees; use order 1"
+        return "trees have no costs of their own; use the cost hamming"
+
+    def workspace(self, data, loss, dtype):
+        longest = int(np.diff(data.starts).max(initial=1))
+        expecting = bool({"expectation", "risk"} & set(loss.needs()))
+        theta = self.search_space(data, loss.depth(), dtype, expecting)
+        mu = new_mu(self, theta, largest(data, self.order), longest, dtype)
+        y = np.zeros(longest, np.int32)
+        return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(longest))
+
+    def search_space(self, data, depth, dtype, expecting=False):
+        """What scoring and searching the sentences of ``data`` needs."""
+        longest = int(np.diff(data.starts).max(initial=1))
+        counts = largest(data, self.order)
+        scores = new_part_scores(counts)
+        some = counts if expecting else Counts(1, 1, 1)
+        return TreeTheta(
+            new_arcs(longest, counts.arcs),
+            np.zeros(counts.arcs * self.width, dtype),
+            scores,
+            np.zeros(counts.arcs, np.int32),
+            scores._replace(arcs=np.zeros(counts.arcs)),
+            np.zeros(counts.arcs, np.int32),
+            new_part_scores(some),
+            np.zeros(some.arcs),
+            np.zeros(some.arcs),
+            self.search.search_space(longest, counts, expecting),
+            np.zeros(longest + 1, np.int32),
+            np.zeros((3, longest + 1), np.int64),
+            self.features.room(data),
+            new_ranking(longest, max(2, depth)),
+        )
+
+    def entries(self, data, order):
+        most = self.features.most_keys(data)
+        lengths = data.starts[order + 1] - data.starts[order]
+        return int(2 * most * lengths.sum())
+
+    def score(self, x, weights, theta):
+        start, n = x.data.starts[x.i], length(x)
+        fill_arcs(theta.arcs, n, x.data.ptr[start : start + n + 1], x.data.heads)
+        score_relations(self, x, weights, theta)
+        choose_relations(self, x, theta)
+        if self.order == 2:
+            score_pairs(self, x, weights, theta)
+
+    def argmax(self, x, theta, y):
+        n = length(x)
+        self.search.find_tree(n, theta.arcs, theta.scores, theta.space, theta.heads)
+        write_codes(self, n, theta, theta.best, y)
+
+    def violation(self, x, theta, y):
+        self.argmax(x, theta, y)
+        z = self.lead(x, theta, y)
+        if self.right(x, y):
+            return 1.0 if z == 0.0 else z  # scores that are not finite must show
+        return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
+
+    def margin(self, x, theta, y):
+        self.argmax(x, theta, y)
+        if self.right(x, y):
+            if rank_trees(self, x, theta, None, 2) < 2:
+                return 1e30
+            n = length(x)
+            y[:n] = theta.ranking.codes[theta.ranking.order[1], :n]
+        return self.lead(x, theta, y)
+
+    def right(self, x, y):
+        start = x.data.starts[x.i]
+        for m in range(length(x)):  # noqa: SIM110 - compiled
+            if x.data.labels[start + m] != y[m]:
+                return False
+        return True
+
+    def lead(self, x, theta, y):
+        n, start, z = length(x), x.data.starts[x.i], 0.0
+        for m in range(1, n + 1):
+            gold = x.data.labels[start + m - 1]
+            if gold != y[m - 1]:
+                z += relation_score(self, theta, n, m, gold)
+                z -= relation_score(self, theta, n, m, y[m - 1])
+        if self.order == 2:
+            parts = theta.parts
+            read_heads(self, n, x.data.labels, start, theta.heads)
+            parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
+            z += pair_score(theta, n, parts[0], parts[1], parts[2])
+            read_heads(self, n, y, 0, theta.heads)
+            parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
+            z -= pair_score(theta, n, parts[0], parts[1], parts[2])
+        return z
+
+    def charge(self, x, cost, y):
+        start, total = x.data.starts[x.i], 0.0
+        for m in range(length(x)):
+            total += cost.price(x.data.labels[start + m], y[m])
+        return total
+
+    def seek(self, x, theta, cost, sign, y):
+        n = length(x)
+        charge_relations(self, x, theta, cost, sign)
+        self.search.find_tree(n, theta.arcs, theta.trial, theta.space, theta.heads)
+        write_codes(self, n, theta, theta.trial_best, y)
+        return self.lead(x, theta, y), self.charge(x, cost, y)
+
+    def candidates(self, x, theta, cost, n, ratio):
+        count = rank_trees(self, x, theta, cost, n)
+        if ratio > 0.0 and count > 0:
+            ranking = theta.ranking
+            lowest = ranking.scores[ranking.order[0]] - math.log(ratio)
+            while count > 1 and ranking.scores[ranking.order[count - 1]] < lowest:
+                count -= 1
+        return count
+
+    def candidate(self, x, theta, k):
+        return theta.ranking.codes[theta.ranking.order[k], : length(x)]
+
+    def clear(self, x, mu):
+        forget_parts(self, length(x), mu)
+        forget_sums(mu)
+
+    def pull(self, x, y, coef, mu):
+        pull_trees(self, x, y, coef, mu)
+
+    def expect(self, x, theta, coef, mu):
+        n, start, width = length(x), x.data.starts[x.i], self.width
+        self.clear(x, mu)
+        mu.extent[WHOLE] = 1
+        soften(self, n, theta, 1.0, Hamming(1.0), x, False)
+        total = self.search.part_means(n, theta.arcs, theta.trial, theta.space, theta.means)
+        for a in range(theta.arcs.first[n + 1]):
+            mean = theta.means.arcs[a]
+            for c in range(a * width, a * width + self.labels):
+                share = math.exp(np.float64(theta.relations[c]) - theta.trial.arcs[a])
+                mu.relations.values[c] = -coef * mean * share
+        if self.order == 2:
+            expected_pairs(theta, n, -coef, mu)
+        return total - add_gold(self, x, theta, coef, mu)
+
+    def expect_cost(self, x, theta, cost, sharp, coef, mu):
+        n, start, width, risk = length(x), x.data.starts[x.i], self.width, 0.0
+        self.clear(x, mu)
+        mu.extent[WHOLE] = 1
+        soften(self, n, theta, sharp, cost, x, True)
+        self.search.part_slopes(
+            *(n, theta.arcs, theta.trial, theta.prices, theta.space, theta.means, theta.slopes)
+        )
+        for a in range(theta.arcs.first[n + 1]):
+            mean, slope, price = theta.means.arcs[a], theta.slopes[a], theta.prices[a]
+            risk += mean * price
+            gold = x.data.labels[start + theta.arcs.mod[a] - 1]
+            code = theta.arcs.head[a] * self.labels
+            for c in range(self.labels):
+                score = sharp * np.float64(theta.relations[a * width + c])
+                share = math.exp(score - theta.trial.arcs[a])
+                rest = mean * (cost.price(gold, code + c) - price)
+                mu.relations.values[a * width + c] = -coef * sharp * share * (slope + rest)
+        return risk
+
+    def expect_good(self, x, theta, cost, sharp, coef, mu):
+        n, start, width = length(x), x.data.starts[x.i], self.width
+        arcs, means, values = theta.arcs, theta.means.arcs, mu.relations.values
+        self.clear(x, mu)
+        mu.extent[WHOLE] = 1
+        soften(self, n, theta, 1.0, cost, x, False)
+        divergence = self.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
+        for a in range(arcs.first[n + 1]):
+            for c in range(a * width, a * width + self.labels):
+                share = math.exp(np.float64(theta.relations[c]) - theta.trial.arcs[a])
+                values[c] = -coef * means[a] * share
+        for a in range(arcs.first[n + 1]):
+            gold, code, total = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a], 0.0
+            for c in range(self.labels):
+                total += math.exp(-sharp * cost.price(gold, code * self.labels + c))
+            theta.trial.arcs[a] = math.log(total)
+        divergence -= self.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
+        for a in range(arcs.first[n + 1]):
+            gold, code = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a]
+            for c in range(self.labels):
+                good = -sharp * cost.price(gold, code * self.labels + c)
+                mean = means[a] * math.exp(good - theta.trial.arcs[a])
+                values[a * width + c] += coef * mean
+                divergence += mean * (good - np.float64(theta.relations[a * width + c]))
+        return max(0.0, divergence)
+
+    def places(self, x):
+        return length(x)
+
+    def wrong_at(self, x, y, t):
+        return x.data.labels[x.data.starts[x.i] + t] != y[t]
+
+    def mix(self, x, y, taken, mixture):
+        start = x.data.starts[x.i]
+        for t in range(length(x)):
+            mixture[t] = y[t] if taken[t] else x.data.labels[start + t]
+
+    def scatter(self, x, mu, row):
+        if row.additive():
+            scatter_parts(self, x, mu, row)
+            return
+        sum_up(self, x, mu)
+        for k in range(mu.extent[BLOCKS]):
+            first = np.uint64(mu.blocks[k] * STEP)
+            for j in range(first, first + np.uint64(STEP)):
+                if mu.sums[j] != 0.0:
+                    row.put(j, mu.sums[j])
+
+    def norm(self, x, mu, weights):
+        sum_up(self, x, mu)
+        total = 0.0
+        for k in range(mu.extent[BLOCKS]):
+            first = np.uint64(mu.blocks[k] * STEP)
+            for j in range(first, first + np.uint64(STEP)):
+                g = np.float64(mu.sums[j])
+                if g != 0.0:
+                    total += weights.at(j) * g * g
+        return total
+
+    def gram(self, x, theta, count, mu, products):
+        row = ProductRow(mu)
+        for k in range(count):
+            self.contrast(x, self.candidate(x, theta, k), 1.0, mu)
+            sum_up(self, x, mu)
+            for m in range(k, count):
+                forget_parts(self, length(x), mu)
+                self.pull(x, self.candidate(x, theta, m), 1.0, mu)
+                mu.total[0] = 0.0
+                scatter_parts(self, x, mu, row)
+                products[k, m] = mu.total[0]
+                products[m, k] = mu.total[0]
+
+
+@register_jitable
+def add_gold(tree, x, theta, coef, mu):
+    """Add ``coef`` times the parts of gold to weights of all parts; returns the score of gold."""
+    n, start, total = length(x), x.data.starts[x.i], 0.0
+    for m in range(1, n + 1):
+        gold = x.data.labels[start + m - 1]
+        a = arc_of(theta.arcs, n, m, gold, tree.labels)
+        total += relation_score(tree, theta, n, m, gold)
+        if a >= 0:
+            mu.relations.values[a * tree.width + gold % tree.labels] += coef
+    if tree.order == 2:
+        parts = theta.parts
+        read_heads(tree, n, x.data.labels, start, theta.heads)
+        parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
+        total += pair_score(theta, n, parts[0], parts[1], parts[2])
+        for m in range(1, n + 1):
+            if parts[0, m] >= 0:
+                mu.siblings.values[parts[0, m]] += coef
+            if parts[1, m] >= 0:
+                mu.lasts.values[parts[1, m]] += coef
+            if parts[2, m] >= 0:
+                mu.grands.values[parts[2, m]] += coef
+    return total
+
+
+@register_jitable
+def expected_pairs(theta, n, coef, mu):
+    """``coef`` times the expectations of second-order parts."""
+    arcs, means = theta.arcs, theta.means
+    count = arcs.first[n + 1]
+    for a in range(count):
+        mu.lasts.values[a] = coef * means.lasts[a]
+    for p in range(arcs.siblings[count]):
+        mu.siblings.values[p] = coef * means.siblings[p]
+    for p in range(arcs.grands[count]):
+        mu.grands.values[p] = coef * means.grands[p]
+
+
+def largest(data: Any, order: int) -> Counts:
+    """Most parts that a sentence has; one of each kind where arcs are all there is."""
+    most = Counts(1, 1, 1)
+    for i in range(len(data.starts) - 1):
+        start, stop = int(data.starts[i]), int(data.starts[i + 1])
+        if order == 1:
+            arcs = int(data.ptr[stop] - data.ptr[start])
+            most = most._replace(arcs=max(most.arcs, arcs))
+        else:
+            counts = part_counts(data.ptr[start : stop + 1], data.heads, stop - start)
+            most = Counts(*map(max, most, counts))
+    return most
