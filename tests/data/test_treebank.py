@@ -339,6 +339,8 @@ def test_damaged_treebanks_are_read_or_refused(tmp_path: Path) -> None:
             if heads:
                 assert not list(faults(bank.starts, bank.heads)), data
                 labelled = bank.file is not None and "deprel" in bank.file.sentences.columns
+                if any("\r" in text for text in bank.relations.strings):
+                    continue  # no line can hold it, so writing is refused
                 out = tmp_path / "out"
                 write_trees(out, bank, bank.heads, bank.relations if labelled else None)
                 again = parse_treebank(out.read_bytes(), on_error=on_error)
