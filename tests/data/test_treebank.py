@@ -15,6 +15,7 @@ import pytest
 from places import DATA
 
 from hopefear.data.files import ReadReport
+from hopefear.data.grammar import synthetic_treebank
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.token_files import load
 from hopefear.data.treebank import (
@@ -345,6 +346,19 @@ def test_damaged_treebanks_are_read_or_refused(tmp_path: Path) -> None:
                 write_trees(out, bank, bank.heads, bank.relations if labelled else None)
                 again = parse_treebank(out.read_bytes(), on_error=on_error)
                 assert again.digest == bank.digest, data
+
+
+def test_generated_trees_are_trees_and_repeat() -> None:
+    bank = synthetic_treebank(60, seed=2)
+    assert bank.digest == synthetic_treebank(60, seed=2).digest
+    assert bank.digest != synthetic_treebank(60, seed=3).digest
+    assert bank.format == "conllu" and bank.projective.all() and (bank.roots == 1).all()
+    assert np.diff(bank.starts).max() > 60 and len(bank.relations.strings) > 10
+    assert {"nsubj", "obj", "obl", "nmod:poss", "ccomp", "punct"} <= set(bank.relations.strings)
+    crossing = synthetic_treebank(30, nonprojective=1.0)
+    assert not crossing.projective.any()
+    with pytest.raises(HopefearError, match="nonprojective from 0 to 1"):
+        synthetic_treebank(3, nonprojective=2.0)
 
 
 COUNTS = {
