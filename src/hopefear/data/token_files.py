@@ -370,19 +370,26 @@ _NOTHING, _WORD, _RANGE, _NODE = range(4)
 _ID = re.compile(r"([0-9]{1,9})(?:([-.])([0-9]{1,9}))?")
 
 
-def parse_conllu(lines: Lines) -> Sentences:
+def parse_conllu(lines: Lines, names: Sequence[str] = NAMES) -> Sentences:
     """Words of a CoNLL-U file; ``word`` is another name of the column ``form``.
 
     Multiword tokens (``1-2``) and empty nodes (``8.1``) must stand where their ids say, and are no
     words.
+
+    Parameters
+    ----------
+    lines : Lines
+        The text.
+    names : sequence of str
+        Names of the columns, the first of them the id; older formats have fewer than ten.
     """
     broken = lines.undecodable()
     blank = lines.words() == 0
     row = ~blank & ~lines.starting([b"#"]) & ~broken
     counts = lines.count(lines.buffer == 9) + 1
-    bad = row & (counts != len(NAMES))
+    bad = row & (counts != len(names))
     for k in np.flatnonzero(bad).tolist():
-        lines.bad(k, "10 columns separated by tabs", f"{counts[k]}: {lines.shown(k)}")
+        lines.bad(k, f"{len(names)} columns separated by tabs", f"{counts[k]}: {lines.shown(k)}")
     row &= ~bad
     bad |= broken | lines.hollow(row) | lines.too_long(row, b"\t")
     row = lines.without_sentences(row, blank, bad)
@@ -390,8 +397,8 @@ def parse_conllu(lines: Lines) -> Sentences:
     row = lines.without_sentences(row & (kind == _WORD), blank, misplaced)
     token = lines.short_enough(row, blank)
     fields = lines.join(token, b"\t").split(b"\t")
-    aliases = {"word": "form"} | {str(c): name for c, name in enumerate(NAMES)}
-    return lines.sentences(NAMES, aliases, fields, token, blank)
+    aliases = {"word": "form"} | {str(c): name for c, name in enumerate(names)}
+    return lines.sentences(names, aliases, fields, token, blank)
 
 
 def _checked_ids(lines: Lines, row: np.ndarray, blank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

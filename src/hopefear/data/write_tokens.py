@@ -36,6 +36,7 @@ def write_with_columns(
     columns: Mapping[str, Texts],
     *,
     comments: Comments | None = None,
+    replace: bool = False,
 ) -> None:
     """Write the file as it was, with more columns; see :func:`with_columns`.
 
@@ -43,10 +44,10 @@ def write_with_columns(
     ----------
     out : str or path
         Replaced only when all is written; ``-`` is standard output.
-    file, columns, comments
+    file, columns, comments, replace
         As for :func:`with_columns`.
     """
-    pieces = with_columns(file, columns, comments=comments)
+    pieces = with_columns(file, columns, comments=comments, replace=replace)
     if os.fspath(out) == "-":
         sys.stdout.flush()
         sys.stdout.buffer.writelines(pieces)
@@ -56,7 +57,11 @@ def write_with_columns(
 
 
 def with_columns(
-    file: TokenFile, columns: Mapping[str, Texts], *, comments: Comments | None = None
+    file: TokenFile,
+    columns: Mapping[str, Texts],
+    *,
+    comments: Comments | None = None,
+    replace: bool = False,
 ) -> Iterator[bytes]:
     """Pieces of the file with more columns; all other bytes stay as they were.
 
@@ -73,6 +78,9 @@ def with_columns(
     comments : sequence of iterables of str, optional
         Lines to put before each sentence, with ``# `` before them; one that would have as many
         columns as a token gets a closing `` #``.
+    replace : bool
+        In a file of columns separated by tabs, write over a column of the same name instead of
+        adding another.
 
     Examples
     --------
@@ -96,13 +104,17 @@ def with_columns(
             f"{sentences.source}: {len(sentences)} sentences need as many lists of comments, "
             f"not {len(comments)}"
         )
-    if table and file.format == "conllu":
-        for name, column in zip(columns, table, strict=True):
-            _replace(lines, places, name, column)
-    elif table:
-        _append(lines, places, file.separator, table)
+    own = NAMES if file.format == "conllu" else tuple(sentences.columns) if replace else ()
+    new = []
+    for name, column in zip(columns, table, strict=True):
+        if file.format == "conllu" or name in own:
+            _replace(lines, places, own, name, column)
+        else:
+            new.append(column)
+    if new:
+        _append(lines, places, file.separator, new)
     if comments is not None:
-        _comment(lines, file, comments, len(sentences.columns) + len(columns))
+        _comment(lines, file, comments, len(sentences.columns) + len(new))
     return _pieces(mark, lines)
 
 
@@ -124,8 +136,11 @@ def _append(
         lines[k] = join((body, *row)) + line[len(body) :]
 
 
-def _replace(lines: list[bytes], places: list[int], name: str, column: list[bytes]) -> None:
-    at = NAMES.index(name.lower()) if name.lower() in NAMES else -1
+def _replace(
+    lines: list[bytes], places: list[int], names: Sequence[str], name: str, column: list[bytes]
+) -> None:
+    name_here = name if name in names else name.lower()
+    at = names.index(name_here) if name_here in names else -1
     key = name.encode() + b"="
     for k, text in zip(places, column, strict=True):
         line = lines[k]

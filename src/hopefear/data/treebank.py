@@ -1,0 +1,514 @@
+"""Dependency treebanks: sentences whose words have a head and a relation to it.
+
+CoNLL-U, the columns of the shared tasks of 2006 and 2007 (CoNLL-X), and lines of word, tag and
+head are read into one shape, checked to be trees, and written back with other heads.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hopefear.core.arrays import frozen_as, stretches
+from hopefear.core.component import kernel
+from hopefear.data.files import ReadReport, check_on_error
+from hopefear.data.sequences import Column, Sentences
+from hopefear.data.sources import BOM
+from hopefear.data.token_files import (
+    NAMES,
+    ColumnTable,
+    Lines,
+    TokenFile,
+    load,
+    parse_columns,
+    parse_conllu,
+)
+from hopefear.data.write_tokens import Comments, write_with_columns
+from hopefear.errors import HopefearError, InputError
+
+# The columns of every treebank, whatever its file has; UPOS is the coarse tag, XPOS the fine one.
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
+ALIASES = {"word": "form", "cpos": "upos", "pos": "xpos", "tag": "xpos"}
+UPOS = {
+    *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN"),
+    *("PUNCT", "SCONJ", "SYM", "VERB", "X", "_"),
+}
+MISSING = "_"
+
+_FEW = ("form", "xpos", "head", "deprel")  # of files of two to four columns
+_HEAD = re.compile(r"[0-9]{1,9}")
+_CONLLU_NAME = re.compile(r"\.conllu(\.\w+)?$", re.IGNORECASE)
+_INT32 = np.dtype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Treebank:
+    """Sentences with a head and a relation for each word.
+
+    Parameters
+    ----------
+    sentences : Sentences
+        The columns ``form lemma upos xpos feats head deprel``, whatever the file had: ``upos`` is
+        its coarse tag and ``xpos`` its fine one (``cpos`` and ``pos`` lead to them), and a
+        column that it lacks reads ``_``. A file with one column of tags has it as both.
+    heads : int32 array [words]
+        Number of each word's head in its sentence, from 1; 0 is the root, and -1 is not known.
+    relations : Column
+        The relation of each word to its head.
+    file : TokenFile, optional
+        What was read, for :func:`write_trees`.
+    format : {"conllu", "conllx", "columns", "memory"}
+        What it came from.
+
+    Examples
+    --------
+    >>> bank = parse_treebank(b"the\\tDT\\t2\\ncat\\tNN\\t3\\nsleeps\\tVBZ\\t0\\n")
+    >>> len(bank), bank.n_tokens, bank.heads.tolist(), bank.projective.tolist()
+    (1, 3, [2, 3, 0], [True])
+    >>> bank.sentences.columns["pos"].texts()
+    ['DT', 'NN', 'VBZ']
+    """
+
+    sentences: Sentences
+    heads: np.ndarray
+    relations: Column
+    file: TokenFile | None = field(default=None, repr=False)
+    format: str = "memory"
+
+    @classmethod
+    def of(cls, sentences: Sentences, heads: ArrayLike, relations: Sequence[str]) -> Treebank:
+        """Trees that are in memory; heads that make none are an InputError.
+
+        Parameters
+        ----------
+        sentences : Sentences
+            Must have the column ``form`` or ``word``.
+        heads : sequence of int
+            One for each word of all sentences.
+        relations : sequence of str
+            One for each word.
+
+        Examples
+        --------
+        >>> words = Sentences(np.array([0, 2]), {"word": Column.of(["It", "rains"])})
+        >>> Treebank.of(words, [2, 0], ["expl", "root"]).roots.tolist()
+        [1]
+        """
+        n = sentences.n_tokens
+        numbers = np.asarray(heads)
+        if numbers.shape != (n,) or not np.issubdtype(numbers.dtype, np.integer):
+            raise HopefearError(f"{n} words need a whole number each as head")
+        if len(relations) != n:
+            raise HopefearError(f"{n} words need a relation each, not {len(relations)}")
+        for _, k, expected, found in faults(sentences.starts, numbers):
+            raise InputError(sentences.source, sentences.place(k), expected, found)
+        column = Column.of(list(relations))
+        named = _named(sentences, numbers, column)
+        return cls(named, frozen_as(numbers, _INT32), column)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def n_tokens(self) -> int:
+        return self.sentences.n_tokens
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Sentence i has the words ``starts[i] .. starts[i + 1] - 1``."""
+        return self.sentences.starts
+
+    @property
+    def source(self) -> str:
+        return self.sentences.source
+
+    @functools.cached_property
+    def projective(self) -> np.ndarray:
+        """Whether the arcs of each sentence, those of the root among them, do not cross."""
+        mask = np.empty(len(self), np.bool_)
+        _fill_projective(self.starts, self.heads, mask)
+        return mask
+
+    @functools.cached_property
+    def roots(self) -> np.ndarray:
+        """Number of words of each sentence whose head is the root."""
+        before = np.concatenate([[0], np.cumsum(self.heads == 0)])
+        return np.diff(before[self.starts])
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content: sentences, columns and heads."""
+        h = hashlib.sha256(self.starts.astype(np.int64).tobytes())
+        for name in [name for name in COLUMNS if name != "head"]:
+            h.update("\x1f".join([name, *self.sentences.columns[name].texts()]).encode())
+        h.update(self.heads.tobytes())
+        return h.hexdigest()
+
+    def take(self, which: Sequence[int] | np.ndarray) -> Treebank:
+        """The sentences of these numbers, in this order.
+
+        Written back, the file is whole: the sentences that were not taken stay as they are.
+        """
+        which = np.asarray(which, np.int64)
+        words = stretches(self.starts[which], np.diff(self.starts)[which])
+        file = self.file
+        if file is not None:
+            file = replace(file, sentences=file.sentences.take(which))
+        relations = Column(self.relations.strings, self.relations.ids[words])
+        heads = frozen_as(self.heads[words], _INT32)
+        return Treebank(self.sentences.take(which), heads, relations, file, self.format)
+
+    def with_heads(self, heads: np.ndarray) -> Treebank:
+        """The same sentences and relations with other heads, as those of :func:`projectivise`."""
+        sentences = _named(self.sentences, heads, self.relations)
+        heads = frozen_as(heads, _INT32)
+        return Treebank(sentences, heads, self.relations, self.file, self.format)
+
+    def describe(self) -> str:
+        """Size and oddities in one line.
+
+        Examples
+        --------
+        >>> parse_treebank(b"Wait\\tVB\\t0\\n!\\t.\\t0\\n").describe()
+        '1 sentence, 2 words; 1 with several roots'
+        """
+        n = len(self)
+        odd = []
+        if len(self.heads) and self.heads.min() >= 0:
+            crossing, several = int((~self.projective).sum()), int((self.roots > 1).sum())
+            odd += [f"{crossing:,} not projective"] if crossing else []
+            odd += [f"{several:,} with several roots"] if several else []
+        text = f"{n:,} sentence{'s' * (n != 1)}, {self.n_tokens:,} word{'s' * (self.n_tokens != 1)}"
+        return "; ".join([text, *odd])
+
+
+def read_treebank(
+    path: str | os.PathLike[str],
+    *,
+    heads: bool = True,
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+) -> Treebank:
+    """Read a dependency treebank: CoNLL-U, CoNLL-X, or word, tag and head.
+
+    The first line that is not blank and does not begin with ``#`` tells the format by the columns
+    that its tabs separate: ten or eight are CoNLL, three are word, tag and head, four have the
+    relation behind them. Ten columns are CoNLL-U where the name ends so, a line is a comment or has
+    an id like ``1-2`` or ``1.1``; else they are CoNLL-X where the ninth column holds a number or a
+    tag is not in the universal inventory. The two differ only in the names of tags.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed UTF-8 file; ``-`` is standard input.
+    heads : bool
+        Whether words must have a head, and the heads of a sentence must make a tree. Otherwise they
+        are not looked at, and a file of columns may end behind the tag.
+    on_error : {"raise", "skip"}
+        Stop at the first bad line, or leave out the sentences that hold one.
+    report : ReadReport, optional
+        Filled in with the number of sentences and the messages of bad lines.
+
+    Notes
+    -----
+    Several words may have the root as head; `Treebank.roots` counts them. Comments, multiword
+    tokens and empty nodes are no words, and come back in :func:`write_trees`. In files of three or
+    four columns only lines that begin with ``# `` and have another number of columns are comments.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w") as f:
+    ...     _ = f.write("He\\tPRP\\t2\\nsleeps\\tVBZ\\t0\\n")
+    ...     f.flush()
+    ...     read_treebank(f.name).heads.tolist()
+    [2, 0]
+    """
+    return parse_treebank(
+        load(path), os.fspath(path), heads=heads, on_error=on_error, report=report
+    )
+
+
+def parse_treebank(
+    text: bytes,
+    source: str = "memory",
+    *,
+    heads: bool = True,
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+) -> Treebank:
+    """As :func:`read_treebank`, of text; ``source`` names it in messages.
+
+    Examples
+    --------
+    >>> parse_treebank(b"He\\tPRP\\t2\\nsleeps\\tVBZ\\t1\\n")
+    Traceback (most recent call last):
+        ...
+    hopefear.errors.InputError: memory:1: expected heads that make a tree, found 'a cycle: 1, 2'
+    """
+    check_on_error(on_error)
+    report = ReadReport() if report is None else report
+    lines = Lines.of(text.removeprefix(BOM), source, on_error == "skip", report)
+    width = _width(lines, heads)
+    if width > len(_FEW):
+        words = parse_conllu(lines, NAMES[:width])
+        file = TokenFile(words, "conllu", b"\t", text)
+        format = "conllu" if width == len(NAMES) and _is_conllu(source, lines, words) else "conllx"
+    else:
+        words, separator = parse_columns(lines, _FEW[:width], marks=())
+        file = TokenFile(words, "columns", separator, text)
+        format = "columns"
+    if not heads:
+        numbers = np.full(words.n_tokens, -1, np.int32)
+    else:
+        numbers = _numbers(words.columns["head"])
+        good = _trees(lines, words, numbers)
+        if len(good) < len(words):
+            report.rows -= len(words) - len(good)
+            if not len(good):
+                raise InputError(source, 0, "at least one tree", lines.emptiness())
+            numbers = numbers[stretches(words.starts[good], np.diff(words.starts)[good])]
+            words = words.take(good)
+            file = replace(file, sentences=words)
+    relations = words.columns.get("deprel") or _constant(words.n_tokens)
+    named = _named(words, None, relations)
+    return Treebank(named, frozen_as(numbers, _INT32), relations, file, format)
+
+
+def write_trees(
+    out: str | os.PathLike[str],
+    treebank: Treebank,
+    heads: ArrayLike,
+    relations: Column | Sequence[str] | None = None,
+    *,
+    comments: Comments | None = None,
+) -> None:
+    """Write the file back as it was, every byte, with these heads and relations.
+
+    Comments, multiword tokens, empty nodes, ``DEPS`` and all other columns stay. A file of two or
+    three columns gets the columns that it lacks.
+
+    Parameters
+    ----------
+    out : str or path
+        Replaced only when all is written; ``-`` is standard output.
+    treebank : Treebank
+        What was read from a file.
+    heads : int array [words]
+        New heads.
+    relations : Column or sequence of str, optional
+        New relations; without, the column of a CoNLL file reads ``_``.
+    comments : sequence of iterables of str, optional
+        Lines to put before each sentence, with ``# `` before them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> bank = parse_treebank(b"He\\tPRP\\nsleeps\\tVBZ\\n", heads=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "trees")
+    ...     write_trees(path, bank, [2, 0])
+    ...     path.read_text()
+    'He\\tPRP\\t2\\nsleeps\\tVBZ\\t0\\n'
+    """
+    file = treebank.file
+    if file is None:
+        raise HopefearError("trees in memory have no file to be written back; read one")
+    columns: dict[str, Any] = {"head": _head_column(np.asarray(heads))}
+    if relations is not None:
+        columns["deprel"] = relations
+    elif "deprel" in file.sentences.columns:
+        columns["deprel"] = _constant(treebank.n_tokens)
+    write_with_columns(out, file, columns, comments=comments, replace=True)
+
+
+def projectivise(starts: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """Heads of projective trees: arcs that cross are lifted to the head of their head.
+
+    While a sentence has an arc over a word that does not descend from its head, the shortest
+    such arc ``h -> m`` (the leftmost of equals) becomes ``head(h) -> m``.
+
+    Parameters
+    ----------
+    starts : int64 array
+        Sentence i has the words ``starts[i] .. starts[i + 1] - 1``.
+    heads : int32 array [words]
+        Trees.
+
+    References
+    ----------
+    Nivre and Nilsson (2005). Pseudo-Projective Dependency Parsing. ACL. Relations are left alone:
+    nothing tells a later reader which arcs were lifted.
+
+    Examples
+    --------
+    >>> projectivise(np.array([0, 4]), np.array([3, 4, 0, 3], np.int32)).tolist()
+    [3, 3, 0, 3]
+    """
+    lifted = np.array(heads, np.int32)
+    _lift(np.asarray(starts, np.int64), lifted)
+    return lifted
+
+
+def faults(starts: np.ndarray, heads: np.ndarray) -> Iterator[tuple[int, int, str, str]]:
+    """``(sentence, word, expected, found)`` of the first fault of each sentence that is no tree.
+
+    Examples
+    --------
+    >>> list(faults(np.array([0, 2]), np.array([0, 3])))
+    [(0, 1, 'a head from 0 (the root) to 2', '3')]
+    """
+    lengths = np.diff(starts)
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(heads)) - starts[sentence]
+    wrong = (heads < 0) | (heads > lengths[sentence]) | (heads == place + 1)
+    top = len(heads)  # stands for the root, and is its own ancestor
+    ancestor = np.append(np.where(wrong | (heads == 0), top, starts[sentence] + heads - 1), top)
+    for _ in range(int(lengths.max(initial=1)).bit_length()):
+        ancestor = ancestor[ancestor]
+    circling = ancestor[:-1] != top
+    for s in np.unique(sentence[wrong | circling]).tolist():
+        first, after = int(starts[s]), int(starts[s + 1])
+        if wrong[first:after].any():
+            k = first + int(np.argmax(wrong[first:after]))
+            found = str(heads[k]) + (", the word itself" if heads[k] == place[k] + 1 else "")
+            yield s, k, f"a head from 0 (the root) to {after - first}", found
+        else:
+            on_cycle = int(ancestor[first + np.argmax(circling[first:after])]) - first
+            cycle = _cycle(heads[first:after], on_cycle)
+            yield s, first + cycle[0] - 1, "heads that make a tree", _shown(cycle)
+
+
+def _cycle(heads: np.ndarray, k: int) -> list[int]:
+    """Numbers of the words on the cycle that word k, from 0, lies on."""
+    words, m = [], k + 1
+    while m not in words:
+        words.append(m)
+        m = int(heads[m - 1])
+    return sorted(words)
+
+
+def _shown(cycle: list[int]) -> str:
+    more = ", ..." if len(cycle) > 8 else ""
+    return "a cycle: " + ", ".join(map(str, cycle[:8])) + more
+
+
+def _width(lines: Lines, heads: bool) -> int:
+    """Columns of the first token, or of the first that may be one where bad lines are skipped."""
+    rows = lines.words() > 0
+    plain = rows & ~lines.starting([b"#"])
+    rows = plain if plain.any() else rows  # every word may be #
+    if not rows.any():
+        raise InputError(lines.source, 0, "at least one token", lines.emptiness())
+    widths = lines.count(lines.buffer == 9) + 1
+    good = rows & np.isin(widths, (3, 4, 8, 10) if heads else (2, 3, 4, 8, 10))
+    first = int(np.argmax(rows))
+    if good[first] or (lines.skip and good.any()):
+        return int(widths[np.argmax(good)])
+    raise InputError(
+        lines.source,
+        lines.before + first + 1,
+        "10 or 8 columns (CoNLL) or 3 (word, tag, head) separated by tabs",
+        f"{widths[first]}: {lines.shown(first)}",
+    )
+
+
+def _is_conllu(source: str, lines: Lines, words: Sentences) -> bool:
+    """Whether ten columns are those of Universal Dependencies."""
+    if _CONLLU_NAME.search(source) or np.count_nonzero(lines.words()) > words.n_tokens:
+        return True  # a line that is no word: a comment, a multiword token, an empty node
+    if any(_HEAD.fullmatch(text) for text in words.columns["deps"].strings):
+        return False
+    return UPOS.issuperset(words.columns["upos"].strings)
+
+
+def _numbers(column: Column) -> np.ndarray:
+    """Heads as numbers; -1 for other text."""
+    table = [int(text) if _HEAD.fullmatch(text) else -1 for text in column.strings]
+    return np.array(table, np.int32)[column.ids]
+
+
+def _trees(lines: Lines, words: Sentences, heads: np.ndarray) -> np.ndarray:
+    """Numbers of the sentences that are trees; the others are reported."""
+    assert words.lines is not None
+    good = np.ones(len(words), bool)
+    for s, k, expected, found in faults(words.starts, heads):
+        shown = words.columns["head"][k] if heads[k] < 0 else found
+        lines.bad(int(words.lines[k]) - 1, expected, shown)
+        good[s] = False
+    return np.flatnonzero(good)
+
+
+def _named(sentences: Sentences, heads: np.ndarray | None, relations: Column) -> Sentences:
+    """The sentences with the columns of every treebank."""
+    columns, n = sentences.columns, sentences.n_tokens
+    nothing = _constant(n)
+    table = {name: columns.get(name) or nothing for name in COLUMNS}
+    table["form"] = columns.get("form") or columns.get("word") or nothing
+    tags = columns.get("xpos") or columns.get("pos") or columns.get("upos") or nothing
+    table["xpos"] = tags
+    table["upos"] = columns.get("upos") or tags
+    table["deprel"] = relations
+    if heads is not None:
+        table["head"] = _head_column(heads)
+    return Sentences(
+        sentences.starts, ColumnTable(table, ALIASES), sentences.source, sentences.lines
+    )
+
+
+def _head_column(heads: np.ndarray) -> Column:
+    texts = [str(h) for h in range(int(heads.max(initial=0)) + 1)]
+    return Column(texts, heads.astype(np.int32))
+
+
+def _constant(n: int) -> Column:
+    return Column([MISSING], np.zeros(n, np.int32))
+
+
+@kernel
+def _fill_projective(starts, heads, mask):
+    for i in range(len(mask)):
+        first, n = starts[i], starts[i + 1] - starts[i]
+        mask[i] = True
+        for m in range(1, n + 1):
+            h = heads[first + m - 1]
+            low, high = min(h, m), max(h, m)
+            # In a tree, arcs cross if and only if some arc spans a word with its head outside.
+            for k in range(low + 1, high):
+                if heads[first + k - 1] < low or heads[first + k - 1] > high:
+                    mask[i] = False
+                    break
+            if not mask[i]:
+                break
+
+
+@kernel
+def _lift(starts, heads):
+    for i in range(len(starts) - 1):
+        first, n = starts[i], starts[i + 1] - starts[i]
+        while True:
+            shortest, best = n + 1, 0
+            for m in range(1, n + 1):
+                h = heads[first + m - 1]
+                low, high = min(h, m), max(h, m)
+                if h == 0 or high - low >= shortest:
+                    continue
+                for k in range(low + 1, high):
+                    ancestor = k
+                    while ancestor != h and ancestor != 0:
+                        ancestor = heads[first + ancestor - 1]
+                    if ancestor == 0:
+                        shortest, best = high - low, m
+                        break
+            if best == 0:
+                break
+            heads[first + best - 1] = heads[first + heads[first + best - 1] - 1]
