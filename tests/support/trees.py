@@ -1,0 +1,85 @@
+"""All dependency trees of a few words, by enumeration: what the kernels must agree with.
+
+A tree is a tuple ``heads`` of n + 1 numbers: ``heads[m]`` is the head of word m = 1..n, 0 is the
+root of the sentence, and ``heads[0]`` is 0 and means nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+
+
+@functools.cache
+def all_trees(n: int) -> tuple[tuple[int, ...], ...]:
+    """Every tree of ``n`` words, any number of them below the root: ``(n + 1) ** (n - 1)``."""
+    choices = itertools.product(range(n + 1), repeat=n)
+    return tuple((0, *heads) for heads in choices if is_tree((0, *heads)))
+
+
+def is_tree(heads) -> bool:
+    """Whether every word leads up to the root."""
+    n = len(heads) - 1
+    for m in range(1, n + 1):
+        place = m
+        for _ in range(n):
+            place = heads[place]
+            if place == 0:
+                break
+        if place != 0:
+            return False
+    return True
+
+
+def projective(heads) -> bool:
+    """Whether no two arcs cross, those of the root (at the left end) among them."""
+    spans = [(min(h, m), max(h, m)) for m, h in enumerate(heads) if m]
+    return not any(a < c < b < d for a, b in spans for c, d in spans)
+
+
+def n_roots(heads) -> int:
+    """How many words hang on the root."""
+    return sum(h == 0 for h in heads[1:])
+
+
+@functools.cache
+def trees(n: int, flat: bool, single: bool) -> tuple[tuple[int, ...], ...]:
+    """The trees of ``n`` words: only projective ones if ``flat``, only with one root arc."""
+    return tuple(
+        heads
+        for heads in all_trees(n)
+        if (not flat or projective(heads)) and (not single or n_roots(heads) == 1)
+    )
+
+
+@functools.cache
+def places(n: int, flat: bool, single: bool) -> np.ndarray:
+    """Where the arcs of each tree lie in dense arrays: ``int64[tree, word]``."""
+    heads = np.array(trees(n, flat, single), np.int64).reshape(-1, n + 1)
+    return np.arange(1, n + 1) * (n + 1) + heads[:, 1:]
+
+
+def tree_scores(n, scores, flat, single) -> np.ndarray:
+    """The score of every tree, from dense arc scores ``scores[m * (n + 1) + h]``."""
+    return scores[places(n, flat, single)].sum(axis=1)
+
+
+def expected(n, scores, prices, flat, single):
+    """log Z, marginals of arcs, and their covariances with the price of the tree."""
+    totals = tree_scores(n, scores, flat, single)
+    marginals, slopes = np.zeros((2, (n + 1) ** 2))
+    top = totals.max(initial=-np.inf)
+    if top == -np.inf:
+        return -np.inf, marginals, slopes
+    weights = np.exp(totals - top)
+    log_z = top + np.log(weights.sum())
+    weights /= weights.sum()
+    arcs = places(n, flat, single)
+    price = prices[arcs].sum(axis=1)
+    price -= weights @ price
+    for m in range(n):
+        np.add.at(marginals, arcs[:, m], weights)
+        np.add.at(slopes, arcs[:, m], weights * price)
+    return log_z, marginals, slopes
