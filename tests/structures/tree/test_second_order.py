@@ -10,17 +10,23 @@ from second_order_oracle import (
     draw_scores,
     is_projective,
     is_tree,
+    plain_parts,
     plain_score,
 )
 
 from hopefear.structures.tree.parts import (
+    Scores,
     fill_arcs,
     new_arcs,
     new_part_scores,
     part_counts,
     score_of,
 )
-from hopefear.structures.tree.second_order import new_second_order, projective_second
+from hopefear.structures.tree.second_order import (
+    new_second_order,
+    projective_second,
+    projective_second_marginals,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -84,3 +90,53 @@ def test_candidates_without_a_projective_tree_give_minus_infinity():
     for single in (True, False):
         score = projective_second(4, arcs, new_part_scores(counts), single, space, heads)
         assert score == -np.inf and not heads.any()
+
+
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(15))
+def test_probabilities_of_parts_are_those_of_all_projective_trees(seed, kind, single):
+    n, arcs, counts, scores = draw(seed, kind)
+    out = Scores(*(np.full(len(values), np.nan) for values in scores))
+    space = new_second_order(n, counts, sums=True)
+    log_z = projective_second_marginals(n, arcs, scores, single, space, out)
+    trees = list(candidate_trees(arcs, n, single, projective=True))
+    totals = np.array([plain_score(arcs, n, scores, tree) for tree in trees])
+    assert log_z == pytest.approx(np.logaddexp.reduce(totals), rel=1e-12, abs=1e-12)
+    expected = new_part_scores(counts)
+    for tree, total in zip(trees, totals, strict=True):
+        chance = np.exp(total - log_z) if total > -np.inf else 0.0
+        for m, (sibling, last, grand) in enumerate(plain_parts(arcs, n, tree), start=1):
+            expected.arcs[arcs.lookup[m * (n + 1) + tree[m]]] += chance
+            expected.siblings[sibling] += chance
+            if last >= 0:
+                expected.lasts[last] += chance
+            if grand >= 0:
+                expected.grands[grand] += chance
+    for values, wanted in zip(out, expected, strict=True):
+        np.testing.assert_allclose(
+            values, wanted, rtol=1e-9, atol=1e-11 if kind != "large" else 1e-8
+        )
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_probabilities_of_a_longer_sentence_add_up(single):
+    rng = np.random.default_rng(4)
+    n = 14
+    arcs, n_arcs, counts = draw_arcs(rng, n, density=0.4)
+    scores, out = draw_scores(rng, counts), new_part_scores(counts)
+    heads, space = np.zeros(n + 1, np.int32), new_second_order(n, counts, sums=True)
+    log_z = projective_second_marginals(n, arcs, scores, single, space, out)
+    assert log_z > projective_second(n, arcs, scores, single, space, heads)
+    for m in range(1, n + 1):
+        assert out.arcs[arcs.first[m] : arcs.first[m + 1]].sum() == pytest.approx(1.0)
+    for a in range(n_arcs):
+        siblings = out.siblings[arcs.siblings[a] : arcs.siblings[a + 1]]
+        assert siblings.sum() == pytest.approx(out.arcs[a])
+        grands = out.grands[arcs.grands[a] : arcs.grands[a + 1]]
+        assert arcs.head[a] == 0 or grands.sum() == pytest.approx(out.arcs[a])
+        assert out.lasts[a] <= out.arcs[a] + 1e-12
+    if single:
+        roots = [a for a in range(n_arcs) if arcs.head[a] == 0]
+        assert out.arcs[roots].sum() == pytest.approx(1.0)
+        assert out.lasts[roots].sum() == pytest.approx(1.0)
