@@ -21,6 +21,7 @@ from hopefear.metrics.classification import (
     classification_scores,
     score_names,
 )
+from hopefear.metrics.dependencies import Dependencies, Trees, compare_trees, tree_errors
 from hopefear.metrics.significance import (
     Comparison,
     Interval,
@@ -49,17 +50,20 @@ __all__ = [
     "Classification",
     "Comparison",
     "Confusion",
+    "Dependencies",
     "Interval",
     "Probabilities",
     "Reliability",
     "SpanErrors",
     "Tagging",
     "Temperature",
+    "Trees",
     "approximate_randomisation",
     "best_temperature",
     "chunk_scores",
     "classification_scores",
     "compare_taggings",
+    "compare_trees",
     "confidence_interval",
     "fit_temperature",
     "label_confusion",
@@ -69,6 +73,7 @@ __all__ = [
     "span_errors",
     "span_f1",
     "tagging_counts",
+    "tree_errors",
     "unknown_word_accuracy",
     "unknown_words",
 ]

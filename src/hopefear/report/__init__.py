@@ -1,8 +1,18 @@
 """Pages people read: tables and plots in one HTML file that needs nothing else."""
 
+from hopefear.report.arcs import ArcDiagram, text_tree
 from hopefear.report.evaluation import evaluation_page
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 from hopefear.report.runs import Run, load_run, run_report
 
-__all__ = ["Page", "Plot", "Run", "evaluation_page", "load_run", "run_report"]
+__all__ = [
+    "ArcDiagram",
+    "Page",
+    "Plot",
+    "Run",
+    "evaluation_page",
+    "load_run",
+    "run_report",
+    "text_tree",
+]

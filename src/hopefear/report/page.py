@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Literal
 
 from hopefear import __version__
+from hopefear.report.arcs import ArcDiagram
 from hopefear.report.looks import DARK, LIGHT, escape, inline, paragraphs
 from hopefear.report.plot import Plot
 
@@ -302,6 +303,15 @@ class Page:
             for p, c in zip(plots, below, strict=True)
         )
         return self._put(f'<div class="figures">\n{inside}\n</div>')
+
+    def tree(self, diagram: ArcDiagram, caption: str = "") -> Page:
+        """Add the picture of a dependency tree; a long sentence scrolls in its own box."""
+        self._plots += 1
+        below = f"<figcaption>{inline(caption)}</figcaption>" if caption else ""
+        return self._put(
+            f'<figure><div class="scroll" tabindex="0" role="region" aria-label="tree">'
+            f"{diagram.to_svg(f'p{self._plots}')}</div>{below}</figure>"
+        )
 
     def keyvalues(self, values: Mapping[str, object]) -> Page:
         """Add names and values, one pair per line."""
