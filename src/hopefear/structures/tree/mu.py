@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import component
-from hopefear.core.interfaces import Row
+from hopefear.core.component import kernel
 from hopefear.structures.tree.parts import Arcs, Counts, parts_of
 from hopefear.structures.tree.theta import (
     STEP,
@@ -65,13 +64,15 @@ class TreeMu(NamedTuple):
     sums: np.ndarray  # float[coordinates]
     touched: np.ndarray  # uint8[blocks]
     blocks: np.ndarray  # int64[blocks]
-    total: np.ndarray  # float64[1]
+    columns: np.ndarray  # uint64: coordinates of one part
+    entries: np.ndarray  # float: what the direction has there
 
 
 def new_mu(tree: Any, theta: Any, counts: Counts, longest: int, dtype: Any) -> TreeMu:
     """No weights on the parts of sentences of up to so many words."""
     size = tree.n_coordinates() // STEP + 1
     pairs = counts.arcs if tree.order == 2 else 0
+    room = theta.pad.keys.size * (1 + tree.labels)
     return TreeMu(
         theta.arcs,
         theta.pad,
@@ -86,33 +87,9 @@ def new_mu(tree: Any, theta: Any, counts: Counts, longest: int, dtype: Any) -> T
         np.zeros(size * STEP, dtype),
         np.zeros(size, np.uint8),
         np.zeros(size, np.int64),
-        np.zeros(1),
+        np.zeros(room, np.uint64),
+        np.zeros(room, dtype),
     )
-
-
-@component(Row)
-class SumRow(NamedTuple):
-    """A row that adds entries up."""
-
-    mu: TreeMu
-
-    def put(self, j, g):
-        mu, block = self.mu, j // np.uint64(STEP)
-        if not mu.touched[block]:
-            mu.touched[block] = 1
-            mu.blocks[mu.extent[BLOCKS]] = block
-            mu.extent[BLOCKS] += 1
-        mu.sums[j] += g
-
-
-@component(Row)
-class ProductRow(NamedTuple):
-    """A row that multiplies entries with those of a sum."""
-
-    mu: TreeMu
-
-    def put(self, j, g):
-        self.mu.total[0] += np.float64(self.mu.sums[j]) * np.float64(g)
 
 
 @register_jitable
@@ -128,7 +105,7 @@ def forget(live, width, size):
     live.count[0] = 0
 
 
-@register_jitable
+@kernel
 def forget_parts(tree, n, mu):
     """Set the weights of all parts to zero."""
     arcs, whole = mu.arcs, mu.extent[WHOLE]
@@ -141,7 +118,7 @@ def forget_parts(tree, n, mu):
     mu.extent[WHOLE] = 0
 
 
-@register_jitable
+@kernel
 def forget_sums(mu):
     """Set the direction in full to zero."""
     for k in range(mu.extent[BLOCKS]):
@@ -164,7 +141,7 @@ def add(live, width, p, lane, a, coef):
     live.values[p * width + lane] += coef
 
 
-@register_jitable
+@kernel
 def pull_trees(tree, x, y, coef, mu):
     """Add ``coef`` times (parts of gold minus parts of ``y``)."""
     n, start, gold, labels = length(x), x.data.starts[x.i], x.data.labels, tree.labels
@@ -199,56 +176,76 @@ def swap(live, a, b, p, q, coef):
             add(live, 1, q, 0, b, -coef)
 
 
-@register_jitable(forceinline=True)
-def put_keys(pad, count, g, row):
-    """Put the same entry at all coordinates of the pad."""
-    for k in range(count):
-        row.put(np.uint64(pad.keys[k]), g)
+@register_jitable
+def n_units(tree, x, mu):
+    """How many steps it takes to write the entries of all parts down."""
+    arcs = mu.arcs
+    if mu.extent[WHOLE] == 1:
+        count = np.int64(arcs.first[length(x) + 1])
+        pairs = count + arcs.siblings[count] + arcs.grands[count] if tree.order == 2 else 0
+        return count + pairs
+    pairs = mu.lasts.count[0] + mu.siblings.count[0] + mu.grands.count[0]
+    return mu.relations.count[0] + (pairs if tree.order == 2 else 0)
 
 
-@register_jitable(forceinline=True)
-def scatter_parts(tree, x, mu, row):
-    """Put the entries of all parts; a coordinate may come more than once."""
+@kernel
+def write_unit(tree, x, mu, k):
+    """Write the entries of the k-th part into ``entries``; returns how many there are.
+
+    Parts come in the order arcs, outermost children, siblings, grandparents.
+    """
     arcs, whole = mu.arcs, mu.extent[WHOLE] == 1
     count = np.int64(arcs.first[length(x) + 1])
-    for k in range(count if whole else mu.relations.count[0]):
-        scatter_arc(tree, x, mu, k if whole else mu.relations.parts[k], row)
-    if tree.order == 1:
-        return
-    for k in range(count if whole else mu.lasts.count[0]):
+    size = count if whole else mu.relations.count[0]
+    if k < size:
+        return write_arc(tree, x, mu, k if whole else mu.relations.parts[k])
+    k -= size
+    size = count if whole else mu.lasts.count[0]
+    if k < size:
         a = k if whole else mu.lasts.parts[k]
         h, m = np.int64(arcs.head[a]), np.int64(arcs.mod[a])
-        if mu.lasts.values[a] != 0.0:
-            put_keys(mu.pad, tree.features.last_keys(x, h, m, mu.pad), mu.lasts.values[a], row)
-    a = np.int64(0)
-    for k in range(arcs.siblings[count] if whole else mu.siblings.count[0]):
+        g = mu.lasts.values[a]
+        return copy_keys(mu, tree.features.last_keys(x, h, m, mu.pad) if g != 0.0 else 0, g)
+    k -= size
+    size = arcs.siblings[count] if whole else mu.siblings.count[0]
+    if k < size:
         p = k if whole else mu.siblings.parts[k]
-        if whole:
-            while arcs.siblings[a + 1] <= p:
-                a += 1
-        else:
-            a = mu.siblings.owners[k]
-        if mu.siblings.values[p] != 0.0:
-            h, m, s = np.int64(arcs.head[a]), np.int64(arcs.mod[a]), sibling_word(arcs, a, p)
-            found = tree.features.sibling_keys(x, h, s, m, mu.pad)
-            put_keys(mu.pad, found, mu.siblings.values[p], row)
-    a = np.int64(0)
-    for k in range(arcs.grands[count] if whole else mu.grands.count[0]):
-        p = k if whole else mu.grands.parts[k]
-        if whole:
-            while arcs.grands[a + 1] <= p:
-                a += 1
-        else:
-            a = mu.grands.owners[k]
-        if mu.grands.values[p] != 0.0:
-            h, m, g = np.int64(arcs.head[a]), np.int64(arcs.mod[a]), grandparent_word(arcs, a, p)
-            found = tree.features.grandparent_keys(x, g, h, m, mu.pad)
-            put_keys(mu.pad, found, mu.grands.values[p], row)
+        a = owner(arcs.siblings, count, p) if whole else mu.siblings.owners[k]
+        h, m, s = np.int64(arcs.head[a]), np.int64(arcs.mod[a]), sibling_word(arcs, a, p)
+        g = mu.siblings.values[p]
+        return copy_keys(mu, tree.features.sibling_keys(x, h, s, m, mu.pad) if g != 0.0 else 0, g)
+    k -= size
+    p = k if whole else mu.grands.parts[k]
+    a = owner(arcs.grands, count, p) if whole else mu.grands.owners[k]
+    h, m, o = np.int64(arcs.head[a]), np.int64(arcs.mod[a]), grandparent_word(arcs, a, p)
+    g = mu.grands.values[p]
+    return copy_keys(mu, tree.features.grandparent_keys(x, o, h, m, mu.pad) if g != 0.0 else 0, g)
 
 
-@register_jitable(forceinline=True)
-def scatter_arc(tree, x, mu, a, row):
-    """Put the entries of one arc and its relations; weights too small to be seen are left out."""
+@register_jitable
+def owner(firsts, count, p):
+    """The arc whose parts begin at or before p, by bisection."""
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if firsts[middle] <= p:
+            low = middle
+        else:
+            high = middle - 1
+    return np.int64(low)
+
+
+@register_jitable
+def copy_keys(mu, count, g):
+    """The same entry at all coordinates of the pad."""
+    for k in range(count):
+        mu.columns[k], mu.entries[k] = mu.pad.keys[k], g
+    return count
+
+
+@register_jitable
+def write_arc(tree, x, mu, a):
+    """Write the entries of one arc and its relations; weights too small to be seen are left out."""
     arcs, pad, width, values = mu.arcs, mu.pad, tree.width, mu.relations.values
     # What the marginals of all arcs leave of nothing would cost more time than all the rest.
     tiny = np.finfo(values.dtype).eps
@@ -257,25 +254,46 @@ def scatter_arc(tree, x, mu, a, row):
         total += np.float64(values[c])
         size = max(size, abs(np.float64(values[c])))
     if size <= tiny:
-        return
-    h, m = np.int64(arcs.head[a]), np.int64(arcs.mod[a])
+        return 0
+    h, m, count = np.int64(arcs.head[a]), np.int64(arcs.mod[a]), 0
     if total != 0.0:
-        put_keys(pad, tree.features.arc_keys(x, h, m, pad), values.dtype.type(total), row)
+        count = copy_keys(mu, tree.features.arc_keys(x, h, m, pad), values.dtype.type(total))
     if tree.labels == 1:
-        return
+        return count
     base = np.uint64(tree.features.plain)
     for k in range(tree.features.label_keys(x, h, m, pad)):
         first = base + np.uint64(STEP) * np.uint64(pad.keys[k])
         for c in range(tree.labels):
             g = values[a * width + c]
             if abs(g) > tiny:
-                row.put(first + np.uint64(c), g)
+                mu.columns[count], mu.entries[count] = first + np.uint64(c), g
+                count += 1
+    return count
 
 
-@register_jitable(forceinline=True)
+@kernel
 def sum_up(tree, x, mu):
     """The direction in full, unless it is there already."""
-    if mu.extent[SUMMED] == 0:
-        forget_sums(mu)
-        scatter_parts(tree, x, mu, SumRow(mu))
-        mu.extent[SUMMED] = 1
+    if mu.extent[SUMMED] == 1:
+        return
+    forget_sums(mu)
+    for k in range(n_units(tree, x, mu)):
+        for e in range(write_unit(tree, x, mu, k)):
+            j = mu.columns[e]
+            block = j // np.uint64(STEP)
+            if not mu.touched[block]:
+                mu.touched[block] = 1
+                mu.blocks[mu.extent[BLOCKS]] = block
+                mu.extent[BLOCKS] += 1
+            mu.sums[j] += mu.entries[e]
+    mu.extent[SUMMED] = 1
+
+
+@kernel
+def product(tree, x, mu):
+    """The direction of the parts, multiplied with the one that was added up."""
+    total = 0.0
+    for k in range(n_units(tree, x, mu)):
+        for e in range(write_unit(tree, x, mu, k)):
+            total += np.float64(mu.sums[mu.columns[e]]) * np.float64(mu.entries[e])
+    return total

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.component import kernel
 from hopefear.structures.tree.theta import length, write_codes
 
 
@@ -105,7 +106,7 @@ def enter(ranking, n, score, done, count, depth):
     return place
 
 
-@register_jitable
+@kernel
 def rank_trees(tree, x, theta, cost, depth):
     """Leave the best ``depth`` outputs, by score plus cost, in the ranking; returns how many."""
     n, ranking = length(x), theta.ranking

@@ -8,23 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.core.component import component, interface, python_only, required
-from hopefear.structures.tree.decomposition import new_decomposition_space, nonprojective_second
 from hopefear.structures.tree.eisner import eisner, new_eisner_space
-from hopefear.structures.tree.inside_outside import (
-    new_inside_outside_space,
-    projective_covariances,
-    projective_marginals,
-)
-from hopefear.structures.tree.matrix_tree import (
-    new_matrix_tree_space,
-    nonprojective_covariances,
-    nonprojective_marginals,
-)
-from hopefear.structures.tree.second_order import (
-    new_second_order_space,
-    projective_second,
-    projective_second_marginals,
-)
 from hopefear.structures.tree.spanning import new_spanning_space, spanning_tree
 
 
@@ -87,7 +71,7 @@ class Projective(NamedTuple):
 
     def search_space(self, longest, counts, expecting):
         size = longest if expecting else 1
-        return new_dense(longest), new_eisner_space(longest), new_inside_outside_space(size)
+        return new_dense(longest), new_eisner_space(longest), 0
 
     def find_tree(self, n, arcs, scores, space, heads):
         spread(n, arcs, scores.arcs, -np.inf, space[0].scores)
@@ -126,7 +110,7 @@ class Nonprojective(NamedTuple):
 
     def search_space(self, longest, counts, expecting):
         size = longest if expecting else 1
-        return new_dense(longest), new_spanning_space(longest), new_matrix_tree_space(size)
+        return new_dense(longest), new_spanning_space(longest), 0
 
     def find_tree(self, n, arcs, scores, space, heads):
         spread(n, arcs, scores.arcs, -np.inf, space[0].scores)

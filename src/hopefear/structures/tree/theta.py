@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.component import kernel
 from hopefear.structures.tree.parts import Arcs, Scores
 
 # Coordinates to a cache line of float32, and how many rows ahead are asked for.
@@ -50,7 +51,7 @@ def plain_sum(weights, pad, count):
     return total
 
 
-@register_jitable(forceinline=True)
+@kernel
 def score_relations(tree, x, weights, theta):
     """Score all relations of all arcs."""
     arcs, pad, width = theta.arcs, theta.pad, np.uint64(tree.width)
@@ -84,7 +85,7 @@ def limit_relations(tree, x, theta):
             theta.relations[a * width + c] += tree.limits[row + c]
 
 
-@register_jitable
+@kernel
 def choose_relations(tree, x, theta):
     """The best relation of every arc; of equal ones the lower."""
     width = tree.width
@@ -97,7 +98,7 @@ def choose_relations(tree, x, theta):
         theta.scores.arcs[a] = theta.relations[best]
 
 
-@register_jitable(forceinline=True)
+@kernel
 def score_pairs(tree, x, weights, theta):
     """Score siblings, outermost children and grandparents."""
     arcs, pad, scores = theta.arcs, theta.pad, theta.scores
@@ -138,7 +139,7 @@ def arc_of(arcs, n, m, code, labels):
     return -1 if code < 0 else arcs.lookup[m * (n + 1) + code // labels]
 
 
-@register_jitable(forceinline=True)
+@kernel
 def charge_relations(tree, x, theta, cost, sign):
     """The best relation of every arc when its price is added (or taken off)."""
     n, width, start = length(x), tree.width, x.data.starts[x.i]
@@ -152,7 +153,7 @@ def charge_relations(tree, x, theta, cost, sign):
         theta.trial_best[a], theta.trial.arcs[a] = best, top
 
 
-@register_jitable(forceinline=True)
+@register_jitable
 def write_codes(tree, n, theta, best, y):
     """The labels of a tree."""
     for m in range(1, n + 1):
@@ -190,7 +191,7 @@ def pair_score(theta, n, siblings, lasts, grands):
     return total
 
 
-@register_jitable(forceinline=True)
+@kernel
 def soften(tree, n, theta, sharp, cost, x, priced):
     """Log of the sum over relations of ``exp(sharp * score)`` for every arc, into the trial scores.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import component
+from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.hamming import Hamming
@@ -17,13 +17,14 @@ from hopefear.structures.tree.mu import (
     BLOCKS,
     STEP,
     WHOLE,
-    ProductRow,
     forget_parts,
     forget_sums,
+    n_units,
     new_mu,
+    product,
     pull_trees,
-    scatter_parts,
     sum_up,
+    write_unit,
 )
 from hopefear.structures.tree.parts import (
     Counts,
@@ -190,21 +191,7 @@ class Tree(NamedTuple):
         return True
 
     def lead(self, x, theta, y):
-        n, start, z = length(x), x.data.starts[x.i], 0.0
-        for m in range(1, n + 1):
-            gold = x.data.labels[start + m - 1]
-            if gold != y[m - 1]:
-                z += relation_score(self, theta, n, m, gold)
-                z -= relation_score(self, theta, n, m, y[m - 1])
-        if self.order == 2:
-            parts = theta.parts
-            read_heads(self, n, x.data.labels, start, theta.heads)
-            parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
-            z += pair_score(theta, n, parts[0], parts[1], parts[2])
-            read_heads(self, n, y, 0, theta.heads)
-            parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
-            z -= pair_score(theta, n, parts[0], parts[1], parts[2])
-        return z
+        return lead_of_gold(self, x, theta, y)
 
     def charge(self, x, cost, y):
         start, total = x.data.starts[x.i], 0.0
@@ -312,7 +299,9 @@ class Tree(NamedTuple):
 
     def scatter(self, x, mu, row):
         if row.additive():
-            scatter_parts(self, x, mu, row)
+            for k in range(n_units(self, x, mu)):
+                for e in range(write_unit(self, x, mu, k)):
+                    row.put(mu.columns[e], mu.entries[e])
             return
         sum_up(self, x, mu)
         for k in range(mu.extent[BLOCKS]):
@@ -333,17 +322,34 @@ class Tree(NamedTuple):
         return total
 
     def gram(self, x, theta, count, mu, products):
-        row = ProductRow(mu)
         for k in range(count):
             self.contrast(x, self.candidate(x, theta, k), 1.0, mu)
             sum_up(self, x, mu)
             for m in range(k, count):
                 forget_parts(self, length(x), mu)
                 self.pull(x, self.candidate(x, theta, m), 1.0, mu)
-                mu.total[0] = 0.0
-                scatter_parts(self, x, mu, row)
-                products[k, m] = mu.total[0]
-                products[m, k] = mu.total[0]
+                products[k, m] = product(self, x, mu)
+                products[m, k] = products[k, m]
+
+
+@kernel
+def lead_of_gold(tree, x, theta, y):
+    """Score of the gold tree minus that of another one."""
+    n, start, z = length(x), x.data.starts[x.i], 0.0
+    for m in range(1, n + 1):
+        gold = x.data.labels[start + m - 1]
+        if gold != y[m - 1]:
+            z += relation_score(tree, theta, n, m, gold)
+            z -= relation_score(tree, theta, n, m, y[m - 1])
+    if tree.order == 2:
+        parts = theta.parts
+        read_heads(tree, n, x.data.labels, start, theta.heads)
+        parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
+        z += pair_score(theta, n, parts[0], parts[1], parts[2])
+        read_heads(tree, n, y, 0, theta.heads)
+        parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
+        z -= pair_score(theta, n, parts[0], parts[1], parts[2])
+    return z
 
 
 @register_jitable
