@@ -6,34 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trees import is_tree, n_roots, projective, tree_scores
+from trees import KINDS, draw_scores, is_tree, n_roots, projective, tree_scores
 
 from hopefear.structures.tree.eisner import eisner, new_eisner_space
 from hopefear.structures.tree.spanning import new_spanning_space, spanning_tree
 
 pytestmark = pytest.mark.interpreted
 
-KINDS = ["normal", "whole", "sparse", "large", "cycles"]
 LONGEST = 30
 SPACES = new_eisner_space(LONGEST), new_spanning_space(LONGEST)  # dirty from case to case
-
-
-def draw_scores(rng, n, kind):
-    """Dense scores [m, h]; huge numbers where nothing may be read."""
-    scores = rng.normal(size=(n + 1, n + 1))
-    if kind == "whole":
-        scores = rng.integers(-2, 3, scores.shape).astype(float)
-    elif kind == "sparse":
-        scores[rng.random(scores.shape) < rng.uniform(0.2, 0.8)] = -np.inf
-    elif kind == "large":
-        scores *= 1e4
-    elif kind == "cycles":  # within groups of words that no head outside is likely for
-        groups = rng.integers(0, 3, n + 1)
-        scores += 20.0 * (groups[:, None] == groups) + 5.0 * (groups[:, None] // 2 == groups // 2)
-        scores[:, 0] -= 40.0
-    scores[0] = 1e30
-    np.fill_diagonal(scores, 1e30)
-    return scores.ravel()
 
 
 def find(n, scores, flat, single):

@@ -150,7 +150,7 @@ def _grow(n, scores, few_roots, space, heads):
                 path[length] = slot
                 length += 1
                 state[slot] = length
-            head, best = _best_slot(gain, slot * N, N, few_roots)
+            head = _best_slot(gain, slot * N, N, few_roots)
             if head < 0:
                 return False
             choice[node[slot]] = arc[slot * N + head]
@@ -184,14 +184,14 @@ def _grow(n, scores, few_roots, space, heads):
 
 @register_jitable(forceinline=True)
 def _best_slot(gain, row, N, few_roots):
-    """The best head in a row of the matrix and its worth, the first of equals; -1 if none."""
+    """The best head in a row of the matrix, the first of equals; -1 if there is none."""
     head, best = -1, -np.inf
     for h in range(1 if few_roots else 0, N):
         if gain[row + h] > best:
             head, best = h, gain[row + h]
     if head < 0 and gain[row] > -np.inf:
-        head, best = 0, gain[row]
-    return head, best
+        return 0
+    return head
 
 
 @register_jitable
