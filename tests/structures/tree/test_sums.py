@@ -8,12 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import KINDS, draw_scores, expected
 
-from hopefear.structures.tree import inside_outside
+from hopefear.structures.tree import inside_outside, matrix_tree
 from hopefear.structures.tree.inside_outside import (
     entropy,
     new_projective_space,
     projective_covariances,
     projective_marginals,
+)
+from hopefear.structures.tree.matrix_tree import (
+    new_matrix_space,
+    nonprojective_covariances,
+    nonprojective_marginals,
 )
 
 pytestmark = pytest.mark.interpreted
@@ -21,6 +26,7 @@ pytestmark = pytest.mark.interpreted
 LONGEST = 24
 SUMS = {
     True: (projective_marginals, projective_covariances, new_projective_space(LONGEST)),
+    False: (nonprojective_marginals, nonprojective_covariances, new_matrix_space(LONGEST)),
 }
 FLAT = list(SUMS)
 CASES = {
@@ -37,7 +43,7 @@ def path(request):
     """Every test runs with the sums it would choose, then with those for scores of any size."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param:
-            for module in (inside_outside,):
+            for module in (inside_outside, matrix_tree):
                 patch.setattr(module, "_SMALLEST", request.param)
         yield
 
