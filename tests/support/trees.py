@@ -11,6 +11,8 @@ import itertools
 
 import numpy as np
 
+KINDS = ["normal", "whole", "sparse", "large", "cycles"]  # of scores
+
 
 @functools.cache
 def all_trees(n: int) -> tuple[tuple[int, ...], ...]:
@@ -83,3 +85,21 @@ def expected(n, scores, prices, flat, single):
         np.add.at(marginals, arcs[:, m], weights)
         np.add.at(slopes, arcs[:, m], weights * price)
     return log_z, marginals, slopes
+
+
+def draw_scores(rng, n, kind):
+    """Dense scores [m, h]; huge numbers where nothing may be read."""
+    scores = rng.normal(size=(n + 1, n + 1))
+    if kind == "whole":
+        scores = rng.integers(-2, 3, scores.shape).astype(float)
+    elif kind == "sparse":
+        scores[rng.random(scores.shape) < rng.uniform(0.2, 0.8)] = -np.inf
+    elif kind == "large":
+        scores *= 1e4
+    elif kind == "cycles":  # within groups of words that no head outside is likely for
+        groups = rng.integers(0, 3, n + 1)
+        scores += 20.0 * (groups[:, None] == groups) + 5.0 * (groups[:, None] // 2 == groups // 2)
+        scores[:, 0] -= 40.0
+    scores[0] = 1e30
+    np.fill_diagonal(scores, 1e30)
+    return scores.ravel()
