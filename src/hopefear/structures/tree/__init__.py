@@ -1,1 +1,1 @@
-"""Dependency trees: searches and sums over all head assignments of a sentence."""
+"""Dependency trees: searches and sums over all trees of a sentence, as kernels for kernels."""

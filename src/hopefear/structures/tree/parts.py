@@ -89,7 +89,8 @@ def part_counts(starts: np.ndarray, heads: np.ndarray, n: int) -> Counts:
     >>> part_counts(np.array([0, 2, 4]), np.array([0, 2, 0, 1]), 2)
     Counts(arcs=4, siblings=5, grands=4)
     """
-    widths = np.diff(np.asarray(starts[: n + 1], np.int64))
+    ends = np.asarray(starts[: n + 1], np.int64)
+    widths = ends[1:] - ends[:-1]
     of_arcs = np.asarray(heads[starts[0] : starts[n]], np.int64)
     mods = np.repeat(np.arange(1, n + 1), widths)
     children = np.bincount(2 * of_arcs + (mods > of_arcs), minlength=1)
@@ -192,6 +193,25 @@ def grand_part(arcs, n, a, g):
         return -1
     b = arcs.lookup[h * (n + 1) + g]
     return -1 if b < 0 else arcs.grands[a] + b - arcs.first[h]
+
+
+@register_jitable(forceinline=True)
+def owners_of(arcs, n, h):
+    """The stretch of arcs to ``h``: (first, how many); one of its own behind all for the root."""
+    if h == 0:
+        return arcs.first[n + 1], 1
+    return arcs.first[h], arcs.first[h + 1] - arcs.first[h]
+
+
+@register_jitable(forceinline=True)
+def owner_row(arcs, n, a):
+    """Where a table by arc and owner of its head starts for ``a``.
+
+    Grandparent parts number such pairs; arcs from the root have theirs behind all parts.
+    """
+    if arcs.head[a] == 0:
+        return arcs.grands[arcs.first[n + 1]] + arcs.mod[a]
+    return arcs.grands[a]
 
 
 @register_jitable

@@ -36,7 +36,7 @@ from numba.extending import register_jitable
 
 from hopefear.core.component import kernel
 from hopefear.structures.lattice.exponential import exp_from
-from hopefear.structures.tree.parts import LEFT, RIGHT, Counts, sibling_part
+from hopefear.structures.tree.parts import LEFT, RIGHT, Counts, owner_row, owners_of, sibling_part
 
 _GROUP = 8  # exponentials are taken in whole groups
 
@@ -95,7 +95,7 @@ def projective_second(n, arcs, scores, single, space, heads):
     >>> arcs, counts = new_arcs(2, 4), Counts(4, 5, 4)
     >>> n_arcs = fill_arcs(arcs, 2, np.array([0, 2, 4]), np.array([0, 2, 0, 1], np.int32))
     >>> scores, heads = new_part_scores(counts), np.zeros(3, np.int32)
-    >>> scores.arcs[:] = [1, 2, 3, 4]
+    >>> scores.arcs[:] = [1, 2, 2, 4]
     >>> space = new_second_order(2, counts)
     >>> float(projective_second(2, arcs, scores, True, space, heads)), heads.tolist()
     (5.0, [0, 0, 1])
@@ -166,26 +166,10 @@ def projective_second_marginals(n, arcs, scores, single, space, out):
     for p in range(n_grands):
         out.grands[p] = d_incomplete[p]
     for a in range(n_arcs):
-        row = _row(n, arcs, a)
-        for g in range(_owners(n, arcs, arcs.head[a])[1]):
+        row = owner_row(arcs, n, a)
+        for g in range(owners_of(arcs, n, arcs.head[a])[1]):
             out.arcs[a] += d_incomplete[row + g]
     return log_z
-
-
-@register_jitable(forceinline=True)
-def _owners(n, arcs, h):
-    """The stretch of arcs to ``h``, over which its items run: (first, how many)."""
-    if h == 0:
-        return arcs.first[n + 1], 1
-    return arcs.first[h], arcs.first[h + 1] - arcs.first[h]
-
-
-@register_jitable(forceinline=True)
-def _row(n, arcs, a):
-    """Where the I items of arc ``a`` start."""
-    if arcs.head[a] == 0:
-        return arcs.grands[arcs.first[n + 1]] + arcs.mod[a]
-    return arcs.grands[a]
 
 
 @register_jitable
@@ -206,7 +190,7 @@ def _inside(n, arcs, scores, single, soft, space):
     complete, kids = space.complete, arcs.kids
     width = arcs.first[n + 1] + 1
     for h in range(n, -1, -1):
-        owner, owners = _owners(n, arcs, h)
+        owner, owners = owners_of(arcs, n, h)
         for g in range(owners):
             complete[h * width + owner + g] = 0.0
         if h == 0 and single:
@@ -239,7 +223,7 @@ def _complete(n, arcs, scores, soft, space, h, first, last, e):
     """C of all heads of ``h``, whose children are those of ``kids[first:last]``, up to ``e``."""
     complete, incomplete = space.complete, space.incomplete
     width = arcs.first[n + 1] + 1
-    owner, owners = _owners(n, arcs, h)
+    owner, owners = owners_of(arcs, n, h)
     place = e * width + owner
     for g in range(owners):
         complete[place + g] = -np.inf
@@ -249,7 +233,7 @@ def _complete(n, arcs, scores, soft, space, h, first, last, e):
             break
         rest = scores.lasts[a] + complete[e * width + a]
         if rest > -np.inf:
-            row = _row(n, arcs, a)
+            row = owner_row(arcs, n, a)
             for g in range(owners):
                 complete[place + g] = max(complete[place + g], incomplete[row + g] + rest)
     if soft:
@@ -261,7 +245,7 @@ def _complete(n, arcs, scores, soft, space, h, first, last, e):
             rest = scores.lasts[a] + complete[e * width + a]
             if rest > -np.inf:
                 _add_exponentials(
-                    incomplete, _row(n, arcs, a), rest, complete, place, owners, space
+                    incomplete, owner_row(arcs, n, a), rest, complete, place, owners, space
                 )
         _end_sums(complete, place, owners, space)
 
@@ -275,7 +259,7 @@ def _incomplete(n, arcs, scores, soft, space, h, first, p, near):
     complete, incomplete, between, kids = space.complete, space.incomplete, space.between, arcs.kids
     width = arcs.first[n + 1] + 1
     a = kids[p]
-    row, owners = _row(n, arcs, a), _owners(n, arcs, h)[1]
+    row, owners = owner_row(arcs, n, a), owners_of(arcs, n, h)[1]
     part = arcs.siblings[a]
     start = scores.siblings[part] + complete[near * width + a]
     for g in range(owners):
@@ -285,7 +269,7 @@ def _incomplete(n, arcs, scores, soft, space, h, first, p, near):
         between[part] = _between(arcs, soft, space, width, a, kids[q])
         step = scores.siblings[part] + between[part]
         if step > -np.inf:
-            before = _row(n, arcs, kids[q])
+            before = owner_row(arcs, n, kids[q])
             for g in range(owners):
                 incomplete[row + g] = max(incomplete[row + g], incomplete[before + g] + step)
     if soft:
@@ -298,7 +282,7 @@ def _incomplete(n, arcs, scores, soft, space, h, first, p, near):
             part += 1
             step = scores.siblings[part] + between[part]
             if step > -np.inf:
-                before = _row(n, arcs, kids[q])
+                before = owner_row(arcs, n, kids[q])
                 _add_exponentials(incomplete, before, step, incomplete, row, owners, space)
         _end_sums(incomplete, row, owners, space)
     arc = scores.arcs[a]
@@ -384,7 +368,7 @@ def _outside_complete(n, arcs, scores, space, out, h, first, last, e):
     """Hand the slopes of C on to the items it was made of."""
     complete, d_complete = space.complete, space.complete_slopes
     width = arcs.first[n + 1] + 1
-    owner, owners = _owners(n, arcs, h)
+    owner, owners = owners_of(arcs, n, h)
     place = e * width + owner
     if not _any(d_complete, place, owners):
         return
@@ -396,7 +380,7 @@ def _outside_complete(n, arcs, scores, space, out, h, first, last, e):
             break
         rest = scores.lasts[a] + complete[e * width + a]
         if rest > -np.inf:
-            share = _hand_on(space, _row(n, arcs, a), rest, d_complete, place, owners)
+            share = _hand_on(space, owner_row(arcs, n, a), rest, d_complete, place, owners)
             out.lasts[a] += share
             d_complete[e * width + a] += share
 
@@ -408,7 +392,7 @@ def _outside_incomplete(n, arcs, scores, space, out, h, first, p, near):
     d_complete, d_incomplete, terms = space.complete_slopes, space.incomplete_slopes, space.terms
     width = arcs.first[n + 1] + 1
     a = arcs.kids[p]
-    row, owners = _row(n, arcs, a), _owners(n, arcs, h)[1]
+    row, owners = owner_row(arcs, n, a), owners_of(arcs, n, h)[1]
     if not _any(d_incomplete, row, owners):
         return
     for g in range(owners):  # what I came to before the scores of its own parts were added
@@ -421,7 +405,7 @@ def _outside_incomplete(n, arcs, scores, space, out, h, first, p, near):
         part = sibling_part(arcs, a, b)
         step = scores.siblings[part] + between[part]
         if step > -np.inf:
-            share = _hand_on(space, _row(n, arcs, b), step, d_incomplete, row, owners)
+            share = _hand_on(space, owner_row(arcs, n, b), step, d_incomplete, row, owners)
             out.siblings[part] = share
             left, right = (a, b) if arcs.mod[a] < arcs.mod[b] else (b, a)
             low, high = arcs.mod[left], arcs.mod[right]
@@ -489,13 +473,13 @@ def _read_off(n, arcs, scores, single, space, heads):
         h = arcs.mod[b] if b < width - 1 else 0
         side, near = (RIGHT, h + 1) if e > h else (LEFT, h - 1)
         first = arcs.kids_first[2 * h + side]
-        g = b - _owners(n, arcs, h)[0]
+        g = b - owners_of(arcs, n, h)[0]
         best, last = -np.inf, -1
         for p in range(first, arcs.kids_first[2 * h + side + 1]):
             a = arcs.kids[p]
             if abs(arcs.mod[a] - h) > abs(e - h):
                 break
-            v = incomplete[_row(n, arcs, a) + g] + scores.lasts[a] + complete[e * width + a]
+            v = incomplete[owner_row(arcs, n, a) + g] + scores.lasts[a] + complete[e * width + a]
             if v > best:
                 best, last = v, p
         a = arcs.kids[last]
@@ -506,7 +490,7 @@ def _read_off(n, arcs, scores, single, space, heads):
             best, before = scores.siblings[part] + complete[near * width + a], -1
             for q in range(first, last):
                 part += 1
-                v = incomplete[_row(n, arcs, arcs.kids[q]) + g]
+                v = incomplete[owner_row(arcs, n, arcs.kids[q]) + g]
                 v += scores.siblings[part] + space.between[part]
                 if v > best:
                     best, before = v, q
