@@ -132,7 +132,9 @@ def value_of(text: str, salt: str = "") -> int:
     >>> value_of("cat") == value_of("cat") != value_of("cats")
     True
     """
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=salt.encode())
+    digest = hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=8, key=salt.encode()
+    )
     return int.from_bytes(digest.digest(), "little")
 
 

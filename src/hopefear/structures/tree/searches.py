@@ -8,7 +8,23 @@ import numpy as np
 from numba.extending import register_jitable
 
 from hopefear.core.component import component, interface, python_only, required
+from hopefear.structures.tree.decomposition import new_decomposition, nonprojective_second
 from hopefear.structures.tree.eisner import eisner, new_eisner_space
+from hopefear.structures.tree.inside_outside import (
+    new_projective_space,
+    projective_covariances,
+    projective_marginals,
+)
+from hopefear.structures.tree.matrix_tree import (
+    new_matrix_space,
+    nonprojective_covariances,
+    nonprojective_marginals,
+)
+from hopefear.structures.tree.second_order import (
+    new_second_order,
+    projective_second,
+    projective_second_marginals,
+)
 from hopefear.structures.tree.spanning import new_spanning_space, spanning_tree
 
 
@@ -71,7 +87,7 @@ class Projective(NamedTuple):
 
     def search_space(self, longest, counts, expecting):
         size = longest if expecting else 1
-        return new_dense(longest), new_eisner_space(longest), 0
+        return new_dense(longest), new_eisner_space(longest), new_projective_space(size)
 
     def find_tree(self, n, arcs, scores, space, heads):
         spread(n, arcs, scores.arcs, -np.inf, space[0].scores)
@@ -110,7 +126,7 @@ class Nonprojective(NamedTuple):
 
     def search_space(self, longest, counts, expecting):
         size = longest if expecting else 1
-        return new_dense(longest), new_spanning_space(longest), 0
+        return new_dense(longest), new_spanning_space(longest), new_matrix_space(size)
 
     def find_tree(self, n, arcs, scores, space, heads):
         spread(n, arcs, scores.arcs, -np.inf, space[0].scores)
@@ -148,7 +164,7 @@ class ProjectiveSecond(NamedTuple):
         return ("expectation",)
 
     def search_space(self, longest, counts, expecting):
-        return new_second_order_space(longest, counts)
+        return new_second_order(longest, counts, expecting)
 
     def find_tree(self, n, arcs, scores, space, heads):
         return projective_second(n, arcs, scores, self.single, space, heads)
@@ -174,7 +190,7 @@ class NonprojectiveSecond(NamedTuple):
         return ()
 
     def search_space(self, longest, counts, expecting):
-        return new_decomposition_space(longest, counts)
+        return new_decomposition(longest, counts)
 
     def find_tree(self, n, arcs, scores, space, heads):
         score, _ = nonprojective_second(n, arcs, scores, self.single, self.rounds, space, heads)

@@ -89,9 +89,7 @@ class Tree(NamedTuple):
     width: int
 
     @classmethod
-    def new(
-        cls, features: Any, labels: int, search: Any, limits: np.ndarray | None = None
-    ) -> Tree:
+    def new(cls, features: Any, labels: int, search: Any, limits: np.ndarray | None = None) -> Tree:
         """A tree; see the class for the parameters."""
         limits = np.empty(0, np.float32) if limits is None else limits
         return cls(features, labels, search, search.order(), limits, padded_width(labels))
