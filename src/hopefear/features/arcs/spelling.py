@@ -33,6 +33,7 @@ _OUTSIDE = np.uint64(0x14057B7EF767814F)
 _WIDTH = len(COLUMNS)
 _DISTANCES = np.array([0, 1, 2, 3, 4, 5, 6, 6, 7, 7, 7, 8, 8, 8, 8, 8, 9], np.uint64)
 _MOST_COUNTED = 3
+_MOST_COARSE = 64
 
 
 class Pad(NamedTuple):
@@ -48,7 +49,7 @@ class HashedArcs(NamedTuple):
 
     Parameters
     ----------
-    arc, label, sibling, grandparent : Program
+    program : Program
         Compiled templates.
     plain : int
         Coordinates of features without a relation; a power of two.
@@ -56,62 +57,57 @@ class HashedArcs(NamedTuple):
         Places where the weights of a feature with relations may begin; a power of two.
     """
 
-    arc: Any
-    label: Any
-    sibling: Any
-    grandparent: Any
+    program: Program
     plain: int
     rows: int
 
     def room(self, data):
+        code = self.program.code
         longest = 1 + int(np.diff(data.morph_ptr).max(initial=0))
-        widest = 64 + longest * longest
-        most = max(program.seeds.size for program in self[:4]) * widest
-        fields = max(program.roles.size for program in self[:4])
-        return Pad(np.zeros(most, np.uint32), np.zeros(max(1, fields), np.uint64))
+        most = int(code[3:20:5].max()) * (_MOST_COARSE + longest * longest)
+        return Pad(np.zeros(most, np.uint32), np.zeros(int(code[1:20:5].max()) + 1, np.uint64))
 
     def most_keys(self, data):
-        room = len(self.room(data).keys)
-        return 4 * room
+        return 4 * len(self.room(data).keys)
 
     def arc_keys(self, x, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
-        return spell(self.arc, x.data, x.i, h, m, m, h, m, side, self.plain, pad)
+        return spell(self.program, 0, x.data, x.i, h, m, m, h, m, side, self.plain, pad)
 
     def label_keys(self, x, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
-        return spell(self.label, x.data, x.i, h, m, m, h, m, side, self.rows, pad)
+        return spell(self.program, 1, x.data, x.i, h, m, m, h, m, side, self.rows, pad)
 
     def sibling_keys(self, x, h, s, m, pad):
         side = np.uint64(0) if h < m else _LEFT
-        before = s if s > 0 else -BEFORE
-        return spell(self.sibling, x.data, x.i, h, before, m, before, m, side, self.plain, pad)
+        s = s if s > 0 else -BEFORE
+        return spell(self.program, 2, x.data, x.i, h, s, m, s, m, side, self.plain, pad)
 
     def last_keys(self, x, h, m, pad):
         side = _ODD if h < m else _ODD + _LEFT
         end = x.data.starts[x.i + 1] - x.data.starts[x.i] + 1
-        return spell(self.sibling, x.data, x.i, h, m, end, m, m, side, self.plain, pad)
+        return spell(self.program, 2, x.data, x.i, h, m, end, m, m, side, self.plain, pad)
 
     def grandparent_keys(self, x, g, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
         if (g < h) != (h < m):
             side += _OUTSIDE if (m - g) * (h - g) < 0 else _ODD
-        return spell(self.grandparent, x.data, x.i, g, h, m, g, m, side, self.plain, pad)
+        return spell(self.program, 3, x.data, x.i, g, h, m, g, m, side, self.plain, pad)
 
 
 def hashed_arcs(templates: ArcTemplates, plain_bits: int, row_bits: int) -> HashedArcs:
     """Features of these templates in so many bits."""
-    return HashedArcs(*templates.programs(), 1 << plain_bits, 1 << row_bits)
+    return HashedArcs(templates.program(), 1 << plain_bits, 1 << row_bits)
 
 
 @kernel
-def spell(program, data, i, a, b, c, u, v, side, size, pad):
+def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
     """Write the features of words a, b and c into the pad; returns how many.
 
     Lists and distances are those of the words u and v. ``size`` is a power of two.
     """
-    base = data.starts[i] + EXTRA * i + BEFORE
-    _fields(program, data, base, a, b, c, u, v, pad.values)
+    base, code = data.starts[i] + EXTRA * i + BEFORE, program.code
+    _fields(code, code[5 * family], code[5 * family + 1], data, base, a, b, c, u, v, pad.values)
     keys, values, mask, count = pad.keys, pad.values, np.uint64(size - 1), 0
     first, second = base + u, base + v
     begin1, end1 = data.morph_ptr[first], data.morph_ptr[first + 1]
@@ -121,13 +117,14 @@ def spell(program, data, i, a, b, c, u, v, side, size, pad):
     if low >= 0:
         for k in range(base + low + 1, base + high):
             seen |= np.uint64(1) << np.uint64(data.coarse[k])
-    for t in range(program.seeds.size):
-        h = program.seeds[t] + side
+    at, seed = np.int64(code[5 * family + 2]), np.int64(code[5 * family + 4])
+    for t in range(code[5 * family + 3]):
+        h, kinds, stop = program.seeds[seed + t] + side, code[at + 1], at + 2 + code[at]
         odd = _ODD
-        for s in range(program.first[t], program.first[t + 1]):
-            h += values[program.slots[s]] * odd
+        for s in range(at + 2, stop):
+            h += values[code[s]] * odd
             odd += _ODD + _ODD
-        kinds = program.lists[t]
+        at = stop
         if kinds == 0:
             keys[count] = _cut(h, mask)
             count += 1
@@ -168,13 +165,13 @@ def _cut(h, mask):
 
 
 @register_jitable
-def _fields(program, data, base, a, b, c, u, v, values):
+def _fields(code, begin, count, data, base, a, b, c, u, v, values):
     """What stands in every field of the templates."""
-    for f in range(program.roles.size):
-        role, column = program.roles[f], program.columns[f]
+    for f in range(count):
+        role, offset, column = code[begin + 3 * f], code[begin + 3 * f + 1], code[begin + 3 * f + 2]
         if role >= 0:
             at = a if role == 0 else (b if role == 1 else c)
-            values[f] = data.words[(base + at + program.offsets[f]) * _WIDTH + column]
+            values[f] = data.words[(base + at + offset) * _WIDTH + column]
         elif column == _WIDTH:
             values[f] = (_distance(abs(u - v)) + np.uint64(1)) * _SPREAD
         else:

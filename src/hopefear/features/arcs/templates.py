@@ -115,15 +115,16 @@ def lines(text: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class Program(NamedTuple):
-    """Templates of one family as kernels read them."""
+    """Templates of all families as kernels read them, in two arrays.
 
-    roles: np.ndarray  # int32[fields]: which word, 0 to 2; -1 for fields of the whole
-    offsets: np.ndarray  # int32[fields]
-    columns: np.ndarray  # int32[fields]: of COLUMNS, then SPECIAL
-    first: np.ndarray  # int32[templates + 1]
-    slots: np.ndarray  # int32: fields of the templates, one behind the other
-    seeds: np.ndarray  # uint64[templates]
-    lists: np.ndarray  # int32[templates]: which lists they run through
+    Of family k, ``code[5 k : 5 k + 5]`` says: where its fields begin and how many there are, where
+    its templates begin, how many there are, and where their seeds begin. A field is three numbers:
+    which word (0 to 2, or -1 for fields of the whole), offset, column. A template is its number of
+    fields, the lists it runs through, and then its fields.
+    """
+
+    code: np.ndarray  # int32
+    seeds: np.ndarray  # uint64
 
 
 def value_of(text: str, salt: str = "") -> int:
@@ -138,13 +139,15 @@ def value_of(text: str, salt: str = "") -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def compiled(family: str, templates: Sequence[str]) -> Program:
-    """Templates as numbers; what cannot be read is an error that names the template."""
+def compiled(
+    family: str, templates: Sequence[str]
+) -> tuple[list[tuple[int, int, int]], list[list[int]], list[int]]:
+    """Fields, templates and seeds; what cannot be read is an error that names the template."""
     letters = FAMILIES[family]
     fields: dict[tuple[int, int, int], int] = {}
-    first, slots, seeds, lists = [0], [], [], []
+    steps, seeds = [], []
     for template in templates:
-        kinds = 0
+        kinds, slots = 0, []
         for field in template.split():
             if field in SPECIAL:
                 place = (-1, 0, len(COLUMNS) + SPECIAL.index(field))
@@ -175,17 +178,9 @@ def compiled(family: str, templates: Sequence[str]) -> Program:
                     f"template {template!r}: there is no column {column!r}; there are "
                     f"{', '.join((*COLUMNS, 'morph'))}"
                 )
-        first.append(len(slots))
+        steps.append([len(slots), kinds, *slots])
         seeds.append(value_of(template, family))
-        lists.append(kinds)
-    table = np.array([*fields] or np.empty((0, 3)), np.int32).reshape(-1, 3)
-    return Program(
-        *(np.ascontiguousarray(table[:, c]) for c in range(3)),
-        np.array(first, np.int32),
-        np.array(slots, np.int32),
-        np.array(seeds, np.uint64),
-        np.array(lists, np.int32),
-    )
+    return list(fields), steps, seeds
 
 
 @dataclass(frozen=True)
@@ -233,6 +228,15 @@ class ArcTemplates:
             compiled(family, getattr(templates, family))
         return templates
 
-    def programs(self) -> tuple[Program, ...]:
-        """One for each family, in the order of ``FAMILIES``."""
-        return tuple(compiled(family, getattr(self, family)) for family in FAMILIES)
+    def program(self) -> Program:
+        """All families, in the order of ``FAMILIES``."""
+        code: list[int] = []
+        heads, seeds, begin = [], [], 5 * len(FAMILIES)
+        for family in FAMILIES:
+            fields, steps, own = compiled(family, getattr(self, family))
+            heads += [begin + len(code), len(fields)]
+            code += [number for field in fields for number in field]
+            heads += [begin + len(code), len(steps), len(seeds)]
+            code += [number for step in steps for number in step]
+            seeds += own
+        return Program(np.array([*heads, *code], np.int32), np.array(seeds, np.uint64))

@@ -105,11 +105,11 @@ def forget(live, width, size):
     live.count[0] = 0
 
 
-@kernel
-def forget_parts(tree, n, mu):
+@register_jitable
+def forget_parts(tree, x, mu):
     """Set the weights of all parts to zero."""
     arcs, whole = mu.arcs, mu.extent[WHOLE]
-    count = np.int64(arcs.first[n + 1]) if whole else 0
+    count = np.int64(arcs.first[length(x) + 1]) if whole else 0
     forget(mu.relations, tree.width, count * tree.width)
     if tree.order == 2:
         forget(mu.siblings, 1, arcs.siblings[count] if whole else 0)
@@ -118,7 +118,7 @@ def forget_parts(tree, n, mu):
     mu.extent[WHOLE] = 0
 
 
-@kernel
+@register_jitable
 def forget_sums(mu):
     """Set the direction in full to zero."""
     for k in range(mu.extent[BLOCKS]):

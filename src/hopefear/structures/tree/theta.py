@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
 from hopefear.structures.tree.parts import Arcs, Scores
 
 # Coordinates to a cache line of float32, and how many rows ahead are asked for.
@@ -51,7 +50,7 @@ def plain_sum(weights, pad, count):
     return total
 
 
-@kernel
+@register_jitable
 def score_relations(tree, x, weights, theta):
     """Score all relations of all arcs."""
     arcs, pad, width = theta.arcs, theta.pad, np.uint64(tree.width)
@@ -85,7 +84,7 @@ def limit_relations(tree, x, theta):
             theta.relations[a * width + c] += tree.limits[row + c]
 
 
-@kernel
+@register_jitable
 def choose_relations(tree, x, theta):
     """The best relation of every arc; of equal ones the lower."""
     width = tree.width
@@ -98,7 +97,7 @@ def choose_relations(tree, x, theta):
         theta.scores.arcs[a] = theta.relations[best]
 
 
-@kernel
+@register_jitable
 def score_pairs(tree, x, weights, theta):
     """Score siblings, outermost children and grandparents."""
     arcs, pad, scores = theta.arcs, theta.pad, theta.scores
@@ -139,7 +138,7 @@ def arc_of(arcs, n, m, code, labels):
     return -1 if code < 0 else arcs.lookup[m * (n + 1) + code // labels]
 
 
-@kernel
+@register_jitable
 def charge_relations(tree, x, theta, cost, sign):
     """The best relation of every arc when its price is added (or taken off)."""
     n, width, start = length(x), tree.width, x.data.starts[x.i]
@@ -191,7 +190,7 @@ def pair_score(theta, n, siblings, lasts, grands):
     return total
 
 
-@kernel
+@register_jitable
 def soften(tree, n, theta, sharp, cost, x, priced):
     """Log of the sum over relations of ``exp(sharp * score)`` for every arc, into the trial scores.
 

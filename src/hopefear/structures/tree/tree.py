@@ -51,6 +51,10 @@ from hopefear.structures.tree.theta import (
 )
 
 
+# Margin of a sentence that has one tree only.
+UNRIVALLED = 1e30
+
+
 @component(Structure)
 class Tree(NamedTuple):
     """A tree over the words of a sentence and its root; parts are arcs with their relations.
@@ -153,40 +157,19 @@ class Tree(NamedTuple):
         return int(2 * most * lengths.sum())
 
     def score(self, x, weights, theta):
-        start, n = x.data.starts[x.i], length(x)
-        fill_arcs(theta.arcs, n, x.data.ptr[start : start + n + 1], x.data.heads)
-        score_relations(self, x, weights, theta)
-        choose_relations(self, x, theta)
-        if self.order == 2:
-            score_pairs(self, x, weights, theta)
+        score_tree(self, x, weights, theta)
 
     def argmax(self, x, theta, y):
-        n = length(x)
-        self.search.find_tree(n, theta.arcs, theta.scores, theta.space, theta.heads)
-        write_codes(self, n, theta, theta.best, y)
+        best_tree(self, x, theta, y)
 
     def violation(self, x, theta, y):
-        self.argmax(x, theta, y)
-        z = self.lead(x, theta, y)
-        if self.right(x, y):
-            return 1.0 if z == 0.0 else z  # scores that are not finite must show
-        return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
+        return violation_of(self, x, theta, y)
 
     def margin(self, x, theta, y):
-        self.argmax(x, theta, y)
-        if self.right(x, y):
-            if rank_trees(self, x, theta, None, 2) < 2:
-                return 1e30
-            n = length(x)
-            y[:n] = theta.ranking.codes[theta.ranking.order[1], :n]
-        return self.lead(x, theta, y)
+        return margin_of(self, x, theta, y)
 
     def right(self, x, y):
-        start = x.data.starts[x.i]
-        for m in range(length(x)):  # noqa: SIM110 - compiled
-            if x.data.labels[start + m] != y[m]:
-                return False
-        return True
+        return is_gold(x, y)
 
     def lead(self, x, theta, y):
         return lead_of_gold(self, x, theta, y)
@@ -198,11 +181,7 @@ class Tree(NamedTuple):
         return total
 
     def seek(self, x, theta, cost, sign, y):
-        n = length(x)
-        charge_relations(self, x, theta, cost, sign)
-        self.search.find_tree(n, theta.arcs, theta.trial, theta.space, theta.heads)
-        write_codes(self, n, theta, theta.trial_best, y)
-        return self.lead(x, theta, y), self.charge(x, cost, y)
+        return seek_tree(self, x, theta, cost, sign, y)
 
     def candidates(self, x, theta, cost, n, ratio):
         count = rank_trees(self, x, theta, cost, n)
@@ -217,72 +196,22 @@ class Tree(NamedTuple):
         return theta.ranking.codes[theta.ranking.order[k], : length(x)]
 
     def clear(self, x, mu):
-        forget_parts(self, length(x), mu)
-        forget_sums(mu)
+        clear_mu(self, x, mu)
 
     def pull(self, x, y, coef, mu):
         pull_trees(self, x, y, coef, mu)
 
+    def contrast(self, x, y, coef, mu):
+        contrast_trees(self, x, y, coef, mu)
+
     def expect(self, x, theta, coef, mu):
-        n, start, width = length(x), x.data.starts[x.i], self.width
-        self.clear(x, mu)
-        mu.extent[WHOLE] = 1
-        soften(self, n, theta, 1.0, Hamming(1.0), x, False)
-        total = self.search.part_means(n, theta.arcs, theta.trial, theta.space, theta.means)
-        for a in range(theta.arcs.first[n + 1]):
-            mean = theta.means.arcs[a]
-            for c in range(a * width, a * width + self.labels):
-                share = math.exp(np.float64(theta.relations[c]) - theta.trial.arcs[a])
-                mu.relations.values[c] = -coef * mean * share
-        if self.order == 2:
-            expected_pairs(theta, n, -coef, mu)
-        return total - add_gold(self, x, theta, coef, mu)
+        return expect_trees(self, x, theta, coef, mu)
 
     def expect_cost(self, x, theta, cost, sharp, coef, mu):
-        n, start, width, risk = length(x), x.data.starts[x.i], self.width, 0.0
-        self.clear(x, mu)
-        mu.extent[WHOLE] = 1
-        soften(self, n, theta, sharp, cost, x, True)
-        self.search.part_slopes(
-            *(n, theta.arcs, theta.trial, theta.prices, theta.space, theta.means, theta.slopes)
-        )
-        for a in range(theta.arcs.first[n + 1]):
-            mean, slope, price = theta.means.arcs[a], theta.slopes[a], theta.prices[a]
-            risk += mean * price
-            gold = x.data.labels[start + theta.arcs.mod[a] - 1]
-            code = theta.arcs.head[a] * self.labels
-            for c in range(self.labels):
-                score = sharp * np.float64(theta.relations[a * width + c])
-                share = math.exp(score - theta.trial.arcs[a])
-                rest = mean * (cost.price(gold, code + c) - price)
-                mu.relations.values[a * width + c] = -coef * sharp * share * (slope + rest)
-        return risk
+        return expect_cost_of_trees(self, x, theta, cost, sharp, coef, mu)
 
     def expect_good(self, x, theta, cost, sharp, coef, mu):
-        n, start, width = length(x), x.data.starts[x.i], self.width
-        arcs, means, values = theta.arcs, theta.means.arcs, mu.relations.values
-        self.clear(x, mu)
-        mu.extent[WHOLE] = 1
-        soften(self, n, theta, 1.0, cost, x, False)
-        divergence = self.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
-        for a in range(arcs.first[n + 1]):
-            for c in range(a * width, a * width + self.labels):
-                share = math.exp(np.float64(theta.relations[c]) - theta.trial.arcs[a])
-                values[c] = -coef * means[a] * share
-        for a in range(arcs.first[n + 1]):
-            gold, code, total = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a], 0.0
-            for c in range(self.labels):
-                total += math.exp(-sharp * cost.price(gold, code * self.labels + c))
-            theta.trial.arcs[a] = math.log(total)
-        divergence -= self.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
-        for a in range(arcs.first[n + 1]):
-            gold, code = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a]
-            for c in range(self.labels):
-                good = -sharp * cost.price(gold, code * self.labels + c)
-                mean = means[a] * math.exp(good - theta.trial.arcs[a])
-                values[a * width + c] += coef * mean
-                divergence += mean * (good - np.float64(theta.relations[a * width + c]))
-        return max(0.0, divergence)
+        return expect_good_trees(self, x, theta, cost, sharp, coef, mu)
 
     def places(self, x):
         return length(x)
@@ -324,10 +253,85 @@ class Tree(NamedTuple):
             self.contrast(x, self.candidate(x, theta, k), 1.0, mu)
             sum_up(self, x, mu)
             for m in range(k, count):
-                forget_parts(self, length(x), mu)
+                forget_parts(self, x, mu)
                 self.pull(x, self.candidate(x, theta, m), 1.0, mu)
                 products[k, m] = product(self, x, mu)
                 products[m, k] = products[k, m]
+
+
+@kernel
+def score_tree(tree, x, weights, theta):
+    """Score all parts."""
+    start, n = x.data.starts[x.i], length(x)
+    fill_arcs(theta.arcs, n, x.data.ptr[start : start + n + 1], x.data.heads)
+    score_relations(tree, x, weights, theta)
+    choose_relations(tree, x, theta)
+    if tree.order == 2:
+        score_pairs(tree, x, weights, theta)
+
+
+@kernel
+def best_tree(tree, x, theta, y):
+    """Leave the best output in ``y``."""
+    n = length(x)
+    tree.search.find_tree(n, theta.arcs, theta.scores, theta.space, theta.heads)
+    write_codes(tree, n, theta, theta.best, y)
+
+
+@kernel
+def violation_of(tree, x, theta, y):
+    """As ``margin_of``, but where gold wins any positive number will do."""
+    best_tree(tree, x, theta, y)
+    z = lead_of_gold(tree, x, theta, y)
+    if is_gold(x, y):
+        return 1.0 if z == 0.0 else z  # scores that are not finite must show
+    return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
+
+
+@kernel
+def margin_of(tree, x, theta, y):
+    """Score of gold minus that of the best other output, which is left in ``y``."""
+    best_tree(tree, x, theta, y)
+    if is_gold(x, y):
+        if rank_trees(tree, x, theta, None, 2) < 2:
+            return UNRIVALLED
+        n = length(x)
+        y[:n] = theta.ranking.codes[theta.ranking.order[1], :n]
+    return lead_of_gold(tree, x, theta, y)
+
+
+@kernel
+def seek_tree(tree, x, theta, cost, sign, y):
+    """Leave in ``y`` the output of the highest score plus ``sign`` times cost."""
+    n = length(x)
+    charge_relations(tree, x, theta, cost, sign)
+    tree.search.find_tree(n, theta.arcs, theta.trial, theta.space, theta.heads)
+    write_codes(tree, n, theta, theta.trial_best, y)
+    return lead_of_gold(tree, x, theta, y), tree.charge(x, cost, y)
+
+
+@register_jitable
+def is_gold(x, y):
+    """Whether an output is the gold one."""
+    start = x.data.starts[x.i]
+    for m in range(length(x)):  # noqa: SIM110 - compiled
+        if x.data.labels[start + m] != y[m]:
+            return False
+    return True
+
+
+@kernel
+def clear_mu(tree, x, mu):
+    """Set the weights of all parts, and the direction in full, to zero."""
+    forget_parts(tree, x, mu)
+    forget_sums(mu)
+
+
+@kernel
+def contrast_trees(tree, x, y, coef, mu):
+    """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
+    clear_mu(tree, x, mu)
+    pull_trees(tree, x, y, coef, mu)
 
 
 @kernel
@@ -348,6 +352,76 @@ def lead_of_gold(tree, x, theta, y):
         parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
         z -= pair_score(theta, n, parts[0], parts[1], parts[2])
     return z
+
+
+@kernel
+def expect_trees(tree, x, theta, coef, mu):
+    """Set ``mu`` to ``coef`` (gold minus expectation); returns -log P(gold)."""
+    n, start, width = length(x), x.data.starts[x.i], tree.width
+    clear_mu(tree, x, mu)
+    mu.extent[WHOLE] = 1
+    soften(tree, n, theta, 1.0, Hamming(1.0), x, False)
+    total = tree.search.part_means(n, theta.arcs, theta.trial, theta.space, theta.means)
+    for a in range(theta.arcs.first[n + 1]):
+        mean = theta.means.arcs[a]
+        for c in range(a * width, a * width + tree.labels):
+            share = math.exp(np.float64(theta.relations[c]) - theta.trial.arcs[a])
+            mu.relations.values[c] = -coef * mean * share
+    if tree.order == 2:
+        expected_pairs(theta, n, -coef, mu)
+    return total - add_gold(tree, x, theta, coef, mu)
+
+
+@kernel
+def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
+    """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned."""
+    n, start, width, risk = length(x), x.data.starts[x.i], tree.width, 0.0
+    clear_mu(tree, x, mu)
+    mu.extent[WHOLE] = 1
+    soften(tree, n, theta, sharp, cost, x, True)
+    tree.search.part_slopes(
+        *(n, theta.arcs, theta.trial, theta.prices, theta.space, theta.means, theta.slopes)
+    )
+    for a in range(theta.arcs.first[n + 1]):
+        mean, slope, price = theta.means.arcs[a], theta.slopes[a], theta.prices[a]
+        risk += mean * price
+        gold = x.data.labels[start + theta.arcs.mod[a] - 1]
+        code = theta.arcs.head[a] * tree.labels
+        for c in range(tree.labels):
+            score = sharp * np.float64(theta.relations[a * width + c])
+            share = math.exp(score - theta.trial.arcs[a])
+            rest = mean * (cost.price(gold, code + c) - price)
+            mu.relations.values[a * width + c] = -coef * sharp * share * (slope + rest)
+    return risk
+
+
+@kernel
+def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
+    """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P."""
+    n, start, width = length(x), x.data.starts[x.i], tree.width
+    arcs, means, values = theta.arcs, theta.means.arcs, mu.relations.values
+    clear_mu(tree, x, mu)
+    mu.extent[WHOLE] = 1
+    soften(tree, n, theta, 1.0, cost, x, False)
+    divergence = tree.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
+    for a in range(arcs.first[n + 1]):
+        for c in range(a * width, a * width + tree.labels):
+            share = math.exp(np.float64(theta.relations[c]) - theta.trial.arcs[a])
+            values[c] = -coef * means[a] * share
+    for a in range(arcs.first[n + 1]):
+        gold, code, total = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a], 0.0
+        for c in range(tree.labels):
+            total += math.exp(-sharp * cost.price(gold, code * tree.labels + c))
+        theta.trial.arcs[a] = math.log(total)
+    divergence -= tree.search.part_means(n, arcs, theta.trial, theta.space, theta.means)
+    for a in range(arcs.first[n + 1]):
+        gold, code = x.data.labels[start + arcs.mod[a] - 1], arcs.head[a]
+        for c in range(tree.labels):
+            good = -sharp * cost.price(gold, code * tree.labels + c)
+            mean = means[a] * math.exp(good - theta.trial.arcs[a])
+            values[a * width + c] += coef * mean
+            divergence += mean * (good - np.float64(theta.relations[a * width + c]))
+    return max(0.0, divergence)
 
 
 @register_jitable
