@@ -191,8 +191,8 @@ def _inside(n, single, with_slopes, space):
             right = base * weights[k * E + i]
             up = base * weights[i * E + k] if i > 0 else 0.0
             whole = chart[part + L * W + k] + up
-            carry(chart, part, chart, k * block, W, k + 1, left, right, whole)
-            left = chart[part + R * W + k] + right
+            shorter, left = left, chart[part + R * W + k] + right
+            carry(chart, part, chart, k * block, W, k + 1, shorter, right, whole)
             chart[row + B * W + k] = base
             chart[row + R * W + k] = left
             chart[row + L * W + k] = whole
@@ -208,10 +208,11 @@ def _inside(n, single, with_slopes, space):
             right_slope = slope * weights[k * E + i] + base * changes[k * E + i]
             up_slope = slope * weights[i * E + k] + base * changes[i * E + k] if i > 0 else 0.0
             whole, whole_slope = chart[row + L * W + k], slopes[part + L * W + k] + up_slope
-            table = k * block
-            carry(slopes, part, chart, table, W, k + 1, left_slope, right_slope, whole_slope)
-            carry(slopes, part, slopes, table, W, k + 1, left, right, whole)
+            shorter, shorter_slope = left, left_slope
             left, left_slope = chart[row + R * W + k], slopes[part + R * W + k] + right_slope
+            table = k * block
+            carry(slopes, part, chart, table, W, k + 1, shorter_slope, right_slope, whole_slope)
+            carry(slopes, part, slopes, table, W, k + 1, shorter, right, whole)
             slopes[row + B * W + k] = slope
             slopes[row + R * W + k] = left_slope
             slopes[row + L * W + k] = whole_slope
@@ -341,7 +342,7 @@ def carry(chart, o, tables, t, W, start, left, right, whole):
     """Add three values times the row of ``tables`` at ``t`` to the row of ``chart`` at ``o``.
 
     B grows by left * L, R by right * R and L by whole * U, from ``start`` on. As for
-    `carry_best`, places shortly before it change too.
+    `carry_best`, places shortly before it change too: read them first.
     """
     for plane, other, x in ((B, L, left), (R, R, right), (L, U, whole)):
         chart[o + plane * W + start : o + (plane + 1) * W] += (

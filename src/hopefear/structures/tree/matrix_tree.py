@@ -200,7 +200,8 @@ def _eliminate(n, single, last, space):
     Q = width(n)
     F, pivots, forced = space.factors, space.pivots, space.forced
     _fill(n, single, last, space.weights, F)
-    log_z, log_free, paid = 0.0, 0.0, 0
+    smallest = math.log(_SMALLEST)
+    log_z, log_free, paid = 0.0, 0.0, 0  # pivots that were not paid for are at most 1
     for k in range(n, 0, -1):
         row = k * Q
         pivot = 0.0
@@ -210,19 +211,21 @@ def _eliminate(n, single, last, space):
         if forced[k]:
             pivot = F[row + _PAID]
             paid += 1
+            if pivot == 0.0 or paid > 1:
+                return -np.inf
             F[row + _PAID], F[row + _FREE] = 0.0, 1.0
         else:
+            log_free += math.log(pivot)
+            if log_free < smallest:
+                return -np.inf
+            scale = 1.0 / pivot
             for j in range(k + 1):
-                F[row + j] /= pivot
-        if pivot == 0.0 or paid > 1:
-            return -np.inf
+                F[row + j] *= scale
         pivots[k] = pivot
         log_z += math.log(pivot)
-        if not forced[k]:
-            log_free += math.log(pivot)
         for i in range(1, k):
             _add(F, i * Q, F[i * Q + k + 1], F, row, k + 1)
-    return log_z if min(log_z, log_free) >= math.log(_SMALLEST) else -np.inf
+    return log_z if log_z >= smallest else -np.inf
 
 
 @register_jitable
