@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 
-KINDS = ["normal", "whole", "sparse", "large", "cycles"]  # of scores
+KINDS = ["normal", "whole", "sparse", "steep", "large", "cycles"]  # of scores
 
 
 @functools.cache
@@ -94,6 +94,8 @@ def draw_scores(rng, n, kind):
         scores = rng.integers(-2, 3, scores.shape).astype(float)
     elif kind == "sparse":
         scores[rng.random(scores.shape) < rng.uniform(0.2, 0.8)] = -np.inf
+    elif kind == "steep":
+        scores *= 100.0
     elif kind == "large":
         scores *= 1e4
     elif kind == "cycles":  # within groups of words that no head outside is likely for

@@ -168,3 +168,23 @@ def test_no_tree(flat):
     assert log_z == -np.inf and not marginals.any() and not slopes.any()
     scores[2] = -np.inf
     assert sums(3, scores.ravel(), flat, False)[0] == -np.inf
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([0.0, 1.0, 10.0, 30.0]),
+    flat=st.sampled_from(FLAT),
+    single=st.booleans(),
+    n=st.integers(6, 16),
+)
+def test_logarithms_change_nothing(seed, scale, flat, single, n):
+    rng = np.random.default_rng(seed)
+    scores, prices = scale * draw_scores(rng, n, "normal"), rng.normal(size=(n + 1) ** 2)
+    answer = sums_and_slopes(n, scores, prices, flat, single)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (inside_outside, matrix_tree):
+            patch.setattr(module, "_SMALLEST", np.inf)
+        wanted = sums_and_slopes(n, scores, prices, flat, single)
+    for value, other in zip(answer, wanted, strict=True):
+        assert value == pytest.approx(other, rel=1e-11, abs=1e-10)

@@ -233,6 +233,3 @@ def _carry_best_lanes(typing_context, chart, o, t, W, start, left, right, whole)
 
     whole_number, number = types.intp, types.float64
     return types.void(chart, *(whole_number,) * 4, number, number, number), generate
-
-
-__all__ = ["EisnerSpace", "eisner", "new_eisner_space"]

@@ -13,10 +13,10 @@ the total price of the tree are derivatives of marginals as scores move along th
 carried through both recursions beside the values (forward mode).
 
 Weights are ``w(h -> m) = exp(score) / (sum over the heads of m)``. Each is a probability then, and
-so is every span, and Z is the chance that words which choose their heads alone make a tree. Nothing
-overflows, and what is too small for a float64 is lost at no harm unless Z itself is tiny (long
-sentences with no preferences, or scores so large that rounding a tree away from what words would
-choose costs hundreds). Then the same recursions run on logarithms.
+so is every span; Z is the chance that words which choose their heads independently make a tree.
+Nothing overflows, and what is too small for a float64 is too small to matter unless Z is tiny: in
+sentences of some 200 words without preferences, or where scores are so large that every tree costs
+hundreds more than the heads that words would choose. Then the recursions run on logarithms.
 
 References: Paskin (2001), "Cubic-time parsing and learning algorithms for grammatical bigram
 models"; Smith and Smith (2007), "Probabilistic models of nonprojective dependency trees".
@@ -129,7 +129,7 @@ def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
 
 @register_jitable
 def normalised_weights(n, scores, prices, with_slopes, space):
-    """Fill weights and changes; returns the logarithm of what was divided by.
+    """Fill weights and changes of either space; returns the logarithm of what was divided by.
 
     The weights of the heads of a word sum to 1, and the changes to 0: what all heads of a word
     gain alike makes no difference to the trees.
@@ -191,8 +191,8 @@ def _inside(n, single, with_slopes, space):
             right = base * weights[k * E + i]
             up = base * weights[i * E + k] if i > 0 else 0.0
             whole = chart[part + L * W + k] + up
-            carry(chart, part, chart, k * block, W, k + 1, left, right, whole)
-            left = chart[part + R * W + k] + right
+            shorter, left = left, chart[part + R * W + k] + right
+            carry(chart, part, chart, k * block, W, k + 1, shorter, right, whole)
             chart[row + B * W + k] = base
             chart[row + R * W + k] = left
             chart[row + L * W + k] = whole
@@ -208,10 +208,11 @@ def _inside(n, single, with_slopes, space):
             right_slope = slope * weights[k * E + i] + base * changes[k * E + i]
             up_slope = slope * weights[i * E + k] + base * changes[i * E + k] if i > 0 else 0.0
             whole, whole_slope = chart[row + L * W + k], slopes[part + L * W + k] + up_slope
-            table = k * block
-            carry(slopes, part, chart, table, W, k + 1, left_slope, right_slope, whole_slope)
-            carry(slopes, part, slopes, table, W, k + 1, left, right, whole)
+            shorter, shorter_slope = left, left_slope
             left, left_slope = chart[row + R * W + k], slopes[part + R * W + k] + right_slope
+            table = k * block
+            carry(slopes, part, chart, table, W, k + 1, shorter_slope, right_slope, whole_slope)
+            carry(slopes, part, slopes, table, W, k + 1, shorter, right, whole)
             slopes[row + B * W + k] = slope
             slopes[row + R * W + k] = left_slope
             slopes[row + L * W + k] = whole_slope
@@ -341,7 +342,7 @@ def carry(chart, o, tables, t, W, start, left, right, whole):
     """Add three values times the row of ``tables`` at ``t`` to the row of ``chart`` at ``o``.
 
     B grows by left * L, R by right * R and L by whole * U, from ``start`` on. As for
-    `carry_best`, places shortly before it change too.
+    `carry_best`, places shortly before it change too: read them first.
     """
     for plane, other, x in ((B, L, left), (R, R, right), (L, U, whole)):
         chart[o + plane * W + start : o + (plane + 1) * W] += (
@@ -357,9 +358,9 @@ def carry_back(chart, o, tables, t, out, W, start, left, right, whole):
     """
     sums = []
     for plane, other, x in ((B, L, left), (R, R, right), (L, U, whole)):
-        given = chart[o + plane * W + start : o + (plane + 1) * W]
-        sums.append(float(given @ tables[t + other * W + start : t + (other + 1) * W]))
-        out[t + other * W + start : t + (other + 1) * W] += x * given
+        row = chart[o + plane * W + start : o + (plane + 1) * W]
+        sums.append(float(row @ tables[t + other * W + start : t + (other + 1) * W]))
+        out[t + other * W + start : t + (other + 1) * W] += x * row
     return sums[0], sums[1], sums[2]
 
 
@@ -423,11 +424,11 @@ def _carry_back_lanes(typing_context, chart, o, tables, t, out, W, start, left, 
             builder.store(ir.Constant(lanes, None), total)
         with cgutils.for_range_slice(builder, first, W, W.type(LANES), W.type) as (j, _):
             for (row, table, x), total in zip(planes, sums, strict=True):
-                given = load(builder, chart, builder.add(row, j), LANES)
+                values = load(builder, chart, builder.add(row, j), LANES)
                 place = builder.add(table, j)
-                product = builder.fmul(given, load(builder, tables, place, LANES))
+                product = builder.fmul(values, load(builder, tables, place, LANES))
                 builder.store(builder.fadd(builder.load(total), product), total)
-                derivative = builder.fadd(load(builder, out, place, LANES), builder.fmul(x, given))
+                derivative = builder.fadd(load(builder, out, place, LANES), builder.fmul(x, values))
                 store(builder, derivative, out, place)
         totals = []
         for total in sums:

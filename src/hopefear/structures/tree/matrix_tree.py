@@ -26,6 +26,12 @@ through it are free.
 
 As in :mod:`hopefear.structures.tree.inside_outside`, the weights of the heads of a word sum to 1,
 and where products get too small for a float64 the same steps are done in logarithms.
+
+References: Koo, Globerson, Carreras and Collins (2007), "Structured prediction models via the
+matrix-tree theorem"; Smith and Smith (2007), "Probabilistic models of nonprojective dependency
+trees"; McDonald and Satta (2007), "On the complexity of non-projective data-driven dependency
+parsing"; Grassmann, Taksar and Heyman (1985), "Regenerative analysis and steady state
+distributions for Markov chains".
 """
 
 from __future__ import annotations
@@ -62,23 +68,27 @@ class MatrixSpace(NamedTuple):
     pivots: np.ndarray  # float64[longest + 1]
     pivot_slopes: np.ndarray
     forced: np.ndarray  # bool[longest + 1]: whether the only head of a word is the root
-    sums: np.ndarray  # float64[4 * width(longest)]
+    sums: np.ndarray  # float64[3 * width(longest)]
 
 
 def new_matrix_space(longest: int) -> MatrixSpace:
     """Memory for sentences of up to ``longest`` words: ``64 n**2`` bytes, 6 MB for 300 words."""
     size = (longest + 1) * weight_width(longest)
     Q = width(longest)
-    matrices = [np.zeros(Q * Q) for _ in range(6)]
     return MatrixSpace(
-        np.zeros(size),
-        np.zeros(size),
-        np.zeros(weight_width(longest)),
-        *matrices,
-        np.zeros(longest + 1),
-        np.zeros(longest + 1),
-        np.zeros(longest + 1, np.bool_),
-        np.zeros(4 * Q),
+        weights=np.zeros(size),
+        changes=np.zeros(size),
+        row=np.zeros(weight_width(longest)),
+        factors=np.zeros(Q * Q),
+        factor_slopes=np.zeros(Q * Q),
+        D=np.zeros(Q * Q),
+        D_slopes=np.zeros(Q * Q),
+        turned=np.zeros(Q * Q),
+        turned_slopes=np.zeros(Q * Q),
+        pivots=np.zeros(longest + 1),
+        pivot_slopes=np.zeros(longest + 1),
+        forced=np.zeros(longest + 1, np.bool_),
+        sums=np.zeros(3 * Q),
     )
 
 
@@ -200,7 +210,8 @@ def _eliminate(n, single, last, space):
     Q = width(n)
     F, pivots, forced = space.factors, space.pivots, space.forced
     _fill(n, single, last, space.weights, F)
-    log_z, log_free, paid = 0.0, 0.0, 0
+    smallest = math.log(_SMALLEST)
+    log_z, log_free, paid = 0.0, 0.0, 0  # pivots that were not paid for are at most 1
     for k in range(n, 0, -1):
         row = k * Q
         pivot = 0.0
@@ -210,19 +221,21 @@ def _eliminate(n, single, last, space):
         if forced[k]:
             pivot = F[row + _PAID]
             paid += 1
+            if pivot == 0.0 or paid > 1:
+                return -np.inf
             F[row + _PAID], F[row + _FREE] = 0.0, 1.0
         else:
+            log_free += math.log(pivot)
+            if log_free < smallest:
+                return -np.inf
+            scale = 1.0 / pivot
             for j in range(k + 1):
-                F[row + j] /= pivot
-        if pivot == 0.0 or paid > 1:
-            return -np.inf
+                F[row + j] *= scale
         pivots[k] = pivot
         log_z += math.log(pivot)
-        if not forced[k]:
-            log_free += math.log(pivot)
         for i in range(1, k):
             _add(F, i * Q, F[i * Q + k + 1], F, row, k + 1)
-    return log_z if min(log_z, log_free) >= math.log(_SMALLEST) else -np.inf
+    return log_z if log_z >= smallest else -np.inf
 
 
 @register_jitable
