@@ -19,8 +19,8 @@ EXTRA_ROWS = 5
 class TreeRows(NamedTuple):
     """The arrays a kernel sees; all read-only and contiguous.
 
-    Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``, which are its words 1, 2 and so on;
-    word 0 is the root. What features look at (``words`` to ``morphs``) has five rows more for each
+    Sentence i has the tokens ``starts[i] .. starts[i + 1] - 1``, its words 1, 2 and so on; word 0
+    is the root. What features look at (``words`` to ``morphs``) has five rows more for each
     sentence. The heads that token k may have are ``heads[ptr[k]:ptr[k + 1]]``, ascending. Its label
     is ``head * relations + relation``.
     """
@@ -37,12 +37,34 @@ class TreeRows(NamedTuple):
     weights: np.ndarray  # float32[n]
 
     @property
-    def values_per_row(self) -> int:
-        """About how many features the parts of a sentence have: what a visit costs."""
-        return 200 * max(1, self.heads.size) // max(1, self.weights.size)
+    def n_values(self) -> int:
+        """About how many features the parts of all sentences have: what a pass looks at."""
+        return 200 * self.heads.size
 
 
 DTYPES = tuple(np.dtype(t) for t in ("i8", "u8", "u1", "u1", "i8", "u8", "i8", "i4", "i4", "f4"))
+
+
+class TreeKind(NamedTuple):
+    """Which trees there are.
+
+    Parameters
+    ----------
+    order : int
+        1: arcs are scored one by one; 2: with siblings and grandparents.
+    projective : bool
+        Whether arcs must not cross.
+    single : bool
+        Whether one word hangs on the root, or any number.
+    """
+
+    order: int = 2
+    projective: bool = False
+    single: bool = False
+
+    @property
+    def name(self) -> str:
+        return "projective" if self.projective else "nonprojective"
 
 
 class TreeDataset:
@@ -59,11 +81,28 @@ class TreeDataset:
         What fires on arcs.
     source : str
         Where the data came from, for messages and model files.
+    kind : TreeKind
+        Which trees there are.
+    pruner : Pruner, optional
+        What chose the arcs.
+    bank : Treebank, optional
+        What the arrays were made of.
+    lifted : int
+        Arcs of the bank that cross others and hang elsewhere here.
     """
 
     def __init__(
-        self, rows: TreeRows, labels: Sequence[str], features: Any, source: str = "memory"
+        self,
+        rows: TreeRows,
+        labels: Sequence[str],
+        features: Any,
+        source: str = "memory",
+        kind: TreeKind = TreeKind(),  # noqa: B008 - frozen
+        pruner: Any = None,
+        bank: Any = None,
+        lifted: int = 0,
     ) -> None:
+        self.kind, self.pruner, self.bank, self.lifted = kind, pruner, bank, lifted
         self.rows = TreeRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
         self.features = features
@@ -130,4 +169,17 @@ class TreeDataset:
             rows.labels[tokens],
             rows.weights[which],
         )
-        return TreeDataset(taken, self.labels, self.features, self.source)
+        bank = None if self.bank is None else self.bank.take(which)
+        more = (self.features, self.source, self.kind, self.pruner, bank, self.lifted)
+        return TreeDataset(taken, self.labels, *more)
+
+    def with_arcs(self, ptr: np.ndarray, heads: np.ndarray, pruner: Any) -> TreeDataset:
+        """The same sentences with the arcs that a pruner chose."""
+        rows = self.rows._replace(ptr=ptr, heads=heads)
+        more = (self.features, self.source, self.kind, pruner, self.bank, self.lifted)
+        return TreeDataset(rows, self.labels, *more)
+
+    def known(self, bank: Any, lifted: int) -> TreeDataset:
+        """The same, with the treebank it was made of and how many of its arcs were lifted."""
+        more = (self.features, self.source, self.kind, self.pruner, bank, lifted)
+        return TreeDataset(self.rows, self.labels, *more)

@@ -7,6 +7,7 @@ from hopefear.recipes.chains import CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
 from hopefear.recipes.lists import LIST_RECIPES
 from hopefear.recipes.parts import COSTS, LOSSES, READOUTS, RULES
+from hopefear.recipes.trees import TREE_RECIPES
 
 __all__ = [
     "CHAIN_RECIPES",
@@ -17,6 +18,7 @@ __all__ = [
     "READOUTS",
     "RECIPES",
     "RULES",
+    "TREE_RECIPES",
     "USUAL_COST",
     "BatchRecipe",
     "Recipe",

@@ -78,6 +78,13 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.cli.rerank:SURFACE",
         "hopefear.tasks.rerank.estimator:Reranker",
     ),
+    "parse": TaskEntry(
+        "a head and a relation for every word: dependency trees",
+        "hopefear.recipes:TREE_RECIPES",
+        "mira",
+        "hopefear.tasks.parse.model:ParseModel",
+        ("conllu", "conllx", "columns"),
+    ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",
         "hopefear.translation.recipes:TUNE_RECIPES",

@@ -442,7 +442,7 @@ def tree_features(tree: Tree, x: Example, y: Sequence[int]) -> np.ndarray:
             continue
         children = [k for k in words if heads[k] == h and (k < h) == (m < h)]
         nearer = [k for k in children if abs(k - h) < abs(m - h)]
-        s = max(nearer, key=lambda k: abs(k - h), default=0)  # noqa: B023 - used at once
+        s = max(nearer, key=lambda k: abs(k - h), default=0)
         np.add.at(f, pad.keys[: made.sibling_keys(x, h, s, m, pad)], 1.0)
         if all(abs(k - h) <= abs(m - h) for k in children):
             np.add.at(f, pad.keys[: made.last_keys(x, h, m, pad)], 1.0)

@@ -60,8 +60,7 @@ class Passes:
         by_content: bool = False,
     ) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
-        stored = getattr(dataset.rows, "indices", dataset.rows.values)  # lists have no indices
-        values_per_row = max(1, stored.size // max(1, len(dataset)))
+        values_per_row = max(1, stored_values(dataset.rows) // max(1, len(dataset)))
         self._streamed = dataset.mapping is not None
         self._rows = max(1, (_BLOCK if self._streamed else _PIECE) // values_per_row)
         self._unit = max(
@@ -128,6 +127,14 @@ class Passes:
         if not self.shuffle:
             return visits
         return np.random.default_rng([self.seed, epoch, block]).permutation(visits)
+
+
+def stored_values(rows: Any) -> int:
+    """About how many values all visits of a pass look at."""
+    for name in ("indices", "values"):  # lists have no indices
+        if hasattr(rows, name):
+            return getattr(rows, name).size
+    return rows.n_values
 
 
 class Whole:

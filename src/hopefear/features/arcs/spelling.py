@@ -7,7 +7,7 @@ into; the sum, spread and cut to size, is the feature's coordinate.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable

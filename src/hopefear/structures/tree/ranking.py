@@ -128,7 +128,7 @@ def rank_trees(tree, x, theta, cost, depth):
 
 @register_jitable
 def split(tree, x, theta, cost, best, done, count, depth):
-    """Find the best of each set that is left when the output at ``best`` is taken out of its set."""
+    """Find the best of each set that is left when an output is taken out of its own."""
     n, ranking = length(x), theta.ranking
     first = ranking.free[best]
     for m in range(1, n + 1):

@@ -50,7 +50,6 @@ from hopefear.structures.tree.theta import (
     write_codes,
 )
 
-
 # Margin of a sentence that has one tree only.
 UNRIVALLED = 1e30
 
@@ -124,14 +123,17 @@ class Tree(NamedTuple):
         longest = int(np.diff(data.starts).max(initial=1))
         expecting = bool({"expectation", "risk"} & set(loss.needs()))
         theta = self.search_space(data, loss.depth(), dtype, expecting)
-        mu = new_mu(self, theta, largest(data, self.order), longest, dtype)
+        mu = new_mu(
+            self, theta, largest(data, self.order, np.arange(len(data.starts) - 1)), longest, dtype
+        )
         y = np.zeros(longest, np.int32)
         return Workspace(theta, mu, y, np.zeros(1), np.zeros(1), loss.notes(longest))
 
-    def search_space(self, data, depth, dtype, expecting=False):
-        """What scoring and searching the sentences of ``data`` needs."""
-        longest = int(np.diff(data.starts).max(initial=1))
-        counts = largest(data, self.order)
+    def search_space(self, data, depth, dtype, expecting=False, which=None):
+        """What scoring and searching the sentences of ``data``, or some of them, needs."""
+        which = np.arange(len(data.starts) - 1) if which is None else which
+        longest = int(np.diff(data.starts)[which].max(initial=1))
+        counts = largest(data, self.order, which)
         scores = new_part_scores(counts)
         some = counts if expecting else Counts(1, 1, 1)
         return TreeTheta(
@@ -272,10 +274,12 @@ def score_tree(tree, x, weights, theta):
 
 @kernel
 def best_tree(tree, x, theta, y):
-    """Leave the best output in ``y``."""
+    """Leave the best output in ``y``; returns its score, minus infinity where there is none."""
     n = length(x)
-    tree.search.find_tree(n, theta.arcs, theta.scores, theta.space, theta.heads)
-    write_codes(tree, n, theta, theta.best, y)
+    score = tree.search.find_tree(n, theta.arcs, theta.scores, theta.space, theta.heads)
+    if score > -math.inf:
+        write_codes(tree, n, theta, theta.best, y)
+    return score
 
 
 @kernel
@@ -357,7 +361,7 @@ def lead_of_gold(tree, x, theta, y):
 @kernel
 def expect_trees(tree, x, theta, coef, mu):
     """Set ``mu`` to ``coef`` (gold minus expectation); returns -log P(gold)."""
-    n, start, width = length(x), x.data.starts[x.i], tree.width
+    n, width = length(x), tree.width
     clear_mu(tree, x, mu)
     mu.extent[WHOLE] = 1
     soften(tree, n, theta, 1.0, Hamming(1.0), x, False)
@@ -425,20 +429,31 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
 
 
 @register_jitable
-def add_gold(tree, x, theta, coef, mu):
-    """Add ``coef`` times the parts of gold to weights of all parts; returns the score of gold."""
+def gold_score(tree, x, theta):
+    """Score of gold, whose second-order parts are left in ``theta.parts``."""
     n, start, total = length(x), x.data.starts[x.i], 0.0
     for m in range(1, n + 1):
-        gold = x.data.labels[start + m - 1]
-        a = arc_of(theta.arcs, n, m, gold, tree.labels)
-        total += relation_score(tree, theta, n, m, gold)
-        if a >= 0:
-            mu.relations.values[a * tree.width + gold % tree.labels] += coef
+        total += relation_score(tree, theta, n, m, x.data.labels[start + m - 1])
     if tree.order == 2:
         parts = theta.parts
         read_heads(tree, n, x.data.labels, start, theta.heads)
         parts_of(theta.arcs, n, theta.heads, parts[0], parts[1], parts[2])
         total += pair_score(theta, n, parts[0], parts[1], parts[2])
+    return total
+
+
+@register_jitable
+def add_gold(tree, x, theta, coef, mu):
+    """Add ``coef`` times the parts of gold to weights of all parts; returns the score of gold."""
+    n, start = length(x), x.data.starts[x.i]
+    total = gold_score(tree, x, theta)
+    for m in range(1, n + 1):
+        gold = x.data.labels[start + m - 1]
+        a = arc_of(theta.arcs, n, m, gold, tree.labels)
+        if a >= 0:
+            mu.relations.values[a * tree.width + gold % tree.labels] += coef
+    if tree.order == 2:
+        parts = theta.parts
         for m in range(1, n + 1):
             if parts[0, m] >= 0:
                 mu.siblings.values[parts[0, m]] += coef
@@ -462,10 +477,10 @@ def expected_pairs(theta, n, coef, mu):
         mu.grands.values[p] = coef * means.grands[p]
 
 
-def largest(data: Any, order: int) -> Counts:
-    """Most parts that a sentence has; one of each kind where arcs are all there is."""
+def largest(data: Any, order: int, which: np.ndarray) -> Counts:
+    """Most parts that one of these sentences has; of second order only where they count."""
     most = Counts(1, 1, 1)
-    for i in range(len(data.starts) - 1):
+    for i in which.tolist():
         start, stop = int(data.starts[i]), int(data.starts[i + 1])
         if order == 1:
             arcs = int(data.ptr[stop] - data.ptr[start])

@@ -1,0 +1,137 @@
+"""Learners of dependency trees."""
+
+from __future__ import annotations
+
+from hopefear.recipes.base import BatchRecipe, Kind, Recipe
+
+TREES = Kind(
+    {
+        "sgd": {"rate": 0.05, "power": 0.0, "decay": 0.85, "l2": 1e-6},
+        "passive-aggressive": {"C": 0.01},
+        "adagrad": {"rate": 0.05},
+        "adagrad-rda": {"rate": 0.05, "l1": 1e-6},
+        "rda": {"rate": 5.0, "l1": 1e-6},
+        "truncated-gradient": {"rate": 0.05, "gravity": 1e-6},
+        "fobos": {"rate": 0.05, "l1": 1e-6},
+        "ftrl": {"rate": 0.1, "l1": 0.0},
+    },
+    cost="hamming",
+)
+_USUAL, _made = TREES.rules, TREES.recipe
+
+TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
+    recipe.name: recipe
+    for recipe in (
+        _made(
+            "perceptron",
+            "structured perceptron, averaged (Collins, 2002)",
+            "perceptron sgd averaged mistakes",
+        ),
+        _made(
+            "mira",
+            "MIRA against the most feared tree, averaged (Crammer et al., 2006)",
+            "structured-hinge passive-aggressive averaged every",
+            C=0.01,
+        ),
+        _made(
+            "mira-1best",
+            "MIRA against the predicted tree, averaged (McDonald et al., 2005)",
+            "prediction-hinge passive-aggressive averaged every",
+            C=0.01,
+        ),
+        _made(
+            "nbest-mira",
+            "n-best MIRA, averaged (McDonald et al., 2005)",
+            "nbest-mira sgd averaged every",
+            C=0.01,
+        ),
+        _made(
+            "swvp",
+            "structured weighted violations perceptron (Dror and Reichart, 2016)",
+            "swvp sgd averaged mistakes",
+            approach="balanced",
+        ),
+        _made(
+            "sapo",
+            "probabilities over the n best (Sun et al.)",
+            "sapo sgd averaged every",
+            rate=0.05,
+            decay=0.9,
+            lam=0.05,
+        ),
+        _made(
+            "crf",
+            "conditional random field by stochastic gradient (Paskin, 2001; Koo et al., 2007)",
+            "log sgd averaged every",
+            rate=0.05,
+            decay=0.9,
+            lam=0.05,
+        ),
+        _made(
+            "ssvm",
+            "structured SVM by stochastic subgradient (Taskar et al., 2004)",
+            "structured-hinge sgd averaged every",
+            rate=0.05,
+            decay=0.9,
+            lam=0.05,
+        ),
+        _made(
+            "ramp",
+            "ramp loss between hope and fear (Do et al., 2009)",
+            "ramp sgd averaged every",
+            rate=0.05,
+            decay=0.9,
+            lam=0.05,
+        ),
+        _made(
+            "risk",
+            "expected number of wrong words (Smith and Eisner, 2006)",
+            "risk sgd averaged every",
+            rate=0.05,
+            decay=0.9,
+            lam=0.05,
+        ),
+        _made(
+            "pa",
+            "passive-aggressive against the best rival (Crammer et al., 2006)",
+            "hinge passive-aggressive averaged every",
+        ),
+        _made(
+            "adagrad",
+            "AdaGrad, composite mirror descent (Duchi et al., 2011)",
+            "structured-hinge adagrad averaged every",
+            **_USUAL["adagrad"],
+        ),
+        _made(
+            "adagrad-rda",
+            "adaptive dual averaging with L1 (Duchi et al., 2011): a sparse parser",
+            "structured-hinge adagrad-rda last every",
+            **_USUAL["adagrad-rda"],
+        ),
+        _made(
+            "rda",
+            "regularized dual averaging with L1 (Xiao, 2010)",
+            "structured-hinge rda last every",
+            **_USUAL["rda"],
+        ),
+        _made(
+            "vrda",
+            "voted RDA: dual averaging on mistakes (Xu, Gao, Xiao and Regan)",
+            "perceptron rda averaged mistakes",
+            rate=1.0,
+            l1=1e-6,
+        ),
+        _made(
+            "fobos",
+            "forward-backward splitting (Duchi and Singer, 2009)",
+            "structured-hinge fobos averaged every",
+            **_USUAL["fobos"],
+        ),
+        BatchRecipe(
+            "crf-lbfgs",
+            "conditional random field by L-BFGS with L2 (Paskin, 2001; Koo et al., 2007)",
+            "hopefear.training.batch:Batch",
+            {"l2": 0.1},
+        ),
+    )
+}

@@ -1,0 +1,1 @@
+"""The task ``parse``: dependency trees."""

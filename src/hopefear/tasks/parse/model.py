@@ -1,0 +1,255 @@
+"""A trained parser: trees, weights, features and relations; parse, rank, explain, save, load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hopefear.data.sequences import Column
+from hopefear.data.tree_rows import TreeDataset, TreeKind, TreeRows
+from hopefear.data.treebank import Treebank
+from hopefear.errors import HopefearError, ModelError
+from hopefear.features.arcs.arc_map import ArcMap
+from hopefear.storage import field_of, names_of
+from hopefear.structures.tree.searches import tree_search
+from hopefear.structures.tree.tree import Tree
+from hopefear.tasks.base import Explanation, Model
+from hopefear.tasks.parse.pruning import Pruner
+from hopefear.training.answers import Ranked
+from hopefear.training.predictors import Predictor, predictor_from_arrays
+from hopefear.training.tree_decoding import TreeDecoder, decoder_of
+
+
+@dataclass(frozen=True, repr=False)
+class ParseModel(Model):
+    """A parser that can be trusted, inspected and sent to others.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Weights.
+    labels : tuple of str
+        Names of the relations; none where only heads were learned.
+    features : ArcMap
+        What fires on arcs.
+    kind : TreeKind
+        Which trees there are.
+    pruner : Pruner, optional
+        What chooses the arcs that are looked at.
+    temperature : float
+        Scores are divided by it before they become probabilities.
+    signature : str
+        How the model was made, in one line.
+    about : dict
+        Learner and its parameters, training summary, origin of the data.
+    """
+
+    task: ClassVar[str] = "parse"
+    predictor: Predictor
+    labels: tuple[str, ...]
+    features: ArcMap
+    kind: TreeKind
+    pruner: Pruner | None = None
+    temperature: float = 1.0
+    signature: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The relations, by the name that all models have for them."""
+        return self.labels
+
+    def structure(self, limits: np.ndarray | None = None) -> Tree:
+        """The trees, with limits on the relations of single words."""
+        return structure_of(self.features, self.labels, self.kind, limits)
+
+    def encode(self, bank: Treebank | TreeDataset, allowed: Any = None) -> TreeDataset:
+        """Sentences as this model sees them.
+
+        ``allowed``: for every word the heads it may have, or None for any.
+        """
+        if isinstance(bank, TreeDataset):
+            return bank
+        data = encoded(bank, self.features, self.labels, self.kind, self.pruner).known(bank, 0)
+        return data if allowed is None else with_heads_allowed(data, allowed)
+
+    def decoder(self, n_jobs: int = 1, limits: np.ndarray | None = None) -> TreeDecoder:
+        """What answers questions about sentences."""
+        return decoder_of(self.structure(limits), self.predictor, self.temperature, n_jobs)
+
+    def parse(
+        self,
+        bank: Treebank | TreeDataset,
+        n_jobs: int = 1,
+        heads: Any = None,
+        relations: Any = None,
+    ) -> tuple[np.ndarray, Column | None]:
+        """Heads and relations of all words; relations are None where none were learned.
+
+        Parameters
+        ----------
+        bank : Treebank or TreeDataset
+            Sentences.
+        n_jobs : int
+            Threads; results do not depend on it.
+        heads, relations : sequence, optional
+            For every word the heads, or the names of the relations, it may have, or None for any.
+        """
+        limits = None if relations is None else relation_limits(self.labels, relations)
+        codes = self.decoder(n_jobs, limits).best(self.encode(bank, heads).rows)
+        return self.trees(codes)
+
+    def trees(self, codes: np.ndarray) -> tuple[np.ndarray, Column | None]:
+        """Heads and relations of labels."""
+        n = max(1, len(self.labels))
+        relations = Column(self.labels, (codes % n).astype(np.int32)) if self.labels else None
+        return codes // n, relations
+
+    def nbest(self, bank: Treebank | TreeDataset, n: int, n_jobs: int = 1) -> list[Ranked]:
+        """The n best trees of every sentence: labels, scores, probabilities."""
+        return self.decoder(n_jobs).nbest(self.encode(bank).rows, n)
+
+    def arc_probabilities(
+        self, bank: Treebank | TreeDataset, heads: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """How probable the head of every word is, whatever its relation."""
+        rows = self.encode(bank).rows
+        shares = self.decoder(n_jobs).arc_probabilities(rows)
+        owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
+        found = rows.heads == np.asarray(heads)[owners]
+        return np.bincount(owners[found], shares[found], minlength=rows.labels.size)
+
+    def explain(self, bank: Treebank, sentence: int, word: int) -> Explanation:
+        """What made the head of a word beat the runner-up (both counted from 0).
+
+        The runner-up is the best tree in which the word has another head.
+        """
+        from hopefear.tasks.parse.explaining import explain
+
+        return explain(self, bank, sentence, word)
+
+    def own_header(self) -> dict[str, Any]:
+        return {
+            "order": self.kind.order,
+            "projective": self.kind.projective,
+            "single": self.kind.single,
+            "temperature": self.temperature,
+            "labels": list(self.labels),
+            "pruner": None if self.pruner is None else self.pruner.to_header(),
+        }
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        pruner = {} if self.pruner is None else self.pruner.arrays()
+        return {**super()._arrays(), **pruner}
+
+    @classmethod
+    def from_header(cls, header, features, arrays, **common: Any) -> ParseModel:
+        labels = names_of(header, "labels")
+        kind = TreeKind(
+            field_of(header, "order", int),
+            field_of(header, "projective", bool),
+            field_of(header, "single", bool),
+        )
+        if kind.order not in (1, 2):
+            raise ModelError("the order of trees must be 1 or 2")
+        mapping = ArcMap.from_parts(header["features"], features)
+        pruner = field_of(header, "pruner", dict, type(None))
+        size = structure_of(mapping, labels, kind).n_coordinates()
+        return cls(
+            predictor_from_arrays(arrays, size),
+            labels,
+            mapping,
+            kind,
+            None if pruner is None else Pruner.from_parts(pruner, arrays),
+            float(field_of(header, "temperature", float, int)),
+            **common,
+        )
+
+    def check(self) -> None:
+        if not 0.0 < self.temperature < np.inf:
+            raise ModelError("the temperature must be above zero")
+        if (self.kind.order == 2) != (self.pruner is not None):
+            raise ModelError("trees of second order, and no others, have a pruner")
+        self.check_size(self.structure().n_coordinates())
+
+
+def structure_of(
+    features: ArcMap, labels: Sequence[str], kind: TreeKind, limits: np.ndarray | None = None
+) -> Tree:
+    """The trees that features and relations make."""
+    search = tree_search(kind.order, kind.projective, kind.single)
+    return Tree.new(features.component(), max(1, len(labels)), search, limits)
+
+
+def encoded(
+    bank: Treebank,
+    features: ArcMap,
+    labels: Sequence[str],
+    kind: TreeKind,
+    pruner: Pruner | None = None,
+) -> TreeDataset:
+    """A treebank as arrays; words whose head or relation is not known have the label -1."""
+    ptr, heads = features.arcs(bank.sentences)
+    number = {name: c for c, name in enumerate(labels)}
+    known = np.array([number.get(name, -1) for name in bank.relations.strings] or [-1], np.int64)
+    relations = known[bank.relations.ids] if labels else np.zeros(bank.n_tokens, np.int64)
+    codes = np.where(
+        (relations >= 0) & (bank.heads >= 0), bank.heads * max(1, len(labels)) + relations, -1
+    )
+    rows = TreeRows(
+        bank.starts, *features.words(bank.sentences), ptr, heads, codes, np.ones(len(bank))
+    )
+    data = TreeDataset(rows, labels, features, bank.source, kind)
+    if pruner is None:
+        return data
+    plain = data.rows._replace(labels=np.maximum(bank.heads, 0).astype(np.int32))
+    return data.with_arcs(*pruner.prune(plain), pruner)
+
+
+def with_heads_allowed(data: TreeDataset, allowed: Any) -> TreeDataset:
+    """The same sentences, each word with the heads it may have, whatever was worth a look."""
+    rows = data.rows
+    lengths = np.diff(rows.starts)
+    if len(allowed) != rows.labels.size:
+        raise HopefearError(
+            f"heads are allowed for {len(allowed):,} words, but there are {rows.labels.size:,}; "
+            "give a set of heads, or None, for every word"
+        )
+    longest = np.repeat(lengths, lengths)
+    own = np.arange(rows.labels.size) - np.repeat(rows.starts[:-1], lengths) + 1
+    lists = []
+    for k, some in enumerate(allowed):
+        if some is None:
+            lists.append(rows.heads[rows.ptr[k] : rows.ptr[k + 1]])
+            continue
+        heads = np.array(sorted({int(h) for h in some}), np.int32)
+        if not heads.size or heads[0] < 0 or heads[-1] > longest[k] or own[k] in heads:
+            raise HopefearError(
+                f"word {own[k]} of a sentence of {longest[k]} words: allowed heads are numbers "
+                f"from 0 to {longest[k]} other than its own, not {sorted(some)}"
+            )
+        lists.append(heads)
+    ptr = np.concatenate([[0], np.cumsum([len(one) for one in lists])])
+    return data.with_arcs(ptr, np.concatenate(lists), data.pruner)
+
+
+def relation_limits(labels: Sequence[str], allowed: Any) -> np.ndarray:
+    """What the relations of single words must be, as ``Tree`` has it."""
+    number = {name: c for c, name in enumerate(labels)}
+    table = np.zeros((len(allowed), len(labels)), np.float32)
+    for k, some in enumerate(allowed):
+        if some is None:
+            continue
+        names = [some] if isinstance(some, str) else list(some)
+        unknown = [name for name in names if name not in number]
+        if unknown or not names:
+            raise HopefearError(
+                f"allowed relations of word {k + 1}: {unknown or 'none'}; the model has "
+                f"{', '.join(labels)}"
+            )
+        table[k] = -np.inf
+        table[k, [number[name] for name in names]] = 0.0
+    return table.ravel()

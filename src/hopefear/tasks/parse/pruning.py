@@ -1,0 +1,143 @@
+"""Which arcs are worth a look: a small first-order parser leaves each word its likeliest heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hopefear.core.component import kernel
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example, Plain
+from hopefear.costs.hamming import Hamming
+from hopefear.features.arcs.spelling import hashed_arcs
+from hopefear.features.arcs.templates import ArcTemplates
+from hopefear.losses.log import Log
+from hopefear.readouts.averaged import Averaged
+from hopefear.rules.sgd import SGD
+from hopefear.structures.tree.searches import tree_search
+from hopefear.structures.tree.theta import soften
+from hopefear.structures.tree.tree import Tree, best_tree
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.predictors import LinearPredictor, predictor_from_arrays
+
+BITS = 20
+EPOCHS = 4
+# Heads a word keeps, and how much less probable than the best one they may be.
+HEADS, LEAST = 10, 1e-4
+
+
+@dataclass(frozen=True)
+class Pruner:
+    """A first-order model of unlabelled trees, and what it leaves of each word's heads.
+
+    A head stays if it is among the ``heads`` likeliest of its word and at least ``least`` times as
+    likely as the likeliest. Those of the best tree and the word before always stay, so that there
+    is a tree.
+
+    Parameters
+    ----------
+    predictor : LinearPredictor
+        Weights of the features.
+    projective, single : bool
+        Which trees there are.
+    heads : int
+        Most heads of a word.
+    least : float
+        Least probability, compared with that of the best head.
+    """
+
+    predictor: LinearPredictor
+    projective: bool
+    single: bool
+    heads: int = HEADS
+    least: float = LEAST
+
+    @classmethod
+    def fit(cls, rows: Any, projective: bool, single: bool, heads: int, seed: int = 1) -> Pruner:
+        """Learn from trees whose arcs are in the rows; labels are heads."""
+        structure = pruning_tree(projective, single)
+        rule = SGD(rate=0.1, decay=0.8, period=float(len(rows.weights)))
+        trainer = OnlineTrainer(structure, Learner(Log(), rule, Averaged(), "every"))
+        for epoch in range(EPOCHS):
+            order = np.random.default_rng([seed, epoch]).permutation(len(rows.weights))
+            trainer.learn(rows, order)
+        return cls(trainer.predictor(), projective, single, heads)
+
+    def prune(self, rows: Any, gold: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The arcs that stay, as ``TreeRows`` has them; those of gold heads too, where given."""
+        structure = pruning_tree(self.projective, self.single)
+        theta = structure.search_space(rows, 1, np.float32, expecting=True)
+        keep = np.zeros(rows.heads.size, bool)
+        heads = np.zeros(rows.labels.size, np.int32)
+        prune_all(
+            *(structure, Plain(self.predictor.weights), rows, theta, heads),
+            *(self.heads, self.least, keep),
+        )
+        owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
+        if gold is not None:
+            keep |= rows.heads == gold[owners]
+        counts = np.bincount(owners[keep], minlength=rows.labels.size)
+        return np.concatenate([[0], np.cumsum(counts)]), rows.heads[keep]
+
+    def to_header(self) -> dict[str, Any]:
+        return {
+            "projective": self.projective,
+            "single": self.single,
+            "heads": self.heads,
+            "least": self.least,
+        }
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {f"pruner.{name}": array for name, array in self.predictor.arrays().items()}
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Pruner:
+        """From what a file holds; nothing in it is trusted."""
+        from hopefear.storage import field_of
+
+        own = {k.removeprefix("pruner."): v for k, v in arrays.items() if k.startswith("pruner.")}
+        projective, single = (field_of(header, name, bool) for name in ("projective", "single"))
+        size = pruning_tree(projective, single).n_coordinates()
+        return cls(
+            predictor_from_arrays(own, size),
+            projective,
+            single,
+            field_of(header, "heads", int),
+            float(field_of(header, "least", float, int)),
+        )
+
+
+def pruning_tree(projective: bool, single: bool) -> Tree:
+    """First-order trees without relations."""
+    features = hashed_arcs(ArcTemplates.named("light"), BITS, 8)
+    return Tree.new(features, 1, tree_search(1, projective, single))
+
+
+@kernel
+def prune_all(tree, weights, data, theta, y, most, least, keep):
+    """Mark the arcs that stay."""
+    for i in range(data.weights.size):
+        x = Example(data, i)
+        start, n = data.starts[i], data.starts[i + 1] - data.starts[i]
+        if n == 0:
+            continue
+        tree.score(x, weights, theta)
+        best_tree(tree, x, theta, y[start : start + n])
+        soften(tree, n, theta, 1.0, Hamming(1.0), x, False)
+        tree.search.part_means(n, theta.arcs, theta.trial, theta.space, theta.means)
+        means, first = theta.means.arcs, data.ptr[start]
+        for m in range(1, n + 1):
+            begin, end = theta.arcs.first[m], theta.arcs.first[m + 1]
+            top = 0.0
+            for a in range(begin, end):
+                top = max(top, means[a])
+            for a in range(begin, end):
+                ahead = 0
+                for b in range(begin, end):
+                    ahead += means[b] > means[a] or (means[b] == means[a] and b < a)
+                likely = ahead < most and means[a] >= least * top
+                head = theta.arcs.head[a]
+                keep[first + a] = likely or head == y[start + m - 1] or head == m - 1

@@ -1,0 +1,248 @@
+"""The task ``parse``: from a treebank and the name of a learner to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hopefear.core.checks import check_one_of
+from hopefear.core.learner import Learner
+from hopefear.data.sequences import Column
+from hopefear.data.tree_rows import TreeDataset, TreeKind
+from hopefear.data.treebank import MISSING, Treebank, projectivise
+from hopefear.errors import HopefearError
+from hopefear.features.arcs.arc_map import PLAIN_BITS, ROW_BITS, ArcMap
+from hopefear.features.arcs.templates import ArcTemplates
+from hopefear.metrics import Dependencies, Trees
+from hopefear.structures.tree.tree import Tree
+from hopefear.tasks import TASKS, base
+from hopefear.tasks.base import Task, Trained, best_of
+from hopefear.tasks.parse.model import ParseModel, encoded, structure_of
+from hopefear.tasks.parse.pruning import HEADS, Pruner
+from hopefear.training.predictors import Predictor
+from hopefear.training.tree_decoding import TreeDecoder, decoder_of
+
+DEFAULT_LEARNER = TASKS["parse"].learner
+EPOCHS = 10
+KINDS = ("auto", "projective", "nonprojective")
+# Share of sentences with crossing arcs up to which trees without are the better model.
+_FEW = 0.05
+# Sentences that a temperature is fitted on, at most.
+_FITTED_ON = 300
+
+
+@dataclass(frozen=True)
+class Parsing(Task):
+    """Dependency trees of the kind that the data has been prepared for."""
+
+    name: ClassVar[str] = "parse"
+    epochs: ClassVar[int] = EPOCHS
+    kind: TreeKind
+
+    def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
+        if data.n_tokens == 0:
+            raise HopefearError(f"{data.source}: there are no words to learn from")
+        if data.rows.labels.min() < 0:
+            raise HopefearError(
+                f"{data.source}: word {int(np.argmin(data.rows.labels)) + 1} has no head; every "
+                "word of the training data needs one"
+            )
+        if dev is not None and dev.features is not data.features:
+            raise HopefearError(f"{dev.source}: encode held-out trees with those of training")
+        if data.kind != self.kind:
+            raise HopefearError(f"{data.source} is prepared for {data.kind}, not for {self.kind}")
+
+    def structure(self, data: TreeDataset) -> Tree:
+        return structure_of(data.features, data.labels, self.kind)
+
+    def check_together(self, structure: Tree, learner: Any, data: TreeDataset) -> None:
+        if not learner.batch and learner.readout.replays():
+            raise HopefearError("trees are not decided by vote; use readout=averaged or last")
+
+    def score_names(self, data: TreeDataset) -> tuple[str, ...]:
+        return ("uas", "las") if len(data.labels) > 1 else ("uas",)
+
+    def evaluator(
+        self, structure: Tree, data: TreeDataset, dev: TreeDataset, n_jobs: int
+    ) -> Callable[[Predictor], dict[str, float]]:
+        def evaluate(predictor: Predictor) -> dict[str, float]:
+            codes = decoder_of(structure, predictor, n_jobs=n_jobs).best(dev.rows)
+            scores = scores_of(dev.bank, codes, data.labels)
+            return {name: scores[name] for name in self.score_names(data)}
+
+        return evaluate
+
+    def words(self) -> dict[str, Any]:
+        return {"order": self.kind.order, "tree": self.kind.name}
+
+    def temperature(self, structure: Tree, predictor: Any, data: TreeDataset, n_jobs: int) -> float:
+        decoder = TreeDecoder(structure, predictor.weights)
+        if not decoder.sums:
+            return 1.0
+        step = max(1, len(data) // _FITTED_ON)
+        rows = data.take(np.arange(0, len(data), step)).rows
+
+        def log_likelihood(temperature: float) -> float:
+            decoder = TreeDecoder(structure, predictor.weights, temperature, n_jobs)
+            logs = decoder.log_likelihoods(rows)
+            return float(logs[np.isfinite(logs)].sum())
+
+        return best_of(log_likelihood)
+
+    def facts(self, data: TreeDataset) -> dict[str, Any]:
+        return {
+            "examples": len(data),
+            "tokens": data.n_tokens,
+            "features": data.features.size,
+            "arcs": int(data.rows.heads.size),
+            "lifted": data.lifted,
+        }
+
+    def model(self, data, structure, predictor, temperature, signature, about) -> ParseModel:
+        return ParseModel(
+            predictor,
+            data.labels,
+            data.features,
+            self.kind,
+            data.pruner,
+            temperature,
+            signature,
+            about,
+        )
+
+
+def dataset(
+    bank: Treebank,
+    order: int = 2,
+    tree: str = "auto",
+    *,
+    features: str | ArcTemplates = "standard",
+    tags: str | None = None,
+    labelled: bool = True,
+    heads: int = HEADS,
+    plain_bits: int = PLAIN_BITS,
+    row_bits: int = ROW_BITS,
+    seed: int = 1,
+) -> TreeDataset:
+    """Look at a treebank: which trees there are, what fires on arcs, which arcs are worth a look.
+
+    Parameters
+    ----------
+    bank : Treebank
+        Training trees.
+    order : int
+        1: arcs are scored one by one; 2: with siblings and grandparents, among the likeliest heads.
+    tree : {"auto", "projective", "nonprojective"}
+        Whether arcs may cross; by default where over 5 % of the sentences have such arcs. For a
+        learner of projective trees crossing arcs are lifted, and counted in ``lifted``.
+    features : str or ArcTemplates
+        A built-in set or templates.
+    tags : str, optional
+        Column of the fine tags; ``xpos`` unless it is empty, else ``upos``.
+    labelled : bool
+        False: learn heads alone.
+    heads : int
+        Most heads of a word that trees of second order look at.
+    plain_bits, row_bits : int
+        As in :class:`hopefear.features.arcs.arc_map.ArcMap`.
+    seed : int
+        Of the order in which the pruner sees the sentences.
+
+    Examples
+    --------
+    >>> from hopefear.data.grammar import synthetic_treebank
+    >>> data = dataset(synthetic_treebank(30, seed=1), order=1)
+    >>> len(data), data.kind.name
+    (30, 'projective')
+    """
+    check_one_of("tree", tree, KINDS)
+    if order not in (1, 2):
+        raise HopefearError(f"order must be 1 or 2, not {order!r}")
+    if len(bank) == 0:
+        raise HopefearError(f"{bank.source}: there are no sentences to learn from")
+    crossing = ~bank.projective
+    projective = tree == "projective" or (tree == "auto" and float(crossing.mean()) <= _FEW)
+    kind = TreeKind(order, projective, bool((bank.roots == 1).all()))
+    learned, lifted = bank, 0
+    if projective and crossing.any():
+        flat = projectivise(bank.starts, bank.heads)
+        lifted = int(np.count_nonzero(flat != bank.heads))
+        learned = bank.with_heads(flat)
+    templates = ArcTemplates.named(features) if isinstance(features, str) else features
+    names = learned.relations
+    used = np.unique(names.ids).tolist() if labelled else []
+    labels = tuple(sorted(names.strings[k] for k in used))
+    mapping = ArcMap.fit(
+        *(learned.sentences, learned.heads, templates, columns_of(bank, tags)),
+        *(plain_bits, row_bits),
+    )
+    data = encoded(learned, mapping, labels, kind)
+    if order == 2:
+        plain = data.rows._replace(labels=learned.heads.astype(np.int32))
+        pruner = Pruner.fit(plain, projective, kind.single, heads, seed)
+        data = data.with_arcs(*pruner.prune(plain, learned.heads), pruner)
+    return data.known(bank, lifted)
+
+
+def columns_of(bank: Treebank, tags: str | None = None) -> tuple[str, ...]:
+    """The columns that templates call word, lemma, tag, coarse and morph; empty where empty."""
+    columns = bank.sentences.columns
+
+    def filled(name: str) -> bool:
+        column = columns[name]
+        return any(column.strings[k] != MISSING for k in np.unique(column.ids).tolist())
+
+    if tags is not None and tags not in columns:
+        raise HopefearError(f"{bank.source} has no column {tags!r}; there are {', '.join(columns)}")
+    fine = tags or next((name for name in ("xpos", "upos") if filled(name)), "xpos")
+    coarse = fine if tags or not filled("upos") else "upos"
+    lemma, morph = (name if filled(name) else "" for name in ("lemma", "feats"))
+    return ("form", lemma, fine, coarse, morph)
+
+
+def train(
+    data: TreeDataset,
+    learner: str | Learner = DEFAULT_LEARNER,
+    params: Mapping[str, Any] | None = None,
+    **common: Any,
+) -> Trained:
+    """Train a parser.
+
+    Parameters
+    ----------
+    data : TreeDataset
+        From :func:`dataset`, which has the options of trees and features.
+    learner, params
+        Name of a recipe and the parameters to replace, or a learner.
+    **common
+        What all tasks share: passes (10 unless said), their order, held-out data, events,
+        checkpoints; see :func:`hopefear.tasks.base.train`.
+
+    Examples
+    --------
+    >>> from hopefear.data.grammar import synthetic_treebank
+    >>> bank = synthetic_treebank(30, seed=1)
+    >>> model = train(dataset(bank, order=1), "perceptron", epochs=2).model
+    >>> heads, relations = model.parse(bank)
+    >>> bool((heads == bank.heads).mean() > 0.8)
+    True
+    """
+    return base.train(Parsing(data.kind), data, learner, params, **common)
+
+
+def held_out(data: TreeDataset, bank: Treebank) -> TreeDataset:
+    """Other trees as the model of this data will see them."""
+    return encoded(bank, data.features, data.labels, data.kind, data.pruner).known(bank, 0)
+
+
+def scores_of(bank: Treebank, codes: np.ndarray, labels: Any) -> dict[str, float]:
+    """Attachment scores of parsed trees, in percent."""
+    n = max(1, len(labels))
+    output = Trees.of(bank)._replace(
+        heads=codes // n, relations=Column(labels, codes % n) if labels else None
+    )
+    metric = Dependencies(bool(labels))
+    return metric.scores(metric.stats(Trees.of(bank), output))
