@@ -23,6 +23,7 @@ from numba.extending import register_jitable
 from hopefear.core.component import kernel
 
 LEFT, RIGHT = 0, 1  # side of a head on which a child stands
+GROUP = 8  # lanes are taken in whole groups, or in half a group
 
 
 class Arcs(NamedTuple):
@@ -37,6 +38,19 @@ class Arcs(NamedTuple):
     kids: np.ndarray  # int32[most]: arcs by head and side, the nearest child first
     siblings: np.ndarray  # int64[most + 1]: first sibling part of an arc
     grands: np.ndarray  # int64[most + 1]: first grandparent part of an arc
+
+
+class Lanes(NamedTuple):
+    """Where tables by arc and owner keep their numbers.
+
+    The owners of a head are the arcs to it; the root has one. Each has a lane, and a head has whole
+    groups of them. In a table by arc (h, m) and owner of h, the arcs from h have a row of lanes
+    each, left ones first, nearest first, and a row of zeros precedes either side.
+    """
+
+    starts: np.ndarray  # int64[longest + 2]: lanes of h are starts[h] .. starts[h + 1] - 1
+    rows: np.ndarray  # int64[longest + 2]: where the rows of h start
+    of: np.ndarray  # int64[most]: the lane of an arc among all
 
 
 class Scores(NamedTuple):
@@ -69,6 +83,18 @@ def new_arcs(longest: int, most: int) -> Arcs:
         siblings=np.zeros(most + 1, np.int64),
         grands=np.zeros(most + 1, np.int64),
     )
+
+
+def new_lanes(longest: int, counts: Counts) -> Lanes:
+    """Memory for the lanes of sentences of up to ``longest`` words and so many arcs."""
+    starts, rows = np.zeros((2, longest + 2), np.int64)
+    return Lanes(starts, rows, np.zeros(counts.arcs, np.int64))
+
+
+def new_owner_table(longest: int, counts: Counts) -> np.ndarray:
+    """A table by arc and owner; whole groups take up to 7 lanes more for every row."""
+    size = counts.grands + (GROUP + 1) * counts.arcs + 2 * GROUP * (longest + 1)
+    return np.zeros(size)
 
 
 def new_part_scores(counts: Counts) -> Scores:
@@ -177,6 +203,33 @@ def _place(arcs, a):
 
 
 @register_jitable
+def fill_lanes(arcs, n, lanes, table):
+    """Give every head its lanes and rows, those of the root first; write the rows of zeros."""
+    lane, row = 0, 0
+    for h in range(n + 1):
+        owners = arcs.first[h + 1] - arcs.first[h] if h > 0 else 1
+        own = GROUP // 2
+        if owners > own:
+            own = (owners + GROUP - 1) // GROUP * GROUP
+        lanes.starts[h], lanes.rows[h] = lane, row
+        for g in range(owners if h > 0 else 0):
+            lanes.of[arcs.first[h] + g] = lane + g
+        left, right = arcs.kids_first[2 * h], arcs.kids_first[2 * h + 1]
+        for g in range(own):
+            table[row + g] = table[row + (1 + right - left) * own + g] = 0.0
+        lane += own
+        row += (2 + arcs.kids_first[2 * h + 2] - left) * own
+    lanes.starts[n + 1], lanes.rows[n + 1] = lane, row
+
+
+@register_jitable
+def owner_row(arcs, lanes, h, side, p):
+    """Where the row of the arc ``kids[p]``, from ``h`` to that side, is."""
+    own = lanes.starts[h + 1] - lanes.starts[h]
+    return lanes.rows[h] + (1 + side + p - arcs.kids_first[2 * h]) * own
+
+
+@register_jitable
 def sibling_part(arcs, a, b):
     """The part "the child of arc ``b`` comes before that of ``a``"; first child where b is -1."""
     return arcs.siblings[a] + (1 + arcs.rank[b] if b >= 0 else 0)
@@ -193,25 +246,6 @@ def grand_part(arcs, n, a, g):
         return -1
     b = arcs.lookup[h * (n + 1) + g]
     return -1 if b < 0 else arcs.grands[a] + b - arcs.first[h]
-
-
-@register_jitable(forceinline=True)
-def owners_of(arcs, n, h):
-    """The stretch of arcs to ``h``: (first, how many); one of its own behind all for the root."""
-    if h == 0:
-        return arcs.first[n + 1], 1
-    return arcs.first[h], arcs.first[h + 1] - arcs.first[h]
-
-
-@register_jitable(forceinline=True)
-def owner_row(arcs, n, a):
-    """Where a table by arc and owner of its head starts for ``a``.
-
-    Grandparent parts number such pairs; arcs from the root have theirs behind all parts.
-    """
-    if arcs.head[a] == 0:
-        return arcs.grands[arcs.first[n + 1]] + arcs.mod[a]
-    return arcs.grands[a]
 
 
 @register_jitable

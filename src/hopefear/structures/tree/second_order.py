@@ -12,13 +12,9 @@ the head g of h. For m to the right of h (to the left everything is mirrored):
                 max over r of  C[h, s, r] + C[h, m, r + 1]
 
 Here (g, h), (h, m), (h, s) run over candidate arcs only. With k candidates for each of n words that
-is O(n^2 k) numbers and O(n^3 k) steps at most. All innermost loops run along the candidates g of
-one h, its owners, which are adjacent in memory, in lanes:
-
-    complete     [e * width + lanes[h] + g]            C; both halves in one table, by their end e
-    incomplete   [rows[h] + (1 + side + k) * own + g]  I of the k-th of the arcs from h, own lanes
-                                                       each; a row of zeros precedes every side
-    between      [sibling part]                        S
+is O(n^2 k) numbers and O(n^3 k) steps at most. All innermost loops run along the lanes of the arcs
+(g, h) to one h, its owners (see `Lanes`). C has one table for both halves, by their end; S is by
+sibling part.
 
 Items whose g lies inside the span are computed along with the rest, but no item of a tree refers to
 them.
@@ -43,19 +39,25 @@ from numba.extending import register_jitable
 from hopefear.core.component import kernel
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import max_plus, sum_product
-from hopefear.structures.tree.parts import LEFT, RIGHT, Counts
-
-_GROUP = 8  # lanes are taken in whole groups, or in half a group
+from hopefear.structures.tree.parts import (
+    GROUP,
+    LEFT,
+    RIGHT,
+    Counts,
+    Lanes,
+    fill_lanes,
+    new_lanes,
+    new_owner_table,
+    owner_row,
+)
 
 
 class SecondOrder(NamedTuple):
     """Working memory of search and sums."""
 
-    lanes: np.ndarray  # int64[longest + 2]: where the lanes of a head start; behind all, the width
-    rows: np.ndarray  # int64[longest + 2]: where its rows start
-    lane_of: np.ndarray  # int64[arcs]: the lane of an arc among all
-    complete: np.ndarray  # float64: C
-    incomplete: np.ndarray  # float64: I
+    lanes: Lanes
+    complete: np.ndarray  # float64: C, at e * width + lane, with one width of lanes for each end e
+    incomplete: np.ndarray  # float64: I, by arc and owner
     between: np.ndarray  # float64[sibling parts]: S
     steps: np.ndarray  # float64[longest + 1]: what is added to the rows of a head
     totals: np.ndarray  # float64[lanes of a head]: what sums are measured by, or sums
@@ -73,23 +75,19 @@ def new_second_order(longest: int, counts: Counts, sums: bool = False) -> Second
     :func:`projective_second_marginals` has no room.
     """
     words = longest + 1
-    # Whole groups need up to 7 lanes more for each head, and each head has two rows of zeros.
-    complete = words * (counts.arcs + _GROUP * words)
-    incomplete = counts.grands + (_GROUP + 1) * counts.arcs + 3 * _GROUP * words
-    most = words + _GROUP
+    complete = words * (counts.arcs + GROUP * words)
+    most = words + GROUP
     return SecondOrder(
-        lanes=np.zeros(longest + 2, np.int64),
-        rows=np.zeros(longest + 2, np.int64),
-        lane_of=np.zeros(counts.arcs, np.int64),
+        lanes=new_lanes(longest, counts),
         complete=np.zeros(complete),
-        incomplete=np.zeros(incomplete),
+        incomplete=new_owner_table(longest, counts),
         between=np.zeros(counts.siblings),
         steps=np.zeros(words),
         totals=np.zeros(most),
         terms=np.zeros(words * most if sums else 0),
         ones=np.ones(words),
         complete_slopes=np.zeros(complete if sums else 0),
-        incomplete_slopes=np.zeros(incomplete if sums else 0),
+        incomplete_slopes=new_owner_table(longest, counts) if sums else np.zeros(0),
         stack=np.zeros(2 * words, np.int32),
     )
 
@@ -154,13 +152,13 @@ def projective_second_marginals(n, arcs, scores, single, space, out):
     """
     d_complete, d_incomplete = space.complete_slopes, space.incomplete_slopes
     log_z = _inside(n, arcs, scores, single, True, space)
-    n_arcs, width = arcs.first[n + 1], space.lanes[n + 1]
+    n_arcs, width = arcs.first[n + 1], space.lanes.starts[n + 1]
     for p in range((n + 1) * width):
         d_complete[p] = 0.0
-    for p in range(space.rows[n + 1]):
+    for p in range(space.lanes.rows[n + 1]):
         d_incomplete[p] = 0.0
     for a in range(n_arcs):
-        out.arcs[a] = out.lasts[a] = 0.0
+        out.lasts[a] = 0.0
     for p in range(arcs.siblings[n_arcs]):
         out.siblings[p] = 0.0
     if log_z > -np.inf:
@@ -169,60 +167,38 @@ def projective_second_marginals(n, arcs, scores, single, space, out):
                 a = arcs.kids[p]
                 chance = np.exp(_lone(n, arcs, scores, space, a) - log_z)
                 out.siblings[arcs.siblings[a]] = out.lasts[a] = chance
-                d_incomplete[_row(arcs, space, 0, RIGHT, p)] = chance
-                d_complete[width + space.lane_of[a]] += chance
-                d_complete[n * width + space.lane_of[a]] += chance
+                d_incomplete[owner_row(arcs, space.lanes, 0, RIGHT, p)] = chance
+                d_complete[width + space.lanes.of[a]] += chance
+                d_complete[n * width + space.lanes.of[a]] += chance
         else:
             d_complete[n * width] = 1.0
         _outside(n, arcs, scores, single, space, out)
-    for h in range(n + 1):
-        for side in range(2):
-            for p in range(arcs.kids_first[2 * h + side], arcs.kids_first[2 * h + side + 1]):
-                a, row = arcs.kids[p], _row(arcs, space, h, side, p)
-                for g in range(arcs.first[h + 1] - arcs.first[h] if h > 0 else 1):
-                    out.arcs[a] += d_incomplete[row + g]
-                    if h > 0:
-                        out.grands[arcs.grands[a] + g] = d_incomplete[row + g]
+    _count_owners(n, arcs, space, out)
     return log_z
 
 
-@register_jitable(forceinline=True)
-def _lay_out(n, arcs, space):
-    """Give every head its lanes and rows; those of the root come first."""
-    lane, row = 0, 0
+@register_jitable
+def _count_owners(n, arcs, space, out):
+    """Read the probabilities of arcs and grandparent parts off the slopes of I."""
+    kids_first, kids, grands, first = arcs.kids_first, arcs.kids, arcs.grands, arcs.first
+    d_incomplete, d_arcs, d_grands = space.incomplete_slopes, out.arcs, out.grands
     for h in range(n + 1):
-        owners = arcs.first[h + 1] - arcs.first[h] if h > 0 else 1
-        own = _GROUP // 2
-        if owners > own:
-            own = (owners + _GROUP - 1) // _GROUP * _GROUP
-        space.lanes[h], space.rows[h] = lane, row
-        for g in range(owners if h > 0 else 0):
-            space.lane_of[arcs.first[h] + g] = lane + g
-        kids = arcs.kids_first[2 * h + 2] - arcs.kids_first[2 * h]
-        right = row + (1 + arcs.kids_first[2 * h + 1] - arcs.kids_first[2 * h]) * own
-        for g in range(own):
-            space.incomplete[row + g] = space.incomplete[right + g] = 0.0
-        lane += own
-        row += (2 + kids) * own
-    space.lanes[n + 1], space.rows[n + 1] = lane, row
-
-
-@register_jitable(forceinline=True)
-def _own(space, h):
-    """How many lanes ``h`` has: one for each owner, in whole groups."""
-    return space.lanes[h + 1] - space.lanes[h]
-
-
-@register_jitable(forceinline=True)
-def _row(arcs, space, h, side, p):
-    """Where the row of the arc ``kids[p]`` from ``h`` to that side is."""
-    return space.rows[h] + (1 + side + p - arcs.kids_first[2 * h]) * _own(space, h)
+        owners = first[h + 1] - first[h] if h > 0 else 1
+        for side in range(2):
+            for p in range(kids_first[2 * h + side], kids_first[2 * h + side + 1]):
+                a, row = kids[p], owner_row(arcs, space.lanes, h, side, p)
+                chance = 0.0
+                for g in range(owners):
+                    chance += d_incomplete[row + g]
+                d_arcs[a] = chance
+                for g in range(owners if h > 0 else 0):
+                    d_grands[grands[a] + g] = d_incomplete[row + g]
 
 
 @register_jitable(forceinline=True)
 def _lone(n, arcs, scores, space, a):
     """What trees come to in which the child of arc ``a`` is the only one of the root."""
-    width, lane = space.lanes[n + 1], space.lane_of[a]
+    width, lane = space.lanes.starts[n + 1], space.lanes.of[a]
     halves = space.complete[width + lane] + space.complete[n * width + lane]
     return scores.arcs[a] + scores.siblings[arcs.siblings[a]] + scores.lasts[a] + halves
 
@@ -236,14 +212,14 @@ def _inside(n, arcs, scores, single, soft, space):
     array in a variable, because reference counts of arrays cost more than the work between calls.
     With None the compiler leaves the sums out.
     """
-    _lay_out(n, arcs, space)
+    fill_lanes(arcs, n, space.lanes, space.incomplete)
     kids_first, kids, mod, lookup = arcs.kids_first, arcs.kids, arcs.mod, arcs.lookup
     rank, siblings, grands = arcs.rank, arcs.siblings, arcs.grands
     arc_scores, sibling_scores = scores.arcs, scores.siblings
     last_scores, grand_scores = scores.lasts, scores.grands
-    lanes, rows, lane_of, complete = space.lanes, space.rows, space.lane_of, space.complete
-    incomplete, between, steps = space.incomplete, space.between, space.steps
-    totals, terms, ones = space.totals, space.terms, space.ones
+    lanes, rows, lane_of = space.lanes.starts, space.lanes.rows, space.lanes.of
+    complete, incomplete, between = space.complete, space.incomplete, space.between
+    steps, totals, terms, ones = space.steps, space.totals, space.terms, space.ones
     width = lanes[n + 1]
     for i in range(n, -1, -1):
         for lane in range(lanes[i], lanes[i + 1]):
@@ -322,7 +298,7 @@ def _inside(n, arcs, scores, single, soft, space):
 
 @register_jitable(forceinline=True)
 def _grouped(count):
-    return (count + _GROUP - 1) // _GROUP * _GROUP
+    return (count + GROUP - 1) // GROUP * GROUP
 
 
 @register_jitable(forceinline=True)
@@ -358,9 +334,9 @@ def _outside(n, arcs, scores, single, space, out):
     rank, siblings, grands = arcs.rank, arcs.siblings, arcs.grands
     arc_scores, sibling_scores = scores.arcs, scores.siblings
     last_scores, grand_scores = scores.lasts, scores.grands
-    lanes, rows, lane_of, complete = space.lanes, space.rows, space.lane_of, space.complete
-    incomplete, between, steps = space.incomplete, space.between, space.steps
-    totals, terms = space.totals, space.terms
+    lanes, rows, lane_of = space.lanes.starts, space.lanes.rows, space.lanes.of
+    complete, incomplete, between = space.complete, space.incomplete, space.between
+    steps, totals, terms = space.steps, space.totals, space.terms
     d_complete, d_incomplete = space.complete_slopes, space.incomplete_slopes
     d_siblings, d_lasts = out.siblings, out.lasts
     width = lanes[n + 1]
@@ -454,7 +430,7 @@ def _share(slopes, place, own, count, terms, d_incomplete, row, steps):
 def _read_off(n, arcs, scores, single, space, heads):
     """Write the best tree, each half by finding again where its maximum comes from."""
     complete, incomplete, stack, kids = space.complete, space.incomplete, space.stack, arcs.kids
-    width = space.lanes[n + 1]
+    width = space.lanes.starts[n + 1]
     stack[0], stack[1] = -1, n  # -1 stands for the arc to the root, which is none
     depth = 1
     if single:
@@ -476,8 +452,8 @@ def _read_off(n, arcs, scores, single, space, heads):
             a = kids[p]
             if abs(arcs.mod[a] - h) > abs(e - h):
                 break
-            v = incomplete[_row(arcs, space, h, side, p) + g]
-            v += scores.lasts[a] + complete[e * width + space.lane_of[a]]
+            v = incomplete[owner_row(arcs, space.lanes, h, side, p) + g]
+            v += scores.lasts[a] + complete[e * width + space.lanes.of[a]]
             if v > best:
                 best, place = v, p
         depth = _put(arcs, stack, depth, kids[place], e)
@@ -486,12 +462,12 @@ def _read_off(n, arcs, scores, single, space, heads):
             heads[arcs.mod[a]] = h
             part = arcs.siblings[a]
             best, before = (
-                scores.siblings[part] + complete[near * width + space.lane_of[a]],
+                scores.siblings[part] + complete[near * width + space.lanes.of[a]],
                 -1,
             )
             for q in range(first, place):
                 part += 1
-                v = incomplete[_row(arcs, space, h, side, q) + g]
+                v = incomplete[owner_row(arcs, space.lanes, h, side, q) + g]
                 v += scores.siblings[part] + space.between[part]
                 if v > best:
                     best, before = v, q
@@ -514,13 +490,13 @@ def _put(arcs, stack, depth, a, e):
 @register_jitable(forceinline=True)
 def _put_between(n, arcs, space, depth, a, b):
     """Remember the two halves between the children of two arcs."""
-    complete, width = space.complete, space.lanes[n + 1]
+    complete, width = space.complete, space.lanes.starts[n + 1]
     if arcs.mod[a] > arcs.mod[b]:
         a, b = b, a
     best, cut = -np.inf, arcs.mod[a]
     for r in range(arcs.mod[a], arcs.mod[b]):
-        v = complete[r * width + space.lane_of[a]]
-        v += complete[(r + 1) * width + space.lane_of[b]]
+        v = complete[r * width + space.lanes.of[a]]
+        v += complete[(r + 1) * width + space.lanes.of[b]]
         if v > best:
             best, cut = v, r
     return _put(arcs, space.stack, _put(arcs, space.stack, depth, a, cut), b, cut + 1)
