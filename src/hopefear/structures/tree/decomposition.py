@@ -39,7 +39,6 @@ from hopefear.structures.tree.parts import (
     new_lanes,
     new_owner_table,
     score_of,
-    side_score,
 )
 from hopefear.structures.tree.spanning import SpanningSpace, new_spanning_space, spanning_tree
 
@@ -205,51 +204,56 @@ def _step(n, arcs, space, rate):
 @register_jitable
 def _climb(n, arcs, scores, single, heads):
     """Change single heads, each word's to its best, until that betters the tree no more."""
+    kids_first, kids, mod, first = arcs.kids_first, arcs.kids, arcs.mod, arcs.first
+    rank, siblings, grands, lookup = arcs.rank, arcs.siblings, arcs.grands, arcs.lookup
+    arc_scores, sibling_scores = scores.arcs, scores.siblings
+    last_scores, grand_scores, head = scores.lasts, scores.grands, arcs.head
     changes = 1
     while changes > 0:
         changes = 0
         for m in range(1, n + 1):
             old = heads[m]
-            start = _around(n, arcs, scores, heads, m, old)
-            best, choice = 1e-12 * (1.0 + abs(start)), old
-            for a in range(arcs.first[m], arcs.first[m + 1]):
-                h = arcs.head[a]
+            choice, best_gain = old, 0.0
+            for a in range(first[m], first[m + 1]):
+                new = head[a]
+                above = new
+                while above != 0 and above != m:
+                    above = heads[above]
                 # With one child of the root, neither it nor its place can be had.
-                if h == old or (single and (h == 0 or old == 0)) or _is_below(heads, h, m):
+                if new == old or above == m or (single and (new == 0 or old == 0)):
                     continue
-                before = start + _side(n, arcs, scores, heads, h, m)
-                heads[m] = h
-                after = _around(n, arcs, scores, heads, m, old) + _side(
-                    n, arcs, scores, heads, h, m
-                )
+                # What changes are the parts beside m, at the old head and at the new, and those
+                # below m.
+                before, after = 0.0, 0.0
+                for state in range(2):
+                    heads[m] = new if state == 1 else old
+                    total = 0.0
+                    for k in range(4):
+                        h, side = m, k - 2
+                        if k < 2:
+                            h = new if k == 1 else old
+                            side = RIGHT if m > h else LEFT
+                        g = heads[h] if h > 0 else -1
+                        owner = lookup[h * (n + 1) + g] - first[h] if h > 0 else 0
+                        last = -1
+                        for p in range(kids_first[2 * h + side], kids_first[2 * h + side + 1]):
+                            b = kids[p]
+                            if heads[mod[b]] == h:
+                                part = siblings[b] + (1 + rank[last] if last >= 0 else 0)
+                                total += arc_scores[b] + sibling_scores[part]
+                                if h > 0:
+                                    total += grand_scores[grands[b] + owner]
+                                last = b
+                        if last >= 0:
+                            total += last_scores[last]
+                    before, after = (total, after) if state == 0 else (before, total)
                 heads[m] = old
-                if after - before > best:
-                    best, choice = after - before, h
+                # Gains that rounding makes could go round in circles.
+                if after - before > max(best_gain, 1e-12 * (1.0 + abs(before))):
+                    choice, best_gain = new, after - before
             if choice != old:
                 heads[m] = choice
                 changes += 1
-
-
-@register_jitable
-def _side(n, arcs, scores, heads, h, m):
-    """Score of the parts on that side of ``h`` on which ``m`` is."""
-    return side_score(arcs, n, scores, heads, h, RIGHT if m > h else LEFT)[0]
-
-
-@register_jitable
-def _around(n, arcs, scores, heads, m, h):
-    """Score of the parts on the side of ``h`` on which ``m`` is, and below ``m``."""
-    left = side_score(arcs, n, scores, heads, m, LEFT)[0]
-    right = side_score(arcs, n, scores, heads, m, RIGHT)[0]
-    return _side(n, arcs, scores, heads, h, m) + left + right
-
-
-@register_jitable
-def _is_below(heads, h, m):
-    """Whether ``h`` is ``m`` or a descendant of it."""
-    while h != 0 and h != m:
-        h = heads[h]
-    return h == m
 
 
 @register_jitable

@@ -230,46 +230,6 @@ def owner_row(arcs, lanes, h, side, p):
 
 
 @register_jitable
-def sibling_part(arcs, a, b):
-    """The part "the child of arc ``b`` comes before that of ``a``"; first child where b is -1."""
-    return arcs.siblings[a] + (1 + arcs.rank[b] if b >= 0 else 0)
-
-
-@register_jitable
-def grand_part(arcs, n, a, g):
-    """The part "the head of arc ``a`` has the head ``g``".
-
-    -1 where there is none: at the root, where g is no candidate, and where g is the modifier.
-    """
-    h = arcs.head[a]
-    if h == 0 or g == arcs.mod[a]:
-        return -1
-    b = arcs.lookup[h * (n + 1) + g]
-    return -1 if b < 0 else arcs.grands[a] + b - arcs.first[h]
-
-
-@register_jitable
-def side_score(arcs, n, scores, heads, h, side):
-    """Score of all parts whose head is ``h`` and whose child is on that side; children counted.
-
-    Returns (score, number of children).
-    """
-    total, before, count = 0.0, -1, 0
-    for p in range(arcs.kids_first[2 * h + side], arcs.kids_first[2 * h + side + 1]):
-        a = arcs.kids[p]
-        if heads[arcs.mod[a]] == h:
-            total += scores.arcs[a] + scores.siblings[sibling_part(arcs, a, before)]
-            grand = grand_part(arcs, n, a, heads[h]) if h > 0 else -1
-            if grand >= 0:
-                total += scores.grands[grand]
-            before = a
-            count += 1
-    if before >= 0:
-        total += scores.lasts[before]
-    return total, count
-
-
-@register_jitable
 def score_of(arcs, n, scores, heads):
     """Score of a head assignment, which need not be a tree; minus infinity off the candidates.
 
@@ -283,12 +243,29 @@ def score_of(arcs, n, scores, heads):
     >>> [float(score_of(arcs, 2, scores, np.array(heads))) for heads in ([0, 0, 1], [0, 2, 0])]
     [15.0, 5.0]
     """
+    # Arrays in variables, here and in what follows: to take them from a tuple again and again
+    # counts references, which costs more than the sums.
+    kids_first, kids, mod, first = arcs.kids_first, arcs.kids, arcs.mod, arcs.first
+    rank, siblings, grands, lookup = arcs.rank, arcs.siblings, arcs.grands, arcs.lookup
+    arc_scores, sibling_scores = scores.arcs, scores.siblings
+    last_scores, grand_scores = scores.lasts, scores.grands
     total, count = 0.0, 0
     for h in range(n + 1):
-        left, left_count = side_score(arcs, n, scores, heads, h, LEFT)
-        right, right_count = side_score(arcs, n, scores, heads, h, RIGHT)
-        total += left + right
-        count += left_count + right_count
+        g = heads[h] if h > 0 else -1
+        owner = lookup[h * (n + 1) + g] - first[h] if h > 0 else 0
+        for side in range(2):
+            before = -1
+            for p in range(kids_first[2 * h + side], kids_first[2 * h + side + 1]):
+                a = kids[p]
+                if heads[mod[a]] == h:
+                    total += arc_scores[a]
+                    total += sibling_scores[siblings[a] + (1 + rank[before] if before >= 0 else 0)]
+                    if h > 0 and g != mod[a]:
+                        total += grand_scores[grands[a] + owner]
+                    before = a
+                    count += 1
+            if before >= 0:
+                total += last_scores[before]
     return total if count == n else -np.inf
 
 
@@ -315,18 +292,22 @@ def parts_of(arcs, n, heads, out_siblings, out_lasts, out_grands):
     >>> siblings.tolist(), lasts.tolist(), grands.tolist()
     ([-1, 0, 3], [-1, -1, 2], [-1, -1, -1])
     """
+    kids_first, kids, mod, first = arcs.kids_first, arcs.kids, arcs.mod, arcs.first
+    rank, siblings, grands, lookup = arcs.rank, arcs.siblings, arcs.grands, arcs.lookup
     for m in range(n + 1):
         out_siblings[m] = out_lasts[m] = out_grands[m] = -1
     for h in range(n + 1):
+        g = heads[h] if h > 0 else -1
+        arc = lookup[h * (n + 1) + g] if h > 0 else -1
         for side in range(2):
             before = -1
-            for p in range(arcs.kids_first[2 * h + side], arcs.kids_first[2 * h + side + 1]):
-                a = arcs.kids[p]
-                m = arcs.mod[a]
+            for p in range(kids_first[2 * h + side], kids_first[2 * h + side + 1]):
+                a = kids[p]
+                m = mod[a]
                 if heads[m] == h:
-                    out_siblings[m] = sibling_part(arcs, a, before)
-                    if h > 0:
-                        out_grands[m] = grand_part(arcs, n, a, heads[h])
+                    out_siblings[m] = siblings[a] + (1 + rank[before] if before >= 0 else 0)
+                    if arc >= 0 and g != m:
+                        out_grands[m] = grands[a] + arc - first[h]
                     before = a
             if before >= 0:
-                out_lasts[arcs.mod[before]] = before
+                out_lasts[mod[before]] = before
