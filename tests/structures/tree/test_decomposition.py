@@ -117,3 +117,19 @@ def test_what_no_tree_can_have_is_minus_infinity_and_certain():
     fill_arcs(arcs, 3, starts, candidates)
     score, certain, _ = search(3, arcs, counts, new_part_scores(counts), False)
     assert score == -np.inf and certain
+
+
+@pytest.mark.parametrize("unused", [np.nan, np.inf, -np.inf])
+def test_scores_of_parts_that_are_in_no_tree_are_not_used(unused):
+    rng = np.random.default_rng(2)
+    n = 6
+    arcs, n_arcs, counts = draw_arcs(rng, n, density=1.0)
+    scores = draw_scores(rng, counts)
+    score, certain, heads = search(n, arcs, counts, scores, False, rounds=20)
+    for a in range(n_arcs):
+        h, m = arcs.head[a], arcs.mod[a]
+        if h > 0 and arcs.lookup[h * (n + 1) + m] >= 0:
+            scores.grands[arcs.grands[a] + arcs.lookup[h * (n + 1) + m] - arcs.first[h]] = unused
+    same_score, same_certain, same_heads = search(n, arcs, counts, scores, False, rounds=20)
+    assert (same_score, same_certain) == (score, certain)
+    assert same_heads.tolist() == heads.tolist()

@@ -152,7 +152,7 @@ def fill_arcs(arcs, n, starts, heads):
     ([0, 1, 2, 4, 5], [0, 0, 2, 2, 4])
     """
     first, head, mod, lookup = arcs.first, arcs.head, arcs.mod, arcs.lookup
-    rank, kids_first = arcs.rank, arcs.kids_first
+    rank, kids_first, kids = arcs.rank, arcs.kids_first, arcs.kids
     siblings, grands = arcs.siblings, arcs.grands
     for p in range((n + 1) * (n + 1)):
         lookup[p] = -1
@@ -166,40 +166,30 @@ def fill_arcs(arcs, n, starts, heads):
             h = heads[p]
             head[a], mod[a] = h, m
             lookup[m * (n + 1) + h] = a
-            kids_first[2 * h + (1 if m > h else 0) + 1] += 1
+            kids_first[2 * h + (RIGHT if m > h else LEFT) + 1] += 1
             a += 1
     first[n + 1] = a
     for p in range(2 * n + 2):
         kids_first[p + 1] += kids_first[p]
     # Modifiers ascend along the arcs: right children come nearest first, left ones outermost first.
-    # Each stretch of kids_first is its own cursor here; what it moved by is taken back below.
-    for b in range(a):
-        if mod[b] > head[b]:
-            _place(arcs, b)
-    for b in range(a - 1, -1, -1):
-        if mod[b] < head[b]:
-            _place(arcs, b)
+    # Each entry of kids_first is a cursor here; what it moved by is taken back below.
+    for k in range(2 * a):
+        b = k if k < a else 2 * a - 1 - k
+        if (mod[b] > head[b]) == (k < a):
+            side = 2 * head[b] + (RIGHT if k < a else LEFT)
+            rank[b] = kids_first[side]
+            kids[rank[b]] = b
+            kids_first[side] += 1
     for p in range(2 * n + 2, 0, -1):
         kids_first[p] = kids_first[p - 1]
     kids_first[0] = 0
     siblings[0], grands[0] = 0, 0
     for b in range(a):
         h = head[b]
-        rank[b] -= kids_first[2 * h + (1 if mod[b] > h else 0)]
+        rank[b] -= kids_first[2 * h + (RIGHT if mod[b] > h else LEFT)]
         siblings[b + 1] = siblings[b] + rank[b] + 1
         grands[b + 1] = grands[b] + (first[h + 1] - first[h] if h > 0 else 0)
     return a
-
-
-@register_jitable
-def _place(arcs, a):
-    """Put an arc after those of the same head and side; ``rank`` becomes its place in ``kids``."""
-    h = arcs.head[a]
-    side = 2 * h + (1 if arcs.mod[a] > h else 0)
-    place = arcs.kids_first[side]
-    arcs.kids[place] = a
-    arcs.rank[a] = place
-    arcs.kids_first[side] = place + 1
 
 
 @register_jitable

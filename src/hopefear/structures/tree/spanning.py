@@ -12,6 +12,11 @@ this order. Arcs of a cycle never come from the root, so differences leave the f
 and all that changes is that a word takes the root only where it has no other head left. No large
 number is added to any score, so nothing is lost to rounding. (Zmigrod, Vieira and Cotterell, 2020,
 show another way to the same end.) Where the best tree has one root arc anyway, it is the answer.
+
+References: Chu and Liu (1965), "On the shortest arborescence of a directed graph"; Edmonds (1967),
+"Optimum branchings"; Gabow, Galil, Spencer and Tarjan (1986), "Efficient algorithms for finding
+minimum spanning trees in undirected and directed graphs"; Zmigrod, Vieira and Cotterell (2020),
+"Please mind the root: decoding arborescences for dependency parsing".
 """
 
 from __future__ import annotations
