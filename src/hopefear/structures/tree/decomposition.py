@@ -45,7 +45,7 @@ from hopefear.structures.tree.spanning import SpanningSpace, new_spanning_space,
 # Steps are those of Polyak: a fraction of what would close the gap if the bound were linear. They
 # need no scale of their own, as the rates of Koo et al. do. On 900 random sentences of 10 to 40
 # words, easy ones to mere noise, a fraction of 1.5 certified 59 % in 200 rounds, one of 1 54 %, and
-# a rate of Koo et al. that starts at the standard deviation of arc scores 58 %.
+# a rate of Koo et al. that starts at the standard deviation of the noise in arc scores 58 %.
 _FRACTION, _SHRINK = 1.5, 0.8
 _PATIENCE = 10  # rounds without a lower bound after which the fraction shrinks
 _GAP = 1e-9  # relative, between bound and score of a tree that is as good as the best
