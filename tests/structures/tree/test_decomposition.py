@@ -7,6 +7,13 @@ import pytest
 from second_order_oracle import candidate_trees, draw_arcs, draw_scores, is_tree, plain_score
 
 from hopefear.structures.tree.decomposition import new_decomposition, nonprojective_second
+from hopefear.structures.tree.parts import (
+    Counts,
+    fill_arcs,
+    new_arcs,
+    new_part_scores,
+    part_counts,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -89,3 +96,40 @@ def test_one_word_has_one_tree():
     score, certain, heads = search(1, arcs, counts, scores, True, rounds=1)
     assert certain and heads.tolist() == [0, 0]
     assert score == pytest.approx(scores.arcs[0] + scores.siblings[0] + scores.lasts[0])
+
+
+def test_memory_that_was_used_before_gives_the_same_results():
+    rng = np.random.default_rng(6)
+    shared = new_decomposition(9, Counts(200, 600, 2000))
+    for n in (9, 4, 1, 7):
+        arcs, _, counts = draw_arcs(rng, n)
+        scores = draw_scores(rng, counts)
+        score, certain, heads = search(n, arcs, counts, scores, True, rounds=20)
+        again = np.zeros(n + 1, np.int32)
+        same = nonprojective_second(n, arcs, scores, True, 20, shared, again)
+        assert same == (score, certain) and heads.tolist() == again.tolist()
+
+
+def test_what_no_tree_can_have_is_minus_infinity_and_certain():
+    starts, candidates = np.arange(4), np.array([2, 1, 0], np.int32)  # 1 and 2 are a cycle
+    counts = part_counts(starts, candidates, 3)
+    arcs = new_arcs(3, counts.arcs)
+    fill_arcs(arcs, 3, starts, candidates)
+    score, certain, _ = search(3, arcs, counts, new_part_scores(counts), False)
+    assert score == -np.inf and certain
+
+
+@pytest.mark.parametrize("unused", [np.nan, np.inf, -np.inf])
+def test_scores_of_parts_that_are_in_no_tree_are_not_used(unused):
+    rng = np.random.default_rng(2)
+    n = 6
+    arcs, n_arcs, counts = draw_arcs(rng, n, density=1.0)
+    scores = draw_scores(rng, counts)
+    score, certain, heads = search(n, arcs, counts, scores, False, rounds=20)
+    for a in range(n_arcs):
+        h, m = arcs.head[a], arcs.mod[a]
+        if h > 0 and arcs.lookup[h * (n + 1) + m] >= 0:
+            scores.grands[arcs.grands[a] + arcs.lookup[h * (n + 1) + m] - arcs.first[h]] = unused
+    same_score, same_certain, same_heads = search(n, arcs, counts, scores, False, rounds=20)
+    assert (same_score, same_certain) == (score, certain)
+    assert same_heads.tolist() == heads.tolist()

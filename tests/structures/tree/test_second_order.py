@@ -15,6 +15,7 @@ from second_order_oracle import (
 )
 
 from hopefear.structures.tree.parts import (
+    Counts,
     Scores,
     fill_arcs,
     new_arcs,
@@ -140,3 +141,46 @@ def test_probabilities_of_a_longer_sentence_add_up(single):
         roots = [a for a in range(n_arcs) if arcs.head[a] == 0]
         assert out.arcs[roots].sum() == pytest.approx(1.0)
         assert out.lasts[roots].sum() == pytest.approx(1.0)
+
+
+def test_memory_that_was_used_before_gives_the_same_results():
+    rng = np.random.default_rng(6)
+    most = Counts(200, 600, 2000)
+    shared, shared_out = new_second_order(9, most, sums=True), new_part_scores(most)
+    for n in (9, 4, 1, 7, 9):
+        arcs, _, counts = draw_arcs(rng, n)
+        scores, out = draw_scores(rng, counts), new_part_scores(counts)
+        own = new_second_order(n, counts, sums=True)
+        log_z = projective_second_marginals(n, arcs, scores, False, own, out)
+        assert projective_second_marginals(n, arcs, scores, False, shared, shared_out) == log_z
+        for values, again in zip(out, shared_out, strict=True):
+            assert values.tolist() == again[: len(values)].tolist()
+        heads, again = np.zeros((2, n + 1), np.int32)
+        best = projective_second(n, arcs, scores, True, own, heads)
+        assert projective_second(n, arcs, scores, True, shared, again) == best
+        assert heads.tolist() == again.tolist()
+
+
+@pytest.mark.parametrize("unused", [np.nan, np.inf, -np.inf])
+def test_scores_of_parts_that_are_in_no_tree_are_not_used(unused):
+    rng = np.random.default_rng(2)
+    n = 6
+    arcs, n_arcs, counts = draw_arcs(rng, n, density=1.0)
+    scores = draw_scores(rng, counts)
+    space, heads, other_heads = (
+        new_second_order(n, counts, sums=True),
+        *np.zeros((2, n + 1), np.int32),
+    )
+    out, other_out = new_part_scores(counts), new_part_scores(counts)
+    best = projective_second(n, arcs, scores, False, space, heads)
+    log_z = projective_second_marginals(n, arcs, scores, False, space, out)
+    for a in range(n_arcs):
+        h, m = arcs.head[a], arcs.mod[a]
+        if h > 0 and arcs.lookup[h * (n + 1) + m] >= 0:
+            scores.grands[arcs.grands[a] + arcs.lookup[h * (n + 1) + m] - arcs.first[h]] = unused
+    with np.errstate(invalid="ignore"):
+        assert projective_second(n, arcs, scores, False, space, other_heads) == best
+        assert projective_second_marginals(n, arcs, scores, False, space, other_out) == log_z
+    assert heads.tolist() == other_heads.tolist()
+    for values, others in zip(out, other_out, strict=True):
+        np.testing.assert_array_equal(values, others)

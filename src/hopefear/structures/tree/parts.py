@@ -23,6 +23,7 @@ from numba.extending import register_jitable
 from hopefear.core.component import kernel
 
 LEFT, RIGHT = 0, 1  # side of a head on which a child stands
+GROUP = 8  # lanes are taken in whole groups, or in half a group
 
 
 class Arcs(NamedTuple):
@@ -37,6 +38,19 @@ class Arcs(NamedTuple):
     kids: np.ndarray  # int32[most]: arcs by head and side, the nearest child first
     siblings: np.ndarray  # int64[most + 1]: first sibling part of an arc
     grands: np.ndarray  # int64[most + 1]: first grandparent part of an arc
+
+
+class Lanes(NamedTuple):
+    """Where tables by arc and owner keep their numbers.
+
+    The owners of a head are the arcs to it; the root has one. Each has a lane, and a head has whole
+    groups of them. In a table by arc (h, m) and owner of h, the arcs from h have a row of lanes
+    each, left ones first, nearest first, and a row of zeros precedes either side.
+    """
+
+    starts: np.ndarray  # int64[longest + 2]: lanes of h are starts[h] .. starts[h + 1] - 1
+    rows: np.ndarray  # int64[longest + 2]: where the rows of h start
+    of: np.ndarray  # int64[most]: the lane of an arc among all
 
 
 class Scores(NamedTuple):
@@ -69,6 +83,18 @@ def new_arcs(longest: int, most: int) -> Arcs:
         siblings=np.zeros(most + 1, np.int64),
         grands=np.zeros(most + 1, np.int64),
     )
+
+
+def new_lanes(longest: int, counts: Counts) -> Lanes:
+    """Memory for the lanes of sentences of up to ``longest`` words and so many arcs."""
+    starts, rows = np.zeros((2, longest + 2), np.int64)
+    return Lanes(starts, rows, np.zeros(counts.arcs, np.int64))
+
+
+def new_owner_table(longest: int, counts: Counts) -> np.ndarray:
+    """A table by arc and owner; whole groups take up to 7 lanes more for every row."""
+    size = counts.grands + (GROUP + 1) * counts.arcs + 2 * GROUP * (longest + 1)
+    return np.zeros(size)
 
 
 def new_part_scores(counts: Counts) -> Scores:
@@ -126,7 +152,7 @@ def fill_arcs(arcs, n, starts, heads):
     ([0, 1, 2, 4, 5], [0, 0, 2, 2, 4])
     """
     first, head, mod, lookup = arcs.first, arcs.head, arcs.mod, arcs.lookup
-    rank, kids_first = arcs.rank, arcs.kids_first
+    rank, kids_first, kids = arcs.rank, arcs.kids_first, arcs.kids
     siblings, grands = arcs.siblings, arcs.grands
     for p in range((n + 1) * (n + 1)):
         lookup[p] = -1
@@ -140,99 +166,57 @@ def fill_arcs(arcs, n, starts, heads):
             h = heads[p]
             head[a], mod[a] = h, m
             lookup[m * (n + 1) + h] = a
-            kids_first[2 * h + (1 if m > h else 0) + 1] += 1
+            kids_first[2 * h + (RIGHT if m > h else LEFT) + 1] += 1
             a += 1
     first[n + 1] = a
     for p in range(2 * n + 2):
         kids_first[p + 1] += kids_first[p]
     # Modifiers ascend along the arcs: right children come nearest first, left ones outermost first.
-    # Each stretch of kids_first is its own cursor here; what it moved by is taken back below.
-    for b in range(a):
-        if mod[b] > head[b]:
-            _place(arcs, b)
-    for b in range(a - 1, -1, -1):
-        if mod[b] < head[b]:
-            _place(arcs, b)
+    # Each entry of kids_first is a cursor here; what it moved by is taken back below.
+    for k in range(2 * a):
+        b = k if k < a else 2 * a - 1 - k
+        if (mod[b] > head[b]) == (k < a):
+            side = 2 * head[b] + (RIGHT if k < a else LEFT)
+            rank[b] = kids_first[side]
+            kids[rank[b]] = b
+            kids_first[side] += 1
     for p in range(2 * n + 2, 0, -1):
         kids_first[p] = kids_first[p - 1]
     kids_first[0] = 0
     siblings[0], grands[0] = 0, 0
     for b in range(a):
         h = head[b]
-        rank[b] -= kids_first[2 * h + (1 if mod[b] > h else 0)]
+        rank[b] -= kids_first[2 * h + (RIGHT if mod[b] > h else LEFT)]
         siblings[b + 1] = siblings[b] + rank[b] + 1
         grands[b + 1] = grands[b] + (first[h + 1] - first[h] if h > 0 else 0)
     return a
 
 
 @register_jitable
-def _place(arcs, a):
-    """Put an arc after those of the same head and side; ``rank`` becomes its place in ``kids``."""
-    h = arcs.head[a]
-    side = 2 * h + (1 if arcs.mod[a] > h else 0)
-    place = arcs.kids_first[side]
-    arcs.kids[place] = a
-    arcs.rank[a] = place
-    arcs.kids_first[side] = place + 1
+def fill_lanes(arcs, n, lanes, table):
+    """Give every head its lanes and rows, those of the root first; write the rows of zeros."""
+    lane, row = 0, 0
+    for h in range(n + 1):
+        owners = arcs.first[h + 1] - arcs.first[h] if h > 0 else 1
+        own = GROUP // 2
+        if owners > own:
+            own = (owners + GROUP - 1) // GROUP * GROUP
+        lanes.starts[h], lanes.rows[h] = lane, row
+        for g in range(owners if h > 0 else 0):
+            lanes.of[arcs.first[h] + g] = lane + g
+        left, right = arcs.kids_first[2 * h], arcs.kids_first[2 * h + 1]
+        for g in range(own):
+            table[row + g] = table[row + (1 + right - left) * own + g] = 0.0
+        lane += own
+        row += (2 + arcs.kids_first[2 * h + 2] - left) * own
+    lanes.starts[n + 1], lanes.rows[n + 1] = lane, row
 
 
 @register_jitable
-def sibling_part(arcs, a, b):
-    """The part "the child of arc ``b`` comes before that of ``a``"; first child where b is -1."""
-    return arcs.siblings[a] + (1 + arcs.rank[b] if b >= 0 else 0)
-
-
-@register_jitable
-def grand_part(arcs, n, a, g):
-    """The part "the head of arc ``a`` has the head ``g``".
-
-    -1 where there is none: at the root, where g is no candidate, and where g is the modifier.
-    """
-    h = arcs.head[a]
-    if h == 0 or g == arcs.mod[a]:
-        return -1
-    b = arcs.lookup[h * (n + 1) + g]
-    return -1 if b < 0 else arcs.grands[a] + b - arcs.first[h]
-
-
-@register_jitable(forceinline=True)
-def owners_of(arcs, n, h):
-    """The stretch of arcs to ``h``: (first, how many); one of its own behind all for the root."""
-    if h == 0:
-        return arcs.first[n + 1], 1
-    return arcs.first[h], arcs.first[h + 1] - arcs.first[h]
-
-
-@register_jitable(forceinline=True)
-def owner_row(arcs, n, a):
-    """Where a table by arc and owner of its head starts for ``a``.
-
-    Grandparent parts number such pairs; arcs from the root have theirs behind all parts.
-    """
-    if arcs.head[a] == 0:
-        return arcs.grands[arcs.first[n + 1]] + arcs.mod[a]
-    return arcs.grands[a]
-
-
-@register_jitable
-def side_score(arcs, n, scores, heads, h, side):
-    """Score of all parts whose head is ``h`` and whose child is on that side; children counted.
-
-    Returns (score, number of children).
-    """
-    total, before, count = 0.0, -1, 0
-    for p in range(arcs.kids_first[2 * h + side], arcs.kids_first[2 * h + side + 1]):
-        a = arcs.kids[p]
-        if heads[arcs.mod[a]] == h:
-            total += scores.arcs[a] + scores.siblings[sibling_part(arcs, a, before)]
-            grand = grand_part(arcs, n, a, heads[h]) if h > 0 else -1
-            if grand >= 0:
-                total += scores.grands[grand]
-            before = a
-            count += 1
-    if before >= 0:
-        total += scores.lasts[before]
-    return total, count
+def owner_row(arcs, lanes, h, side, p):
+    """Where the row of the arc ``kids[p]``, from ``h`` to that side, is."""
+    own = lanes.starts[h + 1] - lanes.starts[h]
+    return lanes.rows[h] + (1 + side + p - arcs.kids_first[2 * h]) * own
 
 
 @register_jitable
@@ -249,12 +233,29 @@ def score_of(arcs, n, scores, heads):
     >>> [float(score_of(arcs, 2, scores, np.array(heads))) for heads in ([0, 0, 1], [0, 2, 0])]
     [15.0, 5.0]
     """
+    # Arrays in variables, here and in what follows: to take them from a tuple again and again
+    # counts references, which costs more than the sums.
+    kids_first, kids, mod, first = arcs.kids_first, arcs.kids, arcs.mod, arcs.first
+    rank, siblings, grands, lookup = arcs.rank, arcs.siblings, arcs.grands, arcs.lookup
+    arc_scores, sibling_scores = scores.arcs, scores.siblings
+    last_scores, grand_scores = scores.lasts, scores.grands
     total, count = 0.0, 0
     for h in range(n + 1):
-        left, left_count = side_score(arcs, n, scores, heads, h, LEFT)
-        right, right_count = side_score(arcs, n, scores, heads, h, RIGHT)
-        total += left + right
-        count += left_count + right_count
+        g = heads[h] if h > 0 else -1
+        owner = lookup[h * (n + 1) + g] - first[h] if h > 0 else 0
+        for side in range(2):
+            before = -1
+            for p in range(kids_first[2 * h + side], kids_first[2 * h + side + 1]):
+                a = kids[p]
+                if heads[mod[a]] == h:
+                    total += arc_scores[a]
+                    total += sibling_scores[siblings[a] + (1 + rank[before] if before >= 0 else 0)]
+                    if h > 0 and g != mod[a]:
+                        total += grand_scores[grands[a] + owner]
+                    before = a
+                    count += 1
+            if before >= 0:
+                total += last_scores[before]
     return total if count == n else -np.inf
 
 
@@ -281,18 +282,22 @@ def parts_of(arcs, n, heads, out_siblings, out_lasts, out_grands):
     >>> siblings.tolist(), lasts.tolist(), grands.tolist()
     ([-1, 0, 3], [-1, -1, 2], [-1, -1, -1])
     """
+    kids_first, kids, mod, first = arcs.kids_first, arcs.kids, arcs.mod, arcs.first
+    rank, siblings, grands, lookup = arcs.rank, arcs.siblings, arcs.grands, arcs.lookup
     for m in range(n + 1):
         out_siblings[m] = out_lasts[m] = out_grands[m] = -1
     for h in range(n + 1):
+        g = heads[h] if h > 0 else -1
+        arc = lookup[h * (n + 1) + g] if h > 0 else -1
         for side in range(2):
             before = -1
-            for p in range(arcs.kids_first[2 * h + side], arcs.kids_first[2 * h + side + 1]):
-                a = arcs.kids[p]
-                m = arcs.mod[a]
+            for p in range(kids_first[2 * h + side], kids_first[2 * h + side + 1]):
+                a = kids[p]
+                m = mod[a]
                 if heads[m] == h:
-                    out_siblings[m] = sibling_part(arcs, a, before)
-                    if h > 0:
-                        out_grands[m] = grand_part(arcs, n, a, heads[h])
+                    out_siblings[m] = siblings[a] + (1 + rank[before] if before >= 0 else 0)
+                    if arc >= 0 and g != m:
+                        out_grands[m] = grands[a] + arc - first[h]
                     before = a
             if before >= 0:
-                out_lasts[arcs.mod[before]] = before
+                out_lasts[mod[before]] = before
