@@ -19,6 +19,9 @@ from hopefear.features.arcs.templates import COLUMNS, FAMILIES, ArcTemplates, va
 PLAIN_BITS, ROW_BITS = 22, 20
 # Coarse tags that are told apart between two words; later ones share the last number.
 _MOST_COARSE = 64
+# Arcs are looked at up to so many times the longest one seen between words of two tags, and always
+# up to so many words.
+_SLACK, _NEAR = 1.5, 4
 _ROOT, _FRONT, _BACK = "<root>", "<front>", "<back>"
 
 
@@ -46,11 +49,11 @@ class ArcMap:
     columns : tuple of str
         The columns of a sentence that are word, lemma, tag and coarse tag, and the morphological
         attributes; an empty name is for what there is not.
-    coarse, tags : tuple of str
-        Tags of the training data, in the order of their numbers.
+    coarse : tuple of str
+        Coarse tags of the training data, in the order of their numbers.
     reach : int16 array
-        ``[tag of head, tag of modifier, side]``: the longest arc between such words in the training
-        data; the root is the last head. Longer ones are not looked at.
+        ``[tag of head, tag of modifier, side]``: the longest arc between such words that is looked
+        at: half as long again as in the training data, and 4 at least; the root is the last head.
     plain_bits, row_bits : int
         Coordinates of features without relations, and places of rows of those with relations.
     """
@@ -59,7 +62,6 @@ class ArcMap:
     templates: ArcTemplates
     columns: tuple[str, ...]
     coarse: tuple[str, ...]
-    tags: tuple[str, ...]
     reach: np.ndarray = field(repr=False)
     plain_bits: int = PLAIN_BITS
     row_bits: int = ROW_BITS
@@ -79,14 +81,13 @@ class ArcMap:
             check_at_least(name, bits, 8)
             if bits > 30:
                 raise HopefearError(f"{name} is at most 30, not {bits}")
-        tags, coarse = (sentences.columns[columns[c]] for c in (2, 3))
-        ids, names = _numbered(tags)
+        ids, names = _numbered(sentences.columns[columns[3]])
         n = len(names)
         reach = np.zeros((n + 1, n, 2), np.int16)
         measure(sentences.starts, ids, heads.astype(np.int32), reach)
-        return cls(
-            templates, columns, tuple(_numbered(coarse)[1]), names, reach, plain_bits, row_bits
-        )
+        wide = np.minimum(np.ceil(_SLACK * reach.astype(np.float64)), 32767)
+        wide[:-1] = np.maximum(wide[:-1], _NEAR)
+        return cls(templates, columns, names, wide.astype(np.int16), plain_bits, row_bits)
 
     @property
     def size(self) -> int:
@@ -154,8 +155,8 @@ class ArcMap:
 
         The word before is always among them, so that some tree is, whatever is asked of it.
         """
-        column = sentences.columns[self.columns[2]]
-        number = {tag: k for k, tag in enumerate(self.tags)}
+        column = sentences.columns[self.columns[3]]
+        number = {tag: k for k, tag in enumerate(self.coarse)}
         table = np.array([number.get(tag, -1) for tag in column.strings], np.int32)
         ids = table[column.ids]
         ptr = np.zeros(ids.size + 1, np.int64)
@@ -178,7 +179,6 @@ class ArcMap:
         return {
             "reach": self.reach.ravel(),
             **Strings.pack(self.coarse).arrays("coarse"),
-            **Strings.pack(self.tags).arrays("tags"),
         }
 
     @classmethod
@@ -195,24 +195,19 @@ class ArcMap:
             templates = ArcTemplates.of(families)
         except HopefearError as error:
             raise ModelError(f"features of arcs: {error}") from error
-        coarse, tags = (_texts(arrays, name) for name in ("coarse", "tags"))
-        reach, n = vector(arrays, "reach", np.int16), len(tags)
+        strings = Strings.from_parts(arrays, "coarse")
+        coarse = tuple(strings.get(k) for k in range(strings.size))
+        reach, n = vector(arrays, "reach", np.int16), len(coarse)
         if reach.size != 2 * n * (n + 1):
             raise ModelError(f"features of arcs: {n} tags have {2 * n * (n + 1)} reaches")
         return cls(
             templates,
             tuple(map(str, columns)),
             coarse,
-            tags,
             reach.reshape(n + 1, n, 2),
             whole_number(header, "plain_bits", 8, 31),
             whole_number(header, "row_bits", 8, 31),
         )
-
-
-def _texts(arrays: Mapping[str, np.ndarray], name: str) -> tuple[str, ...]:
-    strings = Strings.from_parts(arrays, name)
-    return tuple(strings.get(k) for k in range(strings.size))
 
 
 def _numbered(column: Any) -> tuple[np.ndarray, tuple[str, ...]]:

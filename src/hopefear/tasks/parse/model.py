@@ -171,8 +171,8 @@ class ParseModel(Model):
     def check(self) -> None:
         if not 0.0 < self.temperature < np.inf:
             raise ModelError("the temperature must be above zero")
-        if (self.kind.order == 2) != (self.pruner is not None):
-            raise ModelError("trees of second order, and no others, have a pruner")
+        if self.kind.order == 2 and self.pruner is None:
+            raise ModelError("trees of second order have a pruner")
         self.check_size(self.structure().n_coordinates())
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hopefear.core.checks import check_one_of
+from hopefear.core.checks import check_at_least, check_one_of
 from hopefear.core.learner import Learner
 from hopefear.data.sequences import Column
 from hopefear.data.tree_rows import TreeDataset, TreeKind
@@ -134,7 +134,7 @@ def dataset(
     bank : Treebank
         Training trees.
     order : int
-        1: arcs are scored one by one; 2: with siblings and grandparents, among the likeliest heads.
+        1: arcs are scored one by one; 2: with siblings and grandparents.
     tree : {"auto", "projective", "nonprojective"}
         Whether arcs may cross; by default where over 5 % of the sentences have such arcs. For a
         learner of projective trees crossing arcs are lifted, and counted in ``lifted``.
@@ -145,7 +145,7 @@ def dataset(
     labelled : bool
         False: learn heads alone.
     heads : int
-        Most heads of a word that trees of second order look at.
+        Most heads of a word that are looked at; 0 for all.
     plain_bits, row_bits : int
         As in :class:`hopefear.features.arcs.arc_map.ArcMap`.
     seed : int
@@ -159,6 +159,7 @@ def dataset(
     (30, 'projective')
     """
     check_one_of("tree", tree, KINDS)
+    check_at_least("heads", heads, 2 if order == 2 else 0)
     if order not in (1, 2):
         raise HopefearError(f"order must be 1 or 2, not {order!r}")
     if len(bank) == 0:
@@ -180,7 +181,7 @@ def dataset(
         *(plain_bits, row_bits),
     )
     data = encoded(learned, mapping, labels, kind)
-    if order == 2:
+    if heads > 0:
         plain = data.rows._replace(labels=learned.heads.astype(np.int32))
         pruner = Pruner.fit(plain, projective, kind.single, heads, seed)
         data = data.with_arcs(*pruner.prune(plain, learned.heads), pruner)
