@@ -221,9 +221,9 @@ class ArcTemplates:
             raise HopefearError(
                 f"templates of arcs are in the families {', '.join(FAMILIES)}, not {unknown[0]!r}"
             )
-        templates = cls(**{family: lines(text) for family, text in families.items()})
-        if not templates.arc:
+        if not isinstance(families.get("arc"), str | list | tuple) or not lines(families["arc"]):
             raise HopefearError("templates of arcs need at least one in the family arc")
+        templates = cls(**{family: lines(text) for family, text in families.items()})
         for family in FAMILIES:
             compiled(family, getattr(templates, family))
         return templates

@@ -23,6 +23,7 @@ from hopefear.structures.tree.tree import Tree, best_tree
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import LinearPredictor, predictor_from_arrays
 
+TEMPLATES = ArcTemplates.named("light")
 BITS = 20
 EPOCHS = 4
 # Heads a word keeps, and how much less probable than the best one they may be.
@@ -112,7 +113,7 @@ class Pruner:
 
 def pruning_tree(projective: bool, single: bool) -> Tree:
     """First-order trees without relations."""
-    features = hashed_arcs(ArcTemplates.named("light"), BITS, 8)
+    features = hashed_arcs(TEMPLATES, BITS, 8)
     return Tree.new(features, 1, tree_search(1, projective, single))
 
 

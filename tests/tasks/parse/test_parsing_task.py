@@ -1,0 +1,154 @@
+"""Parsing from Python: kinds of trees, pruning, models that come back, limits that hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopefear.data.grammar import synthetic_treebank
+from hopefear.errors import HopefearError, ModelError
+from hopefear.features.arcs.templates import ArcTemplates
+from hopefear.recipes import TREE_RECIPES
+from hopefear.tasks.parse import pruning, task
+from hopefear.tasks.parse.model import ParseModel
+
+pytestmark = pytest.mark.interpreted
+
+FLAT, OTHER = synthetic_treebank(8, seed=1), synthetic_treebank(3, seed=2)
+CROSSING = synthetic_treebank(8, nonprojective=0.5, seed=1)
+FEW = ArcTemplates.of(
+    {
+        "arc": "h.tag m.tag / h.tag m.tag distance / m.word distance",
+        "label": "m.tag / h.tag m.tag",
+        "sibling": "s.tag m.tag",
+        "grandparent": "g.tag m.tag",
+    }
+)
+BITS = {"features": FEW, "plain_bits": 14, "row_bits": 12}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick():
+    """Few templates for pruning too: all of them are tried where they are compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pruning, "TEMPLATES", FEW)
+        yield
+
+
+@pytest.fixture(scope="module")
+def models():
+    made = {}
+    for name, bank, order in (("flat", FLAT, 1), ("crossing", CROSSING, 2)):
+        data = task.dataset(bank, order, **BITS)
+        made[name] = task.train(data, "mira", epochs=2, dev=task.held_out(data, OTHER)).model
+    return made
+
+
+def test_the_data_says_which_trees_there_are():
+    assert task.dataset(FLAT, 1, **BITS).kind == (1, True, True)
+    assert task.dataset(CROSSING, 1, **BITS).kind.projective is False
+    forced = task.dataset(CROSSING, 1, "projective", **BITS)
+    assert forced.lifted > 0 and forced.kind.projective
+    with pytest.raises(HopefearError, match="tree"):
+        task.dataset(FLAT, 1, "crossing")
+    with pytest.raises(HopefearError, match="order must be 1 or 2"):
+        task.dataset(FLAT, 3)
+
+
+def test_pruning_keeps_gold_in_training_and_few_heads_anywhere():
+    data = task.dataset(FLAT, 2, heads=3, **BITS)
+    rows, owners = data.rows, np.repeat(np.arange(data.n_tokens), np.diff(data.rows.ptr))
+    gold = np.zeros(data.n_tokens, bool)
+    gold[owners[rows.heads == FLAT.heads[owners]]] = True
+    assert gold.all()
+    assert np.diff(rows.ptr).max() <= 3 + 3  # gold, the best tree, and the word before
+    assert task.dataset(FLAT, 1, heads=0, **BITS).pruner is None
+    with pytest.raises(HopefearError, match="heads"):
+        task.dataset(FLAT, 2, heads=0)
+
+
+def test_models_come_back_from_their_files_byte_for_byte(models, tmp_path):
+    for model in models.values():
+        model.save(tmp_path / "m")
+        again = ParseModel.load(tmp_path / "m")
+        assert again.to_bytes() == model.to_bytes()
+        ours, theirs = model.parse(OTHER), again.parse(OTHER, n_jobs=2)
+        assert np.array_equal(ours[0], theirs[0]) and ours[1].texts() == theirs[1].texts()
+        header = model._header()
+        for forged in ({"order": 3}, {"temperature": 0.0}, {"pruner": 3}, {"labels": "x"}):
+            with pytest.raises(ModelError):
+                ParseModel.from_file_parts({**header, **forged}, model._arrays())
+
+
+def test_heads_and_relations_can_be_given(models):
+    model, bank = models["flat"], OTHER.take(np.array([0]))
+    heads, relations = model.parse(bank)
+    allowed = [None] * bank.n_tokens
+    allowed[1] = [h for h in range(bank.n_tokens + 1) if h not in (2, int(heads[1]))]
+    names = [None] * bank.n_tokens
+    names[0] = [name for name in model.labels if name != relations[0]]
+    others, renamed = model.parse(bank, heads=allowed, relations=names)
+    assert others[1] != heads[1] and renamed[0] != relations[0]
+    for wrong in ([[99]], [[1]], [[]]):
+        with pytest.raises(HopefearError, match="allowed heads"):
+            model.parse(bank, heads=[*wrong, *[None] * (bank.n_tokens - 1)])
+    with pytest.raises(HopefearError, match="for every word"):
+        model.parse(bank, heads=[None])
+    with pytest.raises(HopefearError, match="allowed relations"):
+        model.parse(bank, relations=["nonsense", *[None] * (bank.n_tokens - 1)])
+
+
+def test_the_best_of_n_is_the_tree_and_probabilities_add_up(models):
+    for name, model in models.items():
+        heads, _ = model.parse(OTHER)
+        ranked = model.nbest(OTHER, 4)
+        best = np.concatenate([one.labels[0] // len(model.labels) for one in ranked])
+        assert np.array_equal(best, heads), name
+        assert all((np.diff(one.scores) <= 1e-9).all() for one in ranked)
+        rows = model.encode(OTHER).rows
+        shares = model.decoder().arc_probabilities(rows)
+        sums = np.add.reduceat(shares, rows.ptr[:-1])
+        assert np.allclose(sums, 1.0)
+        assert (model.arc_probabilities(OTHER, heads) > 0.0).all()
+
+
+def test_relations_that_training_did_not_have_are_wrong_and_no_more():
+    data = task.dataset(FLAT, 1, **BITS)
+    odd = OTHER.take(np.array([0]))
+    strange = type(odd).of(odd.sentences, odd.heads, ["strange"] * odd.n_tokens)
+    held = task.held_out(data, strange)
+    assert (held.rows.labels == -1).all()
+    model = task.train(data, "perceptron", epochs=1, dev=held).model
+    assert model.about["training"]["history"][-1]["dev"]["las"] == 0.0
+
+
+def test_unlabelled_trees_have_heads_alone():
+    data = task.dataset(FLAT, 1, labelled=False, **BITS)
+    model = task.train(data, "perceptron", epochs=1).model
+    heads, relations = model.parse(OTHER)
+    assert relations is None and heads.max() <= np.diff(OTHER.starts).max()
+
+
+@pytest.mark.parametrize("name", [name for name in TREE_RECIPES if name != "crf-lbfgs"])
+def test_every_learner_learns_trees(name):
+    some = FLAT.take(np.arange(5))
+    data = task.dataset(some, 1, features=FEW, plain_bits=12, row_bits=10)
+    trained = task.train(data, name, epochs=3)
+    heads, _ = trained.model.parse(some)
+    assert (heads == some.heads).mean() > 0.6
+
+
+def test_batch_learners_too():
+    some = FLAT.take(np.arange(4))
+    data = task.dataset(some, 1, features=FEW, plain_bits=10, row_bits=8)
+    model = task.train(data, "crf-lbfgs", epochs=4).model
+    heads, _ = model.parse(some)
+    assert (heads == some.heads).mean() > 0.6
+
+
+def test_what_trees_cannot_do_says_what_can():
+    crossing = task.dataset(CROSSING, 2, "nonprojective", **BITS)
+    with pytest.raises(HopefearError, match="use projective trees, or order 1"):
+        task.train(crossing, "crf", epochs=1)
+    with pytest.raises(HopefearError, match="by vote"):
+        task.train(task.dataset(FLAT, 1, **BITS), "perceptron", {"readout": "voted"}, epochs=1)
