@@ -72,24 +72,40 @@ MARGIN = 0.3  # points: the paper's differences of B-WM and CSP are of -0.21 to 
 MISSED = 0.1, 0.05  # points that a choice on test adds: from here on, and less than that
 
 
+def languages(order: int) -> list[Reported]:
+    """The rows of the table without that of averages."""
+    return [cell for name, cell in TABLE_2[order].items() if name != "Average"]
+
+
+def their_mean(order: int) -> Reported:
+    """Of the nine languages; the averages printed are not always these.
+
+    Of first order they are all 0.77 higher, and of second order that of Test B-WM is 0.10 higher.
+
+    >>> [round(score, 2) for score in their_mean(2)]
+    [83.12, 83.09, 83.14, 83.25]
+    """
+    return Reported(*(float(score) for score in np.mean(languages(order), axis=0)))
+
+
 def their_wins(order: int, system: str) -> str:
     """On how many languages the paper's system is ahead of CSP.
 
     >>> [their_wins(order, system) for order in ORDERS for system in SYSTEMS]
     ['4 of 9', '5 of 9', '6 of 9', '5 of 9', '7 of 9', '7 of 9']
     """
-    languages = [cell for name, cell in TABLE_2[order].items() if name != "Average"]
-    wins = sum(getattr(cell, SYSTEMS[system]) > cell.csp for cell in languages)
-    return f"{wins} of {len(languages)}"
+    cells = languages(order)
+    wins = sum(getattr(cell, SYSTEMS[system]) > cell.csp for cell in cells)
+    return f"{wins} of {len(cells)}"
 
 
 def their_gain(order: int, system: str, over: str = "csp") -> float:
-    """Points on average in the paper.
+    """Points on average over the paper's languages.
 
     >>> round(their_gain(2, "Test B-WM"), 2), round(their_gain(1, "Test B-WM", over="bwm"), 2)
-    (0.23, 0.14)
+    (0.13, 0.13)
     """
-    mean = TABLE_2[order]["Average"]
+    mean = their_mean(order)
     gain: float = getattr(mean, SYSTEMS[system]) - getattr(mean, over)
     return gain
 
