@@ -121,8 +121,8 @@ class Plan:
 
 
 _EVERY = tuple(OTHERS)
-_FIVE = (0.5, 1.0, 2.0, 3.5, 5.0)
-_SOME = ("A-WM", "B-WM, checked")
+_FOUR, _THREE = (0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 4.0)
+_CHECKED = ("B-WM, checked",)
 
 FULL = Plan(
     (
@@ -149,14 +149,14 @@ FULL = Plan(
         ),
     ),
     (
-        Work("Basque", 1, 8, _FIVE, _EVERY, 1.0),
-        Work("Spanish", 1, 8, _FIVE, _EVERY, 2.0),
-        Work("PTB", 1, 8, _FIVE, _EVERY, 1.5),
-        Work("EWT", 1, 4, (0.5, 1.0, 3.5), _SOME, 6.0),
-        Work("Basque", 2, 5, (0.5, 1.0, 3.5), _SOME, 4.0),
-        Work("Spanish", 2, 5, (0.5, 1.0, 3.5), _SOME, 8.0),
-        Work("PTB", 2, 5, (0.5, 1.0, 3.5), _SOME, 6.0),
-        Work("EWT", 2, 3, (1.0, 3.5), (), 24.0),
+        Work("Basque", 1, 6, _FOUR, _EVERY, 1.0),
+        Work("Spanish", 1, 6, _FOUR, _EVERY, 2.2),
+        Work("PTB", 1, 6, _FOUR, _EVERY, 1.7),
+        Work("EWT", 1, 4, _THREE, ("A-WM", *_CHECKED), 5.5),
+        Work("Basque", 2, 5, _THREE, _CHECKED, 5.0),
+        Work("Spanish", 2, 4, _THREE, _CHECKED, 10.0),
+        Work("PTB", 2, 4, _THREE, _CHECKED, 7.5),
+        Work("EWT", 2, 2, (1.0, 4.0), (), 30.0),
     ),
 )
 
