@@ -215,8 +215,8 @@ def test_verdicts_follow_the_numbers():
     assert ahead[misses] == "disagrees"  # with one beta there is nothing to miss
     assert ahead[condition] == "not shown"  # not run
     same = words(faked(good, good, ([50.0, 79.0], [50.0, 81.0]), checked=good))
-    assert (same[near], same[misses]) == ("agrees", "agrees")
-    assert same[control] == same[condition] == "not shown"
+    assert same[near] == same[misses] == same[condition] == "agrees"
+    assert same[control] == "not shown"
     needed = words(faked(good, bad, checked=good))
     assert needed[condition] == "disagrees"
 

@@ -11,6 +11,7 @@ import numpy as np
 from hopefear.experiments.claims import Verdict, p_text, tally, verdict_section, verdict_table
 from hopefear.experiments.frame import Call, plain
 from hopefear.experiments.swvp_parsing.claims import (
+    MARGIN,
     TABLE_2,
     by_order,
     gain,
@@ -150,7 +151,8 @@ def _verdicts(
         "better when paired bootstrap and approximate randomisation over the sentences of all "
         "treebanks both give p < 0.05; nothing is corrected for the number of checks. The "
         "treebanks are not the paper's, so only differences can be compared. The check on the "
-        "pass of CSP is a control that the paper did not make; those on JJ are its outlook.",
+        "pass of CSP is a control that the paper did not make; those on JJ are its outlook. “Need "
+        f"not” and “within” mean that the bounds of a difference stay within {MARGIN:g} points.",
     )
     places = {order: ORDERS[order] for order in by_order(results)}
     verdict_table(page, verdicts, places, "order")
