@@ -275,14 +275,14 @@ def table(rows: list[dict[str, Any]], R: float | None) -> str:
 
     >>> peer = {"set": "basque", "order": 1, **_figures(PEERS["basque", 1][0])}
     >>> table([peer], None).splitlines()[1].split()[-5:]
-    ['72.68', '22.0', '1,880', '354', '56.7']
+    ['72.68', '22.00', '1,880', '354', '56.7']
     """
     heads = ["set", "order", "system", "epochs", "UAS", "LAS", "UAS np", "LAS np"]
     heads += ["s/epoch", "tokens/s", "MB", "model MB"]
     lines = [heads]
     for row in rows:
         scores = ["" if row["scores"][k] is None else f"{row['scores'][k]:.2f}" for k in SCORES]
-        costs = [f"{row['seconds']:.1f}", f"{row['speed']:,.0f}", f"{row['memory']:,.0f}"]
+        costs = [f"{row['seconds']:.2f}", f"{row['speed']:,.0f}", f"{row['memory']:,.0f}"]
         start = [row["set"], str(row["order"]), row["system"], str(row["epochs"])]
         lines.append([*start, *scores, *costs, f"{row['model']:.1f}"])
     wide = [max(len(line[c]) for line in lines) for c in range(len(heads))]

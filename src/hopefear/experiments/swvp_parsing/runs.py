@@ -32,7 +32,8 @@ from hopefear.metrics import Accuracy, Dependencies, Trees
 from hopefear.metrics.dependencies import HEADS
 from hopefear.tasks.parse.task import Parsing
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.tree_decoding import TreeDecoder
+from hopefear.training.predictors import Predictor
+from hopefear.training.tree_decoding import decoder_of
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,13 @@ def run(problem: Problem, entrant: Entrant, beta: float, passes: int) -> Run:
     for cost in learn(trainer, train, passes, shuffle=False):
         seconds.append(cost)
         mistakes.append(trainer.mistakes - sum(mistakes))
-        average = trainer.average().astype(np.float32)
+        average = trainer.predictor()
         dev.append(scores(problem.dev, rows_of(trainer, average, problem.dev)))
         rows = rows_of(trainer, average, problem.test)
         test.append(scores(problem.test, rows))
         right.append(rows[:, HEADS])
-    weights = trainer.weights()
-    last = [scores(part, rows_of(trainer, weights, part)) for part in (problem.dev, problem.test)]
+    newest = trainer.linear(trainer.weights())
+    last = [scores(part, rows_of(trainer, newest, part)) for part in (problem.dev, problem.test)]
     return Run(
         beta,
         learner.signature(order=problem.order, tree=train.kind.name, epochs=passes, shuffle=False),
@@ -88,9 +89,9 @@ def run(problem: Problem, entrant: Entrant, beta: float, passes: int) -> Run:
     )
 
 
-def rows_of(trainer: OnlineTrainer, weights: np.ndarray, data: TreeDataset) -> np.ndarray:
+def rows_of(trainer: OnlineTrainer, predictor: Predictor, data: TreeDataset) -> np.ndarray:
     """Counts of each sentence, as ``Dependencies`` has them."""
-    codes = TreeDecoder(trainer.structure, weights).best(data.rows)
+    codes = decoder_of(trainer.structure, predictor).best(data.rows)
     n, gold = len(data.labels), Trees.of(data.bank)
     if not data.labels:
         gold = gold._replace(relations=None)
