@@ -10,8 +10,9 @@ import pytest
 
 from hopefear.data.generators import hmm
 from hopefear.experiments import run_experiment
+from hopefear.experiments.claims import sign_flips
 from hopefear.experiments.swvp_synthetic import claims
-from hopefear.experiments.swvp_synthetic.claims import cell, conditions, control, sign_flips
+from hopefear.experiments.swvp_synthetic.claims import cell, conditions, control
 from hopefear.experiments.swvp_synthetic.plan import (
     AVERAGED,
     CHECKED,

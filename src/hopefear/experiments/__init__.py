@@ -21,6 +21,8 @@ EXPERIMENTS: dict[str, str] = {
     "Tables 1 and 2 and Figures 3 to 6 of Gao, Xiao, Xu and He",
     "swvp-synthetic": "structured weighted violations perceptron against the perceptron on hidden "
     "Markov chains: Table 1 of Dror and Reichart",
+    "swvp-parsing": "structured weighted violations perceptron against the perceptron on "
+    "dependency trees of first and second order: Table 2 of Dror and Reichart",
     "dptm": "a discriminative phrase model on lists of translations, four losses by SGD, voted RDA "
     "and truncated gradient: Tables 3 and 4 and Figures 7 and 8 of Gao, Xiao, Xu and He",
     "sapo": "SAPO against CRF, perceptron and MIRA on tagging, entities and chunking: Figures 1 to "

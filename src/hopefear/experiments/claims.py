@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -314,6 +315,32 @@ def pairwise(
     """
     evidence = "; ".join(f"{name}: {one.text()}" for name, one in differences.items())
     return together(map(word, differences.values())), evidence
+
+
+def sign_flips(differences: np.ndarray) -> float:
+    """Exact two-sided randomisation test of a mean difference: every choice of signs is tried.
+
+    >>> sign_flips(np.array([1.0, 2.0, 3.0])), sign_flips(np.array([1.0, -1.0]))
+    (0.25, 1.0)
+    """
+    signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(differences))))
+    sums = np.abs(signs @ differences)
+    return float((sums >= abs(differences.sum()) - 1e-9).mean())
+
+
+def exact(ours: np.ndarray, theirs: np.ndarray) -> Difference:
+    """Two learners over the datasets, by an exact randomisation test.
+
+    >>> better(exact(np.arange(1.0, 11.0), np.zeros(10))), better(exact(-np.ones(10), np.zeros(10)))
+    ('agrees', 'disagrees')
+    """
+    p = sign_flips(ours - theirs)
+    return Difference(float(ours.mean()), float(theirs.mean()), np.nan, np.nan, None, p)
+
+
+def opposite(word: str) -> str:
+    """The verdict on the contrary claim."""
+    return {AGREES: DISAGREES, DISAGREES: AGREES, OPEN: OPEN}[word]
 
 
 def order_of(first: Iterable[float], second: Iterable[float]) -> float:

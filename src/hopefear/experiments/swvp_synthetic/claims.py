@@ -16,14 +16,15 @@ import numpy as np
 from hopefear.experiments.claims import (
     AGREES,
     DISAGREES,
-    OPEN,
     Claim,
-    Difference,
     Finding,
     Verdict,
     better,
     clearly_more,
+    exact,
+    opposite,
     says,
+    sign_flips,
 )
 from hopefear.experiments.swvp_synthetic.plan import LAST, LENGTH, TOLERANCE, VARIANTS
 from hopefear.experiments.swvp_synthetic.runs import Dataset
@@ -192,37 +193,11 @@ def pooled(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Compari
     return paired_bootstrap(Accuracy(), ours, theirs, "accuracy", replicates=2000, seed=1)
 
 
-def sign_flips(differences: np.ndarray) -> float:
-    """Exact two-sided randomisation test of a mean difference: every choice of signs is tried.
-
-    >>> sign_flips(np.array([1.0, 2.0, 3.0])), sign_flips(np.array([1.0, -1.0]))
-    (0.25, 1.0)
-    """
-    signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(differences))))
-    sums = np.abs(signs @ differences)
-    return float((sums >= abs(differences.sum()) - 1e-9).mean())
-
-
 PLACE = "setting"
 RATIO = 1.5  # of deviations
 Datasets = Sequence[Dataset]
 Cells = Mapping[str, Cell]
 MOST = 0.7  # share of the datasets that is a majority of the paper's size (7 of 10)
-
-
-def exact(ours: np.ndarray, theirs: np.ndarray) -> Difference:
-    """Two learners over the datasets, by an exact randomisation test.
-
-    >>> better(exact(np.arange(1.0, 11.0), np.zeros(10))), better(exact(-np.ones(10), np.zeros(10)))
-    ('agrees', 'disagrees')
-    """
-    p = sign_flips(ours - theirs)
-    return Difference(float(ours.mean()), float(theirs.mean()), np.nan, np.nan, None, p)
-
-
-def opposite(word: str) -> str:
-    """The verdict on the contrary claim."""
-    return {AGREES: DISAGREES, DISAGREES: AGREES, OPEN: OPEN}[word]
 
 
 def judge(settings: Mapping[int, Datasets]) -> list[Verdict]:

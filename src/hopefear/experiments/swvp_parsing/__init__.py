@@ -1,0 +1,1 @@
+"""Table 2 of Dror and Reichart, on dependency treebanks."""
