@@ -231,8 +231,10 @@ class LossObjective:
         self.n = structure.n_coordinates()
         self.loss, self.mistakes = 0.0, 0
         self._loss = loss
-        ends = rows.indptr[rows.starts] if hasattr(rows, "starts") else rows.indptr
-        cuts = np.searchsorted(ends, np.linspace(0, rows.indptr[-1], _PARTS + 1))
+        values = getattr(rows, "indptr", None)
+        values = rows.ptr if values is None else values  # of trees arcs are counted
+        ends = values[rows.starts] if hasattr(rows, "starts") else values
+        cuts = np.searchsorted(ends, np.linspace(0, values[-1], _PARTS + 1))
         cuts[0], cuts[-1] = 0, rows.weights.size
         self._blocks = [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None

@@ -156,7 +156,8 @@ class TreeDecoder:
             space = self.structure.search_space(
                 rows, depth, self.weights.dtype, expecting=expecting, which=block
             )
-            work(space, block)
+            with np.errstate(over="ignore"):  # hashes go round; uncompiled, a thread would warn
+                work(space, block)
 
         if len(blocks) > 1:
             with ThreadPoolExecutor(len(blocks)) as pool:

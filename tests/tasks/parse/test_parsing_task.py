@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopefear.data.grammar import synthetic_treebank
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.recipes import TREE_RECIPES
 from hopefear.tasks.parse import pruning, task
 from hopefear.tasks.parse.model import ParseModel
+from tests.support.small_trees import small_treebank
 
 pytestmark = pytest.mark.interpreted
 
-FLAT, OTHER = synthetic_treebank(8, seed=1), synthetic_treebank(3, seed=2)
-CROSSING = synthetic_treebank(8, nonprojective=0.5, seed=1)
+FLAT, OTHER = small_treebank(12, seed=1), small_treebank(5, seed=2)
+CROSSING = small_treebank(12, seed=1, crossing=0.5)
 FEW = ArcTemplates.of(
     {
         "arc": "h.tag m.tag / h.tag m.tag distance / m.word distance",

@@ -242,8 +242,7 @@ def held_out(data: TreeDataset, bank: Treebank) -> TreeDataset:
 def scores_of(bank: Treebank, codes: np.ndarray, labels: Any) -> dict[str, float]:
     """Attachment scores of parsed trees, in percent."""
     n = max(1, len(labels))
-    output = Trees.of(bank)._replace(
-        heads=codes // n, relations=Column(labels, codes % n) if labels else None
-    )
+    gold = Trees.of(bank) if labels else Trees.of(bank)._replace(relations=None)
+    relations = Column(labels, codes % n) if labels else None
     metric = Dependencies(bool(labels))
-    return metric.scores(metric.stats(Trees.of(bank), output))
+    return metric.scores(metric.stats(gold, gold._replace(heads=codes // n, relations=relations)))

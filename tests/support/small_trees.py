@@ -1,0 +1,44 @@
+"""Short sentences with trees, for tests that run uncompiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hopefear.data.sequences import Column, Sentences
+from hopefear.data.treebank import Treebank
+
+WORDS = {
+    "D": ("the", "a", "no"),
+    "N": ("cat", "dog", "tree", "bird"),
+    "V": ("saw", "ate", "left"),
+    "A": ("old", "red"),
+    "R": ("soon", "there"),
+}
+# Tags with heads and relations; in the last two arcs cross.
+SHAPES = (
+    ("D N V", "2 3 0", "det subj root"),
+    ("N V N", "2 0 2", "subj root obj"),
+    ("D A N V", "3 3 4 0", "det mod subj root"),
+    ("N V D N", "2 0 4 2", "subj root det obj"),
+    ("N V R", "2 0 2", "subj root mod"),
+)
+CROSSING = (
+    ("R D N V", "4 4 2 0", "mod det subj root"),
+    ("N R V A", "3 4 0 1", "subj mod root mod"),
+)
+
+
+def small_treebank(n: int, seed: int = 0, crossing: float = 0.0) -> Treebank:
+    """So many sentences of three or four words, a share of them with arcs that cross."""
+    rng = np.random.default_rng(seed)
+    words, tags, heads, relations, starts = [], [], [], [], [0]
+    for _ in range(n):
+        shapes = CROSSING if rng.random() < crossing else SHAPES
+        kinds, above, names = shapes[rng.integers(len(shapes))]
+        words += [str(rng.choice(WORDS[tag])) for tag in kinds.split()]
+        tags += kinds.split()
+        heads += [int(h) for h in above.split()]
+        relations += names.split()
+        starts.append(len(words))
+    columns = {"form": Column.of(words), "upos": Column.of(tags), "xpos": Column.of(tags)}
+    return Treebank.of(Sentences(np.array(starts), columns), np.array(heads), relations)
