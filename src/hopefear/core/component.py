@@ -21,6 +21,7 @@ from numba import types
 from numba.extending import intrinsic, overload, overload_method
 
 from hopefear.core.kernel_cache import KernelCache
+from hopefear.core.symbols import SHARES, share
 
 # Typed loosely, because numba's own annotations leave these uses out.
 _overload_method: Any = overload_method
@@ -99,8 +100,23 @@ def inlined(function: Callable) -> Callable:
     return _compiled(function, forceinline=True)
 
 
-def _compiled(function: Callable, **options: Any) -> Callable:
-    compiled: Any = numba.njit(nogil=True, **options, **_JIT_OPTIONS)(function)
+def apart(function: Callable) -> Callable:
+    """A kernel that stays out of the kernels which call it, and is compiled once for all of them.
+
+    For work that costs far more than a call: nothing of it is optimised together with a caller.
+    It neither makes nor returns arrays, so references to those that it is given are not counted;
+    what goes from slice to slice is copied by a loop, since numba would make a third for it.
+    """
+    if _settings.DISABLE_JIT or not SHARES:
+        return kernel(function)
+    compiled: Any = _compiled(function, _nrt=False, no_cfunc_wrapper=True)
+    share(compiled, compiled._cache.symbol)
+    return compiled
+
+
+def _compiled(function: Callable, _nrt: bool = True, **options: Any) -> Callable:
+    # Whether references are counted is said for each, else a kernel takes after its first caller.
+    compiled: Any = numba.njit(nogil=True, _nrt=_nrt, **options, **_JIT_OPTIONS)(function)
     if not _settings.DISABLE_JIT:
         compiled._cache = KernelCache(function)
     return compiled
