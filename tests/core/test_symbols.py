@@ -65,7 +65,7 @@ from hopefear.core import symbols
 
 pairs = [kernels.Pair(np.arange(4.0), 2.0) for _ in sys.argv[1:]]
 answers = [getattr(kernels, name)(pair) for name, pair in zip(sys.argv[1:], pairs)]
-every = (kernels.total, kernels.squares, kernels.first, kernels.second)
+every = (kernels.total.shared, kernels.squares.shared, kernels.first, kernels.second)
 stats = [[sum(k.stats.cache_hits.values()), sum(k.stats.cache_misses.values())] for k in every]
 print(json.dumps([answers, stats]))
 """

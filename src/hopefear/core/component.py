@@ -107,18 +107,37 @@ def apart(function: Callable) -> Callable:
     It neither makes nor returns arrays, so references to those that it is given are not counted;
     what goes from slice to slice is copied by a loop, since numba would make a third for it.
     """
-    if _settings.DISABLE_JIT or not SHARES:
-        return kernel(function)
-    compiled: Any = _compiled(function, _nrt=False, no_cfunc_wrapper=True)
-    share(compiled, compiled._cache.symbol)
-    return compiled
+    return kernel(function) if _settings.DISABLE_JIT or not SHARES else _Apart(function)
 
 
-def _compiled(function: Callable, _nrt: bool = True, **options: Any) -> Callable:
+class _Apart:
+    """A function that kernels call by a symbol.
+
+    Taking hundreds of arrays out of Python's tuples is much code, and Python calls few such
+    functions; so what it calls is another kernel, which is compiled when it does.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        options = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        self.py_func = function
+        self.shared: Any = _compiled(function, "apart", **options)
+        share(self.shared, self.shared._cache.symbol)
+        self._numba_type_ = self.shared._numba_type_
+
+    @functools.cached_property
+    def _python_kernel(self) -> Callable:
+        return kernel(self.py_func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._python_kernel(*args, **kwargs)
+
+
+def _compiled(function: Callable, kind: str = "", **options: Any) -> Callable:
     # Whether references are counted is said for each, else a kernel takes after its first caller.
-    compiled: Any = numba.njit(nogil=True, _nrt=_nrt, **options, **_JIT_OPTIONS)(function)
+    compiled: Any = numba.njit(nogil=True, **{"_nrt": True, **options, **_JIT_OPTIONS})(function)
     if not _settings.DISABLE_JIT:
-        compiled._cache = KernelCache(function)
+        compiled._cache = KernelCache(function, kind)
     return compiled
 
 

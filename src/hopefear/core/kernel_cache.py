@@ -55,10 +55,13 @@ def cache_folder() -> Path:
 
 
 class KernelCache(_Base):
-    """What a compiled function asks before it compiles, and tells afterwards."""
+    """What a compiled function asks before it compiles, and tells afterwards.
 
-    def __init__(self, function: Callable) -> None:
-        self._function = function
+    ``kind`` tells ways to compile one function apart.
+    """
+
+    def __init__(self, function: Callable, kind: str = "") -> None:
+        self._function, self._kind = function, kind
         self._enabled = True
 
     @property
@@ -112,7 +115,8 @@ class KernelCache(_Base):
         words = [_text(kind, modules) for kind in signature]
         versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
         digest = hashlib.blake2b(digest_size=_DIGEST)
-        digest.update(repr((function.__qualname__, words, processor, versions)).encode())
+        key = (function.__qualname__, self._kind, words, processor, versions)
+        digest.update(repr(key).encode())
         digest.update(function.__code__.co_code)
         for module in sorted(_with_imports(frozenset(modules))):
             digest.update(module.encode() + _source(module)[0])

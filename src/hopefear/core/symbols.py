@@ -39,7 +39,7 @@ def share(dispatcher: Any, symbol_for: Callable[[tuple], str]) -> None:
     """Have callers of a kernel call it by a symbol; ``symbol_for``: that of argument types."""
     function, add, linked = dispatcher.py_func, dispatcher.add_overload, dispatcher.get_overload
     template = dispatcher.get_call_template
-    if "<locals>" in function.__qualname__:
+    if "." in function.__qualname__:
         raise TypeError(f"{function.__qualname__} is no function of a module; use @kernel for it")
     symbols: dict[tuple, str] = {}
 
@@ -85,8 +85,6 @@ def provide(wanted: tuple[Callee, ...]) -> bool:
     """Load or compile these kernels; False where one cannot be had, or has become another."""
     for callee in wanted:
         if callee.symbol not in _RESULTS:
-            kernel: Any = importlib.import_module(callee.module)
-            for name in callee.name.split("."):
-                kernel = getattr(kernel, name)
-            kernel.compile(callee.types)
+            kernel = getattr(importlib.import_module(callee.module), callee.name)
+            kernel.shared.compile(callee.types)
     return all(callee.symbol in _RESULTS for callee in wanted)
