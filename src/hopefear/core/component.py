@@ -35,8 +35,9 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {}
 _NUMBERS = {"float": float, "int": int, "bool": bool}
 # No fastmath: reordered sums become gather instructions, which measured slower (docs/design.md),
 # and strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a
-# call with named tuples of arrays costs more than the work most methods do.
-_JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+# call with named tuples of arrays costs more than the work most methods do. No wrappers for
+# callers in C, of which there are none.
+_JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def required(method: Callable) -> Callable:
@@ -119,7 +120,8 @@ class _Apart:
 
     def __init__(self, function: Callable) -> None:
         functools.update_wrapper(self, function)
-        options = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        # Its own helpers are not inlined by force because a method calls it.
+        options = {"_nrt": False, "forceinline": False, "no_cpython_wrapper": True}
         self.py_func = function
         self.shared: Any = _compiled(function, "apart", **options)
         share(self.shared, self.shared._cache.symbol)
@@ -191,9 +193,8 @@ def _register(name: str, parameters: tuple[str, ...]) -> None:
         [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
     )
     for named_tuple in (types.NamedTuple, types.NamedUniTuple):
-        _overload_method(named_tuple, name, jit_options={**_JIT_OPTIONS, "forceinline": True})(
-            choose
-        )
+        options = {**_JIT_OPTIONS, "forceinline": True}
+        _overload_method(named_tuple, name, jit_options=options)(choose)
 
 
 def _coerce_fields(cls: type) -> None:

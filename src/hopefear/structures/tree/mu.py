@@ -176,7 +176,7 @@ def swap(live, a, b, p, q, coef):
             add(live, 1, q, 0, b, -coef)
 
 
-@register_jitable
+@apart
 def n_units(tree, x, mu):
     """How many steps it takes to write the entries of all parts down."""
     arcs = mu.arcs
