@@ -21,6 +21,7 @@ from numba import types
 from numba.extending import intrinsic, overload, overload_method
 
 from hopefear.core.kernel_cache import KernelCache
+from hopefear.core.symbols import SHARES, share
 
 # Typed loosely, because numba's own annotations leave these uses out.
 _overload_method: Any = overload_method
@@ -34,8 +35,9 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {}
 _NUMBERS = {"float": float, "int": int, "bool": bool}
 # No fastmath: reordered sums become gather instructions, which measured slower (docs/design.md),
 # and strict arithmetic makes compiled and interpreted runs agree. Methods are inlined by force: a
-# call with named tuples of arrays costs more than the work most methods do.
-_JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+# call with named tuples of arrays costs more than the work most methods do. No wrappers for
+# callers in C, of which there are none.
+_JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def required(method: Callable) -> Callable:
@@ -99,10 +101,45 @@ def inlined(function: Callable) -> Callable:
     return _compiled(function, forceinline=True)
 
 
-def _compiled(function: Callable, **options: Any) -> Callable:
-    compiled: Any = numba.njit(nogil=True, **options, **_JIT_OPTIONS)(function)
+def apart(function: Callable) -> Callable:
+    """A kernel that stays out of the kernels which call it, and is compiled once for all of them.
+
+    For work that costs far more than a call: nothing of it is optimised together with a caller.
+    It neither makes nor returns arrays, so references to those that it is given are not counted;
+    what goes from slice to slice is copied by a loop, since numba would make a third for it.
+    """
+    return kernel(function) if _settings.DISABLE_JIT or not SHARES else _Apart(function)
+
+
+class _Apart:
+    """A function that kernels call by a symbol.
+
+    Taking hundreds of arrays out of Python's tuples is much code, and Python calls few such
+    functions; so what it calls is another kernel, which is compiled when it does.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        # Its own helpers are not inlined by force because a method calls it.
+        options = {"_nrt": False, "forceinline": False, "no_cpython_wrapper": True}
+        self.py_func = function
+        self.shared: Any = _compiled(function, "apart", **options)
+        share(self.shared, self.shared._cache.symbol)
+        self._numba_type_ = self.shared._numba_type_
+
+    @functools.cached_property
+    def _python_kernel(self) -> Callable:
+        return kernel(self.py_func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._python_kernel(*args, **kwargs)
+
+
+def _compiled(function: Callable, kind: str = "", **options: Any) -> Callable:
+    # Whether references are counted is said for each, else a kernel takes after its first caller.
+    compiled: Any = numba.njit(nogil=True, **{"_nrt": True, **options, **_JIT_OPTIONS})(function)
     if not _settings.DISABLE_JIT:
-        compiled._cache = KernelCache(function)
+        compiled._cache = KernelCache(function, kind)
     return compiled
 
 
@@ -156,9 +193,8 @@ def _register(name: str, parameters: tuple[str, ...]) -> None:
         [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
     )
     for named_tuple in (types.NamedTuple, types.NamedUniTuple):
-        _overload_method(named_tuple, name, jit_options={**_JIT_OPTIONS, "forceinline": True})(
-            choose
-        )
+        options = {**_JIT_OPTIONS, "forceinline": True}
+        _overload_method(named_tuple, name, jit_options=options)(choose)
 
 
 def _coerce_fields(cls: type) -> None:

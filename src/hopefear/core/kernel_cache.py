@@ -34,10 +34,12 @@ import llvmlite.binding as llvm
 import numba
 from numba.core import caching, compiler, serialize
 
+from hopefear.core.symbols import callees, provide
+
 SUFFIX = ".kernel"
 LEVEL_FILE = "level.json"
 SHIPPED = Path(__file__).parents[1] / "kernels"
-_MARK = b"hopefear kernel 1\n"
+_MARK = b"hopefear kernel 2\n"
 _DIGEST = 16
 _KEPT_DAYS = 30
 _IMPORT = re.compile(rb"^(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE)
@@ -53,10 +55,13 @@ def cache_folder() -> Path:
 
 
 class KernelCache(_Base):
-    """What a compiled function asks before it compiles, and tells afterwards."""
+    """What a compiled function asks before it compiles, and tells afterwards.
 
-    def __init__(self, function: Callable) -> None:
-        self._function = function
+    ``kind`` tells ways to compile one function apart.
+    """
+
+    def __init__(self, function: Callable, kind: str = "") -> None:
+        self._function, self._kind = function, kind
         self._enabled = True
 
     @property
@@ -83,14 +88,16 @@ class KernelCache(_Base):
                 # Whatever is wrong with an entry, compiling mends it.
                 with contextlib.suppress(Exception):
                     if payload is not None:
-                        return compiler.CompileResult._rebuild(context, *pickle.loads(payload))
+                        needed, parts = pickle.loads(payload)
+                        if provide(needed):
+                            return compiler.CompileResult._rebuild(context, *parts)
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         if not self._enabled or result.library.has_dynamic_globals:
             return
         folder = cache_folder()
-        payload = serialize.dumps(result._reduce())
+        payload = serialize.dumps((callees(result.library), result._reduce()))
         name = self._name(signature, result.codegen.magic_tuple())
         try:
             _write(folder / name, _MARK + _digest(payload) + payload)
@@ -98,13 +105,18 @@ class KernelCache(_Base):
         except OSError as error:
             _complain(str(folder), error.strerror or str(error))
 
+    def symbol(self, signature: Any) -> str:
+        """Name for callers, who need not know for which processor a kernel was compiled."""
+        return self._name(signature, ()).removesuffix(SUFFIX)
+
     def _name(self, signature: Any, processor: tuple) -> str:
         """Name of the file: words for people, and a digest of all that its contents depend on."""
         function, modules = self._function, {self._function.__module__}
         words = [_text(kind, modules) for kind in signature]
         versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
         digest = hashlib.blake2b(digest_size=_DIGEST)
-        digest.update(repr((function.__qualname__, words, processor, versions)).encode())
+        key = (function.__qualname__, self._kind, words, processor, versions)
+        digest.update(repr(key).encode())
         digest.update(function.__code__.co_code)
         for module in sorted(_with_imports(frozenset(modules))):
             digest.update(module.encode() + _source(module)[0])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import component, kernel
+from hopefear.core.component import apart, component
 from hopefear.core.interfaces import ArcFeatures
 from hopefear.features.arcs.templates import (
     BETWEEN,
@@ -100,7 +100,7 @@ def hashed_arcs(templates: ArcTemplates, plain_bits: int, row_bits: int) -> Hash
     return HashedArcs(templates.program(), 1 << plain_bits, 1 << row_bits)
 
 
-@kernel
+@apart
 def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
     """Write the features of words a, b and c into the pad; returns how many.
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 from hopefear.structures.lattice.lanes import max_plus
 from hopefear.structures.tree.parts import (
     GROUP,
@@ -88,7 +88,7 @@ def new_decomposition(longest: int, counts: Counts) -> Decomposition:
     )
 
 
-@kernel
+@apart
 def nonprojective_second(n, arcs, scores, single, rounds, space, heads):
     """Put a good tree of candidate arcs, arcs may cross, into ``heads``.
 

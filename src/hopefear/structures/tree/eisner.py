@@ -26,7 +26,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload, register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 from hopefear.structures.lattice.vectors import data, load, splat, store
 
 LANES = 4
@@ -60,7 +60,7 @@ def row_width(n):
     return (n // LANES + 1) * LANES
 
 
-@kernel
+@apart
 def eisner(n, scores, single, space, heads):
     """Put the best projective tree into ``heads[1:n + 1]`` and return its score.
 

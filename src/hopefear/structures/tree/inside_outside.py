@@ -33,7 +33,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload, register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.vectors import data, load, splat, store
 from hopefear.structures.tree.eisner import LANES, PLANES, B, L, R, U, new_chart, row_width
@@ -66,7 +66,7 @@ def weight_width(n):
     return (n // 8 + 1) * 8
 
 
-@kernel
+@apart
 def projective_marginals(n, scores, single, space, marginals):
     """Put the probabilities of all arcs into ``marginals`` and return log Z.
 
@@ -90,7 +90,7 @@ def projective_marginals(n, scores, single, space, marginals):
     return _sums(n, scores, scores, single, False, space, marginals, marginals)
 
 
-@kernel
+@apart
 def projective_covariances(n, scores, prices, single, space, marginals, slopes):
     """As :func:`projective_marginals`, and covariances with the price of the tree.
 

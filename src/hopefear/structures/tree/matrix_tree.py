@@ -42,7 +42,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 from hopefear.structures.lattice.lanes import sum_product
 from hopefear.structures.tree.inside_outside import normalised_weights, weight_width
 
@@ -98,7 +98,7 @@ def width(n):
     return ((n + 1) // 8 + 1) * 8
 
 
-@kernel
+@apart
 def nonprojective_marginals(n, scores, single, space, marginals):
     """Put the probabilities of all arcs into ``marginals`` and return log Z.
 
@@ -122,7 +122,7 @@ def nonprojective_marginals(n, scores, single, space, marginals):
     return _sums(n, scores, scores, single, False, space, marginals, marginals)
 
 
-@kernel
+@apart
 def nonprojective_covariances(n, scores, prices, single, space, marginals, slopes):
     """As :func:`nonprojective_marginals`, and covariances with the price of the tree.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 from hopefear.structures.tree.parts import Arcs, Counts, parts_of
 from hopefear.structures.tree.theta import (
     STEP,
@@ -141,7 +141,7 @@ def add(live, width, p, lane, a, coef):
     live.values[p * width + lane] += coef
 
 
-@kernel
+@apart
 def pull_trees(tree, x, y, coef, mu):
     """Add ``coef`` times (parts of gold minus parts of ``y``)."""
     n, start, gold, labels = length(x), x.data.starts[x.i], x.data.labels, tree.labels
@@ -176,7 +176,7 @@ def swap(live, a, b, p, q, coef):
             add(live, 1, q, 0, b, -coef)
 
 
-@register_jitable
+@apart
 def n_units(tree, x, mu):
     """How many steps it takes to write the entries of all parts down."""
     arcs = mu.arcs
@@ -188,7 +188,7 @@ def n_units(tree, x, mu):
     return mu.relations.count[0] + (pairs if tree.order == 2 else 0)
 
 
-@kernel
+@apart
 def write_unit(tree, x, mu, k):
     """Write the entries of the k-th part into ``entries``; returns how many there are.
 
@@ -271,7 +271,7 @@ def write_arc(tree, x, mu, a):
     return count
 
 
-@kernel
+@apart
 def sum_up(tree, x, mu):
     """The direction in full, unless it is there already."""
     if mu.extent[SUMMED] == 1:
@@ -289,7 +289,7 @@ def sum_up(tree, x, mu):
     mu.extent[SUMMED] = 1
 
 
-@kernel
+@apart
 def product(tree, x, mu):
     """The direction of the parts, multiplied with the one that was added up."""
     total = 0.0

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 
 LEFT, RIGHT = 0, 1  # side of a head on which a child stands
 GROUP = 8  # lanes are taken in whole groups, or in half a group
@@ -127,7 +127,7 @@ def part_counts(starts: np.ndarray, heads: np.ndarray, n: int) -> Counts:
     )
 
 
-@kernel
+@apart
 def fill_arcs(arcs, n, starts, heads):
     """Number the candidate arcs of a sentence and their parts; returns how many arcs there are.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 from hopefear.structures.tree.theta import length, write_codes
 
 
@@ -102,11 +102,12 @@ def enter(ranking, n, score, done, count, depth):
         k -= 1
     ranking.order[k] = place
     ranking.scores[place] = score
-    ranking.codes[place, :n] = ranking.fresh[:n]
+    for m in range(n):
+        ranking.codes[place, m] = ranking.fresh[m]
     return place
 
 
-@kernel
+@apart
 def rank_trees(tree, x, theta, cost, depth):
     """Leave the best ``depth`` outputs, by score plus cost, in the ranking; returns how many."""
     n, ranking = length(x), theta.ranking
@@ -148,6 +149,7 @@ def split(tree, x, theta, cost, best, done, count, depth):
                 count = min(count + 1, depth)
                 ranking.free[place] = m
                 ranking.n_banned[place] = k + 1
-                ranking.banned[place, : k + 1] = ranking.banned[best, : k + 1]
+                for b in range(k + 1):
+                    ranking.banned[place, b] = ranking.banned[best, b]
         fix_word(tree, x, theta, cost, m, ranking.codes[best, m - 1])
     return count

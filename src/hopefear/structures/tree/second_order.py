@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import max_plus, sum_product
 from hopefear.structures.tree.parts import (
@@ -92,7 +92,7 @@ def new_second_order(longest: int, counts: Counts, sums: bool = False) -> Second
     )
 
 
-@kernel
+@apart
 def projective_second(n, arcs, scores, single, space, heads):
     """Put the best projective tree of candidate arcs into ``heads`` and return its score.
 
@@ -125,7 +125,7 @@ def projective_second(n, arcs, scores, single, space, heads):
     return best
 
 
-@kernel
+@apart
 def projective_second_marginals(n, arcs, scores, single, space, out):
     """Put the probabilities of all parts into ``out`` and return log Z.
 

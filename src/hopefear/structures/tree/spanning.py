@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart
 
 DONE, GONE = -1, -2  # states of slots: leads up to the root; taken in by a cycle
 
@@ -47,7 +47,7 @@ def new_spanning_space(longest: int) -> SpanningSpace:
     )
 
 
-@kernel
+@apart
 def spanning_tree(n, scores, single, space, heads):
     """Put the best tree into ``heads[1:n + 1]`` and return its score.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.component import apart
 from hopefear.structures.tree.parts import Arcs, Scores
 
 # Coordinates to a cache line of float32, and how many rows ahead are asked for.
@@ -74,7 +75,7 @@ def score_relations(tree, x, weights, theta):
         limit_relations(tree, x, theta)
 
 
-@register_jitable
+@apart
 def limit_relations(tree, x, theta):
     """Forbid the relations that a token must not have."""
     start, width = x.data.starts[x.i], tree.width
@@ -84,7 +85,7 @@ def limit_relations(tree, x, theta):
             theta.relations[a * width + c] += tree.limits[row + c]
 
 
-@register_jitable
+@apart
 def choose_relations(tree, x, theta):
     """The best relation of every arc; of equal ones the lower."""
     width = tree.width

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import component, kernel
+from hopefear.core.component import apart, component
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.hamming import Hamming
@@ -261,7 +261,7 @@ class Tree(NamedTuple):
                 products[m, k] = products[k, m]
 
 
-@kernel
+@apart
 def score_tree(tree, x, weights, theta):
     """Score all parts."""
     start, n = x.data.starts[x.i], length(x)
@@ -272,7 +272,7 @@ def score_tree(tree, x, weights, theta):
         score_pairs(tree, x, weights, theta)
 
 
-@kernel
+@apart
 def best_tree(tree, x, theta, y):
     """Leave the best output in ``y``; returns its score, minus infinity where there is none."""
     n = length(x)
@@ -282,7 +282,7 @@ def best_tree(tree, x, theta, y):
     return score
 
 
-@kernel
+@apart
 def violation_of(tree, x, theta, y):
     """As ``margin_of``, but where gold wins any positive number will do."""
     best_tree(tree, x, theta, y)
@@ -292,19 +292,20 @@ def violation_of(tree, x, theta, y):
     return 0.0 if z > 0.0 else z  # found before gold, so not behind it but for rounding
 
 
-@kernel
+@apart
 def margin_of(tree, x, theta, y):
     """Score of gold minus that of the best other output, which is left in ``y``."""
     best_tree(tree, x, theta, y)
     if is_gold(x, y):
         if rank_trees(tree, x, theta, None, 2) < 2:
             return UNRIVALLED
-        n = length(x)
-        y[:n] = theta.ranking.codes[theta.ranking.order[1], :n]
+        second = theta.ranking.order[1]
+        for m in range(length(x)):
+            y[m] = theta.ranking.codes[second, m]
     return lead_of_gold(tree, x, theta, y)
 
 
-@kernel
+@apart
 def seek_tree(tree, x, theta, cost, sign, y):
     """Leave in ``y`` the output of the highest score plus ``sign`` times cost."""
     n = length(x)
@@ -324,21 +325,21 @@ def is_gold(x, y):
     return True
 
 
-@kernel
+@apart
 def clear_mu(tree, x, mu):
     """Set the weights of all parts, and the direction in full, to zero."""
     forget_parts(tree, x, mu)
     forget_sums(mu)
 
 
-@kernel
+@apart
 def contrast_trees(tree, x, y, coef, mu):
     """Set ``mu`` to ``coef`` times (parts of gold minus parts of ``y``)."""
     clear_mu(tree, x, mu)
     pull_trees(tree, x, y, coef, mu)
 
 
-@kernel
+@apart
 def lead_of_gold(tree, x, theta, y):
     """Score of the gold tree minus that of another one."""
     n, start, z = length(x), x.data.starts[x.i], 0.0
@@ -358,7 +359,7 @@ def lead_of_gold(tree, x, theta, y):
     return z
 
 
-@kernel
+@apart
 def expect_trees(tree, x, theta, coef, mu):
     """Set ``mu`` to ``coef`` (gold minus expectation); returns -log P(gold)."""
     n, width = length(x), tree.width
@@ -376,7 +377,7 @@ def expect_trees(tree, x, theta, coef, mu):
     return total - add_gold(tree, x, theta, coef, mu)
 
 
-@kernel
+@apart
 def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
     """Set ``mu`` to ``-coef`` times the slope of the expected cost, which is returned."""
     n, start, width, risk = length(x), x.data.starts[x.i], tree.width, 0.0
@@ -399,7 +400,7 @@ def expect_cost_of_trees(tree, x, theta, cost, sharp, coef, mu):
     return risk
 
 
-@kernel
+@apart
 def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
     """Set ``mu`` to ``coef`` (Q - P); returns the divergence of Q from P."""
     n, start, width = length(x), x.data.starts[x.i], tree.width
