@@ -155,7 +155,7 @@ def _grow(n, scores, few_roots, space, heads):
                 path[length] = slot
                 length += 1
                 state[slot] = length
-            head, best = _best_slot(gain, slot * N, N, few_roots)
+            head, _ = _best_slot(gain, slot * N, N, few_roots)
             if head < 0:
                 return False
             choice[node[slot]] = arc[slot * N + head]
