@@ -123,7 +123,7 @@ class _Apart:
         # Its own helpers are not inlined by force because a method calls it.
         options = {"_nrt": False, "forceinline": False, "no_cpython_wrapper": True}
         self.py_func = function
-        self.shared: Any = _compiled(function, "apart", **options)
+        self.shared = _compiled(function, "apart", **options)
         share(self.shared, self.shared._cache.symbol)
         self._numba_type_ = self.shared._numba_type_
 
@@ -135,7 +135,7 @@ class _Apart:
         return self._python_kernel(*args, **kwargs)
 
 
-def _compiled(function: Callable, kind: str = "", **options: Any) -> Callable:
+def _compiled(function: Callable, kind: str = "", **options: Any) -> Any:
     # Whether references are counted is said for each, else a kernel takes after its first caller.
     compiled: Any = numba.njit(nogil=True, **{"_nrt": True, **options, **_JIT_OPTIONS})(function)
     if not _settings.DISABLE_JIT:

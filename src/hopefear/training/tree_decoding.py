@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.core.component import kernel
+from hopefear.core.component import apart, kernel
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
@@ -217,7 +217,7 @@ def sum_all(structure, weights, data, which, theta, inverse, gold, totals, arcs)
                 arcs[first + a] = theta.means.arcs[a]
 
 
-@kernel
+@apart
 def cool(scores, arcs, n, inverse):
     """Multiply the scores of second-order parts."""
     count = arcs.first[n + 1]

@@ -191,7 +191,7 @@ def pair_score(theta, n, siblings, lasts, grands):
     return total
 
 
-@register_jitable
+@apart
 def soften(tree, n, theta, sharp, cost, x, priced):
     """Log of the sum over relations of ``exp(sharp * score)`` for every arc, into the trial scores.
 
