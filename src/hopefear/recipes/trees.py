@@ -7,7 +7,7 @@ from hopefear.recipes.base import BatchRecipe, Kind, Recipe
 TREES = Kind(
     {
         "sgd": {"rate": 0.05, "power": 0.0, "decay": 0.85, "l2": 1e-6},
-        "passive-aggressive": {"C": 0.01},
+        "passive-aggressive": {"C": 0.05},
         "adagrad": {"rate": 0.05},
         "adagrad-rda": {"rate": 0.05, "l1": 1e-6},
         "rda": {"rate": 5.0, "l1": 1e-6},
@@ -31,19 +31,19 @@ TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "mira",
             "MIRA against the most feared tree, averaged (Crammer et al., 2006)",
             "structured-hinge passive-aggressive averaged every",
-            C=0.01,
+            C=0.05,
         ),
         _made(
             "mira-1best",
             "MIRA against the predicted tree, averaged (McDonald et al., 2005)",
             "prediction-hinge passive-aggressive averaged every",
-            C=0.01,
+            C=0.05,
         ),
         _made(
             "nbest-mira",
             "n-best MIRA, averaged (McDonald et al., 2005)",
             "nbest-mira sgd averaged every",
-            C=0.01,
+            C=0.05,
         ),
         _made(
             "swvp",
