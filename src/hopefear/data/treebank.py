@@ -120,6 +120,19 @@ class Treebank:
         named = _named(sentences, numbers, column)
         return cls(named, frozen_as(numbers, _INT32), column)
 
+    @classmethod
+    def bare(cls, sentences: Sentences) -> Treebank:
+        """Words whose trees are not known.
+
+        Examples
+        --------
+        >>> words = Sentences(np.array([0, 2]), {"word": Column.of(["It", "rains"])})
+        >>> Treebank.bare(words).heads.tolist()
+        [-1, -1]
+        """
+        nothing, heads = _constant(sentences.n_tokens), np.full(sentences.n_tokens, -1)
+        return cls(_named(sentences, None, nothing), frozen_as(heads, _INT32), nothing)
+
     def __len__(self) -> int:
         return len(self.sentences)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.cli.console import Console, labels_in_words, long_table, weights_table
+from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
 from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
 from hopefear.cli.parse.corpus import read_for, recall_of, tagged, warn_of_strangers
@@ -92,8 +92,8 @@ def _shown(
     bank: Treebank, outputs: Outputs, heads: np.ndarray, relations: Column | None, form: str
 ) -> Iterator[bytes]:
     """Trees as JSON objects or drawings."""
-    columns = bank.sentences.columns
-    words, names = columns["form"].texts(), None if relations is None else relations.texts()
+    words = bank.sentences.columns["form"].texts()
+    names = None if relations is None else relations.texts()
     counts = np.ones(len(bank), int) if outputs.counts is None else outputs.counts
     begin = 0
     for k, i in enumerate(np.repeat(np.arange(len(bank)), counts).tolist()):
@@ -105,11 +105,14 @@ def _shown(
             head = "".join(f"# {key} = {n:.6g}\n" for key, n in fact.items())
             yield f"{head}{text_tree(some, tree, labels)}\n\n".encode()
         else:
-            rows = [{"text": w, "head": h} for w, h in zip(some, tree, strict=True)]
-            for row, label in zip(rows, labels, strict=False):
-                row["relation"] = label
-            for row, p in zip(rows, [] if outputs.shares is None else outputs.shares[begin:end]):
-                row["probability"] = round(float(p), 6)
+            columns = {"text": some, "head": tree}
+            if names is not None:
+                columns["relation"] = labels
+            if outputs.shares is not None:
+                columns["probability"] = outputs.shares[begin:end].round(6).tolist()
+            rows = [
+                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+            ]
             line = {"sentence": i + 1, **fact, "tokens": rows}
             yield (json.dumps(line, ensure_ascii=False) + "\n").encode()
         begin = end
@@ -125,7 +128,7 @@ def reasons(
     def arc(i: int, answer: tuple[int, str | None]) -> str:
         head, relation = answer
         word = "the root" if head == 0 else f"{head} {words[int(bank.starts[i]) + head - 1]}"
-        return f"{relation or 'below'} of {word}" if relation else f"below {word}"
+        return f"{relation} of {word}" if relation else f"below {word}"
 
     for i, t in wanted_tokens(bank.starts, bank.source, args.explain_token):
         k = int(bank.starts[i]) + t
@@ -224,8 +227,6 @@ _TABLES = {
 
 def findings(facts: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     """The same for people: words, and tables of errors."""
-    from hopefear.cli.console import in_percent
-
     words: dict[str, Any] = {
         "sentences": f"{facts['sentences']:,} with {facts['tokens']:,} words",
         **{
@@ -233,10 +234,9 @@ def findings(facts: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
             for name, title in _TITLES.items()
         },
         "right heads looked at": in_percent(facts, "recall"),
-        "trees": f"{facts['tree']}, order {facts['order']}",
+        "kind of trees": f"{facts['tree']}, order {facts['order']}",
         "non-zeros": f"{facts['nnz']:,}",
     }
-    words["whole trees"] = in_percent(facts, "trees")
     tables = []
     for key, title in _TABLES.items():
         rows = facts["errors"][key]

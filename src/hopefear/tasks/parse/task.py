@@ -65,7 +65,7 @@ class Parsing(Task):
             raise HopefearError("trees are not decided by vote; use readout=averaged or last")
 
     def score_names(self, data: TreeDataset) -> tuple[str, ...]:
-        return ("uas", "las") if len(data.labels) > 1 else ("uas",)
+        return ("uas", "las") if data.labels else ("uas",)
 
     def evaluator(
         self, structure: Tree, data: TreeDataset, dev: TreeDataset, n_jobs: int
@@ -177,6 +177,8 @@ def dataset(
     names = learned.relations
     used = np.unique(names.ids).tolist() if labelled else []
     labels = tuple(sorted(names.strings[k] for k in used))
+    if labels == (MISSING,):  # the treebank has none
+        labels = ()
     mapping = ArcMap.fit(
         *(learned.sentences, learned.heads, templates, columns_of(bank, tags)),
         *(plain_bits, row_bits),
