@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hopefear.cli.compare import Result, Study
@@ -314,7 +315,7 @@ def _trees(console: Console, page: Page) -> list[str]:
     starts = study.test.bank.starts.tolist()
     i = next(
         i
-        for i, (first, after) in enumerate(zip(starts, starts[1:], strict=False))
+        for i, (first, after) in enumerate(pairwise(starts))
         if after - first < 15 and "with" in words[first:after]
     )
     bank = study.test.bank.take([i])

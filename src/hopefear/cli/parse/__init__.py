@@ -141,6 +141,12 @@ class Parses(Surface):
             "whether arcs may cross; crossing arcs of the training data are lifted where they must "
             "not; auto: where over 5 %% of the sentences have some",
         )
+        options.whole(
+            group,
+            "--heads",
+            "most heads of a word that are looked at, the likeliest of a small parser",
+            10,
+        )
         options.flag(group, "--unlabelled", "learn heads alone, no relations")
         group = parser.add_argument_group("features")
         options.named(

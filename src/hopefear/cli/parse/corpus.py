@@ -47,6 +47,7 @@ def read(args: argparse.Namespace, console: Console) -> Parsed:
         features=args.features,
         tags=None if args.tags == "gold" else args.tags,
         labelled=not args.unlabelled,
+        heads=args.heads,
         seed=args.seed,
         **bits,
     )

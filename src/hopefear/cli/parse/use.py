@@ -73,7 +73,7 @@ def _outputs(model: ParseModel, bank: Treebank, args: argparse.Namespace) -> Out
     counts = np.array([len(some.scores) for some in ranked])
     codes = np.concatenate([np.zeros(0, np.int32), *(some.labels.ravel() for some in ranked)])
     names = ("rank", "score", "probability") if args.nbest else ("probability",)
-    facts = [
+    facts: list[dict[str, float]] | None = [
         {name: fact[name] for name in names}
         for some in ranked
         for k, (score, p) in enumerate(zip(some.scores, some.probabilities, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,18 +37,18 @@ def explain(model: ParseModel, bank: Treebank, sentence: int, word: int) -> Expl
     best = model.decoder().best(data.rows)
     other = _runner_up(model, data, best, word)
     text, n = Sentence(model.features, one.sentences, 0), max(1, len(model.labels))
-    gains: Counter[str] = Counter()
+    gains: dict[str, float] = defaultdict(float)
     for codes, sign in ((best, 1.0), (other, -1.0)):
         for part, relation in _parts(codes, n, model.kind.order):
             for name, key in text.features_of(part):
                 gains[name + _where(part, relation, model.labels, word)] += sign * float(
                     model.weights[_coordinate(model, part, key, relation)]
                 )
-    answers = (
+    label, rival = (
         (int(codes[word] // n), model.labels[codes[word] % n] if model.labels else None)
         for codes in (best, other)
     )
-    return explanation(*answers, gains.items())
+    return explanation(label, rival, gains.items())
 
 
 def _runner_up(model: ParseModel, data: Any, best: np.ndarray, word: int) -> np.ndarray:
