@@ -139,7 +139,7 @@ def test_training_says_what_trees_there_are(run, folder):
     status, out, err = run(*argv, "--dev", "odd.conllu", "--model", "c.model", "--json")
     trained = json.loads(out)
     assert status == 0 and trained["tree"] == "nonprojective" and trained["lifted"] == 0
-    assert "relations that training did not see (article)" in err
+    assert "relations that training did not see (" in err and "article" in err
     assert "of the right heads are among the" in err
     status, out, _ = run("inspect", "--model", "c.model", "--json", "--top", 3)
     facts = json.loads(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -236,10 +236,15 @@ def _folds(bank: Treebank, tagger: Any, parts: list[np.ndarray], column: str) ->
     table = {name: columns[name] for name in tagger.features.needs}
     table[_LABELS] = columns[column]
     text = Sentences(bank.starts, table, bank.source, bank.sentences.lines)
+    given = tagger.features.templates
+    # In a part of the data some of them may fire on nothing.
+    templates = replace(
+        given, templates=tuple(replace(each, optional=True) for each in given.templates)
+    )
     learner, seed = str(tagger.about.get("learner")), int(tagger.about.get("seed", 1))
     for part in parts:
         rest = text.take(np.setdiff1d(np.arange(len(bank)), part))
-        data = dataset(rest, tagger.features.templates, _LABELS)
+        data = dataset(rest, templates, _LABELS)
         length = tagger.about.get("training", {}).get("best_epoch") or tagger.about.get("epochs")
         yield train(data, learner, order=tagger.order, scheme=None, epochs=length, seed=seed).model
 

@@ -153,7 +153,7 @@ class ParseModel(Model):
 
     @classmethod
     def from_header(cls, header, features, arrays, **common: Any) -> ParseModel:
-        labels = names_of(header, "labels")
+        labels = names_of(header, "labels") if field_of(header, "labels", list) else ()
         kind = TreeKind(
             field_of(header, "order", int),
             field_of(header, "projective", bool),
