@@ -14,6 +14,8 @@ __all__ = [
     "HopefearError",
     "Learner",
     "Model",
+    "ParseModel",
+    "Parser",
     "RerankModel",
     "Reranker",
     "SequenceModel",
@@ -34,6 +36,8 @@ _HOMES = {
     "HopefearError": "hopefear.errors",
     "Learner": "hopefear.core.learner",
     "Model": "hopefear.tasks.classify.model",
+    "ParseModel": "hopefear.tasks.parse.model",
+    "Parser": "hopefear.tasks.parse.estimator",
     "RECIPES": "hopefear.recipes",
     "RerankModel": "hopefear.tasks.rerank.model",
     "Reranker": "hopefear.tasks.rerank.estimator",
@@ -49,8 +53,9 @@ _HOMES = {
 def load(path: str | os.PathLike[str]) -> Any:
     """The estimator that ``save`` stored, or one around what the command line trained.
 
-    A :class:`Classifier`, :class:`Tagger` or :class:`Reranker` that predicts; it cannot go on
-    learning. Any changed byte is refused. Of a task without an estimator it is the model.
+    A :class:`Classifier`, :class:`Tagger`, :class:`Parser` or :class:`Reranker` that predicts; it
+    cannot go on learning. Any changed byte is refused. Of a task without an estimator it is the
+    model.
 
     Examples
     --------

@@ -9,6 +9,8 @@ from hopefear.recipes import RECIPES as RECIPES
 from hopefear.tasks import recipe as recipe
 from hopefear.tasks.classify.estimator import Classifier as Classifier
 from hopefear.tasks.classify.model import Model as Model
+from hopefear.tasks.parse.estimator import Parser as Parser
+from hopefear.tasks.parse.model import ParseModel as ParseModel
 from hopefear.tasks.rerank.estimator import Reranker as Reranker
 from hopefear.tasks.rerank.model import RerankModel as RerankModel
 from hopefear.tasks.tag.estimator import Tagger as Tagger
@@ -22,6 +24,8 @@ __all__ = [
     "HopefearError",
     "Learner",
     "Model",
+    "ParseModel",
+    "Parser",
     "RerankModel",
     "Reranker",
     "SequenceModel",

@@ -11,6 +11,7 @@ import pytest
 from hopefear.cli import main
 from hopefear.cli.surface import surfaces, task_names
 from hopefear.data.generators import candidate_lists, chunks, sparse_linear
+from hopefear.data.grammar import synthetic_treebank
 from hopefear.data.svmlight import write_svmlight
 from hopefear.storage import load
 from hopefear.tasks import TASKS
@@ -25,6 +26,9 @@ class Files(NamedTuple):
     higher: bool
     titles: tuple[str, ...]  # of scores, in tables
     other: tuple[str, ...]  # an option that models of this task refuse
+    rival: str = "arow"  # a learner that is compared
+    more: tuple[str, ...] = ()  # options that keep training small
+    votes: bool = True
 
 
 TASK_FILES = {
@@ -39,6 +43,11 @@ TASK_FILES = {
     "rerank": Files(
         "jsonl", ("40 lists", "240 candidates", "named,score", "judged by cost"), "cost", False,
         ("cost", "oracle first"), ("--no-constraints",),
+    ),
+    "parse": Files(
+        "conllu", ("16 sentences", "projective trees of order 1", "heads a word"), "las", True,
+        ("LAS", "UAS"), ("--no-constraints",), "mira",
+        ("--order", "1", "--features", "light", "--hash-bits", "14"), False,
     ),
 }  # fmt: skip
 
@@ -85,10 +94,12 @@ def folder(tmp_path_factory):
         write_svmlight(place / f"{name}.svm", problem.dataset())
         sentences(place / f"{name}.txt", chunks(n, 60, seed=seed))
         lists(place / f"{name}.jsonl", some, *bounds)
+        trees = synthetic_treebank(16 if name == "train" else 6, seed=seed)
+        (place / f"{name}.conllu").write_bytes(trees.file.text)
     for task in task_names():
         words = ["train", task, "--quiet", "--learner", "perceptron", "--epochs", "2", "--train"]
         data, model = place / f"train.{TASK_FILES[task].ending}", place / f"{task}.model"
-        assert main([*words, str(data), "--model", str(model)]) == 0
+        assert main([*words, str(data), *TASK_FILES[task].more, "--model", str(model)]) == 0
     return place
 
 
@@ -106,7 +117,8 @@ def data(task):
 @pytest.fixture
 def train(task, data):
     """Words of training, and what is added."""
-    start = ("train", task, "--train", data("train"), "--learner", "perceptron")
+    start = ("train", task, "--train", data("train"), *TASK_FILES[task].more)
+    start = (*start, "--learner", "perceptron")
     return lambda *more: (*start, *more)
 
 
@@ -137,7 +149,7 @@ def test_json_is_one_object_and_early_stopping_keeps_the_best(run, train, data):
     scores = json.loads(out)
     assert scores["nnz"] == trained["nnz"] and scores["skipped"] == 0
     assert scores["model_signature"] == trained["signature"] == header["signature"]
-    same = [name for name in ("accuracy", "f1", "cost") if name in trained["dev"]]
+    same = [name for name in ("accuracy", "f1", "cost", "las") if name in trained["dev"]]
     for name in same:
         assert scores[name] == pytest.approx(trained["dev"][name])
     assert same
@@ -161,7 +173,8 @@ def test_same_command_same_bytes_whatever_is_watched(run, train, folder, task):
 
 
 def test_a_default_learner_and_parts_reach_the_model(run, task, data):
-    train = ("train", task, "--train", data("train"), "--epochs", 1, "--json", "--quiet")
+    more = TASK_FILES[task].more
+    train = ("train", task, "--train", data("train"), *more, "--epochs", 1, "--json", "--quiet")
     _, out, _ = run(*train, "--model", "d.model")
     assert json.loads(out)["learner"] == TASKS[task].learner
     _, out, _ = run(*train, "--learner", "perceptron", "-p", "readout=last", "--model", "p.model")
@@ -202,15 +215,17 @@ def test_inspect_says_where_a_model_came_from(run, task, data):
 
 
 def test_compare_tables_draws_and_tests_against_the_best(run, folder, task, data):
+    rival = TASK_FILES[task].rival
     argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--epochs", 2)
-    argv = (*argv, "--learners", "perceptron,perceptron:rate=0.5,arow", "--report", "page.html")
+    argv = (*argv, *TASK_FILES[task].more, "--report", "page.html")
+    argv = (*argv, "--learners", f"perceptron,perceptron:rate=0.5,{rival}")
     for more, held in (((), "Test"), (("--dev", data("dev")), "Dev")):
         status, out, err = run(*argv, *more, "--json")
         assert status == 0, err
         for word in ("learner", "non-zeros kept", "s/pass", "tested on", "best"):
             assert word in err, word
         learners = json.loads(out)["learners"]
-        assert [one["learner"] for one in learners] == ["perceptron", "perceptron:rate=0.5", "arow"]
+        assert [one["learner"] for one in learners] == ["perceptron", "perceptron:rate=0.5", rival]
         score, higher = TASK_FILES[task].score, TASK_FILES[task].higher
         best = (max if higher else min)(learners, key=lambda one: one[score])
         assert best["p_value"] is None and best["against_best"] is None
@@ -227,7 +242,8 @@ def test_compare_tables_draws_and_tests_against_the_best(run, folder, task, data
 
 
 def test_compare_needs_no_page_and_draws_along_the_axis_asked_for(run, folder, task, data):
-    argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--learners", "arow")
+    argv = ("compare", task, "--train", data("train"), "--test", data("test"))
+    argv = (*argv, *TASK_FILES[task].more, "--learners", TASK_FILES[task].rival)
     before = set(folder.iterdir())
     status, out, err = run(*argv, "--dev", data("dev"), "--epochs", 1)
     assert (status, out) == (0, "") and "s/pass" in err and "wrote" not in err
@@ -278,8 +294,8 @@ def test_outputs_that_would_destroy_an_input_are_refused(run, folder, train, tas
     before = (folder / data("train")).read_bytes()
     status, _, err = run(*train("--model", f"./{data('train')}"))
     assert status == 1 and "it is also an input" in err
-    argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--learners", "arow")
-    status, _, err = run(*argv, "--report", data("test"))
+    argv = ("compare", task, "--train", data("train"), "--test", data("test"), "--learners")
+    status, _, err = run(*argv, TASK_FILES[task].rival, "--report", data("test"))
     assert status == 1 and "it is also an input" in err
     assert (folder / data("train")).read_bytes() == before
 
@@ -297,7 +313,7 @@ def test_options_of_other_tasks_are_refused(run, task):
     status, out, err = run("predict", "--model", f"{task}.model", "--input", "x", option, *value)
     assert (status, out) == (1, "")
     assert f"{option} is for the task" in err and f"a model of the task {task}" in err
-    if task != "tag":
+    if task not in ("tag", "parse"):
         status, _, err = run("evaluate", "--model", f"{task}.model", "--data", "x", "--proba")
         assert status == 1 and "--proba is for the task tag" in err
     other = next(entry.formats[0] for name, entry in TASKS.items() if name not in (task, "tune"))
@@ -310,6 +326,7 @@ def test_help_of_a_task_teaches(run, verb, task):
     status, out, _ = run(verb, task, "--help")
     assert status == 0 and out.count(f"  hopefear {verb} {task}") >= 2
     others = {"classify": "--ngrams", "tag": "--search", "rerank": "--metric-option"}
+    others["parse"] = "--jackknife"
     assert [name for name, option in others.items() if option in out] == [task]
     assert verb == "compare" or f"(default: {TASKS[task].learner})" in " ".join(out.split())
 
@@ -328,6 +345,8 @@ def test_explanations_have_one_form_and_add_up(run, task, data):
     status, out, _ = run(*argv, "--top", 1)
     assert status == 0 and out.count(", not ") == len(reasons) and "more; --top N" in out
     assert run(*argv, "--proba")[0] == run(*argv[:-1], "--json")[0] == 2
+    if not TASK_FILES[task].votes:
+        return
     status, _, err = run("train", task, "--train", data("train"), "--learner", "perceptron",
                          "-p", "readout=voted", "--model", "e.model")  # fmt: skip
     assert status == 0, err
@@ -345,7 +364,7 @@ def test_evaluate_writes_a_page_and_tells_the_confusion(run, folder, task, data)
     status, out, err = run(*argv, "--report", "e.html")
     assert (status, out) == (0, "") and "wrote e.html" in err
     assert run(*argv, "--report", data("test"))[0] == 1
-    if task == "rerank":
+    if task in ("rerank", "parse"):
         return
     matrix, pairs = scores["confusion_matrix"], scores["confusion"]
     where = {name: k for k, name in enumerate(matrix["labels"])}

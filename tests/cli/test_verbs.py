@@ -223,9 +223,9 @@ def test_model_through_standard_streams(folder, monkeypatch, run):
 
 
 def test_learners_lists_all_with_effects(run):
-    from hopefear.tasks import recipes_of
+    from hopefear.tasks import TASKS, recipes_of
 
-    tables = {task: recipes_of(task) for task in ("classify", "tag", "rerank", "tune")}
+    tables = {task: recipes_of(task) for task in TASKS}
     status, out, err = run("learners")
     assert (status, err) == (0, "")
     for task, recipes in tables.items():
@@ -265,7 +265,7 @@ def test_reproduce_names_its_experiments(run):
         (["juggle"], "there is no verb"),
         (["train", "tune", "--nbest", "a"], "`hopefear tune` is a verb"),
         (["--quiet", "demo"], "usage"),
-        (["train", "parse", "--train", "a", "--model", "b"], "there are classify, tag"),
+        (["train", "sing", "--train", "a", "--model", "b"], "there are classify, tag"),
         (["train", "--train", "a", "--model", "b", "classify"], "a task comes first"),
         (["train", "classify", "--train", "a"], "--model"),
         (["train", "classify", "--train", "a", "--model", "b", "--class-weight", "x"], "LABEL"),

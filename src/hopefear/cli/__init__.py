@@ -45,6 +45,7 @@ examples:
   hopefear evaluate --model news.model --data test.svm --json
   hopefear train tag --train train.txt --dev dev.txt --model chunks.model
   hopefear predict --model chunks.model --input new.txt --proba
+  hopefear train parse --train train.conllu --dev dev.conllu --model parser.model
   hopefear train rerank --train lists.jsonl --model lists.model
   hopefear tune --nbest dev.nbest.gz --refs dev.en --weights tuned.txt
 

@@ -35,6 +35,7 @@ examples:
       --report taggers.html --x seconds
   hopefear compare rerank --train lists.jsonl --test test.jsonl --learners perceptron,vrda,maxent \\
       --report rerankers.html
+  hopefear compare parse --train train.conllu --test test.conllu --learners perceptron,mira,swvp
 """
 _REPLICATES = 2000
 _FAR = 4.0  # an axis is logarithmic where one curve is so many times as long as another

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hopefear.cli import options
@@ -38,6 +39,26 @@ def check_linear(model: Any, path: str) -> None:
             f"{path}: a voted model has no single weight for a feature; train with "
             "-p readout=averaged to have its answers explained"
         )
+
+
+def wanted_tokens(
+    starts: Any, source: str, place: tuple[int, int] | None
+) -> Iterator[tuple[int, int]]:
+    """(sentence, token), from 0, of all that are to be explained: one, or all.
+
+    >>> list(wanted_tokens([0, 1, 3], "a file", (2, 1))), len(list(wanted_tokens([0, 2], "", None)))
+    ([(1, 0)], 2)
+    """
+    sizes = [int(after) - int(start) for start, after in pairwise(starts)]
+    if place is None:
+        yield from ((i, t) for i, size in enumerate(sizes) for t in range(size))
+        return
+    sentence, token = place
+    if sentence > len(sizes) or token > sizes[sentence - 1]:
+        raise HopefearError(
+            f"--explain-token {sentence}:{token}: there is no such token in {source}"
+        )
+    yield sentence - 1, token - 1
 
 
 def told(

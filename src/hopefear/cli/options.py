@@ -129,7 +129,7 @@ def jobs(group: argparse._ArgumentGroup) -> None:
     whole(
         group,
         "--jobs",
-        "tags: threads that search; results do not depend on it (default: one a core)",
+        "tags and trees: threads that search; results do not depend on it (default: one a core)",
     )
 
 

@@ -196,6 +196,7 @@ class Surface:
     files: ClassVar[tuple[str, ...]] = ()  # options that name more files to read
     texts: ClassVar[tuple[str, ...]] = ()  # formats that predict reads besides those of the task
     outputs: ClassVar[Mapping[str, str]] = {}  # formats that predict writes, in words
+    shares: ClassVar[tuple[str, ...]] = ()  # options of other tasks that models of this one take
     rehearsal: ClassVar[Rehearsal] = Rehearsal()
 
     def formats(self, verb: str) -> tuple[str, ...]:
@@ -299,13 +300,15 @@ def opened(args: argparse.Namespace, verb: str) -> tuple[Surface, Any]:
     for each in surfaces():
         each.check(args, verb)
     task, model = load_model(args.model)
+    surface = surface_of(task)
     for name, owner in args.owners.items():
-        if owner != task and getattr(args, name) != args.default_of(name):
+        if owner == task or name in surface.shares:
+            continue
+        if getattr(args, name) != args.default_of(name):
             raise HopefearError(
                 f"--{name.replace('_', '-')} is for the task {owner}, and {args.model} is a model "
                 f"of the task {task}; leave it out"
             )
-    surface = surface_of(task)
     form, formats = getattr(args, "format", "auto"), surface.formats(verb)
     if form not in ("auto", *formats):
         raise HopefearError(

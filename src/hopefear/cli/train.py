@@ -29,6 +29,7 @@ examples:
   hopefear train tag --train train.txt --dev dev.txt --model chunks.model
   hopefear train tag --train train.conllu --column upos --learner crf --model pos.model
   hopefear train rerank --train parses.jsonl.xz --dev dev.jsonl.xz --model parses.model
+  hopefear train parse --train train.conllu --dev dev.conllu --model parser.model
 """
 
 # Events, progress and interrupts come this often in a pass; the model does not depend on it.

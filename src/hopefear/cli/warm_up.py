@@ -197,6 +197,7 @@ def _files() -> Iterator[tuple[str, list[str]]]:
         yield name, [f"{i % classes} {1 + i % classes}:1 {9 + i % 7}:0.5\n" for i in range(48)]
     yield "texts.tsv", [f"{'ab'[i % 2]}\t{words[i % 8]} {words[i % 3]}\n" for i in range(24)]
     columns, conllu, attributes, lists, trees, nbest, references = [], [], [], [], [], [], []
+    heads = []
     for i in range(12):
         tokens = [words[(i + 3 * j) % 8] for j in range(5)]
         kinds = ["NN" if len(word) == 4 else "VB" for word in tokens]
@@ -205,6 +206,11 @@ def _files() -> Iterator[tuple[str, list[str]]]:
         columns += [*(f"{w} {k} {y}\n" for w, k, y in rows), "\n"]
         conllu += [f"{j}\t{w}\t_\t{k}\t_\t_\t_\t_\t_\t_\n" for j, (w, k, _) in enumerate(rows, 1)]
         conllu.append("\n")
+        heads += [
+            f"{j}\t{w}\t_\t{k}\t{k}\t_\t{j - 1}\t{'root' if j == 1 else 'dep'}\t_\t_\n"
+            for j, (w, k, _) in enumerate(rows, 1)
+        ]
+        heads.append("\n")
         attributes += [*(f"{y}\tw={w}\tp={k}\tn:0.5\n" for w, k, y in rows), "\n"]
         candidates = [
             {"text": words[c], "cost": c / 4, "score": -c, "features": {"lm": -0.1 * (c + i % 3)}}
@@ -223,6 +229,7 @@ def _files() -> Iterator[tuple[str, list[str]]]:
             scores = f"LM0= {-0.4 * (n + 1) - 0.1 * (i % 3):.2f} TM0= {-0.3 * (3 - n):.2f} s_{n}= 1"
             nbest.append(f"{i} ||| {text} ||| {scores} ||| {-n - 0.5:.2f}\n")
         references.append(" ".join([*tokens, words[i % 8]]) + "\n")
+    yield "heads.conllu", heads
     yield from (("words.txt", columns), ("words.conllu", conllu), ("words.crfsuite", attributes))
     yield from (("lists.jsonl", lists), ("trees.jsonl", trees), ("nbest.txt", nbest))
     yield from (("refs.txt", references), ("start.txt", ["LM0= 0.5\n", "TM0= 0.2\n"]))

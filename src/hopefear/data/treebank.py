@@ -10,7 +10,7 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,13 @@ from hopefear.data.token_files import (
     parse_columns,
     parse_conllu,
 )
-from hopefear.data.write_tokens import Comments, write_with_columns
+from hopefear.data.write_tokens import (
+    Comments,
+    Texts,
+    repeated,
+    with_columns,
+    write_with_columns,
+)
 from hopefear.errors import HopefearError, InputError
 
 # The columns of every treebank, whatever its file has; UPOS is the coarse tag, XPOS the fine one.
@@ -114,6 +120,19 @@ class Treebank:
         named = _named(sentences, numbers, column)
         return cls(named, frozen_as(numbers, _INT32), column)
 
+    @classmethod
+    def bare(cls, sentences: Sentences) -> Treebank:
+        """Words whose trees are not known.
+
+        Examples
+        --------
+        >>> words = Sentences(np.array([0, 2]), {"word": Column.of(["It", "rains"])})
+        >>> Treebank.bare(words).heads.tolist()
+        [-1, -1]
+        """
+        nothing, heads = _constant(sentences.n_tokens), np.full(sentences.n_tokens, -1)
+        return cls(_named(sentences, None, nothing), frozen_as(heads, _INT32), nothing)
+
     def __len__(self) -> int:
         return len(self.sentences)
 
@@ -171,6 +190,21 @@ class Treebank:
         sentences = _named(self.sentences, heads, self.relations)
         heads = frozen_as(heads, _INT32)
         return Treebank(sentences, heads, self.relations, self.file, self.format)
+
+    def with_tags(self, tags: Column) -> Treebank:
+        """The same trees, of whose words nothing is known but these tags, coarse and fine.
+
+        Examples
+        --------
+        >>> bank = parse_treebank(b"Wait\\tVB\\t0\\n").with_tags(Column.of(["VERB"]))
+        >>> bank.sentences.columns["upos"].texts(), bank.sentences.columns["lemma"].texts()
+        (['VERB'], ['_'])
+        """
+        nothing = _constant(self.n_tokens)
+        words = {"form": self.sentences.columns["form"], "lemma": nothing, "feats": nothing}
+        table = {**self.sentences.columns, **words, "upos": tags, "xpos": tags}
+        columns = ColumnTable({name: table[name] for name in COLUMNS}, ALIASES)
+        return replace(self, sentences=replace(self.sentences, columns=columns))
 
     def describe(self) -> str:
         """Size and oddities in one line.
@@ -320,15 +354,53 @@ def write_trees(
     ...     path.read_text()
     'He\\tPRP\\t2\\nsleeps\\tVBZ\\t0\\n'
     """
-    file = treebank.file
+    file, columns = _written(treebank, heads, relations)
+    write_with_columns(out, file, columns, comments=comments, replace=True)
+
+
+def with_trees(
+    treebank: Treebank,
+    heads: ArrayLike,
+    relations: Column | Sequence[str] | None = None,
+    *,
+    comments: Comments | None = None,
+    more: Mapping[str, Texts] | None = None,
+    counts: Sequence[int] | np.ndarray | None = None,
+) -> Iterator[bytes]:
+    """Pieces of what :func:`write_trees` writes.
+
+    Parameters
+    ----------
+    treebank, heads, relations, comments
+        As of :func:`write_trees`.
+    more : mapping of str to texts, optional
+        Further columns; in CoNLL files they go to the last one, as ``Name=text``.
+    counts : sequence of int, optional
+        How often each sentence is written; heads and all else are those of every copy.
+
+    Examples
+    --------
+    >>> bank = parse_treebank(b"Wait\\tVB\\t0\\n")
+    >>> b"".join(with_trees(bank, [0], more={"p": ["0.9"]}))
+    b'Wait\\tVB\\t0\\t0.9\\n'
+    """
+    file, columns = _written(treebank, heads, relations, counts)
+    return with_columns(file, {**columns, **(more or {})}, comments=comments, replace=True)
+
+
+def _written(
+    treebank: Treebank, heads: ArrayLike, relations: Any, counts: Any = None
+) -> tuple[TokenFile, dict[str, Any]]:
+    """What a file is written from, and the columns that are new."""
+    file, numbers = treebank.file, np.asarray(heads)
     if file is None:
         raise HopefearError("trees in memory have no file to be written back; read one")
-    columns: dict[str, Any] = {"head": _head_column(np.asarray(heads))}
+    columns: dict[str, Any] = {"head": _head_column(numbers)}
     if relations is not None:
         columns["deprel"] = relations
     elif "deprel" in file.sentences.columns:
-        columns["deprel"] = _constant(treebank.n_tokens)
-    write_with_columns(out, file, columns, comments=comments, replace=True)
+        columns["deprel"] = _constant(len(numbers))
+    return file if counts is None else repeated(file, counts), columns
 
 
 def projectivise(starts: np.ndarray, heads: np.ndarray) -> np.ndarray:

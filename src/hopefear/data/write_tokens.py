@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from hopefear.data.sequences import Column
+import numpy as np
+
+from hopefear.data.sequences import Column, Sentences
 from hopefear.data.sources import BOM
 from hopefear.data.token_files import NAMES, WHITE, TokenFile
 from hopefear.errors import HopefearError
@@ -116,6 +119,59 @@ def with_columns(
     if comments is not None:
         _comment(lines, file, comments, len(sentences.columns) + len(new))
     return _pieces(mark, lines)
+
+
+def repeated(file: TokenFile, counts: Sequence[int] | np.ndarray) -> TokenFile:
+    """The file with every sentence, and the comments before it, written so many times.
+
+    Parameters
+    ----------
+    file : TokenFile
+        What was read.
+    counts : sequence of int
+        Copies of each sentence, at least 1; what stands between sentences stays once.
+    """
+    sentences = file.sentences
+    assert sentences.lines is not None
+    mark = BOM if file.text.startswith(BOM) else b""
+    lines = file.text[len(mark) :].split(b"\n")
+    out: list[bytes] = []
+    places, tokens, sizes = [], [], [0]
+    written = 0
+    for (start, after), count in zip(pairwise(sentences.starts.tolist()), counts, strict=True):
+        rows = sentences.lines[start:after] - 1
+        begin, end = _bounds(lines, file.format, int(rows[0]), int(rows[-1]) + 1, written)
+        out += lines[written:begin]
+        blank = lines[end] if end < len(lines) and not lines[end].strip() else b""
+        for copy in range(count):
+            if copy:
+                out.append(blank)
+            places.append(rows - begin + len(out))
+            tokens.append(np.arange(start, after))
+            sizes.append(after - start)
+            out += lines[begin:end]
+        written = end
+    out += lines[written:]
+    index = np.concatenate(tokens)
+    copies = Sentences(
+        np.cumsum(sizes),
+        {name: Column(c.strings, c.ids[index]) for name, c in sentences.columns.items()},
+        sentences.source,
+        np.concatenate(places) + 1,
+    )
+    return TokenFile(copies, file.format, file.separator, mark + b"\n".join(out))
+
+
+def _bounds(lines: list[bytes], form: str, first: int, after: int, written: int) -> tuple[int, int]:
+    """Lines of a sentence: with its comments and, in CoNLL-U, all that is no blank line."""
+    begin = first
+    while begin > written and (
+        lines[begin - 1].startswith(b"#") or (form == "conllu" and lines[begin - 1].strip())
+    ):
+        begin -= 1
+    while form == "conllu" and after < len(lines) and lines[after].strip():
+        after += 1
+    return begin, after
 
 
 def _pieces(mark: bytes, lines: list[bytes]) -> Iterator[bytes]:

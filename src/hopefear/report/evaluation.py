@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hopefear.report.arcs import ArcDiagram
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 
@@ -100,5 +101,12 @@ def _calibration(page: Page, kinds: Mapping[str, Mapping[str, Any] | None]) -> N
 def _costliest(page: Page, errors: Sequence[Mapping[str, Any]]) -> None:
     if errors:
         page.section("The most costly errors")
+        for error in errors:
+            if "tree" in error:
+                diagram = ArcDiagram(**error["tree"])
+                words = (f"{key} {value}" for key, value in error.items() if key != "tree")
+                page.tree(diagram, ", ".join(words))
+        if "tree" in errors[0]:
+            return
         heads = list(errors[0])
         page.table(heads, [[error[head] for head in heads] for error in errors], align="l")

@@ -84,6 +84,8 @@ TASKS: dict[str, TaskEntry] = {
         "mira",
         "hopefear.tasks.parse.model:ParseModel",
         ("conllu", "conllx", "columns"),
+        "hopefear.cli.parse:SURFACE",
+        "hopefear.tasks.parse.estimator:Parser",
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",

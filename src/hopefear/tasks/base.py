@@ -349,7 +349,7 @@ _ABOUT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "data": dict.fromkeys(("features", "examples", "lists", "tokens", "candidates"), (int,)),
     "training": {**dict.fromkeys(("last_nnz", "best_epoch"), (int, _NONE)), "history": (list,)},
     "reading": {
-        **dict.fromkeys(("column", "scheme", "trained_scheme"), (str, _NONE)),
+        **dict.fromkeys(("column", "scheme", "trained_scheme", "tagger"), (str, _NONE)),
         **{"format": (str,), "dedup": (str,), "columns": (list, _NONE)},
     },
     "estimator": {

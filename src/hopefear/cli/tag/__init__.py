@@ -222,7 +222,7 @@ class Tags(Surface):
                 "tags: print what the conlleval script prints on standard output",
             )
             _scheme_errors(tags)
-            options.flag(tags, "--proba", "calibration of the probabilities")
+            options.flag(tags, "--proba", "calibration of the probabilities; of trees too")
             _unconstrained(tags)
         options.jobs(tags)
 
@@ -243,7 +243,7 @@ class Tags(Surface):
             "--explain-token",
             type=_place,
             metavar="I:J",
-            help="explain token J of sentence I only, both from 1",
+            help="explain token J of sentence I only, both from 1; of trees too",
         )
 
     def check(self, args: argparse.Namespace, verb: str) -> None:

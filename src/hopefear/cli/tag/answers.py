@@ -10,17 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.cli.console import Console
-from hopefear.cli.explain import told
+from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
 from hopefear.cli.tag.corpus import Text, arriving_for, how, read_for, spelled
 from hopefear.cli.tag.showing import columns, is_coloured, lines, objects, painter
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import scheme_name, spans
-from hopefear.data.sequences import Column, Sentences, SequenceDataset
-from hopefear.data.sources import BOM
-from hopefear.data.token_files import TokenFile
+from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_stream import is_pipe
-from hopefear.data.write_tokens import with_columns
+from hopefear.data.write_tokens import repeated, with_columns
 from hopefear.errors import HopefearError
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.tag.model import SequenceModel
@@ -170,59 +168,6 @@ def tagged(text: Text, name: str, table: Table) -> Iterator[bytes]:
     return with_columns(file, table.columns(name), comments=table.comments)
 
 
-def repeated(file: TokenFile, counts: Sequence[int] | np.ndarray) -> TokenFile:
-    """The file with every sentence, and the comments before it, written so many times.
-
-    Parameters
-    ----------
-    file : TokenFile
-        What was read.
-    counts : sequence of int
-        Copies of each sentence, at least 1; what stands between sentences stays once.
-    """
-    sentences = file.sentences
-    assert sentences.lines is not None
-    mark = BOM if file.text.startswith(BOM) else b""
-    lines = file.text[len(mark) :].split(b"\n")
-    out: list[bytes] = []
-    places, tokens, sizes = [], [], [0]
-    written = 0
-    for (start, after), count in zip(pairwise(sentences.starts.tolist()), counts, strict=True):
-        rows = sentences.lines[start:after] - 1
-        begin, end = _bounds(lines, file.format, int(rows[0]), int(rows[-1]) + 1, written)
-        out += lines[written:begin]
-        blank = lines[end] if end < len(lines) and not lines[end].strip() else b""
-        for copy in range(count):
-            if copy:
-                out.append(blank)
-            places.append(rows - begin + len(out))
-            tokens.append(np.arange(start, after))
-            sizes.append(after - start)
-            out += lines[begin:end]
-        written = end
-    out += lines[written:]
-    index = np.concatenate(tokens)
-    copies = Sentences(
-        np.cumsum(sizes),
-        {name: Column(c.strings, c.ids[index]) for name, c in sentences.columns.items()},
-        sentences.source,
-        np.concatenate(places) + 1,
-    )
-    return TokenFile(copies, file.format, file.separator, mark + b"\n".join(out))
-
-
-def _bounds(lines: list[bytes], form: str, first: int, after: int, written: int) -> tuple[int, int]:
-    """Lines of a sentence: with its comments and, in CoNLL-U, all that is no blank line."""
-    begin = first
-    while begin > written and (
-        lines[begin - 1].startswith(b"#") or (form == "conllu" and lines[begin - 1].strip())
-    ):
-        begin -= 1
-    while form == "conllu" and after < len(lines) and lines[after].strip():
-        after += 1
-    return begin, after
-
-
 def _labels_alone(table: Table) -> Iterator[bytes]:
     """Lines of labels, and what is said of them, between tabs."""
     columns = [c.texts() if isinstance(c, Column) else c for c in table.columns("label").values()]
@@ -238,7 +183,7 @@ def reasons(
     """Why each token got its label."""
     text = read_for(model, args.input, args, report)
     data = text.encode(model.features)
-    for i, t in _wanted(data, args.explain_token):
+    for i, t in wanted_tokens(data.rows.starts, data.source, args.explain_token):
         k = int(data.rows.starts[i]) + t
         word = None if text.words is None else text.words[k]
         place = {"sentence": i + 1, "token": t + 1, "line": text.place(k)[1], "word": word}
@@ -251,20 +196,6 @@ def reasons(
                 raise
             reason = str(error)
         yield told(head, place, reason, args)
-
-
-def _wanted(data: SequenceDataset, place: tuple[int, int] | None) -> Iterator[tuple[int, int]]:
-    sizes = np.diff(data.rows.starts).tolist()
-    if place is not None:
-        sentence, token = place
-        if sentence > len(sizes) or token > sizes[sentence - 1]:
-            raise HopefearError(
-                f"--explain-token {sentence}:{token}: there is no such token in {data.source}"
-            )
-        yield sentence - 1, token - 1
-        return
-    for i, size in enumerate(sizes):
-        yield from ((i, t) for t in range(size))
 
 
 def in_brackets(

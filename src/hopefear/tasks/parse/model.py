@@ -131,6 +131,12 @@ class ParseModel(Model):
 
         return explain(self, bank, sentence, word)
 
+    def heaviest_features(self, top: int) -> list[tuple[str, str, float]]:
+        """(feature, relation, weight) of the heaviest features of tags alone, heaviest first."""
+        from hopefear.tasks.parse.explaining import heaviest_features
+
+        return heaviest_features(self, top)
+
     def own_header(self) -> dict[str, Any]:
         return {
             "order": self.kind.order,
@@ -147,7 +153,7 @@ class ParseModel(Model):
 
     @classmethod
     def from_header(cls, header, features, arrays, **common: Any) -> ParseModel:
-        labels = names_of(header, "labels")
+        labels = names_of(header, "labels") if field_of(header, "labels", list) else ()
         kind = TreeKind(
             field_of(header, "order", int),
             field_of(header, "projective", bool),

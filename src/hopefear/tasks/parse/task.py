@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +22,7 @@ from hopefear.metrics import Dependencies, Trees
 from hopefear.structures.tree.tree import Tree
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
-from hopefear.tasks.parse.model import ParseModel, encoded, structure_of
+from hopefear.tasks.parse.model import ParseModel, encoded, structure_of, with_heads_allowed
 from hopefear.tasks.parse.pruning import HEADS, Pruner
 from hopefear.training.predictors import Predictor
 from hopefear.training.tree_decoding import TreeDecoder, decoder_of
@@ -40,7 +42,7 @@ class Parsing(Task):
 
     name: ClassVar[str] = "parse"
     epochs: ClassVar[int] = EPOCHS
-    kind: TreeKind
+    kind: TreeKind = TreeKind()
 
     def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
         if data.n_tokens == 0:
@@ -63,7 +65,7 @@ class Parsing(Task):
             raise HopefearError("trees are not decided by vote; use readout=averaged or last")
 
     def score_names(self, data: TreeDataset) -> tuple[str, ...]:
-        return ("uas", "las") if len(data.labels) > 1 else ("uas",)
+        return ("uas", "las") if data.labels else ("uas",)
 
     def evaluator(
         self, structure: Tree, data: TreeDataset, dev: TreeDataset, n_jobs: int
@@ -139,7 +141,7 @@ def dataset(
         Whether arcs may cross; by default where over 5 % of the sentences have such arcs. For a
         learner of projective trees crossing arcs are lifted, and counted in ``lifted``.
     features : str or ArcTemplates
-        A built-in set or templates.
+        A built-in set, a TOML file with templates by family, or templates.
     tags : str, optional
         Column of the fine tags; ``xpos`` unless it is empty, else ``upos``.
     labelled : bool
@@ -172,10 +174,12 @@ def dataset(
         flat = projectivise(bank.starts, bank.heads)
         lifted = int(np.count_nonzero(flat != bank.heads))
         learned = bank.with_heads(flat)
-    templates = ArcTemplates.named(features) if isinstance(features, str) else features
+    templates = templates_of(features)
     names = learned.relations
     used = np.unique(names.ids).tolist() if labelled else []
     labels = tuple(sorted(names.strings[k] for k in used))
+    if labels == (MISSING,):  # the treebank has none
+        labels = ()
     mapping = ArcMap.fit(
         *(learned.sentences, learned.heads, templates, columns_of(bank, tags)),
         *(plain_bits, row_bits),
@@ -186,6 +190,49 @@ def dataset(
         pruner = Pruner.fit(plain, projective, kind.single, heads, seed)
         data = data.with_arcs(*pruner.prune(plain, learned.heads), pruner)
     return data.known(bank, lifted)
+
+
+def templates_of(features: str | ArcTemplates) -> ArcTemplates:
+    """A built-in set, or the templates of a TOML file: an array of texts for each family.
+
+    >>> templates_of("light").sibling
+    ()
+    """
+    if not isinstance(features, str):
+        return features
+    if not features.endswith(".toml"):
+        return ArcTemplates.named(features)
+    try:
+        families = tomllib.loads(Path(features).read_text("utf-8"))
+        return ArcTemplates.of(families)
+    except (OSError, ValueError, TypeError, HopefearError) as error:
+        raise HopefearError(f"cannot read templates of arcs from {features}: {error}") from error
+
+
+def further(data: TreeDataset, bank: Treebank) -> TreeDataset:
+    """More trees to learn from, in the features, relations and kind of trees of others.
+
+    Arcs that cross are lifted where trees are projective. Heads that nobody would have looked at
+    are looked at, since they are right.
+    """
+    strange = set(bank.relations.strings[k] for k in np.unique(bank.relations.ids).tolist())
+    strange = strange - set(data.labels) if data.labels else set()
+    if strange:
+        raise HopefearError(
+            f"{bank.source}: the relation {min(strange)!r} is not among those of the first data; "
+            f"there are {', '.join(data.labels)}"
+        )
+    learned = bank
+    if data.kind.projective:
+        learned = bank.with_heads(projectivise(bank.starts, bank.heads))
+    more = encoded(learned, data.features, data.labels, data.kind, data.pruner)
+    rows = more.rows
+    allowed = [
+        {*rows.heads[rows.ptr[k] : rows.ptr[k + 1]].tolist(), head}
+        for k, head in enumerate(learned.heads.tolist())
+    ]
+    lifted = int(np.count_nonzero(learned.heads != bank.heads))
+    return with_heads_allowed(more, allowed).known(bank, lifted)
 
 
 def columns_of(bank: Treebank, tags: str | None = None) -> tuple[str, ...]:
@@ -239,10 +286,16 @@ def held_out(data: TreeDataset, bank: Treebank) -> TreeDataset:
     return encoded(bank, data.features, data.labels, data.kind, data.pruner).known(bank, 0)
 
 
-def scores_of(bank: Treebank, codes: np.ndarray, labels: Any) -> dict[str, float]:
+def judged(bank: Treebank, codes: np.ndarray, labels: Sequence[str]) -> tuple[Trees, Trees]:
+    """The trees of a treebank, and those that labels stand for, for scores."""
+    gold, n = Trees.of(bank), max(1, len(labels))
+    if not labels:
+        gold = gold._replace(relations=None)
+    relations = Column(labels, (codes % n).astype(np.int32)) if labels else None
+    return gold, gold._replace(heads=codes // n, relations=relations)
+
+
+def scores_of(bank: Treebank, codes: np.ndarray, labels: Sequence[str]) -> dict[str, float]:
     """Attachment scores of parsed trees, in percent."""
-    n = max(1, len(labels))
-    gold = Trees.of(bank) if labels else Trees.of(bank)._replace(relations=None)
-    relations = Column(labels, codes % n) if labels else None
     metric = Dependencies(bool(labels))
-    return metric.scores(metric.stats(gold, gold._replace(heads=codes // n, relations=relations)))
+    return metric.scores(metric.stats(*judged(bank, codes, labels)))

@@ -1,0 +1,187 @@
+"""Dependency trees on the command line: a head and a relation for every word."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import ClassVar
+
+from hopefear.cli import options
+from hopefear.cli.surface import Rehearsal, Surface, Words
+
+_TRAIN = Words(
+    """
+Train a parser on a treebank and write it as one file. CoNLL-U, the columns of CoNLL-X (2006, 2007)
+and lines of word, tag and head are told apart by themselves. By default heads and relations are
+learned together by a second-order model, among the heads that a small first-order parser leaves;
+arcs may cross where over 5 % of the sentences have such arcs. With held-out data (--dev) every pass
+is scored on it, training stops when that no longer improves, and the best model is kept. With
+--tagger all tags come from a tagger, so that the parser takes raw text.
+""",
+    """
+  hopefear train parse --train train.conllu --dev dev.conllu --model parser.model
+  hopefear train parse --train train.conllx --order 1 --tree projective --learner perceptron \\
+      --model quick.model
+  hopefear train parse --train train.conllu --tagger pos.model --model raw.model
+""",
+)
+_COMPARE = Words(
+    """
+Train several parsers on the same treebank, parse the same test data with all of them and show LAS,
+UAS, sparsity and speed in one table, with a test over sentences of whether each is really worse
+than the best. The report is one HTML page with learning curves. A learner may bring parameters:
+NAME:KEY=VALUE:KEY=VALUE.
+""",
+    """
+  hopefear compare parse --train train.conllu --test test.conllu --order 1 \\
+      --learners perceptron,mira,swvp --report parsers.html
+  hopefear compare parse --train train.conllu --dev dev.conllu --test test.conllu \\
+      --learners perceptron,swvp:beta=0.5 --json
+""",
+)
+_PREDICT = Words(
+    """
+A parser writes the file as it is, comments, multiword tokens and empty nodes included, with new
+heads and relations. With --proba each word has the probability of its head (CoNLL: in the last
+column; of projective trees and trees of first order exact, else a share of the 20 best trees), and
+a comment that of the tree. With --nbest N every sentence comes N times, best first, each behind a
+comment `# rank = K score = S probability = P`. With --tagger MODEL a tagger gives the words their
+tags first.
+""",
+    """
+  hopefear predict --model parser.model --input new.conllu --output parsed.conllu
+  hopefear predict --model raw.model --tagger pos.model --input words.conllu --output-format drawn
+""",
+)
+_EVALUATE = Words(
+    """
+Score a parser on trees: UAS, LAS, CLAS, MLAS, complete trees and roots, with and without
+punctuation, equal to the scripts of CoNLL-X and CoNLL 2018, with 95 % confidence intervals, and
+what goes wrong by length of arcs, relation and length of sentences. A relation that training did
+not see is a mistake.
+""",
+    "  hopefear evaluate --model parser.model --data test.conllu --report errors.html",
+)
+_REHEARSAL = Rehearsal(
+    (
+        "train parse --train heads.conllu --dev heads.conllu --epochs 2 --model m",
+        "predict --model m --input heads.conllu --output out",
+        "predict --model m --input heads.conllu --output out --nbest 3",
+        "predict --model m --input heads.conllu --output out --proba",
+        "train parse --train heads.conllu --dev heads.conllu --epochs 2 --order 1 --model m",
+        "predict --model m --input heads.conllu --output out",
+    ),
+    (
+        "train parse --train heads.conllu --tree nonprojective --epochs 1 --model m",
+        "predict --model m --input heads.conllu --output out --nbest 3 --proba",
+        "train parse --train heads.conllu --tree nonprojective --order 1 --epochs 1 --model m",
+        "predict --model m --input heads.conllu --output out --nbest 3 --proba",
+        "evaluate --model m --data heads.conllu --json",
+        "predict --model m --input heads.conllu --output out --explain",
+        "inspect --model m",
+    ),
+)
+
+
+class Parses(Surface):
+    """The task ``parse``."""
+
+    name, noun = "parse", "trees"
+    rehearsal = _REHEARSAL
+    words: ClassVar[Mapping[str, Words]] = {
+        "train": _TRAIN,
+        "compare": _COMPARE,
+        "predict": _PREDICT,
+        "evaluate": _EVALUATE,
+        "inspect": Words("", "  hopefear inspect --model parser.model --top 20"),
+    }
+    passes = "10; of batch learners, their max_iter"
+    metrics = "las or uas (default: las where relations are learned)"
+    files = ("tagger",)
+    shares = ("jobs", "explain_token", "proba")
+    outputs: ClassVar[Mapping[str, str]] = {
+        "columns": "the file with its new trees",
+        "json": "an object a tree, a line each",
+        "drawn": "trees as people draw them",
+    }
+
+    def data_options(self, group: argparse._ArgumentGroup, verb: str) -> None:
+        options.named(
+            group,
+            "--tags",
+            "the column of the tags: gold takes xpos, or upos where that is empty; or the name of "
+            "a column, such as upos (default: gold)",
+            "gold|COLUMN",
+            default="gold",
+        )
+        _tagger(group, "a tagger that tags all words first; lemmas and morphology are left out")
+        options.whole(
+            group,
+            "--jackknife",
+            "with --tagger: train it anew on all but one of N parts to tag that part, so that tags "
+            "are as bad in training as later; 0 takes the tagger as it is",
+            5,
+            least=0,
+        )
+        options.on_error(group)
+
+    def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
+        group = parser.add_argument_group("trees")
+        group.add_argument(
+            "--order",
+            type=int,
+            choices=(1, 2),
+            default=2,
+            help="1: arcs are scored one by one; 2: with siblings and grandparents (default: 2)",
+        )
+        options.choice(
+            group,
+            "--tree",
+            ("auto", "projective", "nonprojective"),
+            "whether arcs may cross; crossing arcs of the training data are lifted where they must "
+            "not; auto: where over 5 %% of the sentences have some",
+        )
+        options.whole(
+            group,
+            "--heads",
+            "most heads of a word that are looked at, the likeliest of a small parser",
+            10,
+        )
+        options.flag(group, "--unlabelled", "learn heads alone, no relations")
+        group = parser.add_argument_group("features")
+        options.named(
+            group,
+            "--features",
+            "standard, light (fewer: quicker, worse), or a TOML file of templates by family "
+            "(default: standard)",
+            "SET|FILE",
+            default="standard",
+        )
+        group.add_argument(
+            "--hash-bits",
+            type=options.at_least(10),
+            metavar="N",
+            help="features share 2^N weights, and a quarter as many rows with relations (default: "
+            "22): fewer make smaller files, and at last worse parsers",
+        )
+        options.jobs(group)
+
+    def use_options(
+        self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup
+    ) -> None:
+        if verb != "inspect":
+            _tagger(groups["data"], "trees: a tagger that tags all words first")
+
+    def check(self, args: argparse.Namespace, verb: str) -> None:
+        if verb in ("train", "compare") and args.tagger is None:
+            if args.jackknife != args.default_of("jackknife"):
+                args.usage_error("--jackknife is for tags of a tagger: give --tagger MODEL")
+        elif verb in ("train", "compare") and args.tags != "gold":
+            args.usage_error("--tags chooses among tags of the file, --tagger makes others")
+
+
+SURFACE = Parses()
+
+
+def _tagger(group: argparse._ArgumentGroup, words: str) -> None:
+    options.named(group, "--tagger", words, "MODEL")

@@ -1,0 +1,398 @@
+"""The estimator ``Parser``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hopefear.data.sequences import Column, Sentences
+from hopefear.data.tree_rows import TreeDataset
+from hopefear.data.treebank import MISSING, Treebank
+from hopefear.errors import HopefearError
+from hopefear.tasks.base import Explanation, begin, cut
+from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
+from hopefear.tasks.parse import task
+from hopefear.tasks.parse.model import ParseModel
+from hopefear.tasks.parse.task import DEFAULT_LEARNER, Parsing, further, scores_of
+from hopefear.training.loop import Event
+
+_COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
+# What rows of strings mean, by their length.
+_ROWS = {1: ("form",), 2: ("form", "xpos"), 5: _COLUMNS}
+
+
+class ParsedTree(NamedTuple):
+    """One of the n best trees of a sentence."""
+
+    tree: list[Any]  # as predict gives it
+    probability: float  # under the whole model; of the n where no sum over all trees can be had
+    share: float  # of the probability of the n
+    score: float
+
+
+class Parser(ModelEstimator[ParseModel]):
+    """Dependency trees of sentences, by any learner of trees.
+
+    ``argmax_y w . f(x, y)`` over trees; the same for the same data and ``random_state``
+
+    Parameters
+    ----------
+    learner : str
+        Name of a recipe; ``hopefear learners`` lists them.
+    order : int
+        1: arcs are scored one by one; 2: with siblings and grandparents, among the likeliest heads,
+        which is slower and better.
+    tree : {"auto", "projective", "nonprojective"}
+        Whether arcs may cross; by default where over 5 % of the sentences have such arcs.
+    features : str or ArcTemplates
+        ``"standard"``, ``"light"`` (fewer: quicker, worse), a TOML file of templates, or templates.
+    tags : str, optional
+        Column of the tags; ``xpos`` unless it is empty, else ``upos``.
+    tagger : Tagger, optional
+        What gives the words their tags; then lemmas and morphology are not looked at. Anything with
+        a ``predict`` that takes lists of words will do. It is not saved with the model.
+    hash_bits : int, optional
+        Features share ``2**hash_bits`` weights; more make larger models, with fewer collisions.
+    epochs : int, optional
+        Passes over the data, at most. None is 10; for batch learners, their own number.
+    shuffle : bool
+        A new random order for every pass; False keeps the order given.
+    early_stopping : bool
+        Hold out a part of the sentences, as ``X_val`` of :meth:`fit` would.
+    validation_fraction : float
+        The part that is held out. Larger chooses better and learns from less.
+    patience : int, optional
+        Passes without a better score before training ends; None is 3, of batch learners 20, and 0
+        runs all of them. The best model is kept in any case.
+    n_jobs : int
+        Threads for parsing and evaluation; -1 for one a processor. Results do not depend on it.
+    callbacks : sequence of callables, optional
+        Each gets every event (a dict) as it happens.
+    verbose : int
+        Above 0, a line on the standard error stream after each pass.
+    random_state : int, RandomState or None
+        Fixes the order of the sentences in every pass, and those held out. None takes another one
+        each time.
+    **params
+        Parts and parameters of the learner, by name, such as ``C=0.1``; None is its own value.
+        Checked by :meth:`fit`.
+
+    Attributes
+    ----------
+    relations_ : tuple of str
+        Names of the relations; none where only heads were learned.
+    n_iter_, history_, best_epoch_, converged_
+        Passes made, their events, the pass whose model was kept, and whether training ended because
+        it got no better; see :class:`hopefear.tasks.estimator.ModelEstimator`.
+    model_ : ParseModel
+        What parses; can be saved, inspected and used without scikit-learn.
+
+    Notes
+    -----
+    A word is a string, a row of strings, or a dict. A row of two is word and tag, one of five form,
+    lemma, coarse tag, fine tag and morphological attributes (``Case=Nom|Number=Sing``); these are
+    ``form``, ``lemma``, ``upos``, ``xpos`` and ``feats``, the keys of dicts. Empty strings and
+    ``_`` stand for what is not known. Heads are numbers of words from 1; 0 is the root.
+
+    Examples
+    --------
+    >>> X = [[("the", "D"), ("cat", "N"), ("sleeps", "V")], [("dogs", "N"), ("bark", "V")]]
+    >>> y = [[(2, "det"), (3, "nsubj"), (0, "root")], [(2, "nsubj"), (0, "root")]]
+    >>> parser = Parser("perceptron", order=1, epochs=3).fit(X, y)
+    >>> parser.predict([[("a", "D"), ("dog", "N"), ("sleeps", "V")]])
+    [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
+    """
+
+    _task, _models, _kind = "parse", ParseModel, Parsing
+    _data: TreeDataset | None = None  # what further sentences must be like
+
+    def __init__(
+        self,
+        learner: str = DEFAULT_LEARNER,
+        *,
+        order: int = 2,
+        tree: str = "auto",
+        features: Any = "standard",
+        tags: str | None = None,
+        tagger: Any = None,
+        hash_bits: int | None = None,
+        epochs: int | None = None,
+        shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int | None = None,
+        n_jobs: int | None = 1,
+        callbacks: Sequence[Callable[[Event], None]] | None = None,
+        verbose: int = 0,
+        random_state: Any = 1,
+        **params: Any,
+    ) -> None:
+        self._keep(locals())
+
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Learn from all sentences, from the beginning.
+
+        Parameters
+        ----------
+        X : list of sentences, or Treebank
+            See the notes of the class; a :class:`~hopefear.data.treebank.Treebank` brings its
+            trees along.
+        y : list of trees
+            Of each sentence a list of ``(head, relation)``, a list of heads alone, or the pair
+            ``(heads, relations)``.
+        X_val, y_val : like X and y, optional
+            Held-out sentences, scored after each pass: training ends after ``patience`` passes
+            without a better score, and the best model is kept.
+        """
+        with as_value_errors():
+            seed = self._seed()
+            bank, labelled = self._bank(X, y)
+            given = (
+                X_val is not None
+                if isinstance(X_val, Treebank)
+                else given_together(X_val=X_val, y_val=y_val)
+            )
+            rest = self._bank(X_val, y_val)[0] if given else None
+            if rest is None and self.early_stopping:
+                first, part = held_out(len(bank), self.validation_fraction, seed, "sentences")
+                rest, bank = bank.take(part), bank.take(first)
+            data = self._dataset(bank, labelled, seed)
+            dev = None if rest is None else task.held_out(data, rest)
+            stop_on = "las" if data.labels else "uas"
+            self._model = self._train(Parsing(data.kind), data, dev, stop_on, seed=seed)
+        self._data = data.take([]).known(None, 0)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from some more sentences, in the order given, once.
+
+        The first call fixes relations, tags, kind of trees and, of second order, the choice of
+        arcs; new relations are refused. After :meth:`fit` it goes on from where that ended.
+        """
+        with as_value_errors():
+            bank, labelled = self._bank(X, y)
+            if self._begun():
+                assert self._data is not None
+                self._learn(further(self._data, bank), self._trainer)
+                return self
+            data = self._dataset(bank, labelled, self._seed())
+            model, trainer = begin(Parsing(data.kind), data, self.learner, self._learner_params())
+            self._learn(data, trainer)
+            self._model, self._data = model, data.take([]).known(None, 0)
+        return self
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """The best tree of every sentence: ``(head, relation)`` of each word, or its head alone."""
+        with as_value_errors():
+            data = self._question(X)
+            codes = self.model_.decoder(self._jobs()).best(data.rows)
+        return cut(self._tree(codes), data.rows.starts)
+
+    def predict_nbest(self, X: Any, n: int = 5) -> list[list[ParsedTree]]:
+        """The n best trees of every sentence, best first; fewer where there are fewer."""
+        with as_value_errors():
+            lists = self.model_.decoder(self._jobs()).nbest(self._question(X).rows, n)
+        return [
+            [
+                ParsedTree(self._tree(codes), float(p), float(share), float(score))
+                for codes, score, p, share in zip(*ranked, strict=True)
+            ]
+            for ranked in lists
+        ]
+
+    def predict_marginals(self, X: Any) -> list[list[dict[int, float]]]:
+        """For every word the probability of each head, summed over all trees and relations.
+
+        Heads that are not looked at are left out. Of second-order trees whose arcs may cross, the
+        20 best trees stand for all.
+
+        Examples
+        --------
+        >>> parser = Parser("crf", order=1).fit([["It", "rains"]], [[2, 0]])
+        >>> [max(word, key=word.get) for word in parser.predict_marginals([["It", "rains"]])[0]]
+        [2, 0]
+        """
+        with as_value_errors():
+            rows = self._question(X).rows
+            shares = self.model_.decoder(self._jobs()).arc_probabilities(rows)
+        arcs = list(zip(rows.heads.tolist(), shares.tolist(), strict=True))
+        return cut([dict(word) for word in cut(arcs, rows.ptr)], rows.starts)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Share of the words with the right head and relation, from 0 to 1; of heads alone the UAS.
+
+        For all scores see :meth:`metrics`.
+        """
+        scores = self.metrics(X, y)
+        return float(scores["las" if self.relations_ else "uas"]) / 100.0
+
+    def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
+        """Scores in percent; see :class:`hopefear.metrics.Dependencies`."""
+        check_is_fitted(self)
+        with as_value_errors():
+            bank, _ = self._bank(X, y)
+            codes = self.model_.decoder(self._jobs()).best(self.model_.encode(bank).rows)
+            return scores_of(bank, codes, self._model.labels)
+
+    def explain(self, X: Any, sentence: int = 0, word: int = 0) -> Explanation:
+        """What made the head of a word beat the runner-up; see ``ParseModel.explain``."""
+        check_is_fitted(self)
+        with as_value_errors():
+            return self.model_.explain(self._words(X), sentence, word)
+
+    @property
+    def relations_(self) -> tuple[str, ...]:
+        check_is_fitted(self)
+        return self._model.labels
+
+    @classmethod
+    def from_model(cls, model: ParseModel) -> Self:
+        learner = str(model.about.get("learner", DEFAULT_LEARNER))
+        parser = cls(learner, order=model.kind.order, tree=model.kind.name)
+        parser._model = model
+        return parser
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.input_tags.dict = True
+        return tags
+
+    def _tree(self, codes: np.ndarray) -> list[Any]:
+        heads, relations = self._model.trees(codes)
+        if relations is None:
+            return heads.tolist()
+        return list(zip(heads.tolist(), relations.texts(), strict=True))
+
+    def _question(self, X: Any) -> TreeDataset:
+        check_is_fitted(self)
+        return self._model.encode(self._words(X))
+
+    def _words(self, X: Any) -> Treebank:
+        """Sentences without trees."""
+        bank = X if isinstance(X, Treebank) else Treebank.bare(sentences_of(X))
+        return self._tagged(bank)
+
+    def _bank(self, X: Any, y: Any) -> tuple[Treebank, bool]:
+        """Sentences with their trees, and whether there are relations."""
+        if isinstance(X, Treebank):
+            if y is not None:
+                raise HopefearError("a Treebank has its own trees; leave y out")
+            if X.n_tokens and X.heads.min() < 0:
+                raise HopefearError(f"{X.source} was read without trees; read it with heads=True")
+            return self._tagged(X), True
+        if y is None:
+            raise HopefearError("sentences need trees: give y, or a Treebank as X")
+        sentences = sentences_of(X)
+        heads, relations = trees_of(y, sentences.starts)
+        labels = [MISSING] * len(heads) if relations is None else relations
+        return self._tagged(Treebank.of(sentences, heads, labels)), relations is not None
+
+    def _tagged(self, bank: Treebank) -> Treebank:
+        if self.tagger is None:
+            return bank
+        words = cut(bank.sentences.columns["form"].texts(), bank.starts)
+        tags = [str(tag) for sentence in self.tagger.predict(words) for tag in sentence]
+        if len(tags) != bank.n_tokens:
+            raise HopefearError(f"{bank.n_tokens} words got {len(tags)} tags; is it a tagger?")
+        return bank.with_tags(Column.of(tags))
+
+    def _dataset(self, bank: Treebank, labelled: bool, seed: int) -> TreeDataset:
+        bits = {}
+        if self.hash_bits is not None:
+            bits = {"plain_bits": self.hash_bits, "row_bits": max(8, self.hash_bits - 2)}
+        return task.dataset(
+            bank,
+            self.order,
+            self.tree,
+            features=self.features,
+            tags=self.tags,
+            labelled=labelled,
+            seed=seed,
+            **bits,
+        )
+
+
+def sentences_of(X: Any) -> Sentences:
+    """Lists of words as columns.
+
+    >>> sentences_of([["It", "rains"]]).columns["form"].texts()
+    ['It', 'rains']
+    """
+    table: dict[str, list[str]] = {name: [] for name in _COLUMNS}
+    starts = [0]
+    for i, sentence in enumerate(X):
+        if isinstance(sentence, str | bytes | Mapping):
+            raise HopefearError(
+                f"X[{i}] is {sentence!r:.40}, not a list of words; a sentence is a list"
+            )
+        for word in sentence:
+            row = _word(word, i)
+            for name in _COLUMNS:
+                table[name].append(row.get(name) or MISSING)
+        starts.append(len(table["form"]))
+    columns = {name: Column.of(texts) for name, texts in table.items()}
+    return Sentences(np.array(starts, np.int64), columns, "X")
+
+
+def _word(word: Any, i: int) -> Mapping[str, str]:
+    if isinstance(word, str):
+        return {"form": word}
+    if isinstance(word, Mapping):
+        unknown = sorted(map(str, set(word) - set(_COLUMNS)))
+        if unknown or not word.get("form"):
+            raise HopefearError(
+                f"X[{i}]: the keys of a word are {', '.join(_COLUMNS)}, form among them, not "
+                f"{sorted(map(str, word))}"
+            )
+        row = dict(word)
+    elif isinstance(word, tuple | list) and len(word) in _ROWS:
+        row = dict(zip(_ROWS[len(word)], word, strict=True))
+    else:
+        raise HopefearError(
+            f"X[{i}]: a word is a string, a pair of word and tag, a row of {', '.join(_COLUMNS)}, "
+            f"or a dict, not {word!r:.60}"
+        )
+    if not all(value is None or isinstance(value, str) for value in row.values()):
+        raise HopefearError(f"X[{i}]: a word consists of strings, not of {word!r:.60}")
+    return row
+
+
+def trees_of(y: Any, starts: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
+    """Heads of all words, and relations where there are any.
+
+    >>> trees_of([[(2, "expl"), (0, "root")]], np.array([0, 2]))[1]
+    ['expl', 'root']
+    >>> trees_of([([2, 0], ["expl", "root"])], np.array([0, 2]))[0].tolist()
+    [2, 0]
+    """
+    trees, lengths = list(y), np.diff(starts).tolist()
+    if len(trees) != len(lengths):
+        raise HopefearError(f"{len(lengths)} sentences need as many trees, not {len(trees)}")
+    heads: list[Any] = []
+    relations: list[Any] = []
+    for i, (tree, n) in enumerate(zip(trees, lengths, strict=True)):
+        some = list(tree)
+        if len(some) == 2 and all(np.ndim(part) == 1 for part in some) and not _is_arc(some[0]):
+            some = list(zip(*some, strict=True))
+        if len(some) != n:
+            raise HopefearError(f"y[{i}] has {len(some)} words, and X[{i}] has {n}")
+        if all(_is_arc(arc) for arc in some) and some:
+            heads += [arc[0] for arc in some]
+            relations += [arc[1] for arc in some]
+        else:
+            heads += some
+    if relations and len(relations) < len(heads):
+        raise HopefearError("some trees of y have relations and some have none; give all or none")
+    if not all(isinstance(h, int | np.integer) for h in heads):
+        raise HopefearError("heads in y are whole numbers: that of the word, or 0 for the root")
+    return np.array(heads, np.int64), relations or None
+
+
+def _is_arc(arc: Any) -> bool:
+    return isinstance(arc, tuple | list) and len(arc) == 2 and isinstance(arc[1], str)

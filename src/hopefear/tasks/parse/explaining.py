@@ -1,0 +1,125 @@
+"""Why a parser hung a word where it did."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hopefear.data.treebank import Treebank
+from hopefear.errors import HopefearError
+from hopefear.features.arcs.naming import (
+    Part,
+    Sentence,
+    arc_part,
+    grandparent_part,
+    last_part,
+    sibling_part,
+    tag_features,
+)
+from hopefear.structures.tree.theta import STEP
+from hopefear.tasks.base import Explanation, explanation
+from hopefear.tasks.parse.model import ParseModel, with_heads_allowed
+
+
+def explain(model: ParseModel, bank: Treebank, sentence: int, word: int) -> Explanation:
+    """Why a word got its head, and not the one of the best tree in which it has another.
+
+    The answers are (head, relation). Where the two trees differ at other words too, features there
+    count as well, and say so.
+    """
+    if not 0 <= sentence < len(bank) or not 0 <= word < np.diff(bank.starts)[sentence]:
+        raise HopefearError(f"there is no word {word + 1} in a sentence {sentence + 1}")
+    one = bank.take([sentence])
+    data = model.encode(one)
+    best = model.decoder().best(data.rows)
+    other = _runner_up(model, data, best, word)
+    text, n = Sentence(model.features, one.sentences, 0), max(1, len(model.labels))
+    gains: dict[str, float] = defaultdict(float)
+    for codes, sign in ((best, 1.0), (other, -1.0)):
+        for part, relation in _parts(codes, n, model.kind.order):
+            for name, key in text.features_of(part):
+                gains[name + _where(part, relation, model.labels, word)] += sign * float(
+                    model.weights[_coordinate(model, part, key, relation)]
+                )
+    label, rival = (
+        (int(codes[word] // n), model.labels[codes[word] % n] if model.labels else None)
+        for codes in (best, other)
+    )
+    return explanation(label, rival, gains.items())
+
+
+def _runner_up(model: ParseModel, data: Any, best: np.ndarray, word: int) -> np.ndarray:
+    """The best tree in which a word has another head; among all heads if need be."""
+    rows, n, labels = data.rows, data.n_tokens, max(1, len(model.labels))
+    head = int(best[word]) // labels
+    looked_at = set(rows.heads[rows.ptr[word] : rows.ptr[word + 1]].tolist()) - {head}
+    anything = [set(range(n + 1)) - {m + 1} for m in range(n)]
+    for allowed in (
+        [looked_at if m == word else None for m in range(n)],
+        [anything[m] - {head} if m == word else None for m in range(n)],
+        [anything[m] - ({head} if m == word else set()) for m in range(n)],
+    ):
+        if allowed[word]:
+            try:
+                return model.decoder().best(with_heads_allowed(data, allowed).rows)
+            except HopefearError:
+                continue
+    raise HopefearError("no other head is allowed for this word, so nothing was beaten")
+
+
+def _parts(codes: np.ndarray, labels: int, order: int) -> Iterator[tuple[Part, int]]:
+    """All parts of a tree; the relation is that of a part of the family ``label``."""
+    heads = [0, *(codes // labels).tolist()]
+    n = len(codes)
+    for m in range(1, n + 1):
+        yield arc_part("arc", heads[m], m), 0
+        if labels > 1:
+            yield arc_part("label", heads[m], m), int(codes[m - 1]) % labels
+    if order == 1:
+        return
+    for h in range(n + 1):
+        for children in (range(h - 1, 0, -1), range(h + 1, n + 1)):
+            before = 0
+            for m in children:
+                if heads[m] == h:
+                    yield sibling_part(h, before, m), 0
+                    before = m
+            if before:
+                yield last_part(h, before, n), 0
+    for m in range(1, n + 1):
+        if heads[m] > 0:
+            yield grandparent_part(heads[heads[m]], heads[m], m), 0
+
+
+def _coordinate(model: ParseModel, part: Part, key: int, relation: int) -> int:
+    if part.family != "label":
+        return key
+    return (1 << model.features.plain_bits) + STEP * key + relation
+
+
+def _where(part: Part, relation: int, labels: tuple[str, ...], word: int) -> str:
+    """The relation, and the place of a part that is about another word."""
+    m = part.ends[1]
+    place = "" if m == word + 1 else f" at word {m - word - 1:+d}"
+    return (f" {labels[relation]}" if part.family == "label" else "") + place
+
+
+def heaviest_features(model: ParseModel, top: int) -> list[tuple[str, str, float]]:
+    """(feature, relation, weight) of the heaviest features of tags alone, heaviest first.
+
+    They are the ones that can be named without data; the relation is empty for features of arcs.
+    """
+    weights = model.weights
+    rows = [(name, "", float(weights[key])) for name, key in tag_features(model.features, "arc")]
+    if len(model.labels) > 1:
+        base = 1 << model.features.plain_bits
+        for name, key in tag_features(model.features, "label"):
+            begin = base + STEP * key
+            row = weights[begin : begin + len(model.labels)]
+            c = int(np.argmax(np.abs(row)))
+            rows.append((name, model.labels[c], float(row[c])))
+    rows.sort(key=lambda row: -abs(row[2]))
+    return [row for row in rows[:top] if row[2]]
