@@ -479,7 +479,7 @@ def tiny_trees(tree: Tree, seed: int = 0) -> TreeRows:
     )
     for i in range(len(lengths)):
         ys = tree_outputs(tree, rows, i).ys
-        rows.labels[starts[i] : starts[i + 1]] = ys[rng.integers(len(ys))]
+        rows.labels[starts[i] : starts[i + 1]] = ys[int(rng.integers(len(ys)))]
     return rows
 
 

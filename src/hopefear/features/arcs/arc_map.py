@@ -49,8 +49,8 @@ class ArcMap:
     columns : tuple of str
         The columns of a sentence that are word, lemma, tag and coarse tag, and the morphological
         attributes; an empty name is for what there is not.
-    coarse : tuple of str
-        Coarse tags of the training data, in the order of their numbers.
+    coarse, tags : tuple of str
+        Coarse and fine tags of the training data, the first in the order of their numbers.
     reach : int16 array
         ``[tag of head, tag of modifier, side]``: the longest arc between such words that is looked
         at: half as long again as in the training data, and 4 at least; the root is the last head.
@@ -62,6 +62,7 @@ class ArcMap:
     templates: ArcTemplates
     columns: tuple[str, ...]
     coarse: tuple[str, ...]
+    tags: tuple[str, ...]
     reach: np.ndarray = field(repr=False)
     plain_bits: int = PLAIN_BITS
     row_bits: int = ROW_BITS
@@ -87,7 +88,8 @@ class ArcMap:
         measure(sentences.starts, ids, heads.astype(np.int32), reach)
         wide = np.minimum(np.ceil(_SLACK * reach.astype(np.float64)), 32767)
         wide[:-1] = np.maximum(wide[:-1], _NEAR)
-        return cls(templates, columns, names, wide.astype(np.int16), plain_bits, row_bits)
+        fine, reach = _numbered(sentences.columns[columns[2]])[1], wide.astype(np.int16)
+        return cls(templates, columns, names, fine, reach, plain_bits, row_bits)
 
     @property
     def size(self) -> int:
@@ -179,6 +181,7 @@ class ArcMap:
         return {
             "reach": self.reach.ravel(),
             **Strings.pack(self.coarse).arrays("coarse"),
+            **Strings.pack(self.tags).arrays("tags"),
         }
 
     @classmethod
@@ -195,8 +198,7 @@ class ArcMap:
             templates = ArcTemplates.of(families)
         except HopefearError as error:
             raise ModelError(f"features of arcs: {error}") from error
-        strings = Strings.from_parts(arrays, "coarse")
-        coarse = tuple(strings.get(k) for k in range(strings.size))
+        coarse, tags = (_texts(arrays, name) for name in ("coarse", "tags"))
         reach, n = vector(arrays, "reach", np.int16), len(coarse)
         if reach.size != 2 * n * (n + 1):
             raise ModelError(f"features of arcs: {n} tags have {2 * n * (n + 1)} reaches")
@@ -204,10 +206,16 @@ class ArcMap:
             templates,
             tuple(map(str, columns)),
             coarse,
+            tags,
             reach.reshape(n + 1, n, 2),
             whole_number(header, "plain_bits", 8, 31),
             whole_number(header, "row_bits", 8, 31),
         )
+
+
+def _texts(arrays: Mapping[str, np.ndarray], name: str) -> tuple[str, ...]:
+    strings = Strings.from_parts(arrays, name)
+    return tuple(strings.get(k) for k in range(strings.size))
 
 
 def _numbered(column: Any) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -231,7 +231,9 @@ class ArcTemplates:
     def program(self) -> Program:
         """All families, in the order of ``FAMILIES``."""
         code: list[int] = []
-        heads, seeds, begin = [], [], 5 * len(FAMILIES)
+        heads: list[int] = []
+        seeds: list[int] = []
+        begin = 5 * len(FAMILIES)
         for family in FAMILIES:
             fields, steps, own = compiled(family, getattr(self, family))
             heads += [begin + len(code), len(fields)]

@@ -30,7 +30,7 @@ class Live(NamedTuple):
     marked: np.ndarray  # uint8[parts]: it is in the list
     parts: np.ndarray  # int64[parts]
     owners: np.ndarray  # int64[parts]: their arcs
-    count: np.ndarray  # int64[1]
+    used: np.ndarray  # int64[1]: how many are in the list
 
 
 def new_live(parts: int, width: int, dtype: Any) -> Live:
@@ -97,12 +97,12 @@ def forget(live, width, size):
     """Set weights to zero: those of the list, or the first ``size``."""
     if size > 0:
         live.values[:size] = 0.0
-    for k in range(live.count[0]):
+    for k in range(live.used[0]):
         p = live.parts[k]
         live.marked[p] = 0
         for c in range(p * width, (p + 1) * width):
             live.values[c] = 0.0
-    live.count[0] = 0
+    live.used[0] = 0
 
 
 @register_jitable
@@ -135,9 +135,9 @@ def add(live, width, p, lane, a, coef):
     """Add to the weight of part p, which is one of arc ``a``."""
     if not live.marked[p]:
         live.marked[p] = 1
-        k = live.count[0]
+        k = live.used[0]
         live.parts[k], live.owners[k] = p, a
-        live.count[0] = k + 1
+        live.used[0] = k + 1
     live.values[p * width + lane] += coef
 
 
@@ -184,8 +184,8 @@ def n_units(tree, x, mu):
         count = np.int64(arcs.first[length(x) + 1])
         pairs = count + arcs.siblings[count] + arcs.grands[count] if tree.order == 2 else 0
         return count + pairs
-    pairs = mu.lasts.count[0] + mu.siblings.count[0] + mu.grands.count[0]
-    return mu.relations.count[0] + (pairs if tree.order == 2 else 0)
+    pairs = mu.lasts.used[0] + mu.siblings.used[0] + mu.grands.used[0]
+    return mu.relations.used[0] + (pairs if tree.order == 2 else 0)
 
 
 @apart
@@ -196,18 +196,18 @@ def write_unit(tree, x, mu, k):
     """
     arcs, whole = mu.arcs, mu.extent[WHOLE] == 1
     count = np.int64(arcs.first[length(x) + 1])
-    size = count if whole else mu.relations.count[0]
+    size = count if whole else mu.relations.used[0]
     if k < size:
         return write_arc(tree, x, mu, k if whole else mu.relations.parts[k])
     k -= size
-    size = count if whole else mu.lasts.count[0]
+    size = count if whole else mu.lasts.used[0]
     if k < size:
         a = k if whole else mu.lasts.parts[k]
         h, m = np.int64(arcs.head[a]), np.int64(arcs.mod[a])
         g = mu.lasts.values[a]
         return copy_keys(mu, tree.features.last_keys(x, h, m, mu.pad) if g != 0.0 else 0, g)
     k -= size
-    size = arcs.siblings[count] if whole else mu.siblings.count[0]
+    size = arcs.siblings[count] if whole else mu.siblings.used[0]
     if k < size:
         p = k if whole else mu.siblings.parts[k]
         a = owner(arcs.siblings, count, p) if whole else mu.siblings.owners[k]

@@ -21,13 +21,14 @@ from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.theta import soften
 from hopefear.structures.tree.tree import Tree, best_tree
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.predictors import LinearPredictor, predictor_from_arrays
+from hopefear.training.predictors import Predictor, predictor_from_arrays
 
 TEMPLATES = ArcTemplates.named("light")
 BITS = 20
 EPOCHS = 4
-# Heads a word keeps, and how much less probable than the best one they may be.
-HEADS, LEAST = 10, 1e-4
+# Heads a word keeps, and how probable they are at least, compared with the best one.
+HEADS = 10
+LEAST = 1e-4
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Pruner:
 
     Parameters
     ----------
-    predictor : LinearPredictor
+    predictor : Predictor
         Weights of the features.
     projective, single : bool
         Which trees there are.
@@ -50,7 +51,7 @@ class Pruner:
         Least probability, compared with that of the best head.
     """
 
-    predictor: LinearPredictor
+    predictor: Predictor
     projective: bool
     single: bool
     heads: int = HEADS
