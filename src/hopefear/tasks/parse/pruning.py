@@ -21,7 +21,7 @@ from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.theta import soften
 from hopefear.structures.tree.tree import Tree, best_tree
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.predictors import Predictor, predictor_from_arrays
+from hopefear.training.predictors import predictor_from_arrays
 
 TEMPLATES = ArcTemplates.named("light")
 BITS = 20
@@ -51,7 +51,7 @@ class Pruner:
         Least probability, compared with that of the best head.
     """
 
-    predictor: Predictor
+    predictor: Any
     projective: bool
     single: bool
     heads: int = HEADS
