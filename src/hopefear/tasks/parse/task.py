@@ -42,7 +42,7 @@ class Parsing(Task):
 
     name: ClassVar[str] = "parse"
     epochs: ClassVar[int] = EPOCHS
-    kind: TreeKind = TreeKind()
+    kind: TreeKind = TreeKind()  # noqa: RUF009 - frozen
 
     def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
         if data.n_tokens == 0:
@@ -214,7 +214,7 @@ def further(data: TreeDataset, bank: Treebank) -> TreeDataset:
     Arcs that cross are lifted where trees are projective. Heads that nobody would have looked at
     are looked at, since they are right.
     """
-    strange = set(bank.relations.strings[k] for k in np.unique(bank.relations.ids).tolist())
+    strange = {bank.relations.strings[k] for k in np.unique(bank.relations.ids).tolist()}
     strange = strange - set(data.labels) if data.labels else set()
     if strange:
         raise HopefearError(
