@@ -338,12 +338,18 @@ def test_explanations_have_one_form_and_add_up(run, task, data):
     reasons = [json.loads(line) for line in out.splitlines()]
     assert len(reasons) >= 12
     for facts in reasons:
+        if task == "parse" and "note" in facts:  # a word with one head that is looked at
+            continue
         assert list(facts)[-5:] == ["label", "runner_up", "gap", "features", "more"]
         total = sum(feature["amount"] for feature in facts["features"])
         assert total == pytest.approx(facts["gap"], abs=1e-3) and facts["gap"] > -1e-3
         assert facts["label"] != facts["runner_up"] and facts["more"] == 0
     status, out, _ = run(*argv, "--top", 1)
-    assert status == 0 and out.count(", not ") == len(reasons) and "more; --top N" in out
+    assert (
+        status == 0
+        and out.count(", not ") == sum("note" not in facts for facts in reasons)
+        and "more; --top N" in out
+    )
     assert run(*argv, "--proba")[0] == run(*argv[:-1], "--json")[0] == 2
     if not TASK_FILES[task].votes:
         return

@@ -123,7 +123,7 @@ def test_a_word_is_explained_against_the_runner_up_head(run):
     assert total == pytest.approx(facts["gap"]) and facts["gap"] >= 0.0
     status, _, err = run("predict", "--model", "1.model", "--input", "new.conllu",
                          "--explain-token", "2:1")  # fmt: skip
-    assert status == 1 and "no other head is allowed" in err
+    assert status == 1 and "no other head of this word" in err
     out = predicted(run, "--explain")
     assert out.count("sentence ") == 5 and "no other head" in out
 

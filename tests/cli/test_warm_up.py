@@ -43,6 +43,7 @@ def test_wrong_names_are_refused(capsys, words, message):
 
 
 @pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("shared", [False, True])
 def test_commands_do_as_they_are_meant(task, shared):

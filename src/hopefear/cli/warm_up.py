@@ -229,7 +229,7 @@ def _files() -> Iterator[tuple[str, list[str]]]:
             scores = f"LM0= {-0.4 * (n + 1) - 0.1 * (i % 3):.2f} TM0= {-0.3 * (3 - n):.2f} s_{n}= 1"
             nbest.append(f"{i} ||| {text} ||| {scores} ||| {-n - 0.5:.2f}\n")
         references.append(" ".join([*tokens, words[i % 8]]) + "\n")
-    yield "heads.conllu", heads
+    yield "heads.conllu", heads[:18]  # three trees of five words
     yield from (("words.txt", columns), ("words.conllu", conllu), ("words.crfsuite", attributes))
     yield from (("lists.jsonl", lists), ("trees.jsonl", trees), ("nbest.txt", nbest))
     yield from (("refs.txt", references), ("start.txt", ["LM0= 0.5\n", "TM0= 0.2\n"]))

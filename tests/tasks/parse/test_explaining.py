@@ -69,7 +69,11 @@ def test_gains_add_up_to_the_difference_of_the_scores(model, bank):
     one = bank.take([0])
     best = model.parse(one)[0]
     for word in range(one.n_tokens):
-        reason = model.explain(bank, 0, word)
+        try:
+            reason = model.explain(bank, 0, word)
+        except HopefearError as error:
+            assert "no other head of this word is looked at" in str(error)
+            continue
         assert reason.label[0] == best[word] != reason.runner_up[0]
         allowed = [None] * one.n_tokens
         allowed[word] = [reason.runner_up[0]]

@@ -62,19 +62,20 @@ not see is a mistake.
 """,
     "  hopefear evaluate --model parser.model --data test.conllu --report errors.html",
 )
+_LEARN = "train parse --train heads.conllu --features light"
 _REHEARSAL = Rehearsal(
     (
-        "train parse --train heads.conllu --dev heads.conllu --epochs 2 --model m",
+        f"{_LEARN} --dev heads.conllu --epochs 2 --model m",
         "predict --model m --input heads.conllu --output out",
         "predict --model m --input heads.conllu --output out --nbest 3",
         "predict --model m --input heads.conllu --output out --proba",
-        "train parse --train heads.conllu --dev heads.conllu --epochs 2 --order 1 --model m",
+        f"{_LEARN} --dev heads.conllu --epochs 2 --order 1 --model m",
         "predict --model m --input heads.conllu --output out",
     ),
     (
-        "train parse --train heads.conllu --tree nonprojective --epochs 1 --model m",
+        f"{_LEARN} --tree nonprojective --epochs 1 --model m",
         "predict --model m --input heads.conllu --output out --nbest 3 --proba",
-        "train parse --train heads.conllu --tree nonprojective --order 1 --epochs 1 --model m",
+        f"{_LEARN} --tree nonprojective --order 1 --epochs 1 --model m",
         "predict --model m --input heads.conllu --output out --nbest 3 --proba",
         "evaluate --model m --data heads.conllu --json",
         "predict --model m --input heads.conllu --output out --explain",

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from hopefear.features.arcs import spelling
 from hopefear.features.arcs.arc_map import ArcMap, is_mark
 from hopefear.features.arcs.templates import COLUMNS, FAMILIES, SPECIAL, value_of
@@ -217,14 +215,3 @@ def _cut(h: int, mask: int) -> int:
     h ^= h >> 32
     h = h * _SPREAD & _ALL
     return (h >> 32) & mask
-
-
-def keys_of(component: Any, x: Any, part: Part, pad: Any) -> np.ndarray:
-    """The keys that the kernel gives a part, for comparison."""
-    family = list(FAMILIES).index(part.family)
-    size = component.rows if part.family == "label" else component.plain
-    words, ends = part.words, part.ends
-    count = spelling.spell(
-        *(component.program, family, x.data, x.i, *words, *ends, np.uint64(part.side), size, pad)
-    )
-    return pad.keys[:count].copy()

@@ -52,22 +52,17 @@ def explain(model: ParseModel, bank: Treebank, sentence: int, word: int) -> Expl
 
 
 def _runner_up(model: ParseModel, data: Any, best: np.ndarray, word: int) -> np.ndarray:
-    """The best tree in which a word has another head; among all heads if need be."""
-    rows, n, labels = data.rows, data.n_tokens, max(1, len(model.labels))
-    head = int(best[word]) // labels
-    looked_at = set(rows.heads[rows.ptr[word] : rows.ptr[word + 1]].tolist()) - {head}
-    anything = [set(range(n + 1)) - {m + 1} for m in range(n)]
-    for allowed in (
-        [looked_at if m == word else None for m in range(n)],
-        [anything[m] - {head} if m == word else None for m in range(n)],
-        [anything[m] - ({head} if m == word else set()) for m in range(n)],
-    ):
-        if allowed[word]:
-            try:
-                return model.decoder().best(with_heads_allowed(data, allowed).rows)
-            except HopefearError:
-                continue
-    raise HopefearError("no other head is allowed for this word, so nothing was beaten")
+    """The best tree in which a word has another of the heads that are looked at."""
+    rows, head = data.rows, int(best[word]) // max(1, len(model.labels))
+    others = set(rows.heads[rows.ptr[word] : rows.ptr[word + 1]].tolist()) - {head}
+    reason = "no other head of this word is looked at, so nothing was beaten"
+    if not others:
+        raise HopefearError(reason)
+    allowed = [others if m == word else None for m in range(data.n_tokens)]
+    try:
+        return model.decoder().best(with_heads_allowed(data, allowed).rows)
+    except HopefearError as error:  # the other arcs make no tree
+        raise HopefearError(reason) from error
 
 
 def _parts(codes: np.ndarray, labels: int, order: int) -> Iterator[tuple[Part, int]]:
