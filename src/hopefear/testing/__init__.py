@@ -11,6 +11,7 @@ from hopefear.testing.contracts import (
     registered_parts,
 )
 from hopefear.testing.rules import DenseRule, dense_rule, soft
+from hopefear.testing.trees import tiny_structures
 from hopefear.testing.worlds import (
     Force,
     Outputs,
@@ -18,7 +19,6 @@ from hopefear.testing.worlds import (
     formula_of,
     outputs_of,
     tiny_rows,
-    tiny_structures,
 )
 
 __all__ = [

@@ -27,6 +27,7 @@ from hopefear.readouts.last import Last
 from hopefear.recipes import COSTS, LOSSES, READOUTS, RULES
 from hopefear.structures.classes import Multiclass
 from hopefear.testing.rules import DenseRule, dense_rule, replay
+from hopefear.testing.trees import tiny_structures
 from hopefear.testing.worlds import (
     FORMULAS,
     Formula,
@@ -34,7 +35,6 @@ from hopefear.testing.worlds import (
     formula_of,
     outputs_of,
     tiny_rows,
-    tiny_structures,
 )
 from hopefear.training.online import OnlineTrainer, read_last
 

@@ -16,7 +16,6 @@ from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import Treebank, read_treebank
 from hopefear.errors import HopefearError
 from hopefear.experiments.frame import Entrant, find_data
-from hopefear.features.arcs.arc_map import PLAIN_BITS, ROW_BITS
 from hopefear.losses.swvp import BALANCED, OWN, SWVP, substructures
 from hopefear.readouts.averaged import Averaged
 from hopefear.recipes import Scale
@@ -117,7 +116,7 @@ class Plan:
     banks: tuple[Bank, ...]
     works: tuple[Work, ...]
     replicates: int = 5000
-    bits: tuple[int, int] = (PLAIN_BITS, ROW_BITS)  # of hashed features
+    bits: tuple[int | None, int | None] = (None, None)  # of hashed features
 
 
 _EVERY = tuple(OTHERS)
@@ -240,7 +239,7 @@ class Problem:
 
     split: Split
     order: int
-    bits: tuple[int, int]
+    bits: tuple[int | None, int | None]
 
     @cached_property
     def train(self) -> TreeDataset:

@@ -149,10 +149,11 @@ class ParseModel(Model):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         pruner = {} if self.pruner is None else self.pruner.arrays()
-        return {**super()._arrays(), **pruner}
+        return narrowed({**super()._arrays(), **pruner})
 
     @classmethod
     def from_header(cls, header, features, arrays, **common: Any) -> ParseModel:
+        arrays = widened(arrays)
         labels = names_of(header, "labels") if field_of(header, "labels", list) else ()
         kind = TreeKind(
             field_of(header, "order", int),
@@ -180,6 +181,22 @@ class ParseModel(Model):
         if self.kind.order == 2 and self.pruner is None:
             raise ModelError("trees of second order have a pruner")
         self.check_size(self.structure().n_coordinates())
+
+
+def narrowed(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Coordinates in 32 bits, which are enough for hashed features and make files smaller."""
+    return {
+        name: array.astype(np.uint32) if name.endswith("weights.ids") else array
+        for name, array in arrays.items()
+    }
+
+
+def widened(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Coordinates in 64 bits, as predictors have them."""
+    narrow = [name for name in arrays if name.endswith("weights.ids")]
+    if any(arrays[name].dtype != np.uint32 for name in narrow):
+        raise ModelError("the coordinates of the weights are not whole numbers of 32 bits")
+    return {**arrays, **{name: arrays[name].astype(np.int64) for name in narrow}}
 
 
 def structure_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from hopefear.data.sequences import Column
 from hopefear.data.tree_rows import TreeDataset, TreeKind
 from hopefear.data.treebank import MISSING, Treebank, projectivise
 from hopefear.errors import HopefearError
-from hopefear.features.arcs.arc_map import PLAIN_BITS, ROW_BITS, ArcMap
+from hopefear.features.arcs.arc_map import ArcMap
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.metrics import Dependencies, Trees
 from hopefear.structures.tree.tree import Tree
@@ -33,7 +34,7 @@ KINDS = ("auto", "projective", "nonprojective")
 # Share of sentences with crossing arcs up to which trees without are the better model.
 _FEW = 0.05
 # Sentences that a temperature is fitted on, at most.
-_FITTED_ON = 300
+_FITTED_ON = 100
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,8 @@ def dataset(
     tags: str | None = None,
     labelled: bool = True,
     heads: int = HEADS,
-    plain_bits: int = PLAIN_BITS,
-    row_bits: int = ROW_BITS,
+    plain_bits: int | None = None,
+    row_bits: int | None = None,
     seed: int = 1,
 ) -> TreeDataset:
     """Look at a treebank: which trees there are, what fires on arcs, which arcs are worth a look.
@@ -148,8 +149,9 @@ def dataset(
         False: learn heads alone.
     heads : int
         Most heads of a word that are looked at; 0 for all.
-    plain_bits, row_bits : int
-        As in :class:`hopefear.features.arcs.arc_map.ArcMap`.
+    plain_bits, row_bits : int, optional
+        Room for features, as in :class:`hopefear.features.arcs.arc_map.ArcMap`; as much as trees of
+        so many words need, unless said.
     seed : int
         Of the order in which the pruner sees the sentences.
 
@@ -182,7 +184,7 @@ def dataset(
         labels = ()
     mapping = ArcMap.fit(
         *(learned.sentences, learned.heads, templates, columns_of(bank, tags)),
-        *(plain_bits, row_bits),
+        *(plain_bits or bits_for(bank.n_tokens, order), row_bits or bits_for(bank.n_tokens, 1) - 2),
     )
     data = encoded(learned, mapping, labels, kind)
     if heads > 0:
@@ -233,6 +235,15 @@ def further(data: TreeDataset, bank: Treebank) -> TreeDataset:
     ]
     lifted = int(np.count_nonzero(learned.heads != bank.heads))
     return with_heads_allowed(more, allowed).known(bank, lifted)
+
+
+def bits_for(words: int, order: int) -> int:
+    """Bits of the table of features that trees of so many words need.
+
+    >>> bits_for(40_000, 1), bits_for(40_000, 2), bits_for(100, 1)
+    (21, 22, 16)
+    """
+    return min(max(math.ceil(math.log2(max(1, words))) + 4 + order, 15 + order), 21 + order)
 
 
 def columns_of(bank: Treebank, tags: str | None = None) -> tuple[str, ...]:
