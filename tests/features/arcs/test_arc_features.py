@@ -116,6 +116,8 @@ def test_features_are_spread_over_the_table():
         ("arc", "s.tag", "'s.tag' is no field"),
         ("arc", "h-3.tag", "no field"),
         ("sibling", "h.morph m.tag", "morph is that of s or m"),
+        ("sibling", "s-2.tag", "only the next neighbours of s"),
+        ("sibling", "h.tag m+2.tag", "only the next neighbours of m"),
         ("grandparent", "m+1.morph", "morph is that of g or m"),
     ],
 )

@@ -37,7 +37,7 @@ def arc_part(family: str, h: int, m: int) -> Part:
 
 def sibling_part(h: int, s: int, m: int) -> Part:
     """Two children next to each other; ``s`` is 0 where the second is the first on its side."""
-    s = s if s > 0 else -spelling.BEFORE
+    s = s if s > 0 else spelling.NONE
     return Part("sibling", (h, s, m), (s, m), *_side(h, m))
 
 

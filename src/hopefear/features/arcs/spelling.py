@@ -26,6 +26,8 @@ from hopefear.features.arcs.templates import (
 
 # Rows before the root, the root, and rows behind the last word.
 BEFORE, EXTRA = REACH, 2 * REACH + 1
+# The word that a child without a sibling before it has for one: a row in front of the root.
+NONE = -1
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint64(0xD6E8FEB86659FD93)
 _LEFT = np.uint64(0x5851F42D4C957F2D)
@@ -80,7 +82,7 @@ class HashedArcs(NamedTuple):
 
     def sibling_keys(self, x, h, s, m, pad):
         side = np.uint64(0) if h < m else _LEFT
-        s = s if s > 0 else -BEFORE
+        s = s if s > 0 else NONE
         return spell(self.program, 2, x.data, x.i, h, s, m, s, m, side, self.plain, pad)
 
     def last_keys(self, x, h, m, pad):

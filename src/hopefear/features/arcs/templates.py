@@ -163,6 +163,11 @@ def compiled(
                     f"such as {letters[-1]}.tag or {letters[0]}-1.word, or {', '.join(SPECIAL)}"
                 )
             role, offset, column = letters.index(match[1]), int(match[2] or 0), match[3]
+            if family == "sibling" and match[1] != "h" and abs(offset) > 1:
+                raise HopefearError(
+                    f"template {template!r}: siblings may be missing, so only the next neighbours "
+                    f"of {match[1]} can be looked at, not {field}"
+                )
             if column == "morph":
                 pair = (letters[-2] if family != "grandparent" else "g", letters[-1])
                 if match[1] not in pair or offset:
