@@ -9,11 +9,12 @@ import pytest
 
 from hopefear.cli import main
 from hopefear.cli.parse.corpus import jackknifed, tagger_of
-from hopefear.data.grammar import synthetic_treebank
 from hopefear.data.treebank import read_treebank
+from tests.support import small_trees
 
 # Sums of 64 bits wrap on purpose; only plain Python tells of it.
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
+quick = small_trees.quick
 SMALL = ("--features", "light", "--hash-bits", 12, "--epochs", 2, "--learner", "perceptron")
 KEYS = ("uas", "las", "clas", "mlas", "uas_nopunct", "las_nopunct", "trees", "roots")
 SENTENCE = """# sent_id = 1
@@ -34,7 +35,7 @@ SENTENCE = """# sent_id = 1
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("parse")
     for name, n, seed in (("train", 8, 1), ("dev", 3, 2)):
-        (place / f"{name}.conllu").write_bytes(synthetic_treebank(n, seed=seed).file.text)
+        (place / f"{name}.conllu").write_bytes(small_trees.written_treebank(n, seed=seed).file.text)
     (place / "new.conllu").write_text(SENTENCE)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
@@ -77,7 +78,7 @@ def test_scores_have_their_keys_and_those_of_training(run, model):
 
 
 def test_a_page_has_errors_and_drawings(run, folder):
-    argv = ("evaluate", "--model", "1.model", "--data", "dev.conllu", "--proba")
+    argv = ("evaluate", "--model", "1.model", "--data", "new.conllu", "--proba")
     status, out, err = run(*argv, "--report", "e.html", "--json")
     scores, page = json.loads(out), (folder / "e.html").read_text()
     assert status == 0, err
@@ -129,7 +130,7 @@ def test_a_word_is_explained_against_the_runner_up_head(run):
 
 
 def test_training_says_what_trees_there_are(run, folder):
-    bank = synthetic_treebank(6, nonprojective=1.0, seed=3)
+    bank = small_trees.written_treebank(6, nonprojective=1.0, seed=3)
     (folder / "crossing.conllu").write_bytes(bank.file.text)
     argv = ("train", "parse", "--train", "crossing.conllu", *SMALL, "--order", 1, "--epochs", 1)
     status, _, err = run(*argv, "--tree", "projective", "--model", "c.model")

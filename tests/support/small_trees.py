@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from hopefear.data.sequences import Column, Sentences
-from hopefear.data.treebank import Treebank
+from hopefear.data.treebank import Treebank, parse_treebank
+from hopefear.features.arcs import templates
+from hopefear.tasks.parse import pruning
 
 WORDS = {
     "D": ("the", "a", "no"),
@@ -28,6 +31,23 @@ CROSSING = (
 )
 
 
+FEW = {
+    "arc": "h.tag m.tag / h.tag m.tag distance / m.word distance",
+    "label": "m.tag / h.tag m.tag",
+    "sibling": "s.tag m.tag",
+    "grandparent": "g.tag m.tag",
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick():
+    """Few templates for the set ``light`` and for pruning; a module imports this to have it so."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(templates.BUILT_IN, "light", FEW)
+        patch.setattr(pruning, "TEMPLATES", templates.ArcTemplates.of(FEW))
+        yield
+
+
 def small_treebank(n: int, seed: int = 0, crossing: float = 0.0) -> Treebank:
     """So many sentences of three or four words, a share of them with arcs that cross."""
     rng = np.random.default_rng(seed)
@@ -42,3 +62,16 @@ def small_treebank(n: int, seed: int = 0, crossing: float = 0.0) -> Treebank:
         starts.append(len(words))
     columns = {"form": Column.of(words), "upos": Column.of(tags), "xpos": Column.of(tags)}
     return Treebank.of(Sentences(np.array(starts), columns), np.array(heads), relations)
+
+
+def written_treebank(n: int, seed: int = 0, nonprojective: float = 0.0) -> Treebank:
+    """The same as a file of CoNLL-U, which can be written back."""
+    bank, lines = small_treebank(n, seed, nonprojective), []
+    columns = bank.sentences.columns
+    for i in range(len(bank)):
+        for m, k in enumerate(range(int(bank.starts[i]), int(bank.starts[i + 1])), 1):
+            form, tag = columns["form"][k], columns["upos"][k]
+            row = (m, form, form, tag, tag, "_", bank.heads[k], bank.relations[k], "_", "_")
+            lines.append("\t".join(map(str, row)))
+        lines.append("")
+    return parse_treebank("\n".join([*lines, ""]).encode(), "small trees")

@@ -7,17 +7,18 @@ from itertools import product
 import pytest
 
 from hopefear.core.workspace import Example
-from hopefear.data.grammar import synthetic_treebank
 from hopefear.errors import HopefearError
 from hopefear.features.arcs import naming
 from hopefear.tasks.parse.task import dataset, train
+from tests.support import small_trees
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
+quick = small_trees.quick
 
 
 @pytest.fixture(scope="module")
 def bank():
-    return synthetic_treebank(4, seed=3)
+    return small_trees.written_treebank(4, seed=3)
 
 
 @pytest.fixture(scope="module", params=[(1, "nonprojective"), (2, "projective")])

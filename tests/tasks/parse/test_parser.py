@@ -10,10 +10,11 @@ from sklearn.base import clone
 
 import hopefear
 from hopefear import Parser
-from hopefear.data.grammar import synthetic_treebank
 from hopefear.tasks.estimator import ArgumentError
+from tests.support import small_trees
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
+quick = small_trees.quick
 X = [[("the", "D"), ("cat", "N"), ("sleeps", "V")], [("dogs", "N"), ("bark", "V")]]
 Y = [[(2, "det"), (3, "nsubj"), (0, "root")], [(2, "nsubj"), (0, "root")]]
 SMALL = {"order": 1, "features": "light", "hash_bits": 12, "epochs": 2}
@@ -38,7 +39,7 @@ def test_trees_are_given_and_found_in_several_forms(parser):
 
 
 def test_treebanks_will_do(parser):
-    bank = synthetic_treebank(5, seed=1)
+    bank = small_trees.written_treebank(5, seed=1)
     parser = Parser("perceptron", **SMALL, early_stopping=True, validation_fraction=0.4).fit(bank)
     assert parser.best_epoch_ is not None and len(parser.predict(bank)) == 5
     assert parser.metrics(bank)["words"] == bank.n_tokens

@@ -8,31 +8,18 @@ import pytest
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.recipes import TREE_RECIPES
-from hopefear.tasks.parse import pruning, task
+from hopefear.tasks.parse import task
 from hopefear.tasks.parse.model import ParseModel
+from tests.support import small_trees
 from tests.support.small_trees import small_treebank
 
 pytestmark = pytest.mark.interpreted
 
 FLAT, OTHER = small_treebank(12, seed=1), small_treebank(5, seed=2)
 CROSSING = small_treebank(12, seed=1, crossing=0.5)
-FEW = ArcTemplates.of(
-    {
-        "arc": "h.tag m.tag / h.tag m.tag distance / m.word distance",
-        "label": "m.tag / h.tag m.tag",
-        "sibling": "s.tag m.tag",
-        "grandparent": "g.tag m.tag",
-    }
-)
+FEW = ArcTemplates.of(small_trees.FEW)
 BITS = {"features": FEW, "plain_bits": 14, "row_bits": 12}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick():
-    """Few templates for pruning too: all of them are tried where they are compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pruning, "TEMPLATES", FEW)
-        yield
+quick = small_trees.quick
 
 
 @pytest.fixture(scope="module")
