@@ -123,7 +123,7 @@ def test_models_of_another_kind_task_version_or_none(tmp_path, capsys, model):
         "cut": (data[:-10], "truncated"),
         "changed": (data[:300] + bytes([data[300] ^ 1]) + data[301:], ""),
         "newer": (bytes(newer), ""),
-        "other task": (storage.pack({"task": "parse"}, {}, kind="model"), "'parse'"),
+        "other task": (storage.pack({"task": "guess"}, {}, kind="model"), "'guess'"),
         "empty tagger": (storage.pack({"task": "tag"}, {}, kind="model"), "signature is missing"),
         "checkpoint": (storage.pack({}, {}, kind="checkpoint"), "checkpoint"),
     }

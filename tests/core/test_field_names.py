@@ -15,6 +15,7 @@ OUTSIDE = {
     "Interval.value",
     "Minimum.value",
     "Output.score",
+    "ParsedTree.score",
     "RawRows.line",
     "Reading.reading",
     "Scanned.places",
