@@ -305,6 +305,10 @@ class Structure:
         """Whether ``y`` differs from gold at position ``t``."""
         return True
 
+    def head(self, x, t):
+        """Position that gold hangs position ``t`` from; -1 for the root."""
+        return -1
+
     def mix(self, x, y, taken, mixture):
         """Leave in ``mixture`` the labels of ``y`` where ``taken``, else gold's."""
 

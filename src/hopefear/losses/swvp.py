@@ -14,10 +14,10 @@ from hopefear.errors import HopefearError
 
 APPROACHES = ("aggressive", "balanced", "passive")
 WEIGHTINGS = ("wm", "wmr")
-SUBSTRUCTURES = ("single", "errors", "runs", "segments", "own")
+SUBSTRUCTURES = ("single", "errors", "runs", "segments", "own", "lengths", "subtrees")
 AGGRESSIVE, BALANCED, PASSIVE = range(3)
 WM, WMR = range(2)
-SINGLE, ERRORS, RUNS, SEGMENTS, OWN = range(5)
+SINGLE, ERRORS, RUNS, SEGMENTS, OWN, LENGTHS, SUBTREES = range(7)
 # Entries of ``Violations.counts``.
 MISTAKES, NONE_USABLE, CONDITION_BROKEN, BACKED_OFF = range(4)
 _MOST_SETS = 1 << 20
@@ -49,8 +49,8 @@ class Violations(NamedTuple):
 
     taken: np.ndarray  # uint8[places]
     mixture: np.ndarray  # int32[places]
-    first: np.ndarray  # int64: first position of J, or the number of a set of one's own
-    last: np.ndarray  # int64: last position of J, or -1
+    first: np.ndarray  # int64: first position of J, or the number of J where it is no stretch
+    last: np.ndarray  # int64: last position of J, or -1 where J is no stretch
     margins: np.ndarray
     gamma: np.ndarray
     counts: np.ndarray  # int64[4]: mistakes; no J usable; condition (2) broken; backed off
@@ -73,9 +73,10 @@ class SWVP(NamedTuple):
         By margin, or by its rank.
     beta : float
         Larger favours the largest margins; 0 treats all alike.
-    jj : {"single", "errors", "runs", "segments", "own"}
+    jj : {"single", "errors", "runs", "segments", "own", "lengths", "subtrees"}
         Sets of positions: each position; each wrong position; each unbroken run of wrong positions;
-        every stretch of positions; sets of one's own. "single" and "errors" differ in N only.
+        every stretch of positions; sets of one's own; of trees, by gold, words as far from their
+        heads, and each word with all below it. "single" and "errors" differ in N only.
     checked : bool
         Back off to the perceptron when the weights break condition (2), that is when the mixture
         as a whole does not violate (property 3). The paper's experiments did not check; a passive
@@ -109,7 +110,7 @@ class SWVP(NamedTuple):
         return ""
 
     def needs(self):
-        return ("places",)
+        return ("places", "heads") if self.jj in (LENGTHS, SUBTREES) else ("places",)
 
     def depth(self):
         # Two labels at each of three positions: as many label triples as 4 outputs have at most.
@@ -166,7 +167,7 @@ class SWVP(NamedTuple):
         structure.clear(x, work.mu)
         for k in range(count):
             if found.gamma[k] > 0.0:
-                take(self, found, k, places)
+                take(self, structure, x, found, k, places)
                 structure.mix(x, work.y, found.taken, found.mixture)
                 structure.pull(x, found.mixture, importance * found.gamma[k], work.mu)
         return 1
@@ -184,7 +185,7 @@ def mixed_margins(loss, structure, x, work, count, places):
     """Margins of gold over the m_J; forbidden ones are left out. Returns how many there are."""
     found, kept = work.pad, 0
     for k in range(count):
-        take(loss, found, k, places)
+        take(loss, structure, x, found, k, places)
         structure.mix(x, work.y, found.taken, found.mixture)
         margin = structure.lead(x, work.theta, found.mixture)
         if math.isfinite(margin):
@@ -198,11 +199,12 @@ def mixed_margins(loss, structure, x, work, count, places):
 def list_sets(loss, structure, x, y, found, places):
     """Write down all J whose m_J differs from gold; returns (how many, size of JJ)."""
     count, sets, jj = 0, places, loss.jj
-    if jj == OWN:
-        sets = loss.own.ends.size
-        for k in range(sets):
+    if jj in (OWN, LENGTHS, SUBTREES):
+        sets = 0
+        for k in range(loss.own.ends.size if jj == OWN else places):
             found.first[count], found.last[count] = k, -1
-            take(loss, found, count, places)
+            size = take(loss, structure, x, found, count, places)
+            sets += size > 0 or jj == OWN
             for t in range(places):
                 if found.taken[t] and structure.wrong_at(x, y, t):
                     count += 1
@@ -230,12 +232,12 @@ def list_sets(loss, structure, x, y, found, places):
 
 
 @register_jitable
-def take(loss, found, k, places):
-    """Mark the positions of the k-th J."""
+def take(loss, structure, x, found, k, places):
+    """Mark the positions of the k-th J; returns how many there are."""
     first, last = found.first[k], found.last[k]
     for t in range(places):
         found.taken[t] = first <= t <= last
-    if last < 0:
+    if last < 0 and loss.jj == OWN:
         start = loss.own.ends[first - 1] if first > 0 else 0
         for e in range(start, loss.own.ends[first]):
             t = loss.own.members[e]
@@ -243,6 +245,23 @@ def take(loss, found, k, places):
                 t += places
             if 0 <= t < places:
                 found.taken[t] = 1
+    elif last < 0:
+        for t in range(places):
+            found.taken[t] = in_tree_set(loss.jj, structure, x, first, t)
+    size = 0
+    for t in range(places):
+        size += found.taken[t]
+    return size
+
+
+@register_jitable
+def in_tree_set(jj, structure, x, k, t):
+    """Whether t has an arc of length k + 1, or, of subtrees, is k or below it."""
+    if jj == LENGTHS:
+        return abs(t - structure.head(x, t)) == k + 1
+    while t >= 0 and t != k:
+        t = structure.head(x, t)
+    return t == k
 
 
 @register_jitable

@@ -44,7 +44,7 @@ class Classes:
 
     @python_only
     def lacks(self, search):
-        if search == "places":
+        if search in ("places", "heads"):
             return (
                 "an output is one label, so that gold and a prediction mix to nothing new; use "
                 "the loss perceptron"

@@ -66,7 +66,7 @@ class NBest(NamedTuple):
         return ("cost", "regret", "nbest", "expectation", "risk", "worst", "bounded")
 
     def lacks(self, search):
-        if search == "places":
+        if search in ("places", "heads"):
             return "a candidate is chosen as a whole; use the loss perceptron"
         return "candidates have costs and no labels; use the cost regret"
 

@@ -51,6 +51,8 @@ OTHERS = {
         _swvp("B-WMR, errors", "balanced", "wmr", "errors"),
         _swvp("B-WM, runs", "balanced", "wm", "runs"),
         _swvp("B-WM, segments", "balanced", "wm", "segments"),
+        _swvp("B-WM, lengths", "balanced", "wm", "lengths"),
+        _swvp("B-WM, subtrees", "balanced", "wm", "subtrees"),
     )
 }
 

@@ -140,6 +140,8 @@ class Chain(NamedTuple):
     def lacks(self, search):
         if search == "worst":
             return "no sequence of labels is worse than all; use away=fear or away=prediction"
+        if search == "heads":
+            return "tokens have no heads; use jj=runs or jj=segments"
         return "labels have no costs of their own; use the cost hamming"
 
     def workspace(self, data, loss, dtype):

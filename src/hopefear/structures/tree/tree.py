@@ -105,7 +105,7 @@ class Tree(NamedTuple):
         return self.labels
 
     def offers(self):
-        return ("cost", "labels", "nbest", "places", *self.search.expects())
+        return ("cost", "labels", "nbest", "places", "heads", *self.search.expects())
 
     def lacks(self, search):
         if search == "worst":
@@ -220,6 +220,9 @@ class Tree(NamedTuple):
 
     def wrong_at(self, x, y, t):
         return x.data.labels[x.data.starts[x.i] + t] != y[t]
+
+    def head(self, x, t):
+        return x.data.labels[x.data.starts[x.i] + t] // self.labels - 1
 
     def mix(self, x, y, taken, mixture):
         start = x.data.starts[x.i]
