@@ -305,7 +305,7 @@ class Structure:
         """Whether ``y`` differs from gold at position ``t``."""
         return True
 
-    def head(self, x, t):
+    def above(self, x, t):
         """Position that gold hangs position ``t`` from; -1 for the root."""
         return -1
 

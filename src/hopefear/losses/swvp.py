@@ -258,9 +258,9 @@ def take(loss, structure, x, found, k, places):
 def in_tree_set(jj, structure, x, k, t):
     """Whether t has an arc of length k + 1, or, of subtrees, is k or below it."""
     if jj == LENGTHS:
-        return abs(t - structure.head(x, t)) == k + 1
+        return abs(t - structure.above(x, t)) == k + 1
     while t >= 0 and t != k:
-        t = structure.head(x, t)
+        t = structure.above(x, t)
     return t == k
 
 

@@ -221,7 +221,7 @@ class Tree(NamedTuple):
     def wrong_at(self, x, y, t):
         return x.data.labels[x.data.starts[x.i] + t] != y[t]
 
-    def head(self, x, t):
+    def above(self, x, t):
         return x.data.labels[x.data.starts[x.i] + t] // self.labels - 1
 
     def mix(self, x, y, taken, mixture):
