@@ -95,6 +95,33 @@ def conllu(dice: Dice, n: int) -> str:
     return "\n".join(sentences) + "\n"
 
 
+_SHAPES = (
+    ("DT NN VB", (2, 3, 0), "det subj root"),
+    ("NN VB NN", (2, 0, 2), "subj root obj"),
+    ("DT JJ NN VB", (3, 3, 4, 0), "det mod subj root"),
+    ("NN JJ VB JJ", (3, 4, 0, 1), "subj mod root mod"),  # its arcs cross
+)
+# Of the parts of trees, few features: uncompiled, the usual ones take long.
+ARCS = """
+arc = ["h.tag m.tag", "h.tag m.tag distance", "m.word distance"]
+label = ["m.tag", "h.tag m.tag"]
+sibling = ["s.tag m.tag"]
+grandparent = ["g.tag m.tag"]
+"""
+
+
+def bank(dice: Dice, n: int) -> str:
+    """Sentences of three or four words with their trees."""
+    lines = []
+    for _ in range(n):
+        tags, heads, names = dice.pick(_SHAPES[: 3 + (dice.random() < 0.5)])
+        for i, row in enumerate(zip(tags.split(), heads, names.split(), strict=True), start=1):
+            word = _word(dice, row[0])
+            lines.append("\t".join(map(str, (i, word, word, row[0], row[0], "_", *row[1:], "_\t_"))))
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
 def attributes(dice: Dice, n: int) -> str:
     """The format of CRFsuite."""
     sentences = []
@@ -191,6 +218,7 @@ _PLAIN: dict[str, Callable[[Dice, int], str]] = {
     "spans.crfsuite": attributes,
     "lists.jsonl": lists,
     "trees.jsonl": trees,
+    "bank.conllu": bank,
 }
 # Rows of the files for training, development and test.
 _SIZES = {"svm": (60, 30, 20), "tsv": (60, 30, 20)}
@@ -198,6 +226,7 @@ _SIZES = {"svm": (60, 30, 20), "tsv": (60, 30, 20)}
 
 def write(folder: Path) -> None:
     """Write ``train-NAME``, ``dev-NAME`` and ``test-NAME`` of every format."""
+    (folder / "arcs.toml").write_text(ARCS, encoding="utf-8")
     for part, kind in enumerate(("train", "dev", "test")):
         for place, (name, generator) in enumerate(_PLAIN.items()):
             dice = Dice(100 * part + place)

@@ -26,6 +26,7 @@ import numpy as np
 import hopefear
 from hopefear.cli import main
 
+_ARCS = "--features arcs.toml --hash-bits 12"
 # Of each task five learners: the options that train them, and the suffix of their data.
 CASES: dict[str, dict[str, tuple[str, str]]] = {
     "classify": {
@@ -49,6 +50,13 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
         "risk": ("lists.jsonl", "--metric wer --baseline offset --tied --epochs 2 --seed 3"),
         "maxent-lbfgs": ("lists.jsonl", "--dev dev-lists.jsonl --epochs 8"),
     },
+    "parse": {
+        "mira": ("bank.conllu", f"{_ARCS} --order 2 --heads 3 --dev dev-bank.conllu --epochs 2"),
+        "perceptron": ("bank.conllu", f"{_ARCS} --order 1 --dev dev-bank.conllu --epochs 2"),
+        "swvp": ("bank.conllu", f"{_ARCS} --order 1 --tree projective -p jj=subtrees --epochs 2"),
+        "crf": ("bank.conllu", f"{_ARCS} --order 1 --tree projective --epochs 2 --seed 3"),
+        "vrda": ("bank.conllu", f"{_ARCS} --order 1 --unlabelled -p l1=1e-3 --epochs 2"),
+    },
     "tune": {
         "mert": ("txt", "-p restarts=3"),
         "pro": ("ini", "--held-out 0.25 -p max_iter=20"),
@@ -58,16 +66,18 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # The one of each task that is compiled as well.
-COMPILED = {"classify": "adagrad-rda", "tag": "crf-lbfgs", "rerank": "maxent", "tune": "perceptron"}
+COMPILED = {"classify": "adagrad-rda", "tag": "crf-lbfgs", "rerank": "maxent"}
+COMPILED |= {"parse": "perceptron", "tune": "perceptron"}
 VERBS = (
     *("demo", "learners", "train", "train classify", "train tag", "train rerank", "predict"),
     *("evaluate", "compare", "compare classify", "compare tag", "compare rerank", "inspect"),
-    *("tune", "report", "reproduce"),
+    *("train parse", "compare parse", "tune", "report", "reproduce"),
 )
 _COMPARED = {
     "classify": ("two.svm", "perceptron,ftrl:l1=0.1"),
     "tag": ("chunks.txt", "perceptron,crf"),
     "rerank": ("lists.jsonl", "perceptron,maxent"),
+    "parse": ("bank.conllu", "perceptron,mira"),
 }
 _TIMES = {"seconds", "seconds_per_pass", "versions"}
 
@@ -112,7 +122,9 @@ def learner(task: str, name: str, run: Command) -> dict[str, Any]:
 def comparison(task: str, run: Command) -> Any:
     suffix, names = _COMPARED[task]
     files = f"--train train-{suffix} --test test-{suffix} --report compare-{task}.html"
-    return _answer(run, f"compare {task} {files} --learners {names} --epochs 2 --json --quiet")
+    own = f" {_ARCS} --order 1" if task == "parse" else ""
+    line = f"{files}{own} --learners {names} --epochs 2 --json --quiet"
+    return _answer(run, f"compare {task} {line}")
 
 
 def estimator(task: str) -> dict[str, Any]:
@@ -429,9 +441,20 @@ def _tuner_estimator() -> tuple[Any, Any, list[np.ndarray]]:
     return made, made.predict(lists), [np.array([made.score(lists, texts[:1] * 8)])]
 
 
+def _parser() -> tuple[Any, Any, list[np.ndarray]]:
+    words = [["the", "ship", "sails"], ["hope", "rises"], ["the", "storm", "rises"]]
+    tags = [["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]
+    trees = [[(2, "det"), (3, "subj"), (0, "root")], [(2, "subj"), (0, "root")]]
+    made = hopefear.Parser("perceptron", order=1, features="light", hash_bits=12, epochs=2)
+    X = [list(zip(*each, strict=True)) for each in zip(words, tags, strict=True)]
+    made.fit(X, [*trees, trees[0]])
+    return made, made.predict(X), [np.array([made.score(X, [*trees, trees[0]])])]
+
+
 _ESTIMATORS: dict[str, Callable[[], tuple[Any, Any, list[np.ndarray]]]] = {
     "classify": _classifier,
     "tag": _tagger,
     "rerank": _reranker,
+    "parse": _parser,
     "tune": _tuner_estimator,
 }

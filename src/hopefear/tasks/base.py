@@ -106,7 +106,7 @@ class Task:
         """Scores of a predictor on held-out data."""
         raise NotImplementedError
 
-    def words(self) -> dict[str, Any]:
+    def words(self, data: Any) -> dict[str, Any]:
         """What the signature says beside the learner, passes and seed."""
         return {}
 
@@ -212,7 +212,7 @@ def train(
         learner = replace(learner, max_iter=epochs)
     epochs = task.epochs if epochs is None and not learner.batch else epochs
     length = {} if epochs is None else {"epochs": epochs}
-    signature = learner.signature(**task.words(), **length, seed=seed)
+    signature = learner.signature(**task.words(data), **length, seed=seed)
     identity = {
         "signature": signature,
         "data": data.digest,
@@ -288,7 +288,7 @@ def begin(
         "data": {"source": "stream"}
         | {key: n for key, n in task.facts(data).items() if key.endswith("features")},
     }
-    signature = parts.signature(**task.words())
+    signature = parts.signature(**task.words(data))
     return task.model(data, structure, trainer.predictor(), 1.0, signature, about), trainer
 
 

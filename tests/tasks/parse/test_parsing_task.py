@@ -139,3 +139,18 @@ def test_what_trees_cannot_do_says_what_can():
         task.train(crossing, "crf", epochs=1)
     with pytest.raises(HopefearError, match="by vote"):
         task.train(task.dataset(FLAT, 1, **BITS), "perceptron", {"readout": "voted"}, epochs=1)
+
+
+def test_every_option_that_changes_a_model_is_in_its_signature():
+    bank, usual = small_treebank(6), {"order": 1, "features": "light", "heads": 0}
+    usual |= {"plain_bits": 10, "row_bits": 8}
+    more = ArcTemplates(("h.tag m.tag",), ("m.tag",))
+    others = (
+        *({"order": 2, "heads": 2}, {"tree": "nonprojective"}, {"features": more}, {"heads": 3}),
+        *({"tags": "upos"}, {"labelled": False}, {"plain_bits": 11}, {"row_bits": 9}),
+    )
+    signatures = [
+        task.train(task.dataset(bank, **usual | other), "perceptron", epochs=1).model.signature
+        for other in ({}, *others)
+    ]
+    assert len(set(signatures)) == len(signatures)

@@ -13,6 +13,7 @@ Whether words stand left or right of each other is part of every feature.
 from __future__ import annotations
 
 import hashlib
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -232,6 +233,18 @@ class ArcTemplates:
         for family in FAMILIES:
             compiled(family, getattr(templates, family))
         return templates
+
+    @property
+    def name(self) -> str:
+        """That of a built-in set, or a few letters that no other templates have.
+
+        >>> ArcTemplates.named("light").name, ArcTemplates(("h.tag m.tag",)).name
+        ('light', 'ecf86c2f3186')
+        """
+        for name, families in BUILT_IN.items():
+            if self == ArcTemplates.of(families):
+                return name
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
     def program(self) -> Program:
         """All families, in the order of ``FAMILIES``."""

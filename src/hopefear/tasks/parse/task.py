@@ -78,8 +78,17 @@ class Parsing(Task):
 
         return evaluate
 
-    def words(self) -> dict[str, Any]:
-        return {"order": self.kind.order, "tree": self.kind.name}
+    def words(self, data: Any) -> dict[str, Any]:
+        features, pruner = data.features, data.pruner
+        return {
+            "order": self.kind.order,
+            "tree": self.kind.name,
+            "features": features.templates.name,
+            "columns": ",".join(features.columns),
+            "bits": f"{features.plain_bits},{features.row_bits}",
+            "heads": 0 if pruner is None else pruner.heads,
+            "labelled": int(bool(data.labels)),
+        }
 
     def temperature(self, structure: Tree, predictor: Any, data: TreeDataset, n_jobs: int) -> float:
         decoder = TreeDecoder(structure, predictor.weights)

@@ -69,7 +69,7 @@ class Reranking(Task):
         metric = metric_of(self.metric, data)
         return lambda predictor: scores(dev, Ranker(structure, predictor).best(dev.rows), metric)
 
-    def words(self) -> dict[str, Any]:
+    def words(self, data: Any) -> dict[str, Any]:
         return {"tied": "true"} if self.tied else {}
 
     def identity(self, data: ListDataset, structure: NBest) -> dict[str, Any]:

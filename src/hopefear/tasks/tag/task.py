@@ -93,8 +93,9 @@ class Tagging(Task):
 
         return evaluate
 
-    def words(self) -> dict[str, Any]:
-        return {"order": self.order, "search": self.search}
+    def words(self, data: Any) -> dict[str, Any]:
+        width = {"beam": self.beam} if self.search == "beam" else {}
+        return {"order": self.order, "search": self.search, **width}
 
     def identity(self, data: SequenceDataset, structure: Chain) -> dict[str, Any]:
         return {
