@@ -117,7 +117,8 @@ def bank(dice: Dice, n: int) -> str:
         tags, heads, names = dice.pick(_SHAPES[: 3 + (dice.random() < 0.5)])
         for i, row in enumerate(zip(tags.split(), heads, names.split(), strict=True), start=1):
             word = _word(dice, row[0])
-            lines.append("\t".join(map(str, (i, word, word, row[0], row[0], "_", *row[1:], "_\t_"))))
+            columns = (i, word, word, row[0], row[0], "_", *row[1:], "_", "_")
+            lines.append("\t".join(map(str, columns)))
         lines.append("")
     return "\n".join(lines) + "\n"
 

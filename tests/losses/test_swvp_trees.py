@@ -43,7 +43,7 @@ def subtrees(heads):
 
 @pytest.mark.parametrize("approach", [AGGRESSIVE, BALANCED])
 @pytest.mark.parametrize("weighting", [WM, WMR])
-@pytest.mark.parametrize("jj, sets", [(LENGTHS, by_length), (SUBTREES, subtrees)])
+@pytest.mark.parametrize(("jj", "sets"), [(LENGTHS, by_length), (SUBTREES, subtrees)])
 @pytest.mark.parametrize("seed", range(4))
 def test_sets_are_those_of_the_gold_tree(jj, sets, approach, weighting, seed):
     bank = small_treebank(1, seed, crossing=0.5)

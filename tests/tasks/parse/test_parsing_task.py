@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from hopefear.errors import HopefearError, ModelError
+from hopefear.features.arcs.naming import Sentence
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.recipes import TREE_RECIPES
-from hopefear.tasks.parse import task
+from hopefear.tasks.parse import explaining, task
 from hopefear.tasks.parse.model import ParseModel
 from tests.support import small_trees
 from tests.support.small_trees import small_treebank
@@ -148,9 +149,34 @@ def test_every_option_that_changes_a_model_is_in_its_signature():
     others = (
         *({"order": 2, "heads": 2}, {"tree": "nonprojective"}, {"features": more}, {"heads": 3}),
         *({"tags": "upos"}, {"labelled": False}, {"plain_bits": 11}, {"row_bits": 9}),
+        {"dictionary": True},
     )
     signatures = [
         task.train(task.dataset(bank, **usual | other), "perceptron", epochs=1).model.signature
         for other in ({}, *others)
     ]
     assert len(set(signatures)) == len(signatures)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_dictionary_has_the_features_of_the_trees_and_no_others(order, tmp_path):
+    bank = small_treebank(6, crossing=0.3)
+    data = task.dataset(bank, order, features="light", heads=3, dictionary=True)
+    features, names = data.features, ({}, {})
+    for i in range(len(bank)):
+        sentence = Sentence(features, bank.sentences, i)
+        first, after = bank.starts[i : i + 2].tolist()
+        for part, _ in explaining._parts(2 * bank.heads[first:after], 2, order):
+            for name, number in sentence.features_of(part):
+                kind = names[part.family == "label"]
+                assert kind.setdefault(f"{part.family} {name}", number) == number
+    blocks = features.blocks
+    for kind, step in ((names[0], 1), (names[1], blocks)):
+        assert sorted(kind.values()) == list(range(0, step * len(kind), step))
+    assert features.size == len(names[0]) + len(names[1])
+    model = task.train(data, "perceptron", epochs=3).model
+    assert model.structure().n_coordinates() < 500
+    model.save(tmp_path / "m")
+    again = ParseModel.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.parse(bank)[0], model.parse(bank)[0])
+    assert again.to_bytes() == model.to_bytes()

@@ -165,6 +165,11 @@ class Parses(Surface):
             help="features share 2^N weights, and a quarter as many rows with relations (default: "
             "22): fewer make smaller files, and at last worse parsers",
         )
+        options.flag(
+            group,
+            "--dictionary",
+            "only features of the training trees count, and no two share a weight; slower",
+        )
         options.jobs(group)
 
     def use_options(
@@ -174,6 +179,8 @@ class Parses(Surface):
             _tagger(groups["data"], "trees: a tagger that tags all words first")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
+        if verb in ("train", "compare") and args.dictionary and args.hash_bits is not None:
+            args.usage_error("features of a --dictionary are not hashed: leave out --hash-bits")
         if verb in ("train", "compare") and args.tagger is None:
             if args.jackknife != args.default_of("jackknife"):
                 args.usage_error("--jackknife is for tags of a tagger: give --tagger MODEL")

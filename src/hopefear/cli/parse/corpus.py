@@ -48,6 +48,7 @@ def read(args: argparse.Namespace, console: Console) -> Parsed:
         tags=None if args.tags == "gold" else args.tags,
         labelled=not args.unlabelled,
         heads=args.heads,
+        dictionary=args.dictionary,
         seed=args.seed,
         **bits,
     )
@@ -132,7 +133,7 @@ class Parsed(Corpus):
         return facts
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        names = ("features", "order", "tags", "hash_bits")
+        names = ("features", "order", "tags", "hash_bits", "dictionary")
         return {"tree": self.data.kind.name, **{name: getattr(args, name) for name in names}}
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,10 +13,13 @@ from hopefear.core.arrays import Strings, vector, whole_number
 from hopefear.core.checks import check_at_least
 from hopefear.core.component import kernel
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features.arcs.spelling import BEFORE, EXTRA, HashedArcs, hashed_arcs
+from hopefear.features.arcs.dictionary import gold_keys
+from hopefear.features.arcs.spelling import BEFORE, EXTRA, HashedArcs, hashed_arcs, lookup
 from hopefear.features.arcs.templates import COLUMNS, FAMILIES, ArcTemplates, value_of
 
 PLAIN_BITS, ROW_BITS = 22, 20
+_KNOWN = ("known", "known_rows")
+_MOST_BLOCKS = 1 << 20
 # Coarse tags that are told apart between two words; later ones share the last number.
 _MOST_COARSE = 64
 # Arcs are looked at up to so many times the longest one seen between words of two tags, and always
@@ -56,6 +59,11 @@ class ArcMap:
         at: half as long again as in the training data, and 4 at least; the root is the last head.
     plain_bits, row_bits : int
         Coordinates of features without relations, and places of rows of those with relations.
+    known : tuple of uint32 arrays, optional
+        A dictionary: keys of the features without relations and of the others, both rising. No
+        other feature counts, and none share a weight; bits then have no meaning.
+    blocks : int
+        Places of rows that the relations of one feature fill, where there is a dictionary.
     """
 
     kind: ClassVar[str] = "arcs"
@@ -66,6 +74,8 @@ class ArcMap:
     reach: np.ndarray = field(repr=False)
     plain_bits: int = PLAIN_BITS
     row_bits: int = ROW_BITS
+    known: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+    blocks: int = 1
 
     @classmethod
     def fit(
@@ -91,14 +101,40 @@ class ArcMap:
         fine, reach = _numbered(sentences.columns[columns[2]])[1], wide.astype(np.int16)
         return cls(templates, columns, names, fine, reach, plain_bits, row_bits)
 
+    def with_dictionary(self, rows: Any, heads: np.ndarray, order: int, blocks: int) -> ArcMap:
+        """The same templates, with the features of these trees and no others."""
+        return replace(self, known=gold_keys(self.component(), rows, heads, order), blocks=blocks)
+
+    @property
+    def plain(self) -> int:
+        """Coordinates of features without relations."""
+        return 1 << self.plain_bits if self.known is None else len(self.known[0])
+
     @property
     def size(self) -> int:
         """Coordinates of features without relations and places of the others."""
-        return (1 << self.plain_bits) + (1 << self.row_bits)
+        rows = 1 << self.row_bits if self.known is None else len(self.known[1])
+        return self.plain + rows
 
     def component(self) -> HashedArcs:
         """What a structure asks for the features of its parts."""
-        return hashed_arcs(self.templates, self.plain_bits, self.row_bits)
+        arcs = hashed_arcs(self.templates, self.plain_bits, self.row_bits)
+        if self.known is None:
+            return arcs
+        plain, rows = self.known
+        known = {"known": lookup(plain), "known_rows": lookup(rows, self.blocks)}
+        return arcs._replace(plain=len(plain), rows=len(rows) * self.blocks, **known)
+
+    def number(self, key: int, family: str) -> int | None:
+        """Number of the feature of 32 bits; None where it is unknown."""
+        of_rows = family == "label"
+        if self.known is None:
+            return key & ((1 << (self.row_bits if of_rows else self.plain_bits)) - 1)
+        keys = self.known[of_rows]
+        at = int(np.searchsorted(keys, np.uint32(key)))
+        if at == len(keys) or keys[at] != key:
+            return None
+        return at * self.blocks if of_rows else at
 
     def words(self, sentences: Any) -> WordTable:
         """The columns that templates look at, as numbers."""
@@ -175,10 +211,13 @@ class ArcMap:
             "columns": list(self.columns),
             "plain_bits": self.plain_bits,
             "row_bits": self.row_bits,
+            **({} if self.known is None else {"blocks": self.blocks}),
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
+        known = {} if self.known is None else dict(zip(_KNOWN, self.known, strict=True))
         return {
+            **known,
             "reach": self.reach.ravel(),
             **Strings.pack(self.coarse).arrays("coarse"),
             **Strings.pack(self.tags).arrays("tags"),
@@ -202,6 +241,12 @@ class ArcMap:
         reach, n = vector(arrays, "reach", np.int16), len(coarse)
         if reach.size != 2 * n * (n + 1):
             raise ModelError(f"features of arcs: {n} tags have {2 * n * (n + 1)} reaches")
+        known, blocks = None, 1
+        if "blocks" in header:
+            known = tuple(vector(arrays, name, np.uint32) for name in _KNOWN)
+            if not all((keys[1:] > keys[:-1]).all() for keys in known):
+                raise ModelError("features of arcs: keys of the dictionary are not rising")
+            blocks = whole_number(header, "blocks", 1, _MOST_BLOCKS)
         return cls(
             templates,
             tuple(map(str, columns)),
@@ -210,6 +255,8 @@ class ArcMap:
             reach.reshape(n + 1, n, 2),
             whole_number(header, "plain_bits", 8, 31),
             whole_number(header, "row_bits", 8, 31),
+            known,
+            blocks,
         )
 
 

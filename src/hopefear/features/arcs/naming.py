@@ -128,10 +128,8 @@ class Sentence:
         return sorted({self.coarse[k - 1] for k in range(low + 1, high)}) if low >= 0 else []
 
     def features_of(self, part: Part) -> Iterator[tuple[str, int]]:
-        """Name and key of each feature of a part, in the order of the kernel."""
+        """Name and number of each feature of a part, in the order of the kernel."""
         letters, (u, v) = FAMILIES[part.family], part.ends
-        bits = self.features.row_bits if part.family == "label" else self.features.plain_bits
-        mask = (1 << bits) - 1
         for template in getattr(self.features.templates, part.family):
             h, odd, names = value_of(template, part.family) + part.side, _ODD, []
             kinds: dict[str, str] = {}
@@ -154,7 +152,9 @@ class Sentence:
                 h += value * odd
                 odd += 2 * _ODD
             for more, step in self._listed(kinds, u, v, odd):
-                yield " ".join([*names, *more, part.note]), _cut(h + step, mask)
+                number = self.features.number(_cut(h + step), part.family)
+                if number is not None:
+                    yield " ".join([*names, *more, part.note]), number
 
     def _listed(
         self, kinds: Mapping[str, str], u: int, v: int, odd: int
@@ -178,11 +178,10 @@ class Sentence:
 
 
 def tag_features(features: ArcMap, family: str) -> Iterator[tuple[str, int]]:
-    """Name and key of all features that fire on the tags of one or two words alone.
+    """Name and number of all features that fire on the tags of one or two words alone.
 
     Only these can be listed without data: hashing keeps no names.
     """
-    bits = features.row_bits if family == "label" else features.plain_bits
     values = {
         name: [(tag, value_of(tag, name)) for tag in (*tags, "<root>")]
         for name, tags in (("tag", features.tags), ("coarse", features.coarse))
@@ -201,7 +200,9 @@ def tag_features(features: ArcMap, family: str) -> Iterator[tuple[str, int]]:
             if "m.tag=<root>" in name or "m.coarse=<root>" in name:
                 continue
             for side, arrow in ((0, "→"), (_LEFT, "←")):
-                yield f"{name} {arrow}", _cut(total + side, (1 << bits) - 1)
+                number = features.number(_cut(total + side), family)
+                if number is not None:
+                    yield f"{name} {arrow}", number
 
 
 def _coarse(features: ArcMap, tags: Sequence[str]) -> list[int]:
@@ -210,8 +211,7 @@ def _coarse(features: ArcMap, tags: Sequence[str]) -> list[int]:
     return [number.get(tag, most - 1) for tag in tags]
 
 
-def _cut(h: int, mask: int) -> int:
+def _cut(h: int) -> int:
     h &= _ALL
     h ^= h >> 32
-    h = h * _SPREAD & _ALL
-    return (h >> 32) & mask
+    return (h * _SPREAD & _ALL) >> 32

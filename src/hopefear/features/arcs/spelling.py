@@ -2,7 +2,8 @@
 
 A feature is a 64-bit sum: a seed for its template and, for each field, a random value of what
 stands there times an odd number of the field's own. No string is made and no table is looked
-into; the sum, spread and cut to size, is the feature's coordinate.
+into; the sum, spread and cut to size, is the feature's coordinate. Of a dictionary it is cut to 32
+bits and looked up.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from hopefear.core.component import apart, component
+from hopefear.core.component import apart, component, kernel
 from hopefear.core.interfaces import ArcFeatures
 from hopefear.features.arcs.templates import (
     BETWEEN,
@@ -45,23 +46,34 @@ class Pad(NamedTuple):
     values: np.ndarray  # uint64: what stands in the fields of the templates
 
 
+class Lookup(NamedTuple):
+    """Numbers of known features, in slots that are tried one after the other."""
+
+    keys: np.ndarray  # uint32[slots]
+    numbers: np.ndarray  # int32[slots]: -1 where the slot is empty
+
+
 @component(ArcFeatures)
 class HashedArcs(NamedTuple):
-    """Templates, and how many coordinates their features share.
+    """Templates, and how many coordinates their features share, or which of them are known.
 
     Parameters
     ----------
     program : Program
         Compiled templates.
     plain : int
-        Coordinates of features without a relation; a power of two.
+        Coordinates of features without a relation; a power of two, unless there is a dictionary.
     rows : int
-        Places where the weights of a feature with relations may begin; a power of two.
+        Places where the weights of a feature with relations may begin; likewise.
+    known, known_rows : Lookup
+        The dictionary of either kind; without slots there is none.
     """
 
     program: Program
     plain: int
     rows: int
+    known: Lookup
+    known_rows: Lookup
 
     def room(self, data):
         code = self.program.code
@@ -74,32 +86,84 @@ class HashedArcs(NamedTuple):
 
     def arc_keys(self, x, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
-        return spell(self.program, 0, x.data, x.i, h, m, m, h, m, side, self.plain, pad)
+        return keys_of(self, 0, x, h, m, m, h, m, side, pad)
 
     def label_keys(self, x, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
-        return spell(self.program, 1, x.data, x.i, h, m, m, h, m, side, self.rows, pad)
+        return keys_of(self, 1, x, h, m, m, h, m, side, pad)
 
     def sibling_keys(self, x, h, s, m, pad):
         side = np.uint64(0) if h < m else _LEFT
         s = s if s > 0 else NONE
-        return spell(self.program, 2, x.data, x.i, h, s, m, s, m, side, self.plain, pad)
+        return keys_of(self, 2, x, h, s, m, s, m, side, pad)
 
     def last_keys(self, x, h, m, pad):
         side = _ODD if h < m else _ODD + _LEFT
         end = x.data.starts[x.i + 1] - x.data.starts[x.i] + 1
-        return spell(self.program, 2, x.data, x.i, h, m, end, m, m, side, self.plain, pad)
+        return keys_of(self, 2, x, h, m, end, m, m, side, pad)
 
     def grandparent_keys(self, x, g, h, m, pad):
         side = np.uint64(0) if h < m else _LEFT
         if (g < h) != (h < m):
             side += _OUTSIDE if (m - g) * (h - g) < 0 else _ODD
-        return spell(self.program, 3, x.data, x.i, g, h, m, g, m, side, self.plain, pad)
+        return keys_of(self, 3, x, g, h, m, g, m, side, pad)
 
 
 def hashed_arcs(templates: ArcTemplates, plain_bits: int, row_bits: int) -> HashedArcs:
     """Features of these templates in so many bits."""
-    return HashedArcs(templates.program(), 1 << plain_bits, 1 << row_bits)
+    none = Lookup(np.empty(0, np.uint32), np.empty(0, np.int32))
+    return HashedArcs(templates.program(), 1 << plain_bits, 1 << row_bits, none, none)
+
+
+def lookup(keys: np.ndarray, step: int = 1) -> Lookup:
+    """Slots for keys, which get the numbers 0, ``step``, … in their order.
+
+    >>> table = lookup(np.array([7, 2**31], np.uint32))
+    >>> table.keys.size, sorted(table.numbers.tolist())[-2:]
+    (8, [0, 1])
+    """
+    size = 1 << int(2 * len(keys) + 1).bit_length()
+    table = Lookup(np.zeros(size, np.uint32), np.full(size, -1, np.int32))
+    fill_slots(table, keys, step)
+    return table
+
+
+@kernel
+def fill_slots(table, keys, step):
+    """Put every key into the first slot that is free for it."""
+    for k in range(keys.size):
+        at = np.int64(keys[k]) & (table.keys.size - 1)
+        while table.numbers[at] >= 0:
+            at = (at + 1) & (table.keys.size - 1)
+        table.keys[at] = keys[k]
+        table.numbers[at] = k * step
+
+
+@register_jitable
+def keys_of(arcs, family, x, a, b, c, u, v, side, pad):
+    """Write the features of words a, b and c into the pad, as numbers; returns how many."""
+    known, size = arcs.known, arcs.plain
+    if family == 1:
+        known, size = arcs.known_rows, arcs.rows
+    listed = known.keys.size > 0
+    size = 1 << 32 if listed else size
+    count = spell(arcs.program, family, x.data, x.i, a, b, c, u, v, side, size, pad)
+    return look_up(known, pad, count) if listed else count
+
+
+@register_jitable
+def look_up(known, pad, count):
+    """Put numbers in the place of keys, and leave out what is unknown; returns how many stay."""
+    mask, kept = known.keys.size - 1, 0
+    for k in range(count):
+        key = pad.keys[k]
+        at = np.int64(key) & mask
+        while known.numbers[at] >= 0 and known.keys[at] != key:
+            at = (at + 1) & mask
+        if known.numbers[at] >= 0:
+            pad.keys[kept] = known.numbers[at]
+            kept += 1
+    return kept
 
 
 @apart

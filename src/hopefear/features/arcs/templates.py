@@ -13,7 +13,6 @@ Whether words stand left or right of each other is part of every feature.
 from __future__ import annotations
 
 import hashlib
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -56,6 +56,8 @@ class Parser(ModelEstimator[ParseModel]):
         a ``predict`` that takes lists of words will do. It is not saved with the model.
     hash_bits : int, optional
         Features share ``2**hash_bits`` weights; more make larger models, with fewer collisions.
+    dictionary : bool
+        Only the features of the training trees count, and each has weights of its own.
     epochs : int, optional
         Passes over the data, at most. None is 10; for batch learners, their own number.
     shuffle : bool
@@ -119,6 +121,7 @@ class Parser(ModelEstimator[ParseModel]):
         tags: str | None = None,
         tagger: Any = None,
         hash_bits: int | None = None,
+        dictionary: bool = False,
         epochs: int | None = None,
         shuffle: bool = True,
         early_stopping: bool = False,
@@ -313,6 +316,7 @@ class Parser(ModelEstimator[ParseModel]):
             features=self.features,
             tags=self.tags,
             labelled=labelled,
+            dictionary=self.dictionary,
             seed=seed,
             **bits,
         )

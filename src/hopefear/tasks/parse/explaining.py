@@ -92,7 +92,7 @@ def _parts(codes: np.ndarray, labels: int, order: int) -> Iterator[tuple[Part, i
 def _coordinate(model: ParseModel, part: Part, key: int, relation: int) -> int:
     if part.family != "label":
         return key
-    return (1 << model.features.plain_bits) + STEP * key + relation
+    return model.features.plain + STEP * key + relation
 
 
 def _where(part: Part, relation: int, labels: tuple[str, ...], word: int) -> str:
@@ -110,7 +110,7 @@ def heaviest_features(model: ParseModel, top: int) -> list[tuple[str, str, float
     weights = model.weights
     rows = [(name, "", float(weights[key])) for name, key in tag_features(model.features, "arc")]
     if len(model.labels) > 1:
-        base = 1 << model.features.plain_bits
+        base = model.features.plain
         for name, key in tag_features(model.features, "label"):
             begin = base + STEP * key
             row = weights[begin : begin + len(model.labels)]

@@ -20,6 +20,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.arcs.arc_map import ArcMap
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.metrics import Dependencies, Trees
+from hopefear.structures.tree.theta import STEP
 from hopefear.structures.tree.tree import Tree
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
@@ -86,6 +87,7 @@ class Parsing(Task):
             "features": features.templates.name,
             "columns": ",".join(features.columns),
             "bits": f"{features.plain_bits},{features.row_bits}",
+            **({} if features.known is None else {"dictionary": features.size}),
             "heads": 0 if pruner is None else pruner.heads,
             "labelled": int(bool(data.labels)),
         }
@@ -137,6 +139,7 @@ def dataset(
     heads: int = HEADS,
     plain_bits: int | None = None,
     row_bits: int | None = None,
+    dictionary: bool = False,
     seed: int = 1,
 ) -> TreeDataset:
     """Look at a treebank: which trees there are, what fires on arcs, which arcs are worth a look.
@@ -161,6 +164,8 @@ def dataset(
     plain_bits, row_bits : int, optional
         Room for features, as in :class:`hopefear.features.arcs.arc_map.ArcMap`; as much as trees of
         so many words need, unless said.
+    dictionary : bool
+        Only the features of the training trees count, and each has weights of its own.
     seed : int
         Of the order in which the pruner sees the sentences.
 
@@ -196,6 +201,10 @@ def dataset(
         *(plain_bits or bits_for(bank.n_tokens, order), row_bits or bits_for(bank.n_tokens, 1) - 2),
     )
     data = encoded(learned, mapping, labels, kind)
+    if dictionary:
+        blocks = -(-len(labels) // STEP)
+        mapping = mapping.with_dictionary(data.rows, learned.heads, order, max(1, blocks))
+        data = encoded(learned, mapping, labels, kind)
     if heads > 0:
         plain = data.rows._replace(labels=learned.heads.astype(np.int32))
         pruner = Pruner.fit(plain, projective, kind.single, heads, seed)

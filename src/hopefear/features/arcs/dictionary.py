@@ -1,0 +1,87 @@
+"""Which features the trees of a treebank have, for parsers that know no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from hopefear.core.component import kernel
+from hopefear.core.workspace import Example
+from hopefear.features.arcs.spelling import HashedArcs
+
+_BITS = 32
+# Keys that are held at once before equal ones are put together.
+_MOST = 1 << 23
+
+
+def gold_keys(
+    arcs: HashedArcs, rows: Any, heads: np.ndarray, order: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keys of 32 bits, rising: those of features without relations, and of the others.
+
+    Parameters
+    ----------
+    arcs : HashedArcs
+        Templates.
+    rows : TreeRows
+        Sentences.
+    heads : int array
+        The head of every word, 0 for the root.
+    order : int
+        2: siblings and grandparents have features too.
+    """
+    wide = arcs._replace(plain=1 << _BITS, rows=1 << _BITS)
+    pad = wide.room(rows)
+    plain, labelled = (np.empty(_MOST + 16 * len(pad.keys), np.uint32) for _ in range(2))
+    known = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
+    at = np.zeros(2, np.int64)
+    counts = np.zeros(2, np.int64)
+    heads = np.ascontiguousarray(heads, np.int32)
+    while at[0] < len(rows.weights):
+        counts[:] = 0
+        collect(wide, rows, heads, order, pad, plain, labelled, _MOST, at, counts)
+        for which, keys in enumerate((plain, labelled)):
+            known[which] = np.union1d(known[which], keys[: counts[which]])
+    return known[0], known[1]
+
+
+@kernel
+def collect(arcs, data, heads, order, pad, plain, labelled, most, at, counts):
+    """Write the keys of trees down until there are so many; ``at``: where it goes on."""
+    while at[0] < data.weights.size:
+        x = Example(data, at[0])
+        start, n = data.starts[x.i], data.starts[x.i + 1] - data.starts[x.i]
+        while at[1] < n:
+            if max(counts[0], counts[1]) > most:
+                return
+            m = at[1] + 1
+            h = np.int64(heads[start + m - 1])
+            put(pad, arcs.arc_keys(x, h, m, pad), plain, counts, 0)
+            put(pad, arcs.label_keys(x, h, m, pad), labelled, counts, 1)
+            if order == 2:
+                step = 1 if h < m else -1
+                s = m - step
+                while s != h and heads[start + s - 1] != h:
+                    s -= step
+                put(pad, arcs.sibling_keys(x, h, 0 if s == h else s, m, pad), plain, counts, 0)
+                e = m + step
+                while 1 <= e <= n and heads[start + e - 1] != h:
+                    e += step
+                if not 1 <= e <= n:
+                    put(pad, arcs.last_keys(x, h, m, pad), plain, counts, 0)
+                if h > 0:
+                    g = np.int64(heads[start + h - 1])
+                    put(pad, arcs.grandparent_keys(x, g, h, m, pad), plain, counts, 0)
+            at[1] += 1
+        at[0] += 1
+        at[1] = 0
+
+
+@register_jitable
+def put(pad, count, keys, counts, which):
+    """Append the keys of a pad."""
+    for k in range(count):
+        keys[counts[which] + k] = pad.keys[k]
+    counts[which] += count
