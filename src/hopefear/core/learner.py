@@ -117,6 +117,23 @@ def check_part(part: Any) -> None:
         raise CombinationError(f"{name}: {fault}")
 
 
+def check_served(structure: Any, loss: Any) -> None:
+    """Refuse a loss that asks for what a structure does not have."""
+    shape = type(structure).__name__
+    priced = loss.cost.n_priced() if hasattr(loss, "cost") else None
+    if priced not in (None, structure.n_labels()):
+        raise CombinationError(
+            f"{type(loss).__name__} has prices for {priced} labels, the structure "
+            f"{shape} has {structure.n_labels()}; give a price for every pair"
+        )
+    if missing := sorted(set(loss.needs()) - set(structure.offers())):
+        reason = structure.lacks(missing[0])
+        raise CombinationError(
+            f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer"
+            f"{reason and f': {reason}'}"
+        )
+
+
 def describe(part: Any, defaults: bool = True) -> str:
     """``name(field=value, ...)`` of a component, as signatures write it."""
     plain = type(part)._field_defaults
