@@ -108,7 +108,7 @@ class Network:
     threads: int = 0
     loss: Any = field(default_factory=Log)
 
-    head: ClassVar[str] = "tag"  # a name in `hopefear.neural.network.HEADS`
+    head: ClassVar[str] = "tag"  # a name in `hopefear.neural.predictor.HEADS`
     batch = False
     on = "every"
     # A network wavers from pass to pass, and its passes are few.

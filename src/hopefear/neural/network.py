@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from hopefear.core.arrays import stretches
 from hopefear.errors import HopefearError
 from hopefear.neural.encoders import Noise, TokenEncoder, encoder_spec
 from hopefear.neural.inputs import Inputs, InputTable, padded_places
+from hopefear.neural.predictor import HEADS, NetworkDecoder
+from hopefear.neural.structured_loss import ChainLoss
 
-# What a network can end in, by the name that model files have for it.
-HEADS = {"tag": "hopefear.neural.network:TagNetwork"}
 # What activations may take, by a rough count, on either device.
 MOST_BYTES = 4 << 30
 
@@ -74,8 +75,8 @@ class ScoreNetwork(nn.Module):
         """Scores of the parts; what they are is for the head to say."""
         raise NotImplementedError
 
-    def gold(self, rows: Any, which: np.ndarray, device: Any) -> Any:
-        """What the sentences of a batch should be."""
+    def gold(self, rows: Any, which: np.ndarray) -> Any:
+        """What the sentences of a batch should be, as the criterion takes it."""
         raise NotImplementedError
 
     def criterion(self, learner: Any, structure: Any, n_jobs: int) -> Callable[..., torch.Tensor]:
@@ -138,31 +139,30 @@ class TagNetwork(ScoreNetwork):
             scores = scores + wide.view(scores.shape)
         return scores
 
-    def gold(self, rows: Any, which: np.ndarray, device: Any) -> torch.Tensor:
+    def gold(self, rows: Any, which: np.ndarray) -> np.ndarray:
         lengths = np.diff(rows.starts)[which]
         out = np.zeros(len(which) * int(lengths.max()), np.int64)
-        tokens = np.concatenate([np.arange(rows.starts[i], rows.starts[i + 1]) for i in which])
-        out[padded_places(lengths)] = rows.labels[tokens]
-        return torch.from_numpy(out.reshape(len(which), -1)).to(device, non_blocking=True)
+        out[padded_places(lengths)] = rows.labels[stretches(rows.starts[which], lengths)]
+        return out.reshape(len(which), -1)
 
     def criterion(self, learner: Any, structure: Any, n_jobs: int) -> Callable[..., torch.Tensor]:
-        from hopefear.neural.structured_loss import ChainLoss
-
         chain = ChainLoss(
             learner.loss, structure.labels, structure.limits, n_jobs=n_jobs, reduction="none"
         )
         return lambda scores, gold, lengths: chain(scores, self.transitions, gold, lengths)
 
     def decoder(self, predictor: Any, structure: Any, temperature: float, n_jobs: int) -> Any:
-        from hopefear.neural.predictor import NetworkDecoder
-
         return NetworkDecoder(predictor, structure, temperature, n_jobs)
 
 
-def network_of(spec: Mapping[str, Any]) -> ScoreNetwork:
-    """The network that a spec describes, its weights not yet set."""
-    module, name = HEADS[spec["head"]].split(":")
-    return getattr(importlib.import_module(module), name)(spec)
+def head_of(name: str) -> type[ScoreNetwork]:
+    """The class of networks with this head.
+
+    >>> head_of("tag").__name__
+    'TagNetwork'
+    """
+    module, cls = HEADS[name].split(":")
+    return getattr(importlib.import_module(module), cls)
 
 
 def families_of(spec: Mapping[str, Any]) -> dict[str, range]:

@@ -18,6 +18,8 @@ from hopefear.training.answers import Ranked
 from hopefear.training.decoding import Decoder
 
 PREFIX = "network."
+# What a network can end in, by the name that model files have for it.
+HEADS = {"tag": "hopefear.neural.network:TagNetwork"}
 # Padded tokens that are scored at a time.
 _TOKENS = 8192
 _COUNTS = (
@@ -107,9 +109,11 @@ class NetworkPredictor:
         check_torch()
         import torch
 
-        from hopefear.neural.network import device_of, network_of
+        from hopefear.neural.network import device_of, head_of
 
-        device, network = device_of(self.device), network_of(self.spec)
+        device = device_of(self.device)
+        with torch.device("meta"):  # nothing is allocated by what a file claims
+            network = head_of(self.spec["head"])(self.spec)
         shapes = network.tables()
         own = {name: tuple(a.shape) for name, a in network.state_dict().items()}
         found = {name: a.shape for name, a in self.weights_by_name.items()}
@@ -119,7 +123,7 @@ class NetworkPredictor:
             name: torch.from_numpy(np.array(a)) for name, a in self.weights_by_name.items()
         }
         tables = {name: tensors.pop(f"table.{name}").to(device) for name in shapes}
-        network.load_state_dict(tensors)
+        network.load_state_dict(tensors, assign=True)
         return device, network.to(device).eval(), tables
 
     def run(self, rows: Any) -> Iterator[tuple[np.ndarray, Any]]:
@@ -259,5 +263,5 @@ def _check_spec(spec: Any) -> None:
         raise ModelError(f"the spec of the network has sizes {sizes!r:.60}")
     if "word" not in spec["slots"] or spec.get("char") not in ("cnn", "lstm", "none"):
         raise ModelError("the spec of the network has no words, or characters of no known kind")
-    if not isinstance(spec.get("head"), str):
-        raise ModelError("the spec of the network names no head")
+    if spec.get("head") not in HEADS:
+        raise ModelError(f"the network ends in {spec.get('head')!r:.60}, which is not known")
