@@ -21,9 +21,9 @@ from hopefear.features.templates import TemplateFeatures
 LONGEST = 32
 _RUNS = re.compile(r"(.)\1{2,}")
 _PLAIN = str.maketrans(
-    {c: "x" for c in "abcdefghijklmnopqrstuvwxyz"}
-    | {c: "X" for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-    | {c: "0" for c in "0123456789"}
+    dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "x")
+    | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "X")
+    | dict.fromkeys("0123456789", "0")
 )
 
 
@@ -280,9 +280,7 @@ class TokenIds:
         return arrays
 
     @classmethod
-    def from_parts(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> TokenIds:
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TokenIds:
         """The map that :meth:`to_header` and :meth:`arrays` were taken from; nothing is trusted."""
         columns, lower = header.get("columns"), header.get("lower")
         if not isinstance(columns, list) or not all(type(name) is str for name in columns):

@@ -103,9 +103,7 @@ class BiLSTM(nn.Module):
             if inputs.equal:  # packing costs a fifth of the time on a CPU
                 x = layer(x)[0]
                 continue
-            packed = pack_padded_sequence(
-                x, inputs.lengths, batch_first=True, enforce_sorted=False
-            )
+            packed = pack_padded_sequence(x, inputs.lengths, batch_first=True, enforce_sorted=False)
             x = pad_packed_sequence(layer(packed)[0], batch_first=True)[0]
         return x if noise is None else noise.shared(x)
 

@@ -70,8 +70,8 @@ class Network:
     device : str
         cpu, cuda, or auto: a GPU where there is one.
     threads : int
-        Of PyTorch on a CPU; 0 is as many as there are jobs. Results repeat to the bit for the same
-        number.
+        Of PyTorch on a CPU. More are faster on cores that nothing else uses, and much slower on
+        others; the same number repeats results to the bit.
     loss : Loss
         Any loss of the library.
 
@@ -105,7 +105,7 @@ class Network:
     clip: float = 5.0
     average: float = 0.998
     device: str = "auto"
-    threads: int = 0
+    threads: int = 1
     loss: Any = field(default_factory=Log)
 
     head: ClassVar[str] = "tag"  # a name in `hopefear.neural.predictor.HEADS`
@@ -118,9 +118,12 @@ class Network:
     def __post_init__(self) -> None:
         check_one_of("device", self.device, DEVICES)
         check_one_of("char", self.char, ("cnn", "lstm", "none"))
-        for name in ("hidden", "layers", "batch_size", "column_dim", "char_dim", "char_hidden"):
+        for name in (
+            *("hidden", "layers", "batch_size", "column_dim", "char_dim", "char_hidden"),
+            "threads",
+        ):
             check_at_least(name, getattr(self, name), 1)
-        for name in ("word_dim", "shape_dim", "threads"):
+        for name in ("word_dim", "shape_dim"):
             check_at_least(name, getattr(self, name), 0)
         for name in ("dropout", "average"):
             if not 0.0 <= getattr(self, name) < 1.0:
@@ -133,6 +136,15 @@ class Network:
                     f"Network: {name} must be finite and not negative, but is "
                     f"{getattr(self, name)!r}"
                 )
+
+    def check(self) -> None:
+        """Refuse to begin without PyTorch, or without the device that is asked for."""
+        from hopefear.neural import check_torch
+
+        check_torch()
+        from hopefear.neural.network import device_of
+
+        device_of(self.device)
 
     def settings(self, templates: Any = None) -> TokenIdSettings:
         """How this network wants its input; ``templates`` are for a wide one."""
@@ -157,9 +169,7 @@ class Network:
 
     def trainer(self, structure: Any, passes: Any, n_jobs: int = 1) -> Any:
         """This learner at work on some data."""
-        from hopefear.neural import check_torch
-
-        check_torch()
+        self.check()
         from hopefear.neural.trainer import NetworkTrainer
 
         return NetworkTrainer(structure, self, passes, n_jobs)

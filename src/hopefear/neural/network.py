@@ -133,9 +133,7 @@ class TagNetwork(ScoreNetwork):
         scores = self.head(self.encode(inputs, tables, noise))
         if "template" in tables and inputs.sparse is not None:
             rows = tables["template"]
-            wide = nn.functional.embedding_bag(
-                rows.ids, rows.values, inputs.sparse[1], mode="sum"
-            )
+            wide = nn.functional.embedding_bag(rows.ids, rows.values, inputs.sparse[1], mode="sum")
             scores = scores + wide.view(scores.shape)
         return scores
 

@@ -144,6 +144,9 @@ class Adam:
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Everything that a checkpoint must hold beside the number of steps."""
-        for name, slot in {**self.slots, **{f"table.{n}": s for n, s in self.tables.items()}}.items():
+        for name, slot in {
+            **self.slots,
+            **{f"table.{n}": s for n, s in self.tables.items()},
+        }.items():
             for part, tensor in slot.tensors():
                 yield f"{part}.{name}", tensor

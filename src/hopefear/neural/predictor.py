@@ -119,17 +119,15 @@ class NetworkPredictor:
         found = {name: a.shape for name, a in self.weights_by_name.items()}
         if found != {**own, **{f"table.{name}": shape for name, shape in shapes.items()}}:
             raise ModelError("the weights of the network do not have the shapes of its spec")
-        tensors = {
-            name: torch.from_numpy(np.array(a)) for name, a in self.weights_by_name.items()
-        }
+        tensors = {name: torch.from_numpy(np.array(a)) for name, a in self.weights_by_name.items()}
         tables = {name: tensors.pop(f"table.{name}").to(device) for name in shapes}
         network.load_state_dict(tensors, assign=True)
         return device, network.to(device).eval(), tables
 
-    def run(self, rows: Any) -> Iterator[tuple[np.ndarray, Any]]:
+    def run(self, rows: Any, n_jobs: int = 1) -> Iterator[tuple[np.ndarray, Any]]:
         """Numbers of sentences and the scores that the network gives them, batch by batch.
 
-        Sentences without tokens are left out.
+        Sentences without tokens are left out. On a CPU PyTorch uses ``n_jobs`` threads meanwhile.
         """
         import torch
 
@@ -141,22 +139,28 @@ class NetworkPredictor:
         network.check_room(int(table.lengths.max(initial=0)))
         present = np.flatnonzero(table.lengths > 0)
         most = _TOKENS * (8 if device.type == "cuda" else 1)
-        with torch.inference_mode():
+        threads = torch.get_num_threads()
+        torch.set_num_threads(n_jobs)
+        try:
             for which in bucketed(present, table.lengths, most, most):
-                inputs = table.batch(which, device)
-                met = {"word": Rows(tables["word"], inputs.slots["word"])}
-                if inputs.sparse is not None:
-                    met["template"] = Rows(tables["template"], inputs.sparse[0])
-                yield which, network(inputs, met)
+                with torch.inference_mode():
+                    inputs = table.batch(which, device)
+                    met = {"word": Rows(tables["word"], inputs.slots["word"])}
+                    if inputs.sparse is not None:
+                        met["template"] = Rows(tables["template"], inputs.sparse[0])
+                    scores = network(inputs, met)
+                yield which, scores
+        finally:
+            torch.set_num_threads(threads)
 
-    def node_scores(self, rows: Any) -> np.ndarray:
+    def node_scores(self, rows: Any, n_jobs: int = 1) -> np.ndarray:
         """Scores of all labels of all tokens (float32[tokens, labels])."""
         from hopefear.core.arrays import stretches
         from hopefear.neural.inputs import padded_places
 
         starts, lengths = rows.starts, np.diff(rows.starts)
         out = np.zeros((int(starts[-1]), self.spec["labels"]), np.float32)
-        for which, scores in self.run(rows):
+        for which, scores in self.run(rows, n_jobs):
             flat = scores.reshape(-1, out.shape[1]).cpu().numpy()
             places = padded_places(lengths[which])
             out[stretches(starts[which], lengths[which])] = flat[places]
@@ -225,7 +229,7 @@ class NetworkDecoder:
 
     def _linear(self, rows: Any) -> tuple[Decoder, TokenRows]:
         if self._last is None or self._last[0] is not rows.indices:
-            nodes = self.predictor.node_scores(rows)
+            nodes = self.predictor.node_scores(rows, self.n_jobs)
             n, labels = nodes.shape
             width = padded_width(labels)
             weights = np.zeros((n + width, width), np.float32)

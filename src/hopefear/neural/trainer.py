@@ -34,7 +34,7 @@ class NetworkTrainer(Trainer):
     structure, learner, passes
         What is predicted, the network, and the data.
     n_jobs : int
-        Threads of the kernels, and of PyTorch unless the learner says how many.
+        Threads of the kernels; those of PyTorch are a parameter of the learner.
 
     Notes
     -----
@@ -47,7 +47,6 @@ class NetworkTrainer(Trainer):
         self.structure, self.learner, self.seed = structure, learner, int(passes.seed)
         data = passes.dataset
         self.device = device_of(learner.device)
-        self.threads = learner.threads or n_jobs
         self._threads_before = torch.get_num_threads()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -130,7 +129,7 @@ class NetworkTrainer(Trainer):
     def _learn(
         self, table: InputTable, rows: Any, plan: list[np.ndarray], part: np.ndarray, epoch: int
     ) -> None:
-        torch.set_num_threads(self.threads)
+        torch.set_num_threads(self.learner.threads)
         self.network.train()
         rate = self.learner.rate / (1.0 + self.learner.decay * epoch)
         for k in part.tolist():
@@ -224,7 +223,7 @@ class NetworkTrainer(Trainer):
         self.loss, self.adam.log_share = sums
 
     def details(self) -> Event:
-        return {"device": self.device.type, "threads": self.threads}
+        return {"device": self.device.type, "threads": self.learner.threads}
 
     def close(self) -> None:
         torch.set_num_threads(self._threads_before)
