@@ -112,8 +112,11 @@ class NetworkPredictor:
         from hopefear.neural.network import device_of, head_of
 
         device = device_of(self.device)
-        with torch.device("meta"):  # nothing is allocated by what a file claims
-            network = head_of(self.spec["head"])(self.spec)
+        try:
+            with torch.device("meta"):  # nothing is allocated by what a file claims
+                network = head_of(self.spec["head"])(self.spec)
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            raise ModelError(f"no network has the spec of the model: {error}") from error
         shapes = network.tables()
         own = {name: tuple(a.shape) for name, a in network.state_dict().items()}
         found = {name: a.shape for name, a in self.weights_by_name.items()}

@@ -172,15 +172,15 @@ class NetworkTrainer(Trainer):
                 g = g.masked_fill(self._fixed[numbers[name]][:, None], 0.0)
             of_rows[name] = numbers[name], g
         self.adam.step(gradients, of_rows, rate)
-        values = losses.detach().cpu().numpy()
-        if not np.isfinite(values).all():
+        single = losses.detach().cpu().numpy()
+        if not np.isfinite(single).all():
             raise HopefearError(
                 "the loss is no longer finite; lower the rate (-p rate=), or clip more (-p clip=)"
             )
         limit = math.log(2.0) if self.learner.loss.probabilistic() else 0.0
         self.examples += len(which)
         self.updates += 1
-        self.mistakes += int((values > limit).sum())
+        self.mistakes += int((single > limit).sum())
         self.loss += float(total.detach())
 
     def predictor(self) -> NetworkPredictor:

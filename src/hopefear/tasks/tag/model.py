@@ -161,7 +161,7 @@ class SequenceModel(Model):
 
         Of a network these are the scores of tokens.
         """
-        decoder = decoder_of(self.structure(**how), self.predictor, temperature)
+        decoder: Any = decoder_of(self.structure(**how), self.predictor, temperature)
         if hasattr(decoder, "on"):
             return decoder.on(data)
         self.check_linear()

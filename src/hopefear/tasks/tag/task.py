@@ -113,7 +113,8 @@ class Tagging(Task):
         work = data.n_tokens * table_size(structure)
         step = max(1, len(data) // _FITTED_ON, work // _FITTED_WORK)
         rows = data.take(np.arange(0, len(data), step)).rows
-        decoder = decoder_of(structure._replace(limits=no_limits()), predictor, 1.0, n_jobs)
+        plain = structure._replace(limits=no_limits())
+        decoder: Any = decoder_of(plain, predictor, n_jobs=n_jobs)
 
         def log_likelihood(temperature: float) -> float:
             decoder.temperature = temperature
