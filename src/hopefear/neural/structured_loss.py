@@ -18,6 +18,7 @@ from hopefear.data.tree_rows import TreeKind
 from hopefear.errors import HopefearError
 from hopefear.neural.batches import (
     Batch,
+    ChainScores,
     TreeScores,
     chain_batch,
     class_batch,
@@ -238,15 +239,15 @@ class ChainLoss(StructuredLoss):
         start, end : float[L], optional
             Scores of labels at the first and the last token.
         """
-        sizes = self._sizes(nodes, transitions, lengths)
+        sizes, scores = self._scores(nodes, transitions, lengths, start, end)
         n, longest, labels = nodes.shape
         codes = _whole(gold, (n, longest), "gold labels")
         _check_gold(codes, np.arange(longest) < sizes[:, None], labels, "gold labels")
 
-        def make(nodes: np.ndarray, transitions: np.ndarray | None) -> Batch:
-            return chain_batch(nodes, transitions, codes, sizes, self.limits)
+        def make(*parts: Any) -> Batch:
+            return chain_batch(ChainScores(*parts), codes, sizes, self.limits)
 
-        return self._apply_kernels(make, _with_ends(nodes, sizes, start, end), transitions)
+        return self._apply_kernels(make, *scores)
 
     def best(
         self,
@@ -310,36 +311,25 @@ class ChainLoss(StructuredLoss):
 
         Token k of the rows lies at ``rows.indices[k]`` of the padded batch.
         """
-        sizes = self._sizes(nodes, transitions, lengths)
+        sizes, scores = self._scores(nodes, transitions, lengths, start, end)
         codes = None if gold is None else _whole(gold, tuple(nodes.shape[:2]), "gold labels")
-        scores: Any = _host(_with_ends(nodes.detach(), sizes, start, end))
-        batch = chain_batch(scores, _host(transitions), codes, sizes, self.limits)
+        batch = chain_batch(ChainScores(*map(_host, scores)), codes, sizes, self.limits)
         return Decoder(batch.structure, batch.weights, temperature, self._jobs), batch.rows
 
-    def _sizes(self, nodes: torch.Tensor, transitions: Any, lengths: Any) -> np.ndarray:
+    def _scores(
+        self, nodes: torch.Tensor, transitions: Any, lengths: Any, start: Any, end: Any
+    ) -> tuple[np.ndarray, ChainScores]:
         _check_shape(nodes, (None, None, self.labels), "scores of labels")
         n, longest, labels = nodes.shape
         if transitions is not None:
             shared = transitions.ndim == 2
             shape = (labels, labels) if shared else (n, longest - 1, labels, labels)
             _check_shape(transitions, shape, "scores of transitions")
-        return _lengths(lengths, n, longest, "tokens")
-
-
-def _with_ends(
-    nodes: torch.Tensor,
-    lengths: np.ndarray,
-    start: torch.Tensor | None,
-    end: torch.Tensor | None,
-) -> torch.Tensor:
-    """Scores of the first and last labels, added to those of labels at positions."""
-    places = torch.arange(nodes.shape[1], device=nodes.device)
-    if start is not None:
-        nodes = nodes + (places == 0)[:, None] * start
-    if end is not None:
-        last = torch.as_tensor(lengths - 1, device=nodes.device)[:, None]
-        nodes = nodes + (places == last)[:, :, None] * end
-    return nodes
+        for part, name in ((start, "first"), (end, "last")):
+            if part is not None:
+                _check_shape(part, (labels,), f"scores of {name} labels")
+        scores = ChainScores(nodes, transitions, start, end)
+        return _lengths(lengths, n, longest, "tokens"), scores
 
 
 class ClassLoss(StructuredLoss):
