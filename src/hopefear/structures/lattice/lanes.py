@@ -17,7 +17,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from hopefear.structures.lattice.vectors import data, in_groups, in_groups_together, load, splat, store
+from hopefear.structures.lattice.vectors import (
+    data,
+    in_groups,
+    in_groups_together,
+    load,
+    splat,
+    store,
+)
 
 
 def max_plus(out, o, table, e, stride, x, p, step, count, width):

@@ -26,7 +26,7 @@ def in_groups(builder, width, group):
 
 
 def in_groups_together(builder, width, groups):
-    """Emit ``groups(i, lanes, together)``: as many neighbours at once as hide each other's delay."""
+    """As ``in_groups``, but several neighbours at once: ``groups(i, lanes, together)``."""
     kind = width.type
     four = builder.icmp_signed("<", width, kind(LANES))
     with builder.if_else(four) as (then, otherwise):
