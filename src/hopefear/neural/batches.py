@@ -396,13 +396,14 @@ def tree_batch(
                 parts.append(own[at[name] :][: int(np.prod(shape))].reshape(shape))
         return parts
 
+    words = np.arange(side)
+    within = (words > 0) & (words <= lengths[:, None])  # [B, N + 1]
+    allowed = (scores.arcs != -np.inf) & within[:, :, None]
+    allowed &= (within | (words == 0))[:, None, :] & (words[:, None] != words)
     given = [part for part in scores if part is not None]
     for view, part in zip(views(weights, weights), given, strict=True):
         view[...] = part
-    words = np.arange(side)
-    within = (words > 0) & (words <= lengths[:, None])  # [B, N + 1]
-    allowed = np.isfinite(scores.arcs) & within[:, :, None]
-    allowed &= (within | (words == 0))[:, None, :] & (words[:, None] != words)
+    views(weights, weights)[0][~allowed] = 0.0
     starts = np.concatenate([[0], np.cumsum(lengths)])
     ptr = np.concatenate([[0], np.cumsum(allowed.sum(axis=2)[within])])
     codes = np.full(starts[-1], -1)

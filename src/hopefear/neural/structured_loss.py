@@ -90,22 +90,25 @@ class _Kernels(torch.autograd.Function):
         values, gradients = losses_of(batch, module.loss, module._spaces, module._jobs)
         if not np.isfinite(values).all():
             raise _refusal(batch, int(np.flatnonzero(~np.isfinite(values))[0]))
-        ctx.gradients, ctx.scores = iter(gradients), [_kind(score) for score in scores]
+        each = iter(gradients)
+        ctx.gradients = [
+            None if score is None else (score.detach(), next(each)) for score in scores
+        ]
         return torch.from_numpy(values).to(scores[0])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         factors, results = _host(grad), []
-        for kind in ctx.scores:
-            if kind is None:
+        for needed, part in zip(ctx.needs_input_grad[2:], ctx.gradients, strict=True):
+            if not needed:
                 results.append(None)
                 continue
-            gradient, (shape, dtype, device) = next(ctx.gradients), kind
+            scores, gradient = part
             product = gradient * factors.reshape(-1, *[1] * (gradient.ndim - 1))
-            if product.shape != shape:
+            if product.shape != scores.shape:
                 product = product.sum(axis=0)  # one example after the other
-            results.append(torch.from_numpy(product).to(device, dtype))
+            results.append(torch.from_numpy(product).to(scores))
         return None, None, *results
 
 
@@ -114,10 +117,6 @@ def _host(scores: torch.Tensor | None) -> np.ndarray | None:
         return None
     scores = scores.detach()
     return (scores if scores.dtype in _WIDE else scores.float()).cpu().numpy()
-
-
-def _kind(scores: torch.Tensor | None) -> Any:
-    return None if scores is None else (scores.shape, scores.dtype, scores.device)
 
 
 def _refusal(batch: Batch, i: int) -> HopefearError:
