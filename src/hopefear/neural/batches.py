@@ -18,7 +18,7 @@ import numpy as np
 
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import ArcFeatures, Row
+from hopefear.core.interfaces import ArcFeatures, Row, Structure
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import DTYPES as LIST_TYPES
 from hopefear.data.lists.dataset import ListRows
@@ -28,6 +28,7 @@ from hopefear.data.sparse import SparseRows
 from hopefear.data.tree_rows import DTYPES as TREE_TYPES
 from hopefear.data.tree_rows import TreeRows
 from hopefear.structures.chain.chain import Chain
+from hopefear.structures.chain.layout import length, pair_base, table_size, tables_used
 from hopefear.structures.chain.theta import Limits
 from hopefear.structures.classes import Multiclass
 from hopefear.structures.lattice import padded_width
@@ -88,12 +89,53 @@ def batch_losses(structure, loss, weights, data, first, last, work, gradient, va
             structure.scatter(x, work.mu, row)
 
 
+@component(Structure, Chain)
+class ScoredChain(NamedTuple):
+    """A chain whose directions are copied out as they are; a token is its own attribute.
+
+    Nothing but the loss is wanted, so nobody asks whether gold wins where the loss does not.
+    """
+
+    attributes: int
+    edge_attributes: int
+    labels: int
+    order: int
+    search: Any
+    limits: Limits
+    transitions: bool
+    width: int
+
+    _most_rows = Chain._most_rows
+
+    def settles(self, value):
+        return True
+
+    def scatter(self, x, mu, row):
+        data, width, size = x.data, np.uint64(self.width), table_size(self)
+        start, T = data.starts[x.i], length(x)
+        own, tables, nodes, edges = row.own, row.tables, mu.nodes, mu.edges
+        first = np.uint64(data.indices[start]) * width  # tokens of a sequence are neighbours
+        for q in range(np.uint64(T) * width):
+            own[first + q] = -nodes[q]
+        count = np.uint64(tables_used(self, T) * size)
+        if self.transitions:
+            first = np.uint64(row.begin)
+            for q in range(count):
+                tables[first + q] = -edges[q]
+        elif self.edge_attributes > 0 and T > 1:
+            first = np.uint64(pair_base(self) + (1 + np.int64(data.edge_indices[start + 1])) * size)
+            for q in range(count):
+                own[first + q] = -edges[q]
+
+
 def losses_of(batch: Batch, loss: Any, spaces: dict, n_jobs: int) -> tuple[np.ndarray, list]:
     """(losses of all examples, gradients by example with respect to every array of scores).
 
     Results do not depend on the number of threads. ``spaces`` keeps workspaces for the next call.
     """
-    dtype, n = batch.weights.dtype, batch.rows.weights.size
+    dtype, n, structure = batch.weights.dtype, batch.rows.weights.size, batch.structure
+    if isinstance(structure, Chain):
+        structure = ScoredChain(*structure)
     values = np.zeros(n)
     own = np.zeros(batch.shared, dtype)
     tables = np.zeros(n * (batch.weights.size - batch.shared), dtype)
@@ -103,7 +145,7 @@ def losses_of(batch: Batch, loss: Any, spaces: dict, n_jobs: int) -> tuple[np.nd
     def run(block: tuple[int, int]) -> None:
         room, work = _space(batch, loss, spares)
         weights = Plain(batch.weights)
-        batch_losses(batch.structure, loss, weights, batch.rows, *block, work, row, values)
+        batch_losses(structure, loss, weights, batch.rows, *block, work, row, values)
         spares.append((room, work))
 
     in_parallel(run, blocks_of(batch.load, n_jobs))
@@ -146,14 +188,23 @@ def _space(batch: Batch, loss: Any, spares: list) -> tuple[tuple[int, ...], Any]
     return batch.size, batch.structure.workspace(batch.rows, loss, batch.weights.dtype)
 
 
+class ChainScores(NamedTuple):
+    """Scores of the parts of label sequences; transitions are from one label to another."""
+
+    nodes: Any  # [B, T, L]
+    transitions: Any = None  # [L, L], or [B, T - 1, L, L]
+    start: Any = None  # [L]: more for the label of the first token
+    end: Any = None  # [L]: more for that of the last
+
+
 def chain_batch(
-    nodes: np.ndarray,
-    transitions: np.ndarray | None,
+    scores: ChainScores,
     gold: np.ndarray | None,
     lengths: np.ndarray,
     limits: Limits | None = None,
 ) -> Batch:
-    """Sequences: ``nodes`` [B, T, L], ``transitions`` [L, L] or [B, T - 1, L, L], from and to."""
+    """Sequences."""
+    nodes, transitions, start, end = scores
     n, longest, labels = nodes.shape
     width, tokens = padded_width(labels), n * longest
     square, rich = width * width, transitions is not None and transitions.ndim == 4
@@ -171,24 +222,32 @@ def chain_batch(
     plain = (tokens + width) * width
     weights = np.zeros(plain + tokens * square if rich else plain, nodes.dtype)
     shared = weights.size if rich or transitions is None else tokens * width
+    last = np.arange(n), lengths - 1
 
     def views(own: np.ndarray, tables: np.ndarray) -> list[np.ndarray]:
-        parts = [own[: tokens * width].reshape(n, longest, width)[:, :, :labels]]
-        if rich:
-            parts.append(own[plain:].reshape(n, longest, width, width)[:, 1:])
-        elif transitions is not None:
-            parts.append(tables.reshape(-1, width, width))
-        return [parts[0], *(p[..., :labels, :labels].swapaxes(-1, -2) for p in parts[1:])]
+        label_scores = own[: tokens * width].reshape(n, longest, width)[:, :, :labels]
+        parts = [label_scores]
+        if transitions is not None:
+            pairs = tables.reshape(-1, width, width)
+            if rich:
+                pairs = own[plain:].reshape(n, longest, width, width)[:, 1:]
+            parts.append(pairs[..., :labels, :labels].swapaxes(-1, -2))
+        if start is not None:
+            parts.append(label_scores[:, 0])
+        if end is not None:
+            parts.append(label_scores[last])
+        return parts
 
     mine = views(weights[:shared], weights[shared:])
     mine[0][...] = nodes
     if transitions is not None:
         mine[1][...] = transitions
-    chain = Chain.new(
-        *(tokens, labels, tokens if rich else 0),
-        limits=limits,
-        transitions=transitions is not None and not rich,
-    )
+    if start is not None:
+        mine[0][:, 0] += start
+    if end is not None:
+        mine[0][last] += end
+    plain_edges, edges = transitions is not None and not rich, tokens if rich else 0
+    chain = Chain.new(tokens, labels, edges, limits=limits, transitions=plain_edges)
     kind, size = (labels, rich), (int(lengths.max()),)
     return Batch(chain, _frozen(rows, TOKEN_TYPES), weights, shared, starts, kind, size, views)
 
@@ -337,13 +396,14 @@ def tree_batch(
                 parts.append(own[at[name] :][: int(np.prod(shape))].reshape(shape))
         return parts
 
+    words = np.arange(side)
+    within = (words > 0) & (words <= lengths[:, None])  # [B, N + 1]
+    allowed = (scores.arcs != -np.inf) & within[:, :, None]
+    allowed &= (within | (words == 0))[:, None, :] & (words[:, None] != words)
     given = [part for part in scores if part is not None]
     for view, part in zip(views(weights, weights), given, strict=True):
         view[...] = part
-    words = np.arange(side)
-    within = (words > 0) & (words <= lengths[:, None])  # [B, N + 1]
-    allowed = np.isfinite(scores.arcs) & within[:, :, None]
-    allowed &= (within | (words == 0))[:, None, :] & (words[:, None] != words)
+    views(weights, weights)[0][~allowed] = 0.0
     starts = np.concatenate([[0], np.cumsum(lengths)])
     ptr = np.concatenate([[0], np.cumsum(allowed.sum(axis=2)[within])])
     codes = np.full(starts[-1], -1)

@@ -18,6 +18,7 @@ from hopefear.data.tree_rows import TreeKind
 from hopefear.errors import HopefearError
 from hopefear.neural.batches import (
     Batch,
+    ChainScores,
     TreeScores,
     chain_batch,
     class_batch,
@@ -89,22 +90,25 @@ class _Kernels(torch.autograd.Function):
         values, gradients = losses_of(batch, module.loss, module._spaces, module._jobs)
         if not np.isfinite(values).all():
             raise _refusal(batch, int(np.flatnonzero(~np.isfinite(values))[0]))
-        ctx.gradients, ctx.scores = iter(gradients), [_kind(score) for score in scores]
+        each = iter(gradients)
+        ctx.gradients = [
+            None if score is None else (score.detach(), next(each)) for score in scores
+        ]
         return torch.from_numpy(values).to(scores[0])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         factors, results = _host(grad), []
-        for kind in ctx.scores:
-            if kind is None:
+        for needed, part in zip(ctx.needs_input_grad[2:], ctx.gradients, strict=True):
+            if not needed:
                 results.append(None)
                 continue
-            gradient, (shape, dtype, device) = next(ctx.gradients), kind
+            scores, gradient = part
             product = gradient * factors.reshape(-1, *[1] * (gradient.ndim - 1))
-            if product.shape != shape:
+            if product.shape != scores.shape:
                 product = product.sum(axis=0)  # one example after the other
-            results.append(torch.from_numpy(product).to(device, dtype))
+            results.append(torch.from_numpy(product).to(scores))
         return None, None, *results
 
 
@@ -113,10 +117,6 @@ def _host(scores: torch.Tensor | None) -> np.ndarray | None:
         return None
     scores = scores.detach()
     return (scores if scores.dtype in _WIDE else scores.float()).cpu().numpy()
-
-
-def _kind(scores: torch.Tensor | None) -> Any:
-    return None if scores is None else (scores.shape, scores.dtype, scores.device)
 
 
 def _refusal(batch: Batch, i: int) -> HopefearError:
@@ -238,15 +238,15 @@ class ChainLoss(StructuredLoss):
         start, end : float[L], optional
             Scores of labels at the first and the last token.
         """
-        sizes = self._sizes(nodes, transitions, lengths)
+        sizes, scores = self._scores(nodes, transitions, lengths, start, end)
         n, longest, labels = nodes.shape
         codes = _whole(gold, (n, longest), "gold labels")
         _check_gold(codes, np.arange(longest) < sizes[:, None], labels, "gold labels")
 
-        def make(nodes: np.ndarray, transitions: np.ndarray | None) -> Batch:
-            return chain_batch(nodes, transitions, codes, sizes, self.limits)
+        def make(*parts: Any) -> Batch:
+            return chain_batch(ChainScores(*parts), codes, sizes, self.limits)
 
-        return self._apply_kernels(make, _with_ends(nodes, sizes, start, end), transitions)
+        return self._apply_kernels(make, *scores)
 
     def best(
         self,
@@ -310,36 +310,25 @@ class ChainLoss(StructuredLoss):
 
         Token k of the rows lies at ``rows.indices[k]`` of the padded batch.
         """
-        sizes = self._sizes(nodes, transitions, lengths)
+        sizes, scores = self._scores(nodes, transitions, lengths, start, end)
         codes = None if gold is None else _whole(gold, tuple(nodes.shape[:2]), "gold labels")
-        scores: Any = _host(_with_ends(nodes.detach(), sizes, start, end))
-        batch = chain_batch(scores, _host(transitions), codes, sizes, self.limits)
+        batch = chain_batch(ChainScores(*map(_host, scores)), codes, sizes, self.limits)
         return Decoder(batch.structure, batch.weights, temperature, self._jobs), batch.rows
 
-    def _sizes(self, nodes: torch.Tensor, transitions: Any, lengths: Any) -> np.ndarray:
+    def _scores(
+        self, nodes: torch.Tensor, transitions: Any, lengths: Any, start: Any, end: Any
+    ) -> tuple[np.ndarray, ChainScores]:
         _check_shape(nodes, (None, None, self.labels), "scores of labels")
         n, longest, labels = nodes.shape
         if transitions is not None:
             shared = transitions.ndim == 2
             shape = (labels, labels) if shared else (n, longest - 1, labels, labels)
             _check_shape(transitions, shape, "scores of transitions")
-        return _lengths(lengths, n, longest, "tokens")
-
-
-def _with_ends(
-    nodes: torch.Tensor,
-    lengths: np.ndarray,
-    start: torch.Tensor | None,
-    end: torch.Tensor | None,
-) -> torch.Tensor:
-    """Scores of the first and last labels, added to those of labels at positions."""
-    places = torch.arange(nodes.shape[1], device=nodes.device)
-    if start is not None:
-        nodes = nodes + (places == 0)[:, None] * start
-    if end is not None:
-        last = torch.as_tensor(lengths - 1, device=nodes.device)[:, None]
-        nodes = nodes + (places == last)[:, :, None] * end
-    return nodes
+        for part, name in ((start, "first"), (end, "last")):
+            if part is not None:
+                _check_shape(part, (labels,), f"scores of {name} labels")
+        scores = ChainScores(nodes, transitions, start, end)
+        return _lengths(lengths, n, longest, "tokens"), scores
 
 
 class ClassLoss(StructuredLoss):
