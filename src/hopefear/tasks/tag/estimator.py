@@ -398,8 +398,8 @@ class Tagger(SequencePredictor):
         Score of the held-out data that decides; ``"auto"`` is ``"f1"`` where labels have a scheme
         and ``"accuracy"`` elsewhere.
     patience : int, optional
-        Passes without a better score before training ends; None is 3, of batch learners 20, and 0
-        runs all of them. The best model is kept in any case.
+        Passes without a better score before training ends; None is 3, of batch learners 20, of
+        networks 5, and 0 runs all of them. The best model is kept in any case.
     n_jobs : int
         Threads for tagging, evaluation and batch learners; -1 for one a processor. Results do not
         depend on it.
