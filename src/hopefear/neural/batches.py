@@ -158,6 +158,8 @@ def blocks_of(load: np.ndarray, n: int) -> list[tuple[int, int]]:
     >>> blocks_of(np.array([0, 5, 6, 7, 10]), 2)
     [(0, 1), (1, 4)]
     """
+    if n == 1:
+        return [(0, load.size - 1)]
     cuts = np.searchsorted(load, np.linspace(0, load[-1], n + 1))
     cuts[0], cuts[-1] = 0, load.size - 1
     return [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
