@@ -101,7 +101,8 @@ class _Kernels(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        factors, results = _host(grad), []
+        factors: Any = _host(grad)
+        results: list[torch.Tensor | None] = []
         for needed, part in zip(ctx.needs_input_grad[2:], ctx.gradients, strict=True):
             if not needed:
                 results.append(None)
