@@ -78,6 +78,8 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
     """
     if learner.batch:
         return {"batch": learner.parameters()}
+    if hasattr(learner, "trainer"):
+        return {"loss": _fields(learner.loss), "network": learner.parameters()}
     return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
 
 
