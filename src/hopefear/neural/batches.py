@@ -94,6 +94,7 @@ class ScoredChain(NamedTuple):
     """A chain whose directions are copied out as they are; a token is its own attribute.
 
     Nothing but the loss is wanted, so nobody asks whether gold wins where the loss does not.
+    Whatever it does not say itself it has from :class:`Chain`, field by field.
     """
 
     attributes: int
@@ -104,8 +105,6 @@ class ScoredChain(NamedTuple):
     limits: Limits
     transitions: bool
     width: int
-
-    _most_rows = Chain._most_rows
 
     def settles(self, value):
         return True
@@ -158,6 +157,8 @@ def blocks_of(load: np.ndarray, n: int) -> list[tuple[int, int]]:
     >>> blocks_of(np.array([0, 5, 6, 7, 10]), 2)
     [(0, 1), (1, 4)]
     """
+    if n == 1:
+        return [(0, load.size - 1)]
     cuts = np.searchsorted(load, np.linspace(0, load[-1], n + 1))
     cuts[0], cuts[-1] = 0, load.size - 1
     return [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
@@ -213,11 +214,10 @@ def chain_batch(
     every = np.arange(places.size + 1)
     codes = np.full(places.size, -1) if gold is None else gold.reshape(-1)[places]
     empty = np.empty(0)
-    rows = TokenRows(
-        *(starts, every, places, empty),
-        *((every, places, empty) if rich else (np.zeros(1), empty, empty)),
-        *(codes, np.ones(n)),
+    edge_rows: tuple[Any, Any, Any] = (
+        (every, places, empty) if rich else (np.zeros(1), empty, empty)
     )
+    rows = TokenRows(starts, every, places, empty, *edge_rows, codes, np.ones(n))
     # Behind the labels of tokens come plain transitions, then those of every token.
     plain = (tokens + width) * width
     weights = np.zeros(plain + tokens * square if rich else plain, nodes.dtype)

@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from hopefear.core.learner import check_part, check_served
 from hopefear.data.tree_rows import TreeKind
 from hopefear.errors import HopefearError
+from hopefear.losses.log import Log
 from hopefear.neural.batches import (
     Batch,
     ChainScores,
@@ -26,6 +27,7 @@ from hopefear.neural.batches import (
     losses_of,
     tree_batch,
 )
+from hopefear.neural.tensor_chains import best_paths, log_losses, log_losses_in_logarithms
 from hopefear.structures.chain.theta import Limits
 from hopefear.structures.tree.searches import tree_search
 from hopefear.training.answers import Ranked
@@ -99,7 +101,8 @@ class _Kernels(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        factors, results = _host(grad), []
+        factors: Any = _host(grad)
+        results: list[torch.Tensor | None] = []
         for needed, part in zip(ctx.needs_input_grad[2:], ctx.gradients, strict=True):
             if not needed:
                 results.append(None)
@@ -187,6 +190,9 @@ class ChainLoss(StructuredLoss):
     limits : Limits, optional
         Which labels may start, end and follow each other (``hopefear.structures.chain``); scores of
         minus infinity forbid labels too.
+    tensors : bool, optional
+        Whether the log loss and searches are tensor code on the device of the scores; True unless
+        given where that is a GPU, False elsewhere. Other losses take the kernels.
 
     Examples
     --------
@@ -209,9 +215,10 @@ class ChainLoss(StructuredLoss):
         *,
         reduction: str = "mean",
         n_jobs: int | None = None,
+        tensors: bool | None = None,
     ) -> None:
         super().__init__(loss, reduction=reduction, n_jobs=n_jobs)
-        self.labels = labels
+        self.labels, self.tensors = labels, tensors
         self.limits = None if limits is None else Limits(*map(np.array, limits))
 
     def forward(
@@ -243,6 +250,9 @@ class ChainLoss(StructuredLoss):
         codes = _whole(gold, (n, longest), "gold labels")
         _check_gold(codes, np.arange(longest) < sizes[:, None], labels, "gold labels")
 
+        if type(self.loss) is Log and self._as_tensors(scores):
+            return self._reduced(self.loss.force * self._log_losses(scores, codes, sizes))
+
         def make(*parts: Any) -> Batch:
             return chain_batch(ChainScores(*parts), codes, sizes, self.limits)
 
@@ -263,6 +273,12 @@ class ChainLoss(StructuredLoss):
         >>> ChainLoss(Log()).best(torch.eye(3)[None], lengths=[2]).tolist()
         [[0, 1, -1]]
         """
+        sizes, scores = self._scores(nodes, transitions, lengths, start, end)
+        if self._as_tensors(scores):
+            paths, points = best_paths(*self._limited(scores, sizes))
+            if points.isfinite().all():
+                best = paths[:, 0].cpu().numpy()
+                return np.where(np.arange(best.shape[1]) < sizes[:, None], best, -1)
         decoder, rows = self.answers(nodes, transitions, lengths, start, end)
         out = np.full(nodes.shape[:2], -1, np.int64)
         out.reshape(-1)[rows.indices] = decoder.best(rows)
@@ -279,6 +295,13 @@ class ChainLoss(StructuredLoss):
         n: int,
     ) -> list[Ranked]:
         """The ``n`` best outputs of every sequence, with scores and probabilities."""
+        sizes, scores = self._scores(nodes, transitions, lengths, start, end)
+        if n >= 1 and self._as_tensors(scores):
+            limited = self._limited(scores, sizes)
+            paths, points = best_paths(*limited, n)
+            values, exact = log_losses(*limited[:2], paths[:, 0], limited[2])
+            if exact:
+                return _ranked(paths, points, values, sizes)
         decoder, rows = self.answers(nodes, transitions, lengths, start, end)
         return decoder.nbest(rows, n)
 
@@ -329,6 +352,61 @@ class ChainLoss(StructuredLoss):
                 _check_shape(part, (labels,), f"scores of {name} labels")
         scores = ChainScores(nodes, transitions, start, end)
         return _lengths(lengths, n, longest, "tokens"), scores
+
+    def _as_tensors(self, scores: ChainScores) -> bool:
+        if scores.transitions is not None and scores.transitions.ndim == 4:
+            return False
+        return scores.nodes.is_cuda if self.tensors is None else self.tensors
+
+    def _log_losses(self, scores: ChainScores, gold: np.ndarray, sizes: np.ndarray) -> torch.Tensor:
+        nodes, transitions, lengths = self._limited(scores, sizes)
+        codes = torch.as_tensor(gold, device=nodes.device)
+        values, exact = log_losses(nodes, transitions, codes, lengths)
+        if not exact:  # waits for the device: once for a batch
+            values = log_losses_in_logarithms(nodes, transitions, codes, lengths)
+            if not values.isfinite().all():
+                batch = chain_batch(ChainScores(*map(_host, scores)), gold, sizes, self.limits)
+                raise _refusal(batch, int((~values.isfinite()).nonzero()[0]))
+        return values
+
+    def _limited(
+        self, scores: ChainScores, sizes: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(scores of labels, of transitions, lengths), with what is forbidden and both ends in."""
+        nodes, transitions, start, end = scores
+        device, labels = nodes.device, nodes.shape[2]
+        if nodes.dtype not in _WIDE:
+            nodes = nodes.float()
+        lengths = torch.as_tensor(sizes, device=device)
+        if transitions is None:
+            transitions = nodes.new_zeros(labels, labels)
+        if self.limits is not None and self.limits.step.size:
+            first, last, step = (torch.as_tensor(a, device=device) for a in self.limits[:3])
+            width = len(first)
+            transitions = transitions + step.reshape(width, width)[:labels, :labels].T
+            start = first[:labels] + (0.0 if start is None else start)
+            end = last[:labels] + (0.0 if end is None else end)
+        places = torch.arange(nodes.shape[1], device=device)
+        for part, at in ((start, lengths * 0), (end, lengths - 1)):
+            if part is not None:  # not a product, which would make numbers of 0 times infinity
+                nodes = nodes + torch.where((places == at[:, None])[:, :, None], part, 0.0)
+        return nodes, transitions, lengths
+
+
+def _ranked(
+    paths: torch.Tensor, points: torch.Tensor, values: torch.Tensor, sizes: np.ndarray
+) -> list[Ranked]:
+    """The n best outputs, given minus the log probability of the best."""
+    labels, scores = paths.cpu().numpy(), points.double().cpu().numpy()
+    logs = -values.double().cpu().numpy()
+    ranked = []
+    for i, T in enumerate(sizes.tolist()):
+        count = int(np.isfinite(scores[i]).sum())
+        best = scores[i, :count]
+        within = np.exp(best - best[0])
+        whole = np.minimum(1.0, within * np.exp(logs[i]))
+        ranked.append(Ranked(labels[i, :count, :T], best, whole, within / within.sum()))
+    return ranked
 
 
 class ClassLoss(StructuredLoss):
