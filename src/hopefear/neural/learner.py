@@ -78,7 +78,7 @@ class Network:
     Examples
     --------
     >>> Network(hidden=100).signature(seed=1)[:41]
-    'loss:log|network:bilstm(transitions=true,'
+    'loss:log(force=1)|network:bilstm(transiti'
     """
 
     transitions: bool = True
