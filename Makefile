@@ -7,10 +7,10 @@ INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
 	--disable-pip-version-check --quiet --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint format docs wheel hooks clean
+.PHONY: help demo check test test-all lint format docs wheel hooks clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; \
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; \
 		do printf '  make %-8s %s\n' "$$name" "$$what"; done
 
 demo: $(VENV)/.ready ## install into .venv and train several learners on built-in data
@@ -23,6 +23,8 @@ test: check ## the same and all other tests, interpreted where nothing need be c
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --ignore=tests/contracts -m interpreted
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/golden
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/contracts -m "not interpreted"
+
+test-all: $(VENV)/.ready-all test ## the same with every extra installed: networks too, by PyTorch for the CPU
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .
@@ -56,6 +58,11 @@ $(BIN)/python:
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	$(INSTALL) .
 	@touch $@
+
+# This release of PyTorch comes without gigabytes for GPUs.
+$(VENV)/.ready-all: pyproject.toml | $(BIN)/python
+	$(INSTALL) '.[neural,zstd,bench,docs,dev]' torch==2.13.0
+	@touch $@ $(VENV)/.ready-dev $(VENV)/.ready-docs
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 	$(INSTALL) '.[$*]'

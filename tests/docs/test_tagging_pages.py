@@ -13,7 +13,7 @@ from doc_pages import (
 )
 
 from hopefear.core.learner import part_name
-from hopefear.recipes import CHAIN_RECIPES, Recipe
+from hopefear.recipes import CHAIN_RECIPES, NetworkRecipe, Recipe
 
 PAGES = ("README.md", "docs/tagging.md", "docs/cli.md")
 
@@ -54,6 +54,8 @@ def test_the_table_of_learners_is_that_of_the_recipes():
     for name, made in CHAIN_RECIPES.items():
         if isinstance(made, Recipe):
             expected[name] = [*map(part_name, (made.loss, made.rule, made.readout)), made.on]
+        elif isinstance(made, NetworkRecipe):
+            expected[name] = [part_name(made.loss), "adam", "averaged", "every"]
         else:
             expected[name] = ["log", "batch", "last", "all at once"]
     assert shown == expected

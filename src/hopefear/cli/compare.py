@@ -61,6 +61,11 @@ def run(args: argparse.Namespace) -> int:
     if args.report is None and args.x != args.default_of("x"):
         args.usage_error("--x is for the curves of a page: give --report FILE.html")
     check(args, surface, "compare", args.report)
+    options.check_networks(args, [name for _, name, _ in args.learners])
+    args.learners = [
+        (label, name, options.with_network(args, name, params))
+        for label, name, params in args.learners
+    ]
     for _, name, params in args.learners:
         surface.build(name, params, args)  # the last one's faults before the first one trains
     from hopefear.cli.progress import announced
@@ -227,20 +232,22 @@ class Study:
         for label, name, params in learners:
             events: list[dict[str, Any]] = []
             # A vote replays the past for every example: once, at the end, is enough.
-            watched = None if params.get("readout") == "voted" else self.test
+            corpus = self.corpus.suiting(name, params)
+            test = corpus.encoded(self.test)
+            watched = None if params.get("readout") == "voted" else test
             trained = train(
                 (others or {}).get(label, self.task),
-                self.corpus.data,
+                corpus.data,
                 name,
                 params,
-                dev=watched if self.dev is None else self.dev,
+                dev=watched if self.dev is None else corpus.encoded(self.dev),
                 stopping=None if self.dev is None else Stopping(self.corpus.metric, self.patience),
                 on_event=[events.append],
                 trace=True,
                 pieces=PIECES,
                 **common,
             )
-            scores, rows = self.corpus.judge(trained.model, self.test)
+            scores, rows = corpus.judge(trained.model, test)
             self.results.append(Result(label, trained, events, scores, rows))
             console.say(
                 f"  {label}: {main.title} {scored(main.name, scores[main.name])}{main.unit}, "

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     console.pairs(_in_words(facts, size, surface.use.facts_in_words(facts)))
     surface.use.show_weights(console, facts)
-    if "top" not in facts:
+    if "top" not in facts and "layers" not in facts:
         console.say(_VOTED)
     return 0
 

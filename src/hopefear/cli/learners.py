@@ -27,6 +27,7 @@ examples:
   hopefear learners vrda
   hopefear learners sapo --task tag
 """
+_PRICE = "Margin asked for by one unit of cost; larger separates more strictly."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +88,7 @@ def facts(recipe: Any) -> dict[str, Any]:
         "lam": "Strength of the penalty over a whole pass, whatever the size of the data; larger "
         "keeps weights smaller.",
         "penalty": "What lam counts: l2 or l1.",
-        "price": "Margin asked for by one unit of cost; larger separates more strictly.",
+        "price": _PRICE,
     }
     if hasattr(recipe, "passes"):  # over lists to tune
         from hopefear.translation.tuners.online_tuner import OnlineTuner
@@ -124,6 +125,9 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
     loss = getattr(learner, "loss", None)
     effects = {} if loss is None else parameters_of(type(loss))
     parts = ("log" if loss is None else part_name(type(loss)), "batch", "last", "all at once")
+    if not learner.batch:  # a network
+        parts = (parts[0], "adam", "averaged", learner.on)
+        effects |= {"price": _PRICE}
     effects |= _batch_effects(type(learner))
     return _facts(recipe, parts, formula_of(type(learner)), effects)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hopefear.cli.surface import Surface, surfaces
-from hopefear.tasks import TASKS
+from hopefear.tasks import TASKS, recipe
 
 
 def flag(group: argparse._ActionsContainer, option: str, words: str) -> None:
@@ -252,13 +252,65 @@ def several(group: argparse._ArgumentGroup) -> None:
     patience(group)
 
 
+def networks(group: argparse._ActionsContainer) -> None:
+    """``--vectors`` and ``--device`` of verbs that learn."""
+    named(
+        group,
+        "--vectors",
+        "networks: word vectors to begin with, as text (a word and its numbers a line) or .npz "
+        "(words, vectors)",
+    )
+    device(group)
+
+
+def device(group: argparse._ActionsContainer) -> None:
+    """``--device``."""
+    group.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        help="networks: where they are computed; auto takes a GPU where there is one (default: "
+        "auto)",
+    )
+
+
+def with_network(
+    args: argparse.Namespace, learner: str, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Parameters of a learner with what ``--vectors`` and ``--device`` add to those of networks.
+
+    Learners that are no networks get theirs as they are.
+    """
+    values = dict(params)
+    if not hasattr(args, "vectors") or not _is_network(args, learner):
+        return values
+    for name in ("vectors", "device"):
+        if (value := getattr(args, name)) is not None:
+            if name in values:
+                args.usage_error(f"--{name} and the parameter {name} of {learner}: give one")
+            values[name] = value
+    return values
+
+
+def check_networks(args: argparse.Namespace, learners: Iterable[str]) -> None:
+    """Wrong usage: options of networks where there are none."""
+    given = [name for name in ("vectors", "device") if getattr(args, name, None) is not None]
+    if given and not any(_is_network(args, name) for name in learners):
+        args.usage_error(f"--{given[0]} is for networks, such as bilstm-crf of the task tag")
+
+
+def _is_network(args: argparse.Namespace, learner: str) -> bool:
+    from hopefear.recipes import NetworkRecipe  # with numpy, which help need not load
+
+    return isinstance(recipe(learner, args.task), NetworkRecipe)
+
+
 def patience(group: argparse._ArgumentGroup, more: str = "") -> None:
     """``--patience``."""
     whole(
         group,
         "--patience",
         "stop after N passes without a better score on --dev; 0 never stops "
-        f"early{more} (default: 3; of batch learners 20)",
+        f"early{more} (default: 3; of batch learners 20, of networks 5)",
         least=0,
     )
 

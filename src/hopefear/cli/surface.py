@@ -91,6 +91,14 @@ class Corpus:
         """The file of ``--dev`` or ``--test`` in the same features."""
         raise NotImplementedError
 
+    def suiting(self, learner: str, params: Mapping[str, Any]) -> Corpus:
+        """The same in the features that a learner reads."""
+        return self
+
+    def encoded(self, data: Any) -> Any:
+        """Held-out data of this corpus in the features of this one."""
+        return data
+
     def facts(self) -> dict[str, Any]:
         """What ``run.json`` says of the data."""
         return {"digest": self.data.digest, **self.sizes()}
@@ -232,7 +240,10 @@ class Surface:
 
     def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
         """The learner of that name; what is wrong with it is told before anything is read."""
-        return recipe(name, self.name).build(**params)
+        learner = recipe(name, self.name).build(**params)
+        if hasattr(learner, "check"):
+            learner.check()
+        return learner
 
     # What verbs do; heavy, and so in modules beside.
 
@@ -309,6 +320,12 @@ def opened(args: argparse.Namespace, verb: str) -> tuple[Surface, Any]:
                 f"--{name.replace('_', '-')} is for the task {owner}, and {args.model} is a model "
                 f"of the task {task}; leave it out"
             )
+    if getattr(args, "device", None) is not None:
+        if not hasattr(model.predictor, "device"):
+            raise HopefearError(
+                f"--device {args.device} is for networks, and {args.model} is none; leave it out"
+            )
+        model.predictor.device = args.device
     form, formats = getattr(args, "format", "auto"), surface.formats(verb)
     if form not in ("auto", *formats):
         raise HopefearError(

@@ -56,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("--model - and --json would share standard output")
     check(args, surface, "train", args.model)
     args.learner = args.learner or TASKS[args.task].learner
+    options.check_networks(args, [args.learner])
+    args.param = list(options.with_network(args, args.learner, dict(args.param)).items())
     learner = surface.build(args.learner, dict(args.param), args)
     from hopefear.cli.progress import announced
     from hopefear.training.checkpoints import InterruptedTrainingError
@@ -95,7 +97,8 @@ def _train(
     from hopefear.training.stopping import Stopping
 
     task, last = corpus.task(args), dict[str, Any]()
-    most = args.epochs or getattr(learner, "max_iter", None) or task.epochs
+    own_epochs = getattr(learner, "max_iter", None) or getattr(learner, "epochs", None)
+    most = args.epochs or own_epochs or task.epochs
     own = getattr(args, "metric", None) if surface_of(args.task).metrics else None
     stopping = None
     if dev is not None:
@@ -265,6 +268,7 @@ def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]
 
     from hopefear import __version__
 
+    torch = sys.modules.get("torch")
     return {
         "task": args.task,
         "learner": learner,
@@ -277,6 +281,7 @@ def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]
             "numpy": numpy.__version__,
             "numba": numba.__version__,
             "python": sys.version.split()[0],
+            **({} if torch is None else {"torch": str(torch.__version__)}),
         },
     }
 

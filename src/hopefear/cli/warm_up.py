@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -86,7 +87,8 @@ def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[st
         table = recipes_of(task)
         # The default first: the others then find the kernels that all share.
         names = sorted(table, key=[TASKS[task].learner, *table].index)
-        names = [name for name in names if learners is None or name in learners]
+        usable = names if learners is not None else [n for n in names if _is_usable(table[n])]
+        names = [name for name in usable if learners is None or name in learners]
         jobs += [(task, name) for name in names] + [(task, "")] * bool(names)
     for name in learners or ():
         if all(name != other for _, other in jobs):
@@ -94,6 +96,13 @@ def _todo(tasks: Sequence[str], learners: Sequence[str] | None) -> list[tuple[st
                 f"no task of {', '.join(tasks)} has a learner {name!r}; see `hopefear learners`"
             )
     return jobs
+
+
+def _is_usable(recipe: Any) -> bool:
+    """Whether what a learner needs is installed; networks need PyTorch."""
+    from hopefear.recipes import NetworkRecipe
+
+    return not isinstance(recipe, NetworkRecipe) or bool(importlib.util.find_spec("torch"))
 
 
 def rehearsal_of(task: str) -> Rehearsal:

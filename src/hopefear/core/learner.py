@@ -78,6 +78,8 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
     """
     if learner.batch:
         return {"batch": learner.parameters()}
+    if hasattr(learner, "trainer"):
+        return {"loss": _fields(learner.loss), "network": learner.parameters()}
     return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
 
 
@@ -115,6 +117,23 @@ def check_part(part: Any) -> None:
             raise CombinationError(f"{name}: {key} must lie within 32 bits, but is {value}")
     if fault := part.fault():
         raise CombinationError(f"{name}: {fault}")
+
+
+def check_served(structure: Any, loss: Any) -> None:
+    """Refuse a loss that asks for what a structure does not have."""
+    shape = type(structure).__name__
+    priced = loss.cost.n_priced() if hasattr(loss, "cost") else None
+    if priced not in (None, structure.n_labels()):
+        raise CombinationError(
+            f"{type(loss).__name__} has prices for {priced} labels, the structure "
+            f"{shape} has {structure.n_labels()}; give a price for every pair"
+        )
+    if missing := sorted(set(loss.needs()) - set(structure.offers())):
+        reason = structure.lacks(missing[0])
+        raise CombinationError(
+            f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer"
+            f"{reason and f': {reason}'}"
+        )
 
 
 def describe(part: Any, defaults: bool = True) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hopefear.features.attributes import AttributeFeatures
     from hopefear.features.lists.list_features import ListFeatures
     from hopefear.features.templates import TemplateFeatures
+    from hopefear.features.token_ids import TokenIds
 
 
 def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureMap:
@@ -41,12 +42,14 @@ def from_parts(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> F
 
 def token_features_from_parts(
     header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> AttributeFeatures | TemplateFeatures:
+) -> AttributeFeatures | TemplateFeatures | TokenIds:
     """As :func:`from_parts`, for maps of tokens."""
     from hopefear.features.attributes import AttributeFeatures
     from hopefear.features.templates import TemplateFeatures
+    from hopefear.features.token_ids import TokenIds
 
-    return _kind(header, (AttributeFeatures, TemplateFeatures)).from_parts(header, arrays)
+    kinds = (AttributeFeatures, TemplateFeatures, TokenIds)
+    return _kind(header, kinds).from_parts(header, arrays)
 
 
 def list_features_from_parts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hopefear.recipes.base import ON, USUAL_COST, BatchRecipe, Recipe, Scale
+from hopefear.recipes.base import ON, USUAL_COST, BatchRecipe, NetworkRecipe, Recipe, Scale
 from hopefear.recipes.chains import CHAIN_RECIPES
 from hopefear.recipes.classes import RECIPES
 from hopefear.recipes.lists import LIST_RECIPES
@@ -21,6 +21,7 @@ __all__ = [
     "TREE_RECIPES",
     "USUAL_COST",
     "BatchRecipe",
+    "NetworkRecipe",
     "Recipe",
     "Scale",
 ]

@@ -149,6 +149,10 @@ class Recipe:
     def on(self) -> str:
         return self.parts[3]
 
+    def inputs(self, params: Mapping[str, Any], templates: Any) -> Any:
+        """What data for this learner is encoded with: the templates."""
+        return templates
+
     def auto(self, scale: Scale) -> float:
         """The automatic rate on data of this scale."""
         return self.defaults["rate"].rate(scale, self.loss())
@@ -286,6 +290,14 @@ class BatchRecipe:
     def loss(self) -> Any:
         return None if self.loss_name is None else LOSSES[self.loss_name]
 
+    def inputs(self, params: Mapping[str, Any], templates: Any) -> Any:
+        """What data for this learner is encoded with: the templates."""
+        return templates
+
+    def loss_parameters(self, loss: Any) -> dict[str, Any]:
+        """Parameters of a loss with their defaults, as ``-p`` takes them."""
+        return loss_parameters(loss)
+
     def own_parameters(self) -> dict[str, Any]:
         """Parameters of the learner itself, without those of its loss."""
         known = {f.name: f.default for f in fields(self.learner) if f.default is not MISSING}
@@ -297,7 +309,7 @@ class BatchRecipe:
         """Every parameter with its default, as ``-p`` takes them."""
         if self.loss_name is None:
             return self.own_parameters()
-        return {"loss": self.loss_name, **loss_parameters(self.loss), **self.own_parameters()}
+        return {"loss": self.loss_name, **self.loss_parameters(self.loss), **self.own_parameters()}
 
     def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
         """The learner, with some parameters replaced; no default depends on the data's scale.
@@ -312,7 +324,7 @@ class BatchRecipe:
         values, more = self.own_parameters(), {}
         if self.loss_name is not None:
             loss = LOSSES.named(params.pop("loss", self.loss_name))
-            loss_values = loss_parameters(loss)
+            loss_values = self.loss_parameters(loss)
             known = [*loss_values, *values]
             loss_values |= {key: params.pop(key) for key in loss_values if key in params}
             more = {"loss": made_part(loss, loss_values)}
@@ -323,6 +335,30 @@ class BatchRecipe:
                 raise HopefearError(unknown(self.name, key, known))
             values[key] = as_like(key, value, values[key])
         return self.learner(**more, **values)
+
+
+@dataclass(frozen=True)
+class NetworkRecipe(BatchRecipe):
+    """A network that any loss trains, and defaults that work; not imported before it is asked for.
+
+    Parameters
+    ----------
+    name, summary, place, defaults, loss_name
+        As for other learners that are dataclasses.
+    of_loss : mapping
+        Parameters that differ from those of the loss; losses that lack them do without.
+    """
+
+    of_loss: Mapping[str, Any] = field(default_factory=dict)
+
+    def inputs(self, params: Mapping[str, Any], templates: Any) -> Any:
+        """How tokens become numbers that the network looks up; templates are for a wide one."""
+        own = {k: v for k, v in params.items() if k.replace("-", "_") in self.own_parameters()}
+        return self.build(**own).settings(templates)
+
+    def loss_parameters(self, loss: Any) -> dict[str, Any]:
+        values = loss_parameters(loss)
+        return values | {key: value for key, value in self.of_loss.items() if key in values}
 
 
 def made_part(cls: Any, values: Mapping[str, Any]) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hopefear.recipes.base import BatchRecipe, Kind, Recipe
+from typing import Any
+
+from hopefear.recipes.base import BatchRecipe, Kind, NetworkRecipe, Recipe
 
 CHAINS = Kind(
     {
@@ -18,6 +20,12 @@ CHAINS = Kind(
     cost="hamming",
 )
 _USUAL, _made = CHAINS.rules, CHAINS.recipe
+
+
+def _network(name: str, summary: str, loss: str, **defaults: Any) -> NetworkRecipe:
+    usual = {"cost": "hamming", "root": True}
+    return NetworkRecipe(name, summary, "hopefear.neural.learner:Network", defaults, loss, usual)
+
 
 CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe
@@ -148,5 +156,17 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "hopefear.training.batch:Batch",
             {"l1": 0.3, "l2": 0.01, "observed": False},
         ),
+        _network(
+            "bilstm",
+            "bidirectional LSTM, every label by itself (Graves and Schmidhuber, 2005)",
+            "log",
+            transitions=False,
+        ),
+        _network("bilstm-crf", "BiLSTM under a CRF (Huang, Xu and Yu, 2015)", "log"),
+        _network("bilstm-sapo", "BiLSTM with probabilities over the n best (Sun et al.)", "sapo"),
+        _network("bilstm-mira", "BiLSTM with the hinge of 1-best MIRA", "prediction-hinge"),
+        _network("bilstm-ssvm", "BiLSTM with the hinge of structured SVMs", "structured-hinge"),
+        _network("bilstm-perceptron", "BiLSTM with the structured perceptron's loss", "perceptron"),
+        _network("bilstm-risk", "BiLSTM with expected cost (Smith and Eisner, 2006)", "risk"),
     )
 }

@@ -210,7 +210,8 @@ def train(
         stopping.check(task.score_names(data))
     if learner.batch and epochs is not None:
         learner = replace(learner, max_iter=epochs)
-    epochs = task.epochs if epochs is None and not learner.batch else epochs
+    if epochs is None and not learner.batch:
+        epochs = getattr(learner, "epochs", task.epochs)
     length = {} if epochs is None else {"epochs": epochs}
     signature = learner.signature(**task.words(data), **length, seed=seed)
     identity = {
@@ -273,7 +274,7 @@ def begin(
     name, build, parameters = builder(task, learner, params, data)
     passes = Passes(task.prepared(data), shuffle=False)
     structure, parts = task.composed(passes, build, parameters)
-    if parts.batch:
+    if parts.batch or hasattr(parts, "trainer"):
         raise HopefearError(
             f"{name} learns from all data at once, so it has no partial_fit; use fit, or "
             "an online learner such as 'perceptron'"
@@ -336,7 +337,7 @@ def best_of(log_likelihood: Callable[[float], float]) -> float:
 
 def needs_temperature(learner: Any, predictor: Predictor) -> bool:
     """Whether scores must be scaled before they can pass for log probabilities."""
-    return predictor.linear and not learner.loss.probabilistic()
+    return predictor.keeps_scale() and not learner.loss.probabilistic()
 
 
 _NONE = type(None)
@@ -402,12 +403,9 @@ class Model:
         return self.predictor.weights
 
     def check_linear(self) -> None:
-        """Refuse to speak of the weights of votes."""
+        """Refuse to speak of the weights of votes, or of networks."""
         if not self.predictor.linear:
-            raise HopefearError(
-                "a voted model has no single weight for a feature; "
-                "train with readout=averaged to inspect weights"
-            )
+            raise HopefearError(self.predictor.no_weights)
 
     def heaviest(
         self, start: int, shape: tuple[int, ...]

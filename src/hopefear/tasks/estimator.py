@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from hopefear.core.checks import check_fraction
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
+from hopefear.recipes import NetworkRecipe
 from hopefear.storage import untrusted
 from hopefear.tasks import recipe
 from hopefear.tasks.base import Task, needs_temperature, train
@@ -247,7 +248,7 @@ class ModelEstimator(Estimator, Generic[M]):
         if self._trainer is None:
             name = type(self).__name__
             reason = "it was loaded from a model file, which holds what predicts, not what learns"
-            if self._is_batch():
+            if self._is_batch() or isinstance(recipe(self.learner, self._task), NetworkRecipe):
                 reason = f"{self.learner} learns from all data at once"
             raise HopefearError(f"this {name.lower()} cannot go on: {reason}; fit a new {name}")
         return True

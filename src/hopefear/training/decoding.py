@@ -242,9 +242,11 @@ class VotedDecoder:
 def decoder_of(
     structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1
 ) -> Decoder | VotedDecoder:
-    """A decoder for weights, or for votes."""
+    """A decoder for weights, for votes, or the one that a predictor brings."""
     if predictor.linear:
         return Decoder(structure, predictor.weights, temperature, n_jobs)
+    if hasattr(predictor, "decoder"):
+        return predictor.decoder(structure, temperature, n_jobs)
     return VotedDecoder(structure, predictor)
 
 

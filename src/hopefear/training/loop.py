@@ -148,6 +148,8 @@ def trainer_of(
     """The trainer of a learner, at the beginning."""
     if learner.batch:
         return learner.trainer(structure, passes.rows, start, n_jobs)
+    if hasattr(learner, "trainer"):  # a network, which this layer does not know
+        return learner.trainer(structure, passes, n_jobs)
     return OnlineTrainer(structure, learner, dtype)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from hopefear.core.averages import leave_line, totals_now
 from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row
-from hopefear.core.learner import Learner, describe
+from hopefear.core.learner import Learner, check_served, describe
 from hopefear.core.workspace import Example, Workspace
 from hopefear.errors import CombinationError, HopefearError, ModelError
 from hopefear.storage import array_of
@@ -336,22 +336,11 @@ class OnlineTrainer(Trainer):
 
 def _check_together(structure: Any, learner: Learner) -> None:
     """Refuse a learner that this structure cannot serve."""
-    loss, readout, shape = learner.loss, learner.readout, type(structure).__name__
+    loss, readout = learner.loss, learner.readout
     if reason := readout.refusal(loss, structure.offers()):
         kept = type(getattr(readout, "readout", readout)).__name__
         raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
-    priced = loss.cost.n_priced() if hasattr(loss, "cost") else None
-    if priced not in (None, structure.n_labels()):
-        raise CombinationError(
-            f"{type(loss).__name__} has prices for {priced} labels, the structure "
-            f"{shape} has {structure.n_labels()}; give a price for every pair"
-        )
-    if missing := sorted(set(loss.needs()) - set(structure.offers())):
-        reason = structure.lacks(missing[0])
-        raise CombinationError(
-            f"the loss {describe(loss)} needs {', '.join(missing)}, which {shape} does not offer"
-            f"{reason and f': {reason}'}"
-        )
+    check_served(structure, loss)
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -131,6 +132,10 @@ class VotedPredictor:
     survived: np.ndarray  # float64[predictors + 1]: running sum of c_k
 
     linear: ClassVar[bool] = False
+    no_weights: ClassVar[str] = (
+        "a voted model has no single weight for a feature; train with readout=averaged to inspect "
+        "weights"
+    )
 
     def fits(self, n: int) -> bool:
         """Whether its coordinates are among ``n``."""
@@ -203,6 +208,8 @@ class VotedPredictor:
 
 
 Predictor = LinearPredictor | VotedPredictor
+# Imported for models of networks alone.
+_NETWORKS = "hopefear.neural.predictor"
 
 
 def predictor_from_arrays(arrays: Mapping[str, np.ndarray], size: int | None = None) -> Predictor:
@@ -217,6 +224,8 @@ def predictor_from_arrays(arrays: Mapping[str, np.ndarray], size: int | None = N
     """
     if "weights.ids" in arrays:
         return _checked_weights(arrays, size)
+    if "network.spec" in arrays:
+        return importlib.import_module(_NETWORKS).NetworkPredictor.from_arrays(arrays)
     return _checked_votes(arrays)
 
 

@@ -100,12 +100,12 @@ class Tags(Surface):
             "", "  hopefear inspect --model chunks.model --json | python -m json.tool"
         ),
     }
-    passes = "10; of batch learners, their max_iter"
+    passes = "10; of batch learners, their max_iter; of networks 20"
     metrics = (
         "f1, precision, recall, accuracy or sentence_accuracy (default: f1 where labels are "
         "spans, else accuracy)"
     )
-    files = ("features",)
+    files = ("features", "vectors")
     texts = ("text",)
     outputs: ClassVar[Mapping[str, str]] = {
         "columns": "a token a line",
@@ -145,6 +145,7 @@ class Tags(Surface):
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
     ) -> None:
         shared()
+        options.networks(group)
         options.class_weights(
             group,
             "what it costs to miss each label, 1 unless named; for mira, nbest-mira, ssvm, arow",
@@ -157,7 +158,7 @@ class Tags(Surface):
             "--features",
             "pos, chunking, ner, bioner, crfsuite-chunking, or a template file, TOML or CRF++ "
             "(default: chunking for chunks of words with parts of speech, ner for other spans, pos "
-            "for other labels)",
+            "for other labels); networks read words, and templates with -p wide=true",
             "SET|FILE",
         )
         options.allow_outside(group, "read lexicons that a template file names")
@@ -225,6 +226,7 @@ class Tags(Surface):
             options.flag(tags, "--proba", "calibration of the probabilities; of trees too")
             _unconstrained(tags)
         options.jobs(tags)
+        options.device(tags)
 
     def _predict_options(self, tags: argparse._ArgumentGroup) -> None:
         options.named(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from hopefear.data.token_stream import arriving_text, read_parts
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.attributes import AttributeFeatures, AttributeRows
 from hopefear.metrics import Tagging
+from hopefear.tasks import recipe
 from hopefear.tasks.tag import text as tagged_text
 from hopefear.tasks.tag.model import SequenceModel, encoded
 from hopefear.tasks.tag.text import CharacterSpans
@@ -229,7 +231,13 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
     text, gold, count = mended(text, gold, schemes.file, args.scheme_errors, console)
     auto = "attributes" if text.form == "crfsuite" else None
     features = args.features or auto or suitable(text.names, gold.strings, are_spans(gold))
-    data = _dataset(args, text, name, schemes.read(text, gold), features)
+    source = Source(args, text, name, schemes.read(text, gold), features)
+    if hasattr(args, "learners"):  # others say what suits them when it is their turn
+        _, learner, params = args.learners[0]
+    else:
+        learner, params = args.learner, dict(args.param)
+    inputs = source.inputs(learner, params)
+    data = source.dataset(inputs)
     check(data)
     reading = {
         "format": text.form,
@@ -243,9 +251,11 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         skipped=report.skipped,
         reading=reading,
         schemes=schemes,
-        features=features,
+        features=described(inputs, data.features, features),
         jobs=threads(args.jobs),
         mended=count,
+        origin=source,
+        inputs=inputs,
     )
 
 
@@ -263,12 +273,18 @@ class Tokens(Corpus):
         Name of the feature set.
     mended : int
         Labels that the scheme forbids, or sentences that were left out for them.
+    origin : Source, optional
+        What the data was encoded from, so that it can be encoded for other learners.
+    inputs : Templates or TokenIdSettings, optional
+        What it was encoded with.
     """
 
     data: SequenceDataset
     schemes: Schemes
     features: str = ""
     mended: int = 0
+    origin: Source | None = None
+    inputs: Any = None
 
     title, unit = "Taggers compared", "sentences"
 
@@ -302,9 +318,28 @@ class Tokens(Corpus):
         _, gold = text.column(like["column"])
         how = self.schemes.file, args.scheme_errors, console
         text, gold, _ = mended(text, gold, *how, strangers=True)
-        data = text.encode(self.data.features, self.data.labels, self.schemes.read(text, gold))
+        gold = self.schemes.read(text, gold)
+        data = text.encode(self.data.features, self.data.labels, gold)
         warn_of_strangers(data, len(self.data.labels))
+        if self.origin is not None:
+            self.origin.held_out[id(data)] = data, text, gold
         return data
+
+    def suiting(self, learner: str, params: Mapping[str, Any]) -> Tokens:
+        if self.origin is None:
+            return self
+        inputs = self.origin.inputs(learner, params)
+        if inputs is self.inputs:  # the templates, which all linear learners share
+            return self
+        data = self.origin.dataset(inputs)
+        name = described(inputs, data.features, self.origin.features)
+        return replace(self, data=data, inputs=inputs, features=name)
+
+    def encoded(self, data: SequenceDataset) -> SequenceDataset:
+        if self.origin is None or data.features is self.data.features:
+            return data
+        _, text, gold = self.origin.held_out[id(data)]
+        return text.encode(self.data.features, self.data.labels, gold)
 
     def task(self, args: argparse.Namespace) -> Any:
         from hopefear.tasks.tag.task import Tagging
@@ -387,8 +422,70 @@ def collisions(features: Any) -> float | None:
     return 100.0 * features.collisions if getattr(features, "hash_bits", None) else None
 
 
+def described(inputs: Any, features: Any, templates: str) -> str:
+    """The features of a learner in a few words."""
+    if features.kind != "token-ids":
+        return templates
+    wide = f" and {templates}" if inputs.templates is not None else ""
+    return ", ".join((*features.columns, "shapes", "characters")) + wide
+
+
+@dataclass(frozen=True)
+class Source:
+    """What training data is encoded from, for one learner or another.
+
+    Parameters
+    ----------
+    args : Namespace
+        What was typed.
+    text, name, gold : Text, str, Column
+        The tokens, the name of the column of labels, and the labels to learn.
+    features : str
+        Name of the templates.
+    held_out : dict
+        By identity, held-out datasets with the text and labels they come from.
+    """
+
+    args: argparse.Namespace
+    text: Text
+    name: str
+    gold: Column
+    features: str
+    held_out: dict[int, tuple[SequenceDataset, Text, Column]] = field(default_factory=dict)
+
+    @cached_property
+    def templates(self) -> Any:
+        """The templates; None where attributes are given."""
+        if not isinstance(self.text.content, Sentences):
+            return None
+        from hopefear.features.templates import load_templates
+
+        return load_templates(self.features, self.args.allow_outside)
+
+    def inputs(self, learner: str, params: Mapping[str, Any]) -> Any:
+        """What a learner wants its data to be encoded with."""
+        inputs = recipe(learner, "tag").inputs(params, self.templates)
+        if inputs is self.templates:
+            return inputs
+        if not isinstance(self.text.content, Sentences):
+            raise HopefearError(
+                f"{learner} reads words, and {self.text.source} is a CRFsuite file, which has "
+                "attributes alone; give columns or CoNLL-U, or take another learner"
+            )
+        if self.args.features and inputs.templates is None and hasattr(self.args, "learner"):
+            raise HopefearError(
+                f"--features {self.args.features}: {learner} reads words; leave it out, or add "
+                "the templates by -p wide=true"
+            )
+        return inputs
+
+    def dataset(self, inputs: Any) -> SequenceDataset:
+        """The data as some features see it."""
+        return _dataset(self.args, self.text, self.name, self.gold, inputs)
+
+
 def _dataset(
-    args: argparse.Namespace, text: Text, name: str, gold: Column, features: str
+    args: argparse.Namespace, text: Text, name: str, gold: Column, inputs: Any
 ) -> SequenceDataset:
     if not isinstance(text.content, Sentences):
         for option in ("features", "hash_bits", "no_names"):
@@ -399,7 +496,6 @@ def _dataset(
                 )
         fitted = AttributeFeatures.fit(text.content, args.min_count)
         return text.encode(fitted, (), gold)
-    from hopefear.features.templates import load_templates
     from hopefear.tasks.tag.task import dataset
 
     sentences = text.content
@@ -416,7 +512,7 @@ def _dataset(
     table = ColumnTable(columns, aliases)
     return dataset(
         Sentences(sentences.starts, table, sentences.source, sentences.lines),
-        load_templates(features, args.allow_outside),
+        inputs,
         _LABELS,
         min_count=args.min_count,
         hash_bits=args.hash_bits,

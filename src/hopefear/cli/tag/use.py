@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 import numpy as np
@@ -283,7 +284,11 @@ def model_facts(model: SequenceModel, top: int) -> dict[str, Any]:
         "hash_collisions": collisions(features),
         "coordinates": model.structure().n_coordinates(),
     }
-    if isinstance(model.predictor, LinearPredictor):
+    if hasattr(model.predictor, "layers"):
+        layers = model.predictor.layers()
+        size = sum(math.prod(shape) for shape in layers.values())
+        facts |= {"coordinates": size, "layers": layers, "transitions": _transitions(model, top)}
+    elif isinstance(model.predictor, LinearPredictor):
         facts |= {
             "top": model.top(top),
             "bottom": model.bottom(top),
@@ -334,10 +339,14 @@ def show_weights(console: Console, facts: dict[str, Any]) -> None:
         console.say("\ntemplates\n  " + "\n  ".join(facts["templates"][:_TEMPLATES]))
         if len(facts["templates"]) > _TEMPLATES:
             console.say(f"  … and {len(facts['templates']) - _TEMPLATES} more")
+    if "layers" in facts:
+        console.say("\nlayers")
+        rows = [[name, " × ".join(map(str, shape))] for name, shape in facts["layers"].items()]
+        console.table(["weights", "shape"], rows)
+    for name, pairs in facts.get("transitions", {}).items():
+        weights_table(console, f"transitions {name}", ["from", "to"], pairs)
     if "top" not in facts:
         return
-    for name, pairs in facts["transitions"].items():
-        weights_table(console, f"transitions {name}", ["from", "to"], pairs)
     heads = ["two before", "before", "label"]
     weights_table(console, "label triples, heaviest", heads, facts["triples"])
     heads = ["feature", "from", "to"]

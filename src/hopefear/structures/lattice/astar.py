@@ -19,11 +19,12 @@ import math
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.component import apart
 from hopefear.structures.lattice.shape import contexts
 from hopefear.structures.lattice.viterbi import column, complete, fill_table, viterbi
 
 
-@register_jitable
+@apart
 def astar(shape, T, scores, space, n, ratio):
     """Find the ``n`` best sequences, best first; returns how many there are.
 
@@ -76,7 +77,7 @@ def astar(shape, T, scores, space, n, ratio):
     return n
 
 
-@register_jitable
+@apart
 def rival(shape, T, scores, space, gold, y):
     """Put the best labels that are not ``gold[:T]`` into ``y[:T]``; returns their score.
 

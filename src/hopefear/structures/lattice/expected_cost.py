@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.component import apart
 from hopefear.structures.lattice.log_space import log_marginals
 from hopefear.structures.lattice.marginals import OFF_RANGE, backward, forward
 from hopefear.structures.lattice.shape import Scores, Shape, contexts, n_tables, offset, states
@@ -43,7 +44,7 @@ def new_cost_sums(shape: Shape, T_max: int, dtype: type = np.float32) -> CostSum
     )
 
 
-@register_jitable
+@apart
 def cost_covariances(shape, T, scores, sums, fb, out):
     """Put the covariance of the cost with every part into ``out``; returns the expected cost.
 

@@ -17,7 +17,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from hopefear.structures.lattice.vectors import data, in_groups, load, splat, store
+from hopefear.structures.lattice.vectors import (
+    data,
+    in_groups,
+    in_groups_together,
+    load,
+    splat,
+    store,
+)
 
 
 def max_plus(out, o, table, e, stride, x, p, step, count, width):
@@ -88,24 +95,22 @@ def _reduction(start, combine):
             out, table, x = (data(context, builder, signature, args, k) for k in (0, 2, 5))
             number = out.type.pointee
 
-            def group(i, lanes):
-                best = cgutils.alloca_once(builder, ir.VectorType(number, lanes))
-                builder.store(splat(builder, number(start), lanes), best)
+            def groups(i, lanes, together):
+                places = [builder.add(i, i.type(k * lanes)) for k in range(together)]
+                sums = [cgutils.alloca_once(builder, ir.VectorType(number, lanes)) for _ in places]
+                for total in sums:
+                    builder.store(splat(builder, number(start), lanes), total)
                 with cgutils.for_range(builder, count) as loop:
-                    row = builder.add(builder.add(e, i), builder.mul(loop.index, stride))
-                    factor = builder.load(
-                        builder.gep(x, [builder.add(p, builder.mul(loop.index, step))])
-                    )
-                    value = combine(
-                        builder,
-                        builder.load(best),
-                        load(builder, table, row, lanes),
-                        splat(builder, factor, lanes),
-                    )
-                    builder.store(value, best)
-                store(builder, builder.load(best), out, builder.add(o, i))
+                    row = builder.add(e, builder.mul(loop.index, stride))
+                    at = builder.add(p, builder.mul(loop.index, step))
+                    factor = splat(builder, builder.load(builder.gep(x, [at])), lanes)
+                    for place, total in zip(places, sums, strict=True):
+                        values = load(builder, table, builder.add(row, place), lanes)
+                        builder.store(combine(builder, builder.load(total), values, factor), total)
+                for place, total in zip(places, sums, strict=True):
+                    store(builder, builder.load(total), out, builder.add(o, place))
 
-            in_groups(builder, width, group)
+            in_groups_together(builder, width, groups)
             return context.get_dummy_value()
 
         whole = types.intp

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.component import apart
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import sum_product
 from hopefear.structures.lattice.log_space import log_forward, log_marginals
@@ -59,7 +60,7 @@ def new_forward(shape: Shape, T_max: int) -> Forward:
     )
 
 
-@register_jitable
+@apart
 def log_z(shape, T, scores, fb):
     """Logarithm of the sum of ``exp(score)`` over all sequences; minus infinity if none is allowed.
 
@@ -69,7 +70,7 @@ def log_z(shape, T, scores, fb):
     return log_forward(shape, T, scores, fb.alpha) if total == OFF_RANGE else total
 
 
-@register_jitable
+@apart
 def marginals(shape, T, scores, fb, out):
     """Put expected counts of all parts into ``out`` and return log Z.
 

@@ -6,6 +6,8 @@ from llvmlite import ir
 from numba.core import cgutils
 
 LANES = 8
+# A sum waits for each addition: three groups of doubles are as many as registers hold.
+TOGETHER = 3
 
 
 def in_groups(builder, width, group):
@@ -21,6 +23,22 @@ def in_groups(builder, width, group):
             ) as (i, _),
         ):
             group(i, LANES)
+
+
+def in_groups_together(builder, width, groups):
+    """As ``in_groups``, but several neighbours at once: ``groups(i, lanes, together)``."""
+    kind = width.type
+    four = builder.icmp_signed("<", width, kind(LANES))
+    with builder.if_else(four) as (then, otherwise):
+        with then:
+            groups(kind(0), LANES // 2, 1)
+        with otherwise:
+            many = kind(TOGETHER * LANES)
+            whole = builder.mul(builder.sdiv(width, many), many)
+            with cgutils.for_range_slice(builder, kind(0), whole, many, kind) as (i, _):
+                groups(i, LANES, TOGETHER)
+            with cgutils.for_range_slice(builder, whole, width, kind(LANES), kind) as (i, _):
+                groups(i, LANES, 1)
 
 
 def data(context, builder, signature, args, k):

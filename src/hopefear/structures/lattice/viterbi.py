@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
+from hopefear.core.component import apart
 from hopefear.structures.lattice.lanes import add_one, add_to, max_plus
 from hopefear.structures.lattice.shape import contexts, offset, states
 
@@ -83,7 +84,7 @@ def complete(shape, T, scores, table, y, start, known):
         y[start + t] = best_next(shape, scores, table, t, np.int64(y[start + t - 1]), oldest)
 
 
-@register_jitable
+@apart
 def viterbi(shape, T, scores, table, y):
     """Put the best labels into ``y[:T]`` and return their score.
 

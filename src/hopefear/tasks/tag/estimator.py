@@ -16,6 +16,7 @@ from hopefear.data.token_input import TokenInput, read_allowed
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
 from hopefear.metrics import Tagging as TaggingScores
+from hopefear.tasks import recipe
 from hopefear.tasks.base import Explanation, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.tag.input import (
@@ -353,14 +354,15 @@ class Tagger(SequencePredictor):
         ``"attributes"``: tokens are dicts or lists of attributes, as in CRFsuite. A built-in set
         (``"pos"``, ``"chunking"``, ``"ner"``, ``"bioner"``), a template file or templates: tokens
         are strings or rows of columns. ``"auto"``: attributes where tokens are dicts or lists and
-        ``columns`` is None; else a built-in set that suits the labels.
+        ``columns`` is None; else a built-in set that suits the labels. Networks read words and
+        columns, and templates with ``wide=True``.
     columns : str or sequence of str, optional
         Names of the columns of a token: then a token is a tuple or list of so many strings, or a
         dict with these keys. Without it a string is the column ``word``, and tuples of equally many
         strings are columns as in a file: of two ``word`` and ``pos``.
     epochs : int, optional
         Passes over the data, at most. More fit the data better, and at last too well. None is 10;
-        for batch learners, their own number of iterations.
+        for batch learners, their own number of iterations; for networks 20.
     shuffle : bool
         A new random order for every pass; False keeps the order given.
     order : int
@@ -396,8 +398,8 @@ class Tagger(SequencePredictor):
         Score of the held-out data that decides; ``"auto"`` is ``"f1"`` where labels have a scheme
         and ``"accuracy"`` elsewhere.
     patience : int, optional
-        Passes without a better score before training ends; None is 3, of batch learners 20, and 0
-        runs all of them. The best model is kept in any case.
+        Passes without a better score before training ends; None is 3, of batch learners 20, of
+        networks 5, and 0 runs all of them. The best model is kept in any case.
     n_jobs : int
         Threads for tagging, evaluation and batch learners; -1 for one a processor. Results do not
         depend on it.
@@ -580,7 +582,12 @@ class Tagger(SequencePredictor):
             scheme_errors=self.scheme_errors,
             min_count=self.min_count,
             hash_bits=self.hash_bits,
+            inputs=self._inputs,
         )
+
+    def _inputs(self, templates: Any) -> Any:
+        """What the learner encodes sequences with; templates, unless it is a network."""
+        return recipe(self.learner, "tag").inputs(self._learner_params(), templates)
 
     def _more(self, X: Any, y: Any, weights: Any, classes: Any) -> SequenceDataset:
         """Further data for a trainer that has begun."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +14,9 @@ from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.data.token_input import TokenInput, Tokens, read_labels
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeFeatures, AttributeRows, place
-from hopefear.features.templates import TemplateFeatures
 from hopefear.tasks.estimator import sample_weights
 from hopefear.tasks.tag.model import encoded
-from hopefear.tasks.tag.task import suitable
+from hopefear.tasks.tag.task import fit_encode, suitable
 
 
 class Prepared(NamedTuple):
@@ -41,6 +40,7 @@ def prepared(
     scheme_errors: str = "begin",
     min_count: int = 1,
     hash_bits: int | None = None,
+    inputs: Callable[[Any], Any] | None = None,
 ) -> Prepared:
     """Read sequences, choose features and number everything.
 
@@ -52,6 +52,8 @@ def prepared(
         As in :class:`hopefear.Tagger`.
     classes : sequence of labels, optional
         Labels that come first, in this order, whether y has them or not.
+    inputs : callable, optional
+        What the learner encodes data with, given templates; the templates unless said.
 
     Examples
     --------
@@ -77,6 +79,14 @@ def prepared(
             gold, labels = result.labels, list(result.labels.strings) if classes is None else labels
     if features == "auto" and not isinstance(tokens.content, AttributeRows):
         features = suitable(tokens.content.columns, gold.strings, spans)
+    if inputs is not None:
+        attributes_alone = isinstance(tokens.content, AttributeRows)
+        wanted = inputs(None if attributes_alone else features)
+        if attributes_alone and wanted is not None:
+            raise HopefearError(
+                "a network reads words, and these tokens are attributes; give strings or columns"
+            )
+        features = features if wanted is None else wanted
     feature_map, attributes = _features(tokens, features, min_count, hash_bits)
     names = () if classes is None else tuple(map(class_name, labels))
     data = encoded(tokens, attributes, names, gold, feature_map)
@@ -195,4 +205,4 @@ def _features(
             )
         feature_map = AttributeFeatures.fit(content, min_count)
         return feature_map, feature_map.encode(content)
-    return TemplateFeatures.fit_encode(features, content, min_count=min_count, hash_bits=hash_bits)
+    return fit_encode(features, content, min_count=min_count, hash_bits=hash_bits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -75,9 +75,11 @@ class SequenceModel(Model):
         """The labels, by the name that all models have for them."""
         return self.labels
 
-    def known_words(self) -> set[str] | None:
+    def known_words(self) -> Collection[str] | None:
         """Words that the features know; None where their names do not tell."""
         features = self.features
+        if features.kind == "token-ids":
+            return features.known_words
         if features.kind != "templates" or features.hash_bits or not features.to_header()["named"]:
             return None
         for i, column in enumerate(features.needs):
@@ -142,20 +144,35 @@ class SequenceModel(Model):
         """How probable each span of a tagging is; see :func:`hopefear.tasks.tag.explaining`."""
         if self.scheme is None:
             raise HopefearError("labels without a tag scheme make no spans")
-        data, weights = self.encode(sentences), self.weights
-        decoder = Decoder(self.structure(**how), weights, self.temperature)
+        decoder, data = self._linear(self.encode(sentences), how, self.temperature)
         return span_probabilities(decoder, self.labels, self.scheme, data, tags)
 
     def explain(
         self, sentences: Sentences | SequenceDataset, sequence: int, token: int, **how: Any
     ) -> Explanation:
         """What made the label of a token beat the runner-up (both counted from 0)."""
-        data, decoder = self.encode(sentences), Decoder(self.structure(**how), self.weights)
-        return explain(decoder, self.features, self.labels, data, sequence, token)
+        decoder, data = self._linear(self.encode(sentences), how)
+        return explain(decoder, data.features, self.labels, data, sequence, token)
+
+    def _linear(
+        self, data: SequenceDataset, how: Mapping[str, Any], temperature: float = 1.0
+    ) -> tuple[Decoder, SequenceDataset]:
+        """A decoder of weights, and the data whose features have them.
+
+        Of a network these are the scores of tokens.
+        """
+        decoder: Any = decoder_of(self.structure(**how), self.predictor, temperature)
+        if hasattr(decoder, "on"):
+            return decoder.on(data)
+        self.check_linear()
+        return decoder, data
 
     def transitions(self) -> np.ndarray:
         """Weights of label pairs: ``[label before, label]``."""
         width, n = padded_width(len(self.labels)), len(self.labels)
+        if hasattr(self.predictor, "transitions"):
+            table = self.predictor.transitions
+            return np.zeros((n, n), np.float32) if table is None else table
         table = np.zeros((width, width), np.float32)
         where, weights = self.heaviest(self.features.size * width, table.shape)
         table[where] = weights

@@ -29,7 +29,7 @@ from hopefear.tasks.tag.model import (
     encoded,
     scheme_limits,
 )
-from hopefear.training.decoding import MOST_BYTES, Decoder, bytes_needed, decoder_of
+from hopefear.training.decoding import MOST_BYTES, bytes_needed, decoder_of
 from hopefear.training.predictors import Predictor
 
 DEFAULT_LEARNER = TASKS["tag"].learner
@@ -78,6 +78,7 @@ class Tagging(Task):
                 "a batch learner learns weights of label pairs, which the templates leave out (no "
                 "B line); use an online learner such as crf"
             )
+        check_inputs(learner, data)
 
     def score_names(self, data: SequenceDataset) -> tuple[str, ...]:
         return score_names(scheme_of(data, self.scheme))
@@ -103,6 +104,7 @@ class Tagging(Task):
             "constraints": self.constraints,
             "scheme": scheme_of(data, self.scheme),
             "beam": self.beam,
+            **identity_of(data.features),
         }
 
     def temperature(
@@ -113,9 +115,11 @@ class Tagging(Task):
         step = max(1, len(data) // _FITTED_ON, work // _FITTED_WORK)
         rows = data.take(np.arange(0, len(data), step)).rows
         plain = structure._replace(limits=no_limits())
+        decoder: Any = decoder_of(plain, predictor, n_jobs=n_jobs)
 
         def log_likelihood(temperature: float) -> float:
-            logs = Decoder(plain, predictor.weights, temperature, n_jobs).log_likelihoods(rows)
+            decoder.temperature = temperature
+            logs = decoder.log_likelihoods(rows)
             return float(logs[np.isfinite(logs)].sum())
 
         return best_of(log_likelihood)
@@ -162,8 +166,9 @@ def dataset(
     ----------
     sentences : Sentences
         Training text.
-    features : str or Templates
-        A built-in set (``pos``, ``chunking``, ``ner``, ``bioner``), a template file, or templates.
+    features : str, Templates or TokenIdSettings
+        A built-in set (``pos``, ``chunking``, ``ner``, ``bioner``), a template file, or templates;
+        for networks, what ``inputs`` of their recipe gives.
     column : str
         The column that holds the labels.
     min_count, hash_bits, keep_names
@@ -177,15 +182,38 @@ def dataset(
     ('D', 'N')
     """
     gold = gold_column(sentences, column)
-    feature_map, attributes = TemplateFeatures.fit_encode(
+    feature_map, attributes = fit_encode(
         features, sentences, min_count=min_count, hash_bits=hash_bits, keep_names=keep_names
     )
     if any(sentences.columns[name] is gold for name in feature_map.needs):
         raise HopefearError(
-            f"the templates look at the column {column!r}, which holds the labels to be learned; "
-            "take it out of the templates, or name another label column"
+            f"the features look at the column {column!r}, which holds the labels to be learned; "
+            "take it out of them, or name another label column"
         )
     return encoded(sentences, attributes, (), gold, feature_map)
+
+
+def fit_encode(features: Any, sentences: Sentences, **options: Any) -> tuple[Any, Any]:
+    """A feature map and the attributes of sentences, by templates or by settings of one's own."""
+    if hasattr(features, "fit_encode"):
+        return features.fit_encode(sentences, **options)
+    return TemplateFeatures.fit_encode(features, sentences, **options)
+
+
+def check_inputs(learner: Any, data: SequenceDataset) -> None:
+    """Refuse networks on templates, and other learners on words as numbers."""
+    kind = getattr(data.features, "kind", None)
+    if hasattr(learner, "settings") != (kind == "token-ids"):
+        raise HopefearError(
+            f"{data.source} was encoded as {kind}, which this learner does not read; encode it "
+            "with recipe(learner, 'tag').inputs(params, templates)"
+        )
+
+
+def identity_of(features: Any) -> dict[str, str]:
+    """What tells feature maps apart whose numbers are the same: the vectors they bring."""
+    vectors = getattr(features, "vectors", None)
+    return {} if vectors is None else {"vectors": vectors.digest}
 
 
 def suitable(columns: Collection[str], labels: Iterable[str], spans: bool) -> str:
