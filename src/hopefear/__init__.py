@@ -45,7 +45,7 @@ _HOMES = {
     "SparseDataset": "hopefear.data.sparse",
     "Tagger": "hopefear.tasks.tag.estimator",
     "Tuner": "hopefear.translation.estimator",
-    "read": "hopefear.data.reading",
+    "read": "hopefear.tasks.reading",
     "recipe": "hopefear.tasks",
 }
 

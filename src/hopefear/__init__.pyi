@@ -2,7 +2,6 @@ import os
 from typing import Any
 
 from hopefear.core.learner import Learner as Learner
-from hopefear.data.reading import read as read
 from hopefear.data.sparse import SparseDataset as SparseDataset
 from hopefear.errors import HopefearError as HopefearError
 from hopefear.recipes import RECIPES as RECIPES
@@ -11,6 +10,7 @@ from hopefear.tasks.classify.estimator import Classifier as Classifier
 from hopefear.tasks.classify.model import Model as Model
 from hopefear.tasks.parse.estimator import Parser as Parser
 from hopefear.tasks.parse.model import ParseModel as ParseModel
+from hopefear.tasks.reading import read as read
 from hopefear.tasks.rerank.estimator import Reranker as Reranker
 from hopefear.tasks.rerank.model import RerankModel as RerankModel
 from hopefear.tasks.tag.estimator import Tagger as Tagger

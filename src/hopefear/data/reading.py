@@ -1,8 +1,7 @@
-"""Any file the command line reads, as Python objects that estimators take."""
+"""Files of every task as Python objects that estimators take; `hopefear.tasks.reading` chooses."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from itertools import islice, pairwise
@@ -11,23 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.data.crfsuite import read_crfsuite
-from hopefear.data.examples import FORMATS as EXAMPLES
 from hopefear.data.examples import examples
-from hopefear.data.files import ReadReport
 from hopefear.data.lists.files import read_lists
-from hopefear.data.lists.input import MOSES
 from hopefear.data.sequences import Column
 from hopefear.data.sources import Source
 from hopefear.data.token_files import read_sentences
+from hopefear.data.treebank import MISSING, read_treebank
 from hopefear.errors import HopefearError
 
-TOKENS = ("columns", "conllu", "crfsuite")
-LISTS = ("json", "ptb", "bllip", "moses")
-TASKS = {"classify": EXAMPLES, "tag": TOKENS, "rerank": LISTS}
-
+# What templates of arcs look at.
+WORDS = ("form", "lemma", "upos", "xpos", "feats")
 _ENDINGS = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
-_LOOKED_AT = 200
 
 
 class Contents(NamedTuple):
@@ -36,93 +30,6 @@ class Contents(NamedTuple):
     X: Any
     y: Any
     names: Sequence[str] | None
-
-
-def read(
-    path: str | os.PathLike[str],
-    format: str = "auto",
-    *,
-    task: str | None = None,
-    encoding: str | None = None,
-    column: str | None = None,
-    on_error: str = "raise",
-    report: ReadReport | None = None,
-    **how: Any,
-) -> Contents:
-    """Read a file as the command line does: ``(X, y, names)`` for estimators.
-
-    Of examples, X is a sparse matrix, y an array of labels, and names are those of the columns
-    where they have any. Of tokens, X is a list of lists of tokens (strings, or tuples of the
-    columns that names tells), y a list of lists of labels. Of lists of candidates, X is a list of
-    dicts with ``candidates``, y a list of lists of costs, and names are those of features.
-
-    Parameters
-    ----------
-    path : str or path
-        Plain or compressed file; ``-`` is standard input.
-    format : str
-        As ``--format`` has it, or ``auto``.
-    task : {"classify", "tag", "rerank"}, optional
-        What the file is for, where its first lines do not tell.
-    encoding : str, optional
-        What it is written in, UTF-8 unless said.
-    column : str, optional
-        Of tokens, the column of the labels, as ``--column``.
-    on_error : {"raise", "skip"}
-        Stop at the first bad line, or leave bad lines out.
-    report : ReadReport, optional
-        Filled in with counts, messages of skipped lines, and what was recognised.
-    **how
-        More for the reader of the format: ``ngrams``, ``min_count``, ``text_column`` … of texts,
-        ``columns`` of tokens, ``refs`` and ``metric`` of lists.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
-    ...     _ = f.write("text,label\\ngood fun,pos\\nno fun,neg\\n")
-    ...     f.flush()
-    ...     X, y, names = read(f.name)
-    >>> X.toarray().tolist(), y.tolist(), list(names)
-    ([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]], ['pos', 'neg'], ['good', 'fun', 'no'])
-    """
-    source = Source(path, encoding)
-    report = ReadReport() if report is None else report
-    if task is not None and task not in TASKS:
-        raise HopefearError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
-    known = {form for forms in TASKS.values() for form in forms}
-    if format != "auto" and format not in known:
-        raise HopefearError(f"format must be auto or one of {', '.join(sorted(known))}")
-    if task is None:
-        tasks = [name for name, forms in TASKS.items() if format in forms]
-        task = tasks[0] if len(tasks) == 1 else _task_of(source, tasks or list(TASKS))
-    how |= {"on_error": on_error, "report": report}
-    if column is not None and task != "tag":
-        raise HopefearError(f"column={column!r} is for tokens, and {source} holds none")
-    if task == "classify":
-        return _examples(source, format, **how)
-    if task == "tag":
-        return _tokens(source, format, column, **how)
-    return _lists(source, format, **how)
-
-
-def _task_of(source: Source, tasks: Sequence[str]) -> str:
-    """What a file is for, from its first lines."""
-    lines = [line.rstrip(b"\r") for line in islice(source.look(), _LOOKED_AT)]
-    spoken = [line for line in lines if line.strip()]
-    first = spoken[0] if spoken else b""
-    if MOSES.match(first) or re.match(rb"\s*\{.*\"candidates\"", first):
-        return "rerank"
-    if re.fullmatch(rb"\s*[0-9]{1,9}\s+\S+\s*", first) and any(
-        b"(" in line for line in spoken[1:3]
-    ):
-        return "rerank"  # as BLLIP's parser prints them
-    if "tag" not in tasks:
-        return tasks[0]
-    if named_tokens(source) or has_attributes(spoken) or first.startswith((b"-DOCSTART-", b"# ")):
-        return "tag"
-    widths = {len(line.split()) for line in spoken}
-    return "tag" if len(widths) == 1 and min(widths) > 1 and b"" in lines[:-1] else "classify"
 
 
 def named_tokens(path: str) -> str | None:
@@ -156,7 +63,8 @@ def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> 
     return named_tokens(path) or ("crfsuite" if attributes else "auto")
 
 
-def _examples(source: Source, format: str, **how: Any) -> Contents:
+def examples_in(source: Source, format: str, **how: Any) -> Contents:
+    """Of examples, a sparse matrix and an array of labels."""
     looks = {key: how.pop(key) for key in ("text_column", "label_column") if key in how}
     common = {key: how[key] for key in ("on_error", "report")}
     data = examples(source, format, **looks, **common).read(**how)
@@ -166,7 +74,8 @@ def _examples(source: Source, format: str, **how: Any) -> Contents:
     return Contents(data.to_csr(), labels, names)
 
 
-def _tokens(source: Source, format: str, column: str | None, **how: Any) -> Contents:
+def tokens_in(source: Source, format: str, column: str | None = None, **how: Any) -> Contents:
+    """Of tokens, lists of lists of them and of their labels."""
     form = token_format(source, format, how.get("columns"))
     if form == "crfsuite":
         given = read_crfsuite(source, **how)
@@ -196,7 +105,8 @@ def _tokens(source: Source, format: str, column: str | None, **how: Any) -> Cont
     return Contents(_cut(tokens, sentences.starts), y, tuple(inputs))
 
 
-def _lists(source: Source, format: str, **how: Any) -> Contents:
+def lists_in(source: Source, format: str, **how: Any) -> Contents:
+    """Of candidates, dicts that hold them and lists of their costs."""
     X: list[dict[str, Any]] = []
     y: list[list[float]] = []
     names: list[str] = []
@@ -219,6 +129,21 @@ def _lists(source: Source, format: str, **how: Any) -> Contents:
             if block.costs is not None:
                 y.append(block.costs[a:b].tolist())
     return Contents(X, y or None, names)
+
+
+def trees_in(source: Source, format: str, **how: Any) -> Contents:
+    """Of trees, lists of words as dicts and of their ``(head, relation)``."""
+    bank = read_treebank(source, **how)
+    if format not in ("auto", bank.format):
+        raise HopefearError(f"{source} is {bank.format}, not {format}")
+    names = [name for name in WORDS if name in bank.sentences.columns]
+    table = zip(*(bank.sentences.columns[name].texts() for name in names), strict=True)
+    words = [
+        {name: text for name, text in zip(names, row, strict=True) if text != MISSING}
+        for row in table
+    ]
+    arcs = list(zip(bank.heads.tolist(), bank.relations.texts(), strict=True))
+    return Contents(_cut(words, bank.starts), _cut(arcs, bank.starts), tuple(names))
 
 
 def _named(block: Any, c: int) -> dict[str, float]:

@@ -39,6 +39,8 @@ class TaskEntry:
     estimator : str, optional
         ``module:class`` of the estimator that goes round a model, by its ``from_model``; None where
         there is none.
+    contents : str, optional
+        ``module:name`` of the function that gives ``hopefear.read`` what a file holds.
     """
 
     words: str
@@ -48,6 +50,7 @@ class TaskEntry:
     formats: tuple[str, ...] = ()
     surface: str | None = None
     estimator: str | None = None
+    contents: str | None = None
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -59,6 +62,7 @@ TASKS: dict[str, TaskEntry] = {
         ("svmlight", "tsv", "csv", "json", "fasttext", "vw"),
         "hopefear.cli.classify:SURFACE",
         "hopefear.tasks.classify.estimator:Classifier",
+        "hopefear.data.reading:examples_in",
     ),
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
@@ -68,6 +72,7 @@ TASKS: dict[str, TaskEntry] = {
         ("columns", "conllu", "crfsuite"),
         "hopefear.cli.tag:SURFACE",
         "hopefear.tasks.tag.estimator:Tagger",
+        "hopefear.data.reading:tokens_in",
     ),
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
@@ -77,6 +82,7 @@ TASKS: dict[str, TaskEntry] = {
         ("json", "ptb", "bllip", "moses"),
         "hopefear.cli.rerank:SURFACE",
         "hopefear.tasks.rerank.estimator:Reranker",
+        "hopefear.data.reading:lists_in",
     ),
     "parse": TaskEntry(
         "a head and a relation for every word: dependency trees",
@@ -86,6 +92,7 @@ TASKS: dict[str, TaskEntry] = {
         ("conllu", "conllx", "columns"),
         "hopefear.cli.parse:SURFACE",
         "hopefear.tasks.parse.estimator:Parser",
+        "hopefear.data.reading:trees_in",
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",

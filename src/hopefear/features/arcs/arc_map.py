@@ -18,7 +18,6 @@ from hopefear.features.arcs.spelling import BEFORE, EXTRA, HashedArcs, hashed_ar
 from hopefear.features.arcs.templates import COLUMNS, FAMILIES, ArcTemplates, value_of
 
 PLAIN_BITS, ROW_BITS = 22, 20
-_KNOWN = ("known", "known_rows")
 _MOST_BLOCKS = 1 << 20
 # Coarse tags that are told apart between two words; later ones share the last number.
 _MOST_COARSE = 64
@@ -122,8 +121,8 @@ class ArcMap:
         if self.known is None:
             return arcs
         plain, rows = self.known
-        known = {"known": lookup(plain), "known_rows": lookup(rows, self.blocks)}
-        return arcs._replace(plain=len(plain), rows=len(rows) * self.blocks, **known)
+        tables = lookup(plain), lookup(rows, self.blocks)
+        return HashedArcs(arcs.program, len(plain), len(rows) * self.blocks, *tables)
 
     def number(self, key: int, family: str) -> int | None:
         """Number of the feature of 32 bits; None where it is unknown."""
@@ -215,7 +214,9 @@ class ArcMap:
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
-        known = {} if self.known is None else dict(zip(_KNOWN, self.known, strict=True))
+        known = {}
+        if self.known is not None:
+            known = {"known": self.known[0], "known_rows": self.known[1]}
         return {
             **known,
             "reach": self.reach.ravel(),
@@ -243,7 +244,7 @@ class ArcMap:
             raise ModelError(f"features of arcs: {n} tags have {2 * n * (n + 1)} reaches")
         known, blocks = None, 1
         if "blocks" in header:
-            known = tuple(vector(arrays, name, np.uint32) for name in _KNOWN)
+            known = (vector(arrays, "known", np.uint32), vector(arrays, "known_rows", np.uint32))
             if not all((keys[1:] > keys[:-1]).all() for keys in known):
                 raise ModelError("features of arcs: keys of the dictionary are not rising")
             blocks = whole_number(header, "blocks", 1, _MOST_BLOCKS)

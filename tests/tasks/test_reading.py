@@ -63,9 +63,22 @@ def test_lists_fit_a_reranker(tmp_path: Path) -> None:
     assert len(X[0]["candidates"]) == 2 and y is None and names == ["LM0"]
 
 
+def test_treebanks_fit_a_parser(tmp_path: Path) -> None:
+    lines = "1\tIt\tit\tPRON\tPRP\t_\t2\texpl\t_\t_\n2\trains\t_\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
+    path = saved(tmp_path, lines * 2, "a.conllu")
+    X, y, names = hopefear.read(path, task="parse")
+    assert X[0][1] == {"form": "rains", "upos": "VERB", "xpos": "VBZ"} and len(names) == 5
+    assert y == [[(2, "expl"), (0, "root")]] * 2
+    few = {"order": 1, "features": "light", "hash_bits": 12, "epochs": 1}
+    assert hopefear.Parser("perceptron", **few).fit(X, y).predict(X) == y
+    with pytest.raises(HopefearError, match="is conllu, not conllx"):
+        hopefear.read(path, "conllx")
+    assert hopefear.read(path).y == [["PRON", "VERB"]] * 2
+
+
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, "1 1:1\n")
-    for how in ({"format": "xml"}, {"task": "parse"}, {"column": "x"}, {"encoding": "none"}):
+    for how in ({"format": "xml"}, {"task": "tune"}, {"column": "x"}, {"encoding": "none"}):
         with pytest.raises(HopefearError):
             hopefear.read(path, **how)
 
