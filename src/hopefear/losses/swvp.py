@@ -6,9 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component
+from hopefear.core.component import component, inlined, linked
 from hopefear.core.interfaces import Loss
 from hopefear.errors import HopefearError
 
@@ -179,7 +178,7 @@ SWVP.choices = {  # type: ignore[attr-defined]
 }
 
 
-@register_jitable
+@linked
 def mixed_margins(loss, structure, x, work, count, places):
     """Margins of gold over the m_J; forbidden ones are left out. Returns how many there are."""
     found, kept = work.pad, 0
@@ -194,7 +193,7 @@ def mixed_margins(loss, structure, x, work, count, places):
     return kept
 
 
-@register_jitable
+@linked
 def list_sets(loss, structure, x, y, found, places):
     """Write down all J whose m_J differs from gold; returns (how many, size of JJ)."""
     count, sets, jj = 0, places, loss.jj
@@ -229,7 +228,7 @@ def list_sets(loss, structure, x, y, found, places):
     return count, sets if jj in (SINGLE, SEGMENTS) else count
 
 
-@register_jitable
+@linked
 def take(loss, found, k, places):
     """Mark the positions of the k-th J."""
     first, last = found.first[k], found.last[k]
@@ -245,7 +244,7 @@ def take(loss, found, k, places):
                 found.taken[t] = 1
 
 
-@register_jitable
+@linked
 def weigh(loss, found, count, sets):
     """Fill gamma, which sums to 1 (condition 1); returns how many J are usable."""
     usable, largest = 0, 0.0
@@ -275,7 +274,7 @@ def weigh(loss, found, count, sets):
     return usable
 
 
-@register_jitable(forceinline=True)
+@inlined
 def counts_for(loss, margin):
     """Whether the approach uses an m_J of this margin."""
     return loss.approach == BALANCED or (margin <= 0.0) == (loss.approach == AGGRESSIVE)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart, component
+from hopefear.core.component import apart, component, inlined, linked
 from hopefear.core.interfaces import ArcFeatures
 from hopefear.features.arcs.templates import (
     BETWEEN,
@@ -158,7 +157,7 @@ def spell(program, family, data, i, a, b, c, u, v, side, size, pad):
     return count
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _cut(h, mask):
     """The low bits of a sum whose high bits have been spread over them."""
     h ^= h >> np.uint64(32)
@@ -166,7 +165,7 @@ def _cut(h, mask):
     return np.uint32((h >> np.uint64(32)) & mask)
 
 
-@register_jitable
+@linked
 def _fields(code, begin, count, data, base, a, b, c, u, v, values):
     """What stands in every field of the templates."""
     for f in range(count):
@@ -180,14 +179,14 @@ def _fields(code, begin, count, data, base, a, b, c, u, v, values):
             values[f] = (_between(data, base, u, v, column) + np.uint64(1)) * _SPREAD
 
 
-@register_jitable
+@linked
 def _distance(length):
     if length < _DISTANCES.size:
         return _DISTANCES[length]
     return np.uint64(10) if length <= 30 else np.uint64(11)
 
 
-@register_jitable
+@linked
 def _between(data, base, u, v, column):
     """How many marks of punctuation, or words like the first, stand between two; at most 3."""
     low, high, count = min(u, v), max(u, v), 0

@@ -15,8 +15,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import sum_product
 from hopefear.structures.lattice.log_space import log_forward, log_marginals
@@ -59,7 +59,7 @@ def new_forward(shape: Shape, T_max: int) -> Forward:
     )
 
 
-@register_jitable
+@apart
 def log_z(shape, T, scores, fb):
     """Logarithm of the sum of ``exp(score)`` over all sequences; minus infinity if none is allowed.
 
@@ -69,7 +69,7 @@ def log_z(shape, T, scores, fb):
     return log_forward(shape, T, scores, fb.alpha) if total == OFF_RANGE else total
 
 
-@register_jitable
+@apart
 def marginals(shape, T, scores, fb, out):
     """Put expected counts of all parts into ``out`` and return log Z.
 
@@ -111,7 +111,7 @@ def marginals(shape, T, scores, fb, out):
     return total
 
 
-@register_jitable
+@linked
 def forward(shape, T, scores, fb):
     """log Z, with alpha, z and the exponentials filled in; ``OFF_RANGE``: use logarithms."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -155,7 +155,7 @@ def forward(shape, T, scores, fb):
     return total
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _extent(values, place, count, top, low):
     """The largest and the smallest finite of ``top``, ``low`` and these values."""
     for i in range(count):
@@ -167,7 +167,7 @@ def _extent(values, place, count, top, low):
     return top, low
 
 
-@register_jitable
+@linked
 def _enter_table(shape, t, edges, exps, turned):
     """Exponentiate and turn the table of position ``t``; returns (largest, smallest - largest)."""
     L, W, K = shape.labels, shape.width, contexts(shape)
@@ -189,7 +189,7 @@ def _enter_table(shape, t, edges, exps, turned):
     return top, low - top
 
 
-@register_jitable
+@linked
 def backward(shape, T, fb, out):
     """Fill x, and the probabilities of labels."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -215,7 +215,7 @@ def backward(shape, T, fb, out):
             out[t * W + c] = p
 
 
-@register_jitable
+@linked
 def _count_edges(shape, T, fb, out):
     """Expected uses of every table entry, summed over the positions that share the table."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
