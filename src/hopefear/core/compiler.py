@@ -3,7 +3,8 @@
 Numba optimises every function, links it into its callers, optimises it there again, and makes
 machine code of it besides. Of a kernel made of a hundred small methods, each inlined into the next,
 that is most of compilation. Functions compiled here end as code for the linker. Where references
-are not counted nothing is optimised before the whole kernel is; where they are, numba must prune
+are not counted only loops are optimised before the whole kernel is, since they are turned into
+vector code better by themselves (docs/design.md); where references are counted, numba must prune
 them function by function, or too many stay.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 import numba
 from numba import _dynfunc
+from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
@@ -29,7 +31,8 @@ _Typing: Any = NopythonTypeInference
 class _Linked(_Library):
     """Code that callers take in."""
 
-    counts = True
+    counts = True  # references
+    loops = True  # has some of its own
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -38,12 +41,15 @@ class _Linked(_Library):
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
-        if self.counts:
+        if self.counts or self.loops:
             super()._optimize_functions(ll_module)
 
     def _optimize_final_module(self) -> None:
         if self.counts:
             super()._optimize_final_module()
+        elif self.loops:
+            passes, builder = self._codegen._module_pass_manager()
+            passes.run(self._final_module, builder)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -74,6 +80,7 @@ class _LinkedLowering(_Lowering):
         context, flags = state.targetctx, state.flags
         library = state.library = _Linked(context.codegen(), state.func_id.func_qualname)
         library.counts = context.enable_nrt
+        library.loops = bool(compute_cfg_from_blocks(state.func_ir.blocks).loops())
         state.flags = flags.copy()
         state.flags.no_compile = True
         super().run_pass(state)
