@@ -166,6 +166,8 @@ def train(
     by_content: bool = False,
     n_jobs: int = 1,
     dtype: Any = np.float32,
+    calibrate: bool = True,
+    on_calibration: Callable[[], None] | None = None,
 ) -> Trained:
     """Train a model, whatever the task, online or in batch.
 
@@ -194,6 +196,10 @@ def train(
         Threads for evaluation and batch learners; the model does not depend on it.
     on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
+    calibrate : bool
+        False: no temperature is fitted, and scores count as log probabilities as they are.
+    on_calibration : callable, optional
+        Called when the temperature is about to be fitted.
     """
     task.check(data, dev)
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content)
@@ -243,7 +249,9 @@ def train(
         trainer=task.trainer(structure, learner, passes),
     )
     temperature = 1.0
-    if needs_temperature(learner, result.predictor):
+    if calibrate and needs_temperature(learner, result.predictor):
+        if on_calibration is not None:
+            on_calibration()
         sample = data if dev is None else dev
         temperature = task.temperature(structure, result.predictor, sample, n_jobs)
     about = {
