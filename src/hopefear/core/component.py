@@ -18,6 +18,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic, overload, overload_method, register_jitable
 
 from hopefear.core.compiler import TESTED, LinkedCompiler
@@ -102,9 +103,29 @@ def kernel(function: Callable) -> Callable:
 def lean(function: Callable) -> Callable:
     """A kernel that makes no arrays, so that references to those it is given are not counted.
 
-    Counting takes half of the code that is compiled, most of it in vain.
+    Counting takes half of the code that is compiled, most of it in vain. Where a component makes an
+    array after all, they are counted.
     """
-    return _compiled(function, "lean", _nrt=False)
+    return _compiled(function) if _settings.DISABLE_JIT else _Lean(function)
+
+
+class _Lean:
+    """A kernel compiled without counting references, or with it where it must be."""
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        self._lean = _compiled(function, "lean", _nrt=False)
+        self._counting = _compiled(function)
+        self._must_count: set[tuple[type, ...]] = set()
+
+    def __call__(self, *args: Any) -> Any:
+        kinds = tuple(map(type, args))
+        if kinds not in self._must_count:
+            try:
+                return self._lean(*args)
+            except NumbaError:  # the counting kernel says it again where it is another error
+                self._must_count.add(kinds)
+        return self._counting(*args)
 
 
 def linked(function: Callable) -> Callable:

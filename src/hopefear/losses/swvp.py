@@ -52,6 +52,7 @@ class Violations(NamedTuple):
     last: np.ndarray  # int64: last position of J, or -1
     margins: np.ndarray
     gamma: np.ndarray
+    order: np.ndarray  # int64: the J by the sizes of their margins
     counts: np.ndarray  # int64[4]: mistakes; no J usable; condition (2) broken; backed off
 
 
@@ -128,6 +129,7 @@ class SWVP(NamedTuple):
             np.zeros(n, np.int64),
             np.zeros(n),
             np.zeros(n),
+            np.zeros(n, np.int64),
             np.zeros(4, np.int64),
         )
 
@@ -257,7 +259,9 @@ def weigh(loss, found, count, sets):
         sets = usable
     if loss.weighting == WMR:
         rank = 0
-        for k in np.argsort(-np.abs(found.margins[:count]), kind="mergesort"):
+        sort_margins(found.margins, found.order, count)
+        for j in range(count):
+            k = found.order[j]
             if counts_for(loss, found.margins[k]):
                 found.gamma[k] = ((sets - rank) / sets) ** loss.beta
                 rank += 1
@@ -272,6 +276,37 @@ def weigh(loss, found, count, sets):
     for k in range(count):
         found.gamma[k] /= max(total, 1.0)
     return usable
+
+
+@linked
+def sort_margins(margins, order, count):
+    """Put 0 .. count - 1 in order, the largest margin first and the first of equals (a heap)."""
+    for k in range(count):
+        order[k] = k
+    for top in range(count // 2 - 1, -1, -1):
+        _sift(margins, order, top, count)
+    for end in range(count - 1, 0, -1):
+        order[0], order[end] = order[end], order[0]
+        _sift(margins, order, 0, end)
+
+
+@linked
+def _sift(margins, order, top, end):
+    """Let the one at ``top`` sink below all that come after it in order."""
+    while 2 * top + 1 < end:
+        child = 2 * top + 1
+        if child + 1 < end and _comes_first(margins, order[child], order[child + 1]):
+            child += 1
+        if not _comes_first(margins, order[top], order[child]):
+            return
+        order[top], order[child] = order[child], order[top]
+        top = child
+
+
+@inlined
+def _comes_first(margins, j, k):
+    a, b = abs(margins[j]), abs(margins[k])
+    return a > b or (a == b and j < k)
 
 
 @inlined
