@@ -331,14 +331,14 @@ def cut(items: Any, starts: np.ndarray) -> list[Any]:
     return [items[a:b] for a, b in pairwise(starts.tolist())]
 
 
-def best_of(log_likelihood: Callable[[float], float]) -> float:
-    """The temperature of highest likelihood.
+def best_of(log_likelihood: Callable[[float], float], tolerance: float = 1e-6) -> float:
+    """The temperature of highest likelihood, its logarithm within ``tolerance``.
 
     It is 1 where the data has no best one, as when everything is right at any temperature.
     """
     if log_likelihood(1.0) == 0.0:  # everything is certain, or nothing is known
         return 1.0
-    best = best_temperature(log_likelihood)
+    best = best_temperature(log_likelihood, tolerance=tolerance)
     return 1.0 if best.at_bound else float(best.value)
 
 
