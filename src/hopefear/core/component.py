@@ -41,7 +41,7 @@ _NUMBERS = {"float": float, "int": int, "bool": bool}
 # callers in C, of which there are none.
 _JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _LINKED_OPTIONS: dict[str, Any] = {"pipeline_class": LinkedCompiler} if TESTED else {}
-INLINED_OPTIONS: dict[str, Any] = {**_LINKED_OPTIONS, "forceinline": True}
+INLINED_OPTIONS: Any = {**_LINKED_OPTIONS, "forceinline": True}
 
 
 def required(method: Callable) -> Callable:

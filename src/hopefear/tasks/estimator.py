@@ -196,7 +196,8 @@ class ModelEstimator(Estimator, Generic[M]):
         given = model.about.get("given")
         if given and self._params is not None:
             usual = recipe(self.learner, self._task).parameters()
-            self._params |= {key: value for key, value in given.items() if key in usual}
+            own = {key: value for key, value in given.items() if key in usual}
+            self._params = {**self._params, **own}
 
     def _train(self, task: Task, data: Any, dev: Any, stop_on: str, **options: Any) -> M:
         """Train on all data as the parameters say, and keep how it went.
