@@ -12,13 +12,13 @@ import numba
 import numpy as np
 import pytest
 
-from hopefear.core import component, kernel_cache, symbols
+from hopefear.core import compiler, component, kernel_cache, symbols
 from hopefear.core.component import apart, kernel
 
 PACKAGE = Path(kernel_cache.__file__).parents[1]
 
 shared_only = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT) or not symbols.SHARES, reason="this numba links callees in"
+    bool(numba.config.DISABLE_JIT) or not compiler.TESTED, reason="this numba links callees in"
 )
 
 # Two shared kernels, one of which calls the other, and two kernels that call them.
@@ -177,7 +177,7 @@ def test_a_symbol_that_nobody_has_is_not_provided():
 
 @shared_only
 def test_other_versions_of_numba_link_callees_in(monkeypatch):
-    monkeypatch.setattr(component, "SHARES", False)
+    monkeypatch.setattr(component, "TESTED", False)
     monkeypatch.setattr(sys.modules[__name__], "dot", apart(dot.py_func))
     linked = kernel(twice.py_func)
     linked._cache.disable()

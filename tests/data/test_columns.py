@@ -276,3 +276,11 @@ def test_a_tab_behind_the_word_and_blanks_behind_it(tmp_path: Path) -> None:
     assert read_sentences(path).sentences.columns["word"].texts() == ["New York", "is"]
     path.write_text("a\tproper noun\nb\tverb\n")
     assert read_sentences(path).sentences.columns["label"].texts() == ["proper noun", "verb"]
+
+
+def test_vectors_are_no_tokens_unless_said(tmp_path):
+    path = tmp_path / "x.svm"
+    path.write_text("1 3:0.5 7:1\n-1 2:1 9:0.25\n")
+    with pytest.raises(InputError, match="svmlight, which train classify reads"):
+        read_sentences(path)
+    assert read_sentences(path, format="columns").sentences.starts.tolist() == [0, 2]

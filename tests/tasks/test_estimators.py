@@ -421,3 +421,10 @@ def test_the_guide_is_true():
     failed, tried = doctest.testfile(str(guide), module_relative=False)
     assert tried > 5
     assert failed == 0
+
+
+def test_a_loaded_estimator_has_the_learners_parameters(tmp_path):
+    classifier = hopefear.Classifier("mira", C=0.5).fit([[1.0], [-1.0]], ["a", "b"])
+    classifier.save(tmp_path / "model")
+    loaded = hopefear.load(tmp_path / "model")
+    assert loaded.get_params()["C"] == 0.5 and repr(loaded) == repr(classifier)

@@ -115,6 +115,12 @@ class Watcher(Bar):
         if ended and (self.epochs <= 50 or event["epoch"] % 10 == 0):
             self._line(event)
 
+    def calibrating(self) -> None:
+        """Passes are over; the temperature of probabilities is being fitted."""
+        if self._bar is not None:
+            number = f"{self.epochs}/{self.epochs}, fitting the temperature"
+            self._bar.update(self._task, completed=self.epochs, number=number)
+
     def _line(self, event: dict[str, Any]) -> None:
         self._print(
             f"pass {event['epoch']}: mistakes {online_error(event):.2f} %"

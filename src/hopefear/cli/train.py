@@ -129,6 +129,8 @@ def _train(
             resume=args.resume,
             pieces=PIECES,
             n_jobs=corpus.jobs,
+            calibrate=not getattr(args, "no_temperature", False),
+            on_calibration=watcher.calibrating,
         )
         if log is not None:
             model = trained.model

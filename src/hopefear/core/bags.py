@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
+
+from hopefear.core.component import linked
 
 # 32 bits: products with row numbers stay within 64, where plain Python would warn.
 _GOLDEN = 0x9E3779B1
@@ -40,7 +41,7 @@ def new_bag(most: int, width: int, dtype) -> Bag:
     )
 
 
-@register_jitable
+@linked
 def empty_bag(bag):
     """Forget all rows."""
     for k in range(bag.used[0]):
@@ -49,7 +50,7 @@ def empty_bag(bag):
     bag.used[1] = 0
 
 
-@register_jitable
+@linked
 def bag_place(bag, row):
     """Where the key of ``row`` is, or would be."""
     mask = np.uint64(bag.keys.size - 1)
@@ -60,7 +61,7 @@ def bag_place(bag, row):
     return place
 
 
-@register_jitable
+@linked
 def bag_block(bag, row, width):
     """Start of the sums of ``row``, which is added when it is new."""
     place = bag_place(bag, row)
@@ -76,7 +77,7 @@ def bag_block(bag, row, width):
     return bag.slots[place] * width
 
 
-@register_jitable
+@linked
 def bag_find(bag, row, width):
     """Start of the sums of ``row``, or -1."""
     place = bag_place(bag, row)

@@ -18,10 +18,12 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload, overload_method
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic, overload, overload_method, register_jitable
 
+from hopefear.core.compiler import TESTED, LinkedCompiler
 from hopefear.core.kernel_cache import KernelCache
-from hopefear.core.symbols import SHARES, share
+from hopefear.core.symbols import share
 
 # Typed loosely, because numba's own annotations leave these uses out.
 _overload_method: Any = overload_method
@@ -38,6 +40,8 @@ _NUMBERS = {"float": float, "int": int, "bool": bool}
 # call with named tuples of arrays costs more than the work most methods do. No wrappers for
 # callers in C, of which there are none.
 _JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+_LINKED_OPTIONS: dict[str, Any] = {"pipeline_class": LinkedCompiler} if TESTED else {}
+INLINED_OPTIONS: Any = {**_LINKED_OPTIONS, "forceinline": True}
 
 
 def required(method: Callable) -> Callable:
@@ -96,9 +100,42 @@ def kernel(function: Callable) -> Callable:
     return _compiled(function)
 
 
+def lean(function: Callable) -> Callable:
+    """A kernel that makes no arrays, so that references to those it is given are not counted.
+
+    Counting takes half of the code that is compiled, most of it in vain. Where a component makes an
+    array after all, they are counted.
+    """
+    return _compiled(function) if _settings.DISABLE_JIT else _Lean(function)
+
+
+class _Lean:
+    """A kernel compiled without counting references, or with it where it must be."""
+
+    def __init__(self, function: Callable) -> None:
+        functools.update_wrapper(self, function)
+        self._lean = _compiled(function, "lean", _nrt=False)
+        self._counting = _compiled(function)
+        self._must_count: set[tuple[type, ...]] = set()
+
+    def __call__(self, *args: Any) -> Any:
+        kinds = tuple(map(type, args))
+        if kinds not in self._must_count:
+            try:
+                return self._lean(*args)
+            except NumbaError:  # the counting kernel says it again where it is another error
+                self._must_count.add(kinds)
+        return self._counting(*args)
+
+
+def linked(function: Callable) -> Callable:
+    """A function that kernels call, and whose code becomes theirs; Python runs it as it is."""
+    return register_jitable(**_LINKED_OPTIONS, **_JIT_OPTIONS)(function)
+
+
 def inlined(function: Callable) -> Callable:
-    """A kernel that is made part of the kernels which call it."""
-    return _compiled(function, forceinline=True)
+    """The same, inlined by force."""
+    return register_jitable(**INLINED_OPTIONS, **_JIT_OPTIONS)(function)
 
 
 def apart(function: Callable) -> Callable:
@@ -108,7 +145,7 @@ def apart(function: Callable) -> Callable:
     It neither makes nor returns arrays, so references to those that it is given are not counted;
     what goes from slice to slice is copied by a loop, since numba would make a third for it.
     """
-    return kernel(function) if _settings.DISABLE_JIT or not SHARES else _Apart(function)
+    return kernel(function) if _settings.DISABLE_JIT or not TESTED else _Apart(function)
 
 
 class _Apart:
@@ -147,7 +184,7 @@ def prefetch(array, p):
     """Ask the processor for the cache line of ``array[p]``; changes nothing but time."""
 
 
-@overload(prefetch, jit_options={"forceinline": True})
+@overload(prefetch, jit_options=INLINED_OPTIONS)
 def _prefetch(array, p):
     return lambda array, p: _prefetch_line(array, p)
 
@@ -193,7 +230,7 @@ def _register(name: str, parameters: tuple[str, ...]) -> None:
         [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
     )
     for named_tuple in (types.NamedTuple, types.NamedUniTuple):
-        options = {**_JIT_OPTIONS, "forceinline": True}
+        options = {**_JIT_OPTIONS, **INLINED_OPTIONS}
         _overload_method(named_tuple, name, jit_options=options)(choose)
 
 

@@ -22,7 +22,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.core.component import inlined, kernel, prefetch
+from hopefear.core.component import INLINED_OPTIONS, inlined, kernel, prefetch
 
 
 def load8(text, p):
@@ -42,12 +42,12 @@ def first_byte(marks):
     return lowest_bit(marks) >> np.uint64(3)
 
 
-@overload(load8, jit_options={"forceinline": True})
+@overload(load8, jit_options=INLINED_OPTIONS)
 def _load8(text, p):
     return lambda text, p: _load_word(text, np.intp(p))
 
 
-@overload(lowest_bit, jit_options={"forceinline": True})
+@overload(lowest_bit, jit_options=INLINED_OPTIONS)
 def _lowest_bit(word):
     return lambda word: _count_zeros(np.uint64(word))
 

@@ -15,12 +15,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
-import numba
 from numba.core.types import unliteral
 
 _PREFIX = "hopefear."
-# Versions of numba with which this was tested; with others callees are linked in.
-SHARES = tuple(numba.version_info.short) in {(0, 68)}
 # What was compiled, by symbol. Numba holds neither its code nor its constants as long as callers.
 _RESULTS: dict[str, Any] = {}
 _CALLEES: dict[str, Callee] = {}

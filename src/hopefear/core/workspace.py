@@ -6,9 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component, prefetch
+from hopefear.core.component import component, inlined, prefetch
 from hopefear.core.interfaces import Weights
 
 
@@ -85,13 +84,13 @@ class Ones(NamedTuple):
         return self.one
 
 
-@register_jitable(forceinline=True)
+@inlined
 def shrink(m, drop):
     """Soft threshold ``sign(m) max(0, |m| - drop)``."""
     return math.copysign(max(abs(m) - drop, 0.0), m)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def scheduled(rate, power, decay, period, t):
     """Rate of step ``t`` (from 0): ``rate * decay**(t / period) / (t + 1)**power``."""
     if power != 0.0:
@@ -101,7 +100,7 @@ def scheduled(rate, power, decay, period, t):
     return rate
 
 
-@register_jitable(forceinline=True)
+@inlined
 def announce_row(x):
     """Ask for what says where a sparse row lies, its label and its weight."""
     prefetch(x.data.indptr, x.i)
@@ -109,7 +108,7 @@ def announce_row(x):
     prefetch(x.data.weights, x.i)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def fetch_row(x):
     """Ask for the beginning of a sparse row; the processor sees the pattern of the rest."""
     start = x.data.indptr[x.i]

@@ -6,9 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component
+from hopefear.core.component import component, linked
 from hopefear.core.interfaces import Pricing
 
 HOPE, PREDICTION, ORACLE = 0, 1, 2
@@ -84,7 +83,7 @@ class PseudoCorpus(NamedTuple):
 PseudoCorpus.choices = {"enters": ("hope", "prediction", "oracle")}  # type: ignore[attr-defined]
 
 
-@register_jitable
+@linked
 def gain(background, counts):
     """BLEU of the pseudo-corpus with one candidate more, times its reference length."""
     matched, total = 1.0, 1.0

@@ -450,6 +450,8 @@ def _read_id(text: str) -> tuple[int, int, int]:
 FORMATS = ("auto", "columns", "conllu")
 
 _CONLLU_NAME = re.compile(r"\.conllu(\.(gz|xz|bz2|zst))?$", re.IGNORECASE)
+# What no one means by a word and a label: a number, then only column:value.
+_SVMLIGHT_LINE = re.compile(rb"[-+]?\d+(\.\d+)?([ \t]+\d+:[-+.\deE]+)+[ \t]*(#.*)?")
 _CONLLU_LINE = re.compile(rb"(#[^\n]*\r?\n|\s*\n)*(1|1-[0-9]+|0\.1)(\t[^\t\n]+){9}\r?(\n|$)")
 
 
@@ -546,8 +548,22 @@ def read_sentences(
 
 
 def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:
-    """The format of a file, by its name and its first token."""
+    """The format of a file, by its name and its first token; InputError for one of vectors.
+
+    >>> guessed("a.txt", b"1 3:0.5 7:1\\n-1 2:1 9:0.25\\n", None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    hopefear.errors.InputError: a.txt:1: expected tokens, one to a line ...
+    """
     if columns is not None:
         return "columns"
+    first = [line for line in text[:4096].split(b"\n")[:20] if line.strip()]
+    if first and all(_SVMLIGHT_LINE.fullmatch(line.rstrip()) for line in first[:10]):
+        raise InputError(
+            name,
+            1,
+            "tokens, one to a line (format columns reads any columns as such)",
+            f"{first[0].decode(errors='replace')[:20]}: svmlight, which train classify reads",
+        )
     conllu = _CONLLU_NAME.search(name) or _CONLLU_LINE.match(text)
     return "conllu" if conllu else "columns"

@@ -6,9 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component
+from hopefear.core.component import component, linked
 from hopefear.core.interfaces import Loss
 from hopefear.costs.hamming import Hamming
 
@@ -114,7 +113,7 @@ class NBestMIRA(NamedTuple):
         return moves
 
 
-@register_jitable
+@linked
 def solve(products, short, alpha, count, highest, lowest, rounds):
     """Hildreth's method: bring one constraint after the other to equality, within the bounds.
 

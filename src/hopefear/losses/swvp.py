@@ -6,9 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component
+from hopefear.core.component import component, inlined, linked
 from hopefear.core.interfaces import Loss
 from hopefear.errors import HopefearError
 
@@ -53,6 +52,7 @@ class Violations(NamedTuple):
     last: np.ndarray  # int64: last position of J, or -1 where J is no stretch
     margins: np.ndarray
     gamma: np.ndarray
+    order: np.ndarray  # int64: the J by the sizes of their margins
     counts: np.ndarray  # int64[4]: mistakes; no J usable; condition (2) broken; backed off
 
 
@@ -130,6 +130,7 @@ class SWVP(NamedTuple):
             np.zeros(n, np.int64),
             np.zeros(n),
             np.zeros(n),
+            np.zeros(n, np.int64),
             np.zeros(4, np.int64),
         )
 
@@ -180,7 +181,7 @@ SWVP.choices = {  # type: ignore[attr-defined]
 }
 
 
-@register_jitable
+@linked
 def mixed_margins(loss, structure, x, work, count, places):
     """Margins of gold over the m_J; forbidden ones are left out. Returns how many there are."""
     found, kept = work.pad, 0
@@ -195,7 +196,7 @@ def mixed_margins(loss, structure, x, work, count, places):
     return kept
 
 
-@register_jitable
+@linked
 def list_sets(loss, structure, x, y, found, places):
     """Write down all J whose m_J differs from gold; returns (how many, size of JJ)."""
     count, sets, jj = 0, places, loss.jj
@@ -231,7 +232,7 @@ def list_sets(loss, structure, x, y, found, places):
     return count, sets if jj in (SINGLE, SEGMENTS) else count
 
 
-@register_jitable
+@linked
 def take(loss, structure, x, found, k, places):
     """Mark the positions of the k-th J; returns how many there are."""
     first, last = found.first[k], found.last[k]
@@ -254,7 +255,7 @@ def take(loss, structure, x, found, k, places):
     return size
 
 
-@register_jitable
+@linked
 def in_tree_set(jj, structure, x, k, t):
     """Whether t has an arc of length k + 1, or, of subtrees, is k or below it."""
     if jj == LENGTHS:
@@ -264,7 +265,7 @@ def in_tree_set(jj, structure, x, k, t):
     return t == k
 
 
-@register_jitable
+@linked
 def weigh(loss, found, count, sets):
     """Fill gamma, which sums to 1 (condition 1); returns how many J are usable."""
     usable, largest = 0, 0.0
@@ -277,7 +278,9 @@ def weigh(loss, found, count, sets):
         sets = usable
     if loss.weighting == WMR:
         rank = 0
-        for k in np.argsort(-np.abs(found.margins[:count]), kind="mergesort"):
+        sort_margins(found.margins, found.order, count)
+        for j in range(count):
+            k = found.order[j]
             if counts_for(loss, found.margins[k]):
                 found.gamma[k] = ((sets - rank) / sets) ** loss.beta
                 rank += 1
@@ -294,7 +297,38 @@ def weigh(loss, found, count, sets):
     return usable
 
 
-@register_jitable(forceinline=True)
+@linked
+def sort_margins(margins, order, count):
+    """Put 0 .. count - 1 in order, the largest margin first and the first of equals (a heap)."""
+    for k in range(count):
+        order[k] = k
+    for top in range(count // 2 - 1, -1, -1):
+        _sift(margins, order, top, count)
+    for end in range(count - 1, 0, -1):
+        order[0], order[end] = order[end], order[0]
+        _sift(margins, order, 0, end)
+
+
+@linked
+def _sift(margins, order, top, end):
+    """Let the one at ``top`` sink below all that come after it in order."""
+    while 2 * top + 1 < end:
+        child = 2 * top + 1
+        if child + 1 < end and _comes_first(margins, order[child], order[child + 1]):
+            child += 1
+        if not _comes_first(margins, order[top], order[child]):
+            return
+        order[top], order[child] = order[child], order[top]
+        top = child
+
+
+@inlined
+def _comes_first(margins, j, k):
+    a, b = abs(margins[j]), abs(margins[k])
+    return a > b or (a == b and j < k)
+
+
+@inlined
 def counts_for(loss, margin):
     """Whether the approach uses an m_J of this margin."""
     return loss.approach == BALANCED or (margin <= 0.0) == (loss.approach == AGGRESSIVE)

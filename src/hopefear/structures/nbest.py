@@ -6,9 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component
+from hopefear.core.component import component, linked
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.given import Given
@@ -239,13 +238,13 @@ class NBest(NamedTuple):
             local[: data.scopes[x.i + 1] - data.scopes[x.i]] = 0.0
 
 
-@register_jitable
+@linked
 def size(x):
     """Number of candidates."""
     return x.data.starts[x.i + 1] - x.data.starts[x.i]
 
 
-@register_jitable
+@linked
 def gold(structure, x, theta):
     """The candidate to learn."""
     best = np.int64(x.data.oracles[x.i])
@@ -258,7 +257,7 @@ def gold(structure, x, theta):
     return best
 
 
-@register_jitable
+@linked
 def rival(structure, x, best, c):
     """Whether candidate ``c`` should lose against gold."""
     if structure.tied:
@@ -267,7 +266,7 @@ def rival(structure, x, best, c):
     return c != best
 
 
-@register_jitable
+@linked
 def highest(points, n):
     """Position of the highest number; of equal ones the first."""
     best = 0
@@ -277,14 +276,14 @@ def highest(points, n):
     return best
 
 
-@register_jitable
+@linked
 def price(x, cost, best, c):
     """What candidate ``c`` costs more than gold."""
     start = x.data.starts[x.i]
     return cost.price(x.data.costs[start + best], x.data.costs[start + c])
 
 
-@register_jitable
+@linked
 def pick(x, theta, best, n):
     """Leave the ``n`` highest charged candidates in ``picks``; the charges are used up."""
     count = min(n, size(x))
@@ -296,7 +295,7 @@ def pick(x, theta, best, n):
     return count
 
 
-@register_jitable
+@linked
 def shares(x, theta, sharp):
     """Leave ``exp(sharp * (score - best score))`` in ``charged``; returns their sum."""
     points, n = theta.points, size(x)
@@ -307,7 +306,7 @@ def shares(x, theta, sharp):
     return total
 
 
-@register_jitable
+@linked
 def add_up(x, mu):
     """Add the features of all candidates, by their weights, into ``local``."""
     data, local, start = x.data, mu.local, x.data.starts[x.i]
@@ -318,7 +317,7 @@ def add_up(x, mu):
                 local[np.uint64(data.columns[e])] += coef * data.values[e]
 
 
-@register_jitable
+@linked
 def along(data, candidate, local):
     """Inner product of a candidate with a direction."""
     total = 0.0

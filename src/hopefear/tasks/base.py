@@ -166,6 +166,8 @@ def train(
     by_content: bool = False,
     n_jobs: int = 1,
     dtype: Any = np.float32,
+    calibrate: bool = True,
+    on_calibration: Callable[[], None] | None = None,
 ) -> Trained:
     """Train a model, whatever the task, online or in batch.
 
@@ -194,6 +196,10 @@ def train(
         Threads for evaluation and batch learners; the model does not depend on it.
     on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
+    calibrate : bool
+        False: no temperature is fitted, and scores count as log probabilities as they are.
+    on_calibration : callable, optional
+        Called when the temperature is about to be fitted.
     """
     task.check(data, dev)
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content)
@@ -244,7 +250,9 @@ def train(
         trainer=task.trainer(structure, learner, passes),
     )
     temperature = 1.0
-    if needs_temperature(learner, result.predictor):
+    if calibrate and needs_temperature(learner, result.predictor):
+        if on_calibration is not None:
+            on_calibration()
         sample = data if dev is None else dev
         temperature = task.temperature(structure, result.predictor, sample, n_jobs)
     about = {
@@ -324,14 +332,14 @@ def cut(items: Any, starts: np.ndarray) -> list[Any]:
     return [items[a:b] for a, b in pairwise(starts.tolist())]
 
 
-def best_of(log_likelihood: Callable[[float], float]) -> float:
-    """The temperature of highest likelihood.
+def best_of(log_likelihood: Callable[[float], float], tolerance: float = 1e-6) -> float:
+    """The temperature of highest likelihood, its logarithm within ``tolerance``.
 
     It is 1 where the data has no best one, as when everything is right at any temperature.
     """
     if log_likelihood(1.0) == 0.0:  # everything is certain, or nothing is known
         return 1.0
-    best = best_temperature(log_likelihood)
+    best = best_temperature(log_likelihood, tolerance=tolerance)
     return 1.0 if best.at_bound else float(best.value)
 
 
@@ -345,6 +353,7 @@ _NONE = type(None)
 _ABOUT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "": {
         **dict.fromkeys(("data", "training", "reading", "estimator", "parameters"), (dict,)),
+        "given": (dict,),
         **{"learner": (str,), "label_kind": (str,), "feature_names": (list, _NONE)},
     },
     "data": dict.fromkeys(("features", "examples", "lists", "tokens", "candidates"), (int,)),

@@ -192,6 +192,14 @@ class ModelEstimator(Estimator, Generic[M]):
         """An estimator around a model, of the command line too."""
         raise NotImplementedError
 
+    def _restore(self, model: Any) -> None:
+        """Take over the parameters that the model's learner was given, as far as it has them."""
+        given = model.about.get("given")
+        if given and self._params is not None:
+            usual = recipe(self.learner, self._task).parameters()
+            own = {key: value for key, value in given.items() if key in usual}
+            self._params = {**self._params, **own}
+
     def _train(self, task: Task, data: Any, dev: Any, stop_on: str, **options: Any) -> M:
         """Train on all data as the parameters say, and keep how it went.
 
@@ -209,11 +217,12 @@ class ModelEstimator(Estimator, Generic[M]):
         stopping = None if dev is None else Stopping(stop_on, self.patience)
         if self.epochs is not None:
             options["epochs"] = self.epochs
+        params = self._learner_params()
         trained = train(
             task,
             data,
             self.learner,
-            self._learner_params(),
+            params,
             shuffle=self.shuffle,
             dev=dev,
             stopping=stopping,
@@ -229,7 +238,12 @@ class ModelEstimator(Estimator, Generic[M]):
         self.best_epoch_: int | None = result.best_epoch
         over = stopping is not None and self.n_iter_ > 0 and stopping.is_over(self.n_iter_)
         self.converged_ = bool(over or getattr(result, "converged", False))
-        return trained.model
+        # Parts and tables are no text; what is, a loaded estimator has again.
+        given = {
+            key: value for key, value in params.items() if isinstance(value, str | int | float)
+        }
+        model = trained.model
+        return replace(model, about={**model.about, "given": given}) if given else model
 
     def _learn(self, data: Any, trainer: Any) -> None:
         """Learn from some examples, in the order given, once."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, kernel
+from hopefear.core.component import component, kernel, lean, linked
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron
@@ -293,7 +293,7 @@ def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:
             yield block
 
 
-@kernel
+@lean
 def tag_all(structure, weights, data, which, theta, out, scores):
     """Best labels of the sequences ``which``."""
     for i in which:
@@ -306,7 +306,7 @@ def tag_all(structure, weights, data, which, theta, out, scores):
             out[start + t] = theta.path[t]
 
 
-@kernel
+@lean
 def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores, totals, counts):
     """The ``n`` best of the sequences ``which``, and their log partition sums."""
     for i in which:
@@ -326,7 +326,7 @@ def nbest_all(structure, weights, data, which, theta, n, inverse, paths, scores,
         totals[i] = log_z(chain_shape(structure), T, theta.scores, theta.forward)
 
 
-@kernel
+@lean
 def total_all(structure, weights, data, which, theta, inverse, gold, totals):
     """Log partition sums of the sequences ``which``, and scores of the labels in the data.
 
@@ -346,7 +346,7 @@ def total_all(structure, weights, data, which, theta, inverse, gold, totals):
             gold[i] = path_score(chain_shape(structure), T, theta.scores, data.labels, start)
 
 
-@kernel
+@lean
 def marginals_all(structure, weights, data, which, theta, inverse, means, out, totals):
     """Label probabilities of the sequences ``which``."""
     width = structure.width
@@ -361,7 +361,7 @@ def marginals_all(structure, weights, data, which, theta, inverse, means, out, t
                 out[start + t, c] = means.nodes[t * width + c]
 
 
-@kernel
+@linked
 def cool(structure, scores, T, inverse):
     """Divide scores by the temperature."""
     if inverse != 1.0:

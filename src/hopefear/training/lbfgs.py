@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import kernel, linked
 from hopefear.errors import HopefearError, ModelError
 from hopefear.storage import array_of
 
@@ -335,7 +334,7 @@ def _inner(history, vectors, total):
                 total[k, c] += _product(a, vectors[c, first : first + _BLOCK])
 
 
-@register_jitable
+@linked
 def _product(a, b):
     # Four sums, because an addition must wait for the one before it.
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0

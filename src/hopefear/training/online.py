@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.averages import leave_line, totals_now
-from hopefear.core.component import component, kernel
+from hopefear.core.component import component, lean
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, check_served, describe
 from hopefear.core.workspace import Example, Workspace
@@ -67,7 +67,7 @@ class Mover(NamedTuple):
         self.readout.touch(self.memory, self.books, j, g, m0, r0, f0, m1, r1, f1)
 
 
-@kernel
+@lean
 def learn(structure, loss, rule, readout, state, memory, data, order, work, tally, outcome, always):
     """Learn from ``order`` until it ends or the books must be settled; returns how far it came.
 
@@ -115,7 +115,7 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
     return order.size
 
 
-@kernel
+@lean
 def settle(rule, readout, state, memory, n):
     """Credit every coordinate with the closed ticks; rebase lines when the clock is worn."""
     worn = rule.worn(state)
@@ -129,7 +129,7 @@ def settle(rule, readout, state, memory, n):
         rule.restart(state.clock)
 
 
-@kernel
+@lean
 def read_last(rule, state, out):
     """The weights of the present tick."""
     weights = rule.reading(state)
@@ -137,7 +137,7 @@ def read_last(rule, state, out):
         out[j] = weights.at(j)
 
 
-@kernel
+@lean
 def read_sum(rule, state, account, lived, factor, out):
     """``factor`` times the sum of weights over all closed ticks and ``lived`` times the present."""
     weights = rule.reading(state)
@@ -150,7 +150,7 @@ def read_sum(rule, state, account, lived, factor, out):
         out[j] = factor * total
 
 
-@kernel
+@lean
 def support(rule, state, n):
     """(number of non-zero weights, sum of their sizes) of the present tick."""
     weights = rule.reading(state)

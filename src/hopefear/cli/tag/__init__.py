@@ -199,6 +199,13 @@ class Tags(Surface):
             ("predict", "always", "never"),
             "when labels must be legal in their scheme: when tagging, in training too, or never",
         )
+        if verb == "train":
+            options.flag(
+                group,
+                "--no-temperature",
+                "do not fit the temperature that makes probabilities of scores; they are then "
+                "surer or less sure than they should be",
+            )
         options.jobs(group)
 
     def use_options(

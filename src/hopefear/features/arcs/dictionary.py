@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import kernel, linked
 from hopefear.core.workspace import Example
 from hopefear.features.arcs.spelling import HashedArcs
 
@@ -79,7 +78,7 @@ def collect(arcs, data, heads, order, pad, plain, labelled, most, at, counts):
         at[1] = 0
 
 
-@register_jitable
+@linked
 def put(pad, count, keys, counts, which):
     """Append the keys of a pad."""
     for k in range(count):

@@ -15,9 +15,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import kernel, linked
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.brackets import Trees
 from hopefear.features.lists.keyed import (
@@ -140,7 +139,7 @@ def _consensus(
         table.slots[:] = 0
 
 
-@register_jitable
+@linked
 def find(rows, k, table):
     """Slot of the bracket of node ``k``."""
     span = (
@@ -158,7 +157,7 @@ def find(rows, k, table):
     return slot
 
 
-@register_jitable
+@linked
 def hear(rows, c, share, table, n):
     """Add the share of a tree to its brackets; (brackets known, brackets of this tree)."""
     brackets = 0

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import kernel
+from hopefear.core.component import kernel, linked
 
 
 class Keyed(NamedTuple):
@@ -162,7 +161,7 @@ def _relative(starts, indptr, keys, values, scratch, found, out):
         by_candidate(found, used, start, count, out)
 
 
-@register_jitable
+@linked
 def number_keys(keys, first, last, scratch):
     """Number the different keys of a list in order of appearance; returns how many there are."""
     mask = np.uint64(scratch.slots.size - 1)
@@ -186,7 +185,7 @@ def number_keys(keys, first, last, scratch):
     return n
 
 
-@register_jitable
+@linked
 def order_entries(indptr, start, count, first, last, n, scratch):
     """Sort the entries of a list by key, candidates in their order."""
     heads = scratch.heads
@@ -206,7 +205,7 @@ def order_entries(indptr, start, count, first, last, n, scratch):
     heads[0] = 0
 
 
-@register_jitable
+@linked
 def commonest(values, first, k, count, scratch):
     """Lay out the values of key ``k`` by candidate, and return the commonest."""
     dense, kinds, often = scratch.dense, scratch.kinds, scratch.often
@@ -231,7 +230,7 @@ def commonest(values, first, k, count, scratch):
     return kinds[best]
 
 
-@register_jitable
+@linked
 def by_candidate(found, used, start, count, out):
     """Write the differences of a list, sorted by candidate."""
     indptr = out.indptr

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel, prefetch
+from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.hashing import mix, pair_slot, slot_of
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates.spec import (
@@ -182,7 +182,7 @@ def _fill_block(plan, work, slots, sentence, k):
     return size, sentence, k
 
 
-@kernel
+@lean
 def number_keys(plan, work, slots, born, fired, indptr, indices, values):
     """Number the attributes of all tokens in the order they come; False if the table is too full.
 
@@ -219,7 +219,7 @@ def number_keys(plan, work, slots, born, fired, indptr, indices, values):
     return True
 
 
-@kernel
+@lean
 def look_up(plan, work, slots, shift, indptr, indices, values):
     """Numbers of the known attributes of all tokens; hashed ones by the top bits of their keys."""
     entries, sentence, k = 0, 0, 0
@@ -245,7 +245,7 @@ def _find(slots, key):
     return np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF)) if slots[slot] != 0 else np.int64(-1)
 
 
-@kernel
+@lean
 def move_slots(old, new):
     """Put the content of a table into a larger, empty one."""
     for place in range(0, len(old), 2):
@@ -255,7 +255,7 @@ def move_slots(old, new):
             new[slot + 1] = old[place + 1]
 
 
-@kernel
+@lean
 def read_slots(slots, keys, counts):
     """Key and count of every number in a table."""
     for place in range(0, len(slots), 2):
@@ -265,7 +265,7 @@ def read_slots(slots, keys, counts):
             counts[number] = np.int64(slots[place + 1] >> np.uint64(32))
 
 
-@kernel
+@lean
 def fill_slots(slots, keys):
     """Number keys by their places; how many were put in before one came twice or was 0."""
     for i in range(len(keys)):
@@ -277,7 +277,7 @@ def fill_slots(slots, keys):
     return len(keys)
 
 
-@kernel
+@lean
 def renumber(number, indptr, indices, values):
     """Give entries their new numbers and leave out those of -1, in place; entries left."""
     entries, before = 0, indptr[0]

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
+from hopefear.core.component import inlined, linked
 from hopefear.structures.lattice.shape import Shape, offset
 
 
-@register_jitable(forceinline=True)
+@inlined
 def chain_shape(chain):
     """How the searches see a chain."""
     return Shape(chain.labels, chain.width, chain.order, chain.edge_attributes > 0)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def length(x):
     """Tokens of a sequence."""
     return x.data.starts[x.i + 1] - x.data.starts[x.i]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def cell(shape, t, labels, start):
     """Entry of ``Scores.edges`` for the labels at position ``t`` of a path and before it."""
     at = start + t
@@ -32,13 +32,13 @@ def cell(shape, t, labels, start):
     return offset(shape, t) + state * shape.width + oldest
 
 
-@register_jitable(forceinline=True)
+@inlined
 def table_size(chain):
     """Entries of one edge table: states times width."""
     return (chain.width if chain.order == 2 else 1) * chain.width * chain.width
 
 
-@register_jitable(forceinline=True)
+@inlined
 def tables_used(chain, T):
     """Edge tables a sequence of ``T`` tokens looks into."""
     if T < 2:
@@ -46,19 +46,19 @@ def tables_used(chain, T):
     return T - 1 if chain.edge_attributes > 0 else min(T - 1, chain.order)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def pair_base(chain):
     """First coordinate of the plain transitions."""
     return chain.attributes * chain.width
 
 
-@register_jitable(forceinline=True)
+@inlined
 def triple_base(chain):
     """First coordinate of the label triples."""
     return (chain.attributes + (1 + chain.edge_attributes) * chain.width) * chain.width
 
 
-@register_jitable
+@linked
 def gold_path(x, path):
     """The gold labels of a sequence, as a path."""
     start, T = x.data.starts[x.i], length(x)
@@ -67,7 +67,7 @@ def gold_path(x, path):
     return path[:T]
 
 
-@register_jitable
+@linked
 def is_gold(x, y):
     """Whether a path is the gold one."""
     start = x.data.starts[x.i]
@@ -77,7 +77,7 @@ def is_gold(x, y):
     return True
 
 
-@register_jitable
+@linked
 def mix_paths(x, y, taken, path):
     """Labels of ``y`` where taken, else gold's (mixed assignments, SWVP definition 1)."""
     start = x.data.starts[x.i]

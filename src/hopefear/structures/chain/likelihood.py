@@ -12,9 +12,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import kernel, prefetch
+from hopefear.core.component import inlined, kernel, prefetch
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.structures.chain.layout import (
@@ -373,7 +372,7 @@ def expect_block(chain, data, first, last, weights, scratch, mu, base, pairs, su
             sums.totals[1] += 1.0
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _score_units(chain, x, weights, nodes):
     """``score_nodes`` for attributes without values, with rows of weights asked for in advance."""
     data, width = x.data, chain.width
@@ -391,7 +390,7 @@ def _score_units(chain, x, weights, nodes):
             add_to(nodes, at, weights, np.int64(indices[p]) * width, width)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _add_edges(chain, T, edges, weight, total):
     """Add the tables of a sentence to those of label pairs and triples."""
     width, size = chain.width, table_size(chain)
@@ -409,7 +408,7 @@ def _add_edges(chain, T, edges, weight, total):
                 total[width * width + q] += weight * edges[at + q]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _keep_pairs(chain, T, edges, weight, place, pairs):
     """Write down the label pairs of every token; the first of a sentence has none."""
     width, size = chain.width, table_size(chain)

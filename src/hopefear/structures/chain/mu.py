@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from hopefear.core.bags import Bag, bag_block, bag_find, empty_bag
-from hopefear.core.component import component
+from hopefear.core.component import component, inlined, linked
 from hopefear.core.interfaces import Row
 from hopefear.structures.chain.layout import length, pair_base, table_size, tables_used, triple_base
 from hopefear.structures.chain.theta import AHEAD, ask_row
@@ -56,7 +55,7 @@ class BagProduct(NamedTuple):
             self.total[0] += np.float64(g) * np.float64(self.bag.sums[block + lane])
 
 
-@register_jitable
+@linked
 def forget_parts(chain, x, mu):
     """Set all weights to zero; the bag keeps what it has."""
     width, extent = chain.width, mu.extent
@@ -74,7 +73,7 @@ def forget_parts(chain, x, mu):
     extent[0], extent[1], extent[2] = 0, length(x), 0
 
 
-@register_jitable
+@linked
 def scale_parts(chain, T, mu, factor):
     """Multiply weights that all parts of a sequence have been given."""
     mu.extent[0], mu.extent[1] = 1, max(T, mu.extent[1])
@@ -88,7 +87,7 @@ def scale_parts(chain, T, mu, factor):
         mu.edges[q] *= narrow
 
 
-@register_jitable(forceinline=True)
+@inlined
 def add_cell(mu, q, amount):
     """Add to the weight of an edge entry, and remember that it has one."""
     if not mu.marked[q]:
@@ -98,7 +97,7 @@ def add_cell(mu, q, amount):
     mu.edges[q] += amount
 
 
-@register_jitable(forceinline=True)
+@inlined
 def scatter_nodes(chain, x, mu, row):
     """Entries of the direction that come from labels at positions."""
     indptr, indices, values, nodes = x.data.indptr, x.data.indices, x.data.values, mu.nodes
@@ -126,7 +125,7 @@ def scatter_nodes(chain, x, mu, row):
                 row.put(np.uint64(indices[p]) * width + c, value)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def scatter_edges(chain, x, mu, row):
     """Entries of the direction that come from label pairs and triples."""
     count = mu.extent[2]
@@ -153,7 +152,7 @@ def scatter_edges(chain, x, mu, row):
                 row.put(np.uint64(base + pair), value)
 
 
-@register_jitable
+@linked
 def fill_bag(chain, x, mu):
     """Add the direction up in the bag, unless it is there already."""
     bag, data, width = mu.bag, x.data, chain.width

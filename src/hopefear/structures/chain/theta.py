@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
+from hopefear.core.component import inlined, linked
 from hopefear.structures.chain.layout import length, pair_base, table_size, tables_used, triple_base
 from hopefear.structures.lattice import Scores
 
@@ -65,7 +65,7 @@ class ChainTheta(NamedTuple):
     sums: Any  # for expected costs
 
 
-@register_jitable(forceinline=True)
+@inlined
 def score_nodes(chain, x, weights, nodes):
     """Scores of all labels at all positions."""
     indptr, indices, values = x.data.indptr, x.data.indices, x.data.values
@@ -86,7 +86,7 @@ def score_nodes(chain, x, weights, nodes):
                     nodes[at + c] += values[p] * weights.at(base + c)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def ask_row(weights, row, width):
     """A row of coordinates comes up soon: ask for its cache lines."""
     base = np.int64(row) * np.int64(width)
@@ -94,7 +94,7 @@ def ask_row(weights, row, width):
         weights.ask(base + c)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def score_edges(chain, x, weights, edges):
     """Scores of all label pairs (or triples), in as many tables as differ."""
     width, size, pairs = chain.width, table_size(chain), pair_base(chain)
@@ -127,7 +127,7 @@ def score_edges(chain, x, weights, edges):
         _add_edge_attributes(chain, x, weights, edges, table)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _add_edge_attributes(chain, x, weights, edges, table):
     data, width, size = x.data, chain.width, table_size(chain)
     k = data.starts[x.i] + table + 1
@@ -145,7 +145,7 @@ def _add_edge_attributes(chain, x, weights, edges, table):
                     edges[at + u * width + i] += amount
 
 
-@register_jitable
+@linked
 def limit_scores(chain, x, scores):
     """Forbid what the limits of the chain do not allow."""
     limits, width, T = chain.limits, chain.width, length(x)
@@ -161,7 +161,7 @@ def limit_scores(chain, x, scores):
             scores.nodes[q] += limits.tokens[base + q]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def charge_nodes(chain, x, theta, cost, sign):
     """Add (or take off) the price of every label to its score."""
     width, start = chain.width, x.data.starts[x.i]
@@ -172,7 +172,7 @@ def charge_nodes(chain, x, theta, cost, sign):
             theta.charged.nodes[c] = theta.scores.nodes[c] + price
 
 
-@register_jitable
+@linked
 def price_nodes(chain, x, cost, prices):
     """The price of every label at every position."""
     width, start = chain.width, x.data.starts[x.i]
@@ -181,7 +181,7 @@ def price_nodes(chain, x, cost, prices):
             prices[t * width + c] = cost.price(x.data.labels[start + t], c)
 
 
-@register_jitable
+@linked
 def copy_scores(chain, T, scores, factor, out):
     """``factor`` times the scores of all parts; 0 leaves nothing of what is forbidden either."""
     for q in range(T * chain.width):
@@ -190,7 +190,7 @@ def copy_scores(chain, T, scores, factor, out):
         out.edges[q] = factor * scores.edges[q] if factor != 0.0 else 0.0
 
 
-@register_jitable
+@linked
 def expected_score(chain, T, counts, scores):
     """Mean score of sequences whose parts have these expected counts."""
     total = 0.0

@@ -17,9 +17,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.shape import contexts
 from hopefear.structures.lattice.viterbi import column, complete, fill_table, viterbi
 
@@ -109,7 +108,7 @@ def rival(shape, T, scores, space, gold, y):
     return best - loss
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _gather(shape, t, edges, table, row, older, oldest):
     """Values of the labels at ``t`` behind these two, best completions included."""
     K = contexts(shape)
@@ -123,7 +122,7 @@ def _gather(shape, t, edges, table, row, older, oldest):
         row[c] = edges[e + c * stride] + table[s + c * K]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _two_best(L, row):
     """The best label, and the second; twice the same where there is only one."""
     first, second = 0, 0
@@ -137,7 +136,7 @@ def _two_best(L, row):
     return first, second
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _next_best(L, row, label):
     """The label behind ``label`` in order of value, then number; ``label`` itself if the last."""
     found = label
@@ -148,14 +147,14 @@ def _next_best(L, row, label):
     return found
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _difference(row, first, second):
     if first == second:
         return np.inf
     return np.float64(row[first]) - np.float64(row[second])
 
 
-@register_jitable
+@linked
 def _first_path(shape, T, scores, space):
     edges, table, row = scores.edges, space.table, space.row
     paths, second, loss = space.paths, space.second, space.loss
@@ -173,7 +172,7 @@ def _first_path(shape, T, scores, space):
     return best
 
 
-@register_jitable
+@linked
 def _follow(shape, T, scores, space, k):
     """Write out path ``k``: its parent's labels, its own label, the best completion."""
     edges, table, row = scores.edges, space.table, space.row
@@ -204,7 +203,7 @@ def _follow(shape, T, scores, space, k):
         loss[start + r] = loss[model + r]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _insert(space, total, parent, place, end, n):
     """Queue what leaves ``parent`` at ``place``; returns the new end of the queue."""
     totals, parents, splits, labels = space.totals, space.parent, space.split, space.label
@@ -228,7 +227,7 @@ def _insert(space, total, parent, place, end, n):
     return end + 1
 
 
-@register_jitable
+@linked
 def _smaller(space, parent, split, label, j):
     """Whether a sequence is lexicographically smaller than number ``j`` of the queue.
 
@@ -246,7 +245,7 @@ def _smaller(space, parent, split, label, j):
     return a < b
 
 
-@register_jitable
+@linked
 def _common(space, a, b, most):
     """How many labels two paths share from the start, up to ``most``."""
     while a != b:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.extending import register_jitable
 
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.shape import contexts, offset
 
 
-@register_jitable
+@apart
 def beam(shape, T, scores, space, n, width, ratio):
     """Find up to ``n`` good sequences, best first; returns how many.
 
@@ -37,7 +37,7 @@ def beam(shape, T, scores, space, n, width, ratio):
     return _write_best(shape, T, space, n, width, size, ratio)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _grow(shape, t, scores, trail, partial, grown, width, size):
     """Scores of all partial sequences with one more label."""
     L, W, K = shape.labels, shape.width, contexts(shape)
@@ -57,7 +57,7 @@ def _grow(shape, t, scores, trail, partial, grown, width, size):
             grown[k * W + c] = partial[k] + v
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _threshold(grown, heap, size, L, W, width):
     """Place of the last extension that is kept, in the order best first; -1 keeps all."""
     kept = 0
@@ -78,12 +78,12 @@ def _threshold(grown, heap, size, L, W, width):
     return np.int64(heap[0]) if kept == width else np.int64(-1)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _worse(grown, a, b):
     return grown[a] < grown[b] or (grown[a] == grown[b] and a > b)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _replace_worst(grown, heap, place, kept):
     j = 0
     while 2 * j + 1 < kept:
@@ -97,7 +97,7 @@ def _replace_worst(grown, heap, place, kept):
     heap[j] = place
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _keep(trail, partial, grown, t, size, L, W, width, last):
     """Make the extensions up to ``last`` the new beam, in their order; returns its size."""
     new = 0
@@ -113,7 +113,7 @@ def _keep(trail, partial, grown, t, size, L, W, width, last):
     return new
 
 
-@register_jitable
+@linked
 def _write_best(shape, T, space, n, width, size, ratio):
     W = shape.width
     trail, partial = space.trail, space.partial

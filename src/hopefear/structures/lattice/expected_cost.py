@@ -15,9 +15,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined
 from hopefear.structures.lattice.log_space import log_marginals
 from hopefear.structures.lattice.marginals import OFF_RANGE, backward, forward
 from hopefear.structures.lattice.shape import Scores, Shape, contexts, n_tables, offset, states
@@ -120,7 +119,7 @@ def cost_covariances(shape, T, scores, sums, fb, out):
     return mean
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _share(fb, edges, logs, total, s, e, u):
     """Probability of entering state ``u`` from state ``s`` by the entry ``e`` of a table."""
     if logs:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.extending import register_jitable
 
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.shape import contexts, offset, states
 
 
-@register_jitable
+@apart
 def list_viterbi(shape, T, scores, space, n, ratio):
     """Find the ``n`` best sequences, best first; returns how many there are.
 
@@ -60,7 +60,7 @@ def list_viterbi(shape, T, scores, space, n, ratio):
     return _write_paths(shape, T, space, n, size, ratio)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _merge(value, code, more, edge, source, values, codes, size, c, n):
     """Merge ``more`` entries at ``source``, reached by label c, into a list of ``size``."""
     for r in range(more):
@@ -79,7 +79,7 @@ def _merge(value, code, more, edge, source, values, codes, size, c, n):
     return size
 
 
-@register_jitable
+@linked
 def _write_paths(shape, T, space, n, size, ratio):
     K, S = contexts(shape), states(shape)
     for k in range(size):

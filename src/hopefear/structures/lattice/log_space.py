@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.extending import register_jitable
 
+from hopefear.core.component import inlined, linked
 from hopefear.structures.lattice.shape import contexts, offset, states
 
 
-@register_jitable
+@linked
 def log_forward(shape, T, scores, alpha):
     """log Z; ``alpha[t * S + u]`` becomes the log of the sum over all ways into state u at t."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -35,7 +35,7 @@ def log_forward(shape, T, scores, alpha):
     return total
 
 
-@register_jitable
+@linked
 def log_marginals(shape, T, scores, alpha, x, out):
     """As ``marginals``, into an ``out`` of zeros.
 
@@ -72,7 +72,7 @@ def log_marginals(shape, T, scores, alpha, x, out):
     return total
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _log_sum(edges, e, stride, values, s, step, count):
     """``log sum_k exp(edges[e + k * stride] + values[s + k * step])``"""
     best = -np.inf
@@ -86,7 +86,7 @@ def _log_sum(edges, e, stride, values, s, step, count):
     return best + math.log(total)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _log_add(a, b):
     high, low = max(a, b), min(a, b)
     if low == -np.inf:

@@ -15,9 +15,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import sum_product
 from hopefear.structures.lattice.log_space import log_forward, log_marginals
@@ -112,7 +111,7 @@ def marginals(shape, T, scores, fb, out):
     return total
 
 
-@register_jitable
+@linked
 def forward(shape, T, scores, fb):
     """log Z, with alpha, z and the exponentials filled in; ``OFF_RANGE``: use logarithms."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -156,7 +155,7 @@ def forward(shape, T, scores, fb):
     return total
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _extent(values, place, count, top, low):
     """The largest and the smallest finite of ``top``, ``low`` and these values."""
     for i in range(count):
@@ -168,7 +167,7 @@ def _extent(values, place, count, top, low):
     return top, low
 
 
-@register_jitable
+@linked
 def _enter_table(shape, t, edges, exps, turned):
     """Exponentiate and turn the table of position ``t``; returns (largest, smallest - largest)."""
     L, W, K = shape.labels, shape.width, contexts(shape)
@@ -190,7 +189,7 @@ def _enter_table(shape, t, edges, exps, turned):
     return top, low - top
 
 
-@register_jitable
+@linked
 def backward(shape, T, fb, out):
     """Fill x, and the probabilities of labels."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -216,7 +215,7 @@ def backward(shape, T, fb, out):
             out[t * W + c] = p
 
 
-@register_jitable
+@linked
 def _count_edges(shape, T, fb, out):
     """Expected uses of every table entry, summed over the positions that share the table."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)

@@ -8,14 +8,13 @@ wins, and every prefix knows the score of its best completion, which is what A* 
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.lanes import add_one, add_to, max_plus
 from hopefear.structures.lattice.shape import contexts, offset, states
 
 
-@register_jitable
+@linked
 def fill_table(shape, T, scores, table):
     """Best score from every state on, its own label included: ``table[t * S + state]``."""
     L, W, K, S = shape.labels, shape.width, contexts(shape), states(shape)
@@ -36,7 +35,7 @@ def fill_table(shape, T, scores, table):
                 add_one(table, place, nodes, t * W + m, W)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def column(shape, t, older, oldest):
     """``(e, s)``: label c continues a prefix by ``edges[e + c * K * W] + table[s + c * K]``.
 
@@ -48,7 +47,7 @@ def column(shape, t, older, oldest):
     return offset(shape, t) + older * W + oldest, t * S + older
 
 
-@register_jitable(forceinline=True)
+@inlined
 def best_first(shape, table):
     """``(label, value)`` of the best label at position 0; the smallest of equals."""
     K = contexts(shape)
@@ -60,7 +59,7 @@ def best_first(shape, table):
     return label, best
 
 
-@register_jitable(forceinline=True)
+@inlined
 def best_next(shape, scores, table, t, older, oldest):
     """The best label at ``t`` >= 1 behind these two; the smallest of equals."""
     K = contexts(shape)
@@ -76,7 +75,7 @@ def best_next(shape, scores, table, t, older, oldest):
     return label
 
 
-@register_jitable
+@linked
 def complete(shape, T, scores, table, y, start, known):
     """Put the best labels behind the first ``known`` >= 1 of ``y[start:start + T]``."""
     for t in range(known, T):

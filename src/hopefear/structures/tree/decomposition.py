@@ -25,9 +25,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, linked
 from hopefear.structures.lattice.lanes import max_plus
 from hopefear.structures.tree.parts import (
     GROUP,
@@ -155,12 +154,12 @@ def nonprojective_second(n, arcs, scores, single, rounds, space, heads):
     return best, _is_closed(bound, best)
 
 
-@register_jitable
+@linked
 def _is_closed(bound, best):
     return best > -np.inf and bound - best <= _GAP * max(1.0, abs(best))
 
 
-@register_jitable
+@linked
 def _share_out(n, arcs, scores, space):
     """Give each place of an arc a third of its score."""
     fill_lanes(arcs, n, space.lanes, space.table)
@@ -174,7 +173,7 @@ def _share_out(n, arcs, scores, space):
         space.stale[h] = 1
 
 
-@register_jitable
+@linked
 def _conflicts(n, arcs, space):
     """How often an automaton and the spanning tree differ about an arc."""
     count = 0
@@ -184,7 +183,7 @@ def _conflicts(n, arcs, space):
     return count
 
 
-@register_jitable
+@linked
 def _step(n, arcs, space, rate):
     """Move score from the places that use an arc to those that do not."""
     for a in range(arcs.first[n + 1]):
@@ -202,7 +201,7 @@ def _step(n, arcs, space, rate):
             space.stale[m] = 1
 
 
-@register_jitable
+@linked
 def _climb(n, arcs, scores, single, heads):
     """Change single heads, each word's to its best, until that betters the tree no more."""
     kids_first, kids, mod, first = arcs.kids_first, arcs.kids, arcs.mod, arcs.first
@@ -257,7 +256,7 @@ def _climb(n, arcs, scores, single, heads):
                 changes += 1
 
 
-@register_jitable
+@linked
 def _automata(n, arcs, scores, single, space):
     """Run the automata whose scores have changed; returns what all come to.
 

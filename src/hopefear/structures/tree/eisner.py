@@ -24,9 +24,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic, overload
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.vectors import data, load, splat, store
 
 LANES = 4
@@ -54,7 +54,7 @@ def new_chart(longest: int) -> np.ndarray:
     return np.zeros((longest + 2) * PLANES * row_width(longest))
 
 
-@register_jitable
+@linked
 def row_width(n):
     """Numbers in one plane of a row: n + 1, rounded up to whole groups of lanes."""
     return (n // LANES + 1) * LANES
@@ -112,7 +112,7 @@ def eisner(n, scores, single, space, heads):
     return best
 
 
-@register_jitable
+@linked
 def _fill_row(n, i, scores, chart, W):
     """All spans that begin at ``i``; those that begin behind it are there already."""
     block = PLANES * W
@@ -135,7 +135,7 @@ def _fill_row(n, i, scores, chart, W):
         chart[row + U * W + k] = up
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _push(stack, spans, i, j, kind):
     """Note a span of more than one position; returns how many there are."""
     if i == j:
@@ -146,7 +146,7 @@ def _push(stack, spans, i, j, kind):
     return spans + 1
 
 
-@register_jitable
+@linked
 def _follow(n, scores, chart, W, stack, spans, heads):
     """Heads of all words in the best trees of the spans on the stack; the first of equals."""
     block = PLANES * W

@@ -31,9 +31,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic, overload
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.vectors import data, load, splat, store
 from hopefear.structures.tree.eisner import LANES, PLANES, B, L, R, U, new_chart, row_width
@@ -60,7 +60,7 @@ def new_projective_space(longest: int) -> ProjectiveSpace:
     return ProjectiveSpace(np.zeros(size), np.zeros(size), np.zeros(weight_width(longest)), *charts)
 
 
-@register_jitable
+@linked
 def weight_width(n):
     """Numbers in a row of weights: n + 1, rounded up to groups of eight."""
     return (n // 8 + 1) * 8
@@ -100,7 +100,7 @@ def projective_covariances(n, scores, prices, single, space, marginals, slopes):
     return _sums(n, scores, prices, single, True, space, marginals, slopes)
 
 
-@register_jitable
+@linked
 def entropy(n, scores, marginals, log_z):
     """Entropy of trees: log Z minus the expected score. It needs only the marginals of arcs."""
     total = log_z
@@ -112,7 +112,7 @@ def entropy(n, scores, marginals, log_z):
     return total
 
 
-@register_jitable
+@linked
 def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     for p in range((n + 1) * (n + 1)):
         marginals[p] = 0.0
@@ -127,7 +127,7 @@ def _sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     return log_z + math.log(z)
 
 
-@register_jitable
+@linked
 def normalised_weights(n, scores, prices, with_slopes, space):
     """Fill weights and changes of either space; returns the logarithm of what was divided by.
 
@@ -165,13 +165,13 @@ def normalised_weights(n, scores, prices, with_slopes, space):
     return log_scale
 
 
-@register_jitable
+@linked
 def _clear(chart, start, count):
     for p in range(start, start + count):
         chart[p] = 0.0
 
 
-@register_jitable
+@linked
 def _inside(n, single, with_slopes, space):
     """Fill the inside chart (and its slopes); returns Z."""
     W, E = row_width(n), weight_width(n)
@@ -225,7 +225,7 @@ def _inside(n, single, with_slopes, space):
     return z
 
 
-@register_jitable
+@linked
 def _outside(n, single, with_slopes, z, space, marginals, slopes):
     """Derivatives of log Z by the spans, from wide to narrow, and what they say about arcs."""
     W, E = row_width(n), weight_width(n)
@@ -306,7 +306,7 @@ def _outside(n, single, with_slopes, z, space, marginals, slopes):
             chart[part + L * W + k] = d_whole
 
 
-@register_jitable
+@linked
 def _start_single(n, with_slopes, z, space, marginals, slopes):
     """Z = sum over the only child k of the root of ``L(1, k) w(0 -> k) R(k, n)``, backwards."""
     W, E = row_width(n), weight_width(n)
@@ -450,7 +450,7 @@ def _carry_back_lanes(typing_context, chart, o, tables, t, out, W, start, left, 
 # The same in logarithms. Plane B then holds B(i, j) + s(i -> j), so that all sums have one form.
 
 
-@register_jitable
+@linked
 def _log_sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     """log Z, marginals and covariances for scores of any size.
 
@@ -521,7 +521,7 @@ def _log_sums(n, scores, prices, single, with_slopes, space, marginals, slopes):
     return log_z
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _splits(i, j, plane, W):
     """Where the two parts of the first split of a span lie, and how many splits there are.
 
@@ -535,7 +535,7 @@ def _splits(i, j, plane, W):
     return i * block + L * W + i, i * block + U * W + j, block, j - i
 
 
-@register_jitable
+@linked
 def _log_sum(chart, slopes, first, second, block, count):
     """Logarithm of the sum over all splits of a span, and its slope."""
     top = -np.inf
@@ -552,7 +552,7 @@ def _log_sum(chart, slopes, first, second, block, count):
     return top + math.log(total), slope / total
 
 
-@register_jitable
+@linked
 def _spread(space, value, slope, count, count_slope, with_slopes, first, second, block, splits):
     """Divide the expected count of a span among its splits."""
     if value == -np.inf:
@@ -570,7 +570,7 @@ def _spread(space, value, slope, count, count_slope, with_slopes, first, second,
             count_slopes[b] += change
 
 
-@register_jitable
+@linked
 def _log_single(n, scores, prices, with_slopes, space, marginals, slopes):
     """log Z where the root has one child, and the expected counts of the spans beside it."""
     W = row_width(n)

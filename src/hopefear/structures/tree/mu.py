@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, linked
 from hopefear.structures.tree.parts import Arcs, Counts, parts_of
 from hopefear.structures.tree.theta import (
     STEP,
@@ -92,7 +91,7 @@ def new_mu(tree: Any, theta: Any, counts: Counts, longest: int, dtype: Any) -> T
     )
 
 
-@register_jitable
+@linked
 def forget(live, width, size):
     """Set weights to zero: those of the list, or the first ``size``."""
     if size > 0:
@@ -105,7 +104,7 @@ def forget(live, width, size):
     live.used[0] = 0
 
 
-@register_jitable
+@linked
 def forget_parts(tree, x, mu):
     """Set the weights of all parts to zero."""
     arcs, whole = mu.arcs, mu.extent[WHOLE]
@@ -118,7 +117,7 @@ def forget_parts(tree, x, mu):
     mu.extent[WHOLE] = 0
 
 
-@register_jitable
+@linked
 def forget_sums(mu):
     """Set the direction in full to zero."""
     for k in range(mu.extent[BLOCKS]):
@@ -130,7 +129,7 @@ def forget_sums(mu):
     mu.extent[SUMMED] = 0
 
 
-@register_jitable
+@linked
 def add(live, width, p, lane, a, coef):
     """Add to the weight of part p, which is one of arc ``a``."""
     if not live.marked[p]:
@@ -166,7 +165,7 @@ def pull_trees(tree, x, y, coef, mu):
             swap(mu.grands, a, b, mu.ours[2, m], mu.theirs[2, m], coef)
 
 
-@register_jitable
+@linked
 def swap(live, a, b, p, q, coef):
     """Add to part p of arc a what is taken from part q of arc b; -1 is no part."""
     if p != q:
@@ -222,7 +221,7 @@ def write_unit(tree, x, mu, k):
     return copy_keys(mu, tree.features.grandparent_keys(x, o, h, m, mu.pad) if g != 0.0 else 0, g)
 
 
-@register_jitable
+@linked
 def owner(firsts, count, p):
     """The arc whose parts begin at or before p, by bisection."""
     low, high = 0, count - 1
@@ -235,7 +234,7 @@ def owner(firsts, count, p):
     return np.int64(low)
 
 
-@register_jitable
+@linked
 def copy_keys(mu, count, g):
     """The same entry at all coordinates of the pad."""
     for k in range(count):
@@ -243,7 +242,7 @@ def copy_keys(mu, count, g):
     return count
 
 
-@register_jitable
+@linked
 def write_arc(tree, x, mu, a):
     """Write the entries of one arc and its relations; weights too small to be seen are left out."""
     arcs, pad, width, values = mu.arcs, mu.pad, tree.width, mu.relations.values

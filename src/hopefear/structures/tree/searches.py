@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import component, interface, python_only, required
+from hopefear.core.component import component, interface, linked, python_only, required
 from hopefear.structures.tree.decomposition import new_decomposition, nonprojective_second
 from hopefear.structures.tree.eisner import eisner, new_eisner_space
 from hopefear.structures.tree.inside_outside import (
@@ -208,7 +207,7 @@ def tree_search(order: int, projective: bool, single: bool, rounds: int = 100) -
     return ProjectiveSecond(single) if projective else NonprojectiveSecond(single, rounds)
 
 
-@register_jitable
+@linked
 def spread(n, arcs, numbers, absent, dense):
     """Numbers of candidate arcs in a square."""
     for p in range((n + 1) * (n + 1)):
@@ -217,7 +216,7 @@ def spread(n, arcs, numbers, absent, dense):
         dense[arcs.mod[a] * (n + 1) + arcs.head[a]] = numbers[a]
 
 
-@register_jitable
+@linked
 def collect(n, arcs, dense, numbers):
     """Numbers of candidate arcs out of a square."""
     for a in range(arcs.first[n + 1]):

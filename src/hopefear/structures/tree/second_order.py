@@ -34,9 +34,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import max_plus, sum_product
 from hopefear.structures.tree.parts import (
@@ -177,7 +176,7 @@ def projective_second_marginals(n, arcs, scores, single, space, out):
     return log_z
 
 
-@register_jitable
+@linked
 def _count_owners(n, arcs, space, out):
     """Read the probabilities of arcs and grandparent parts off the slopes of I."""
     kids_first, kids, grands, first = arcs.kids_first, arcs.kids, arcs.grands, arcs.first
@@ -195,7 +194,7 @@ def _count_owners(n, arcs, space, out):
                     d_grands[grands[a] + g] = d_incomplete[row + g]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _lone(n, arcs, scores, space, a):
     """What trees come to in which the child of arc ``a`` is the only one of the root."""
     width, lane = space.lanes.starts[n + 1], space.lanes.of[a]
@@ -203,7 +202,7 @@ def _lone(n, arcs, scores, space, a):
     return scores.arcs[a] + scores.siblings[arcs.siblings[a]] + scores.lasts[a] + halves
 
 
-@register_jitable
+@linked
 def _inside(n, arcs, scores, single, soft, space):
     """Fill all items: with best scores where ``soft`` is None, else with logarithms of sums.
 
@@ -296,12 +295,12 @@ def _inside(n, arcs, scores, single, soft, space):
     return best + np.log(total)
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _grouped(count):
     return (count + GROUP - 1) // GROUP * GROUP
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _soften(incomplete, row, steps, count, items, place, own, totals, terms, ones):
     """Turn maxima of ``rows + steps`` into logarithms of sums of exponentials."""
     for g in range(own):
@@ -313,7 +312,7 @@ def _soften(incomplete, row, steps, count, items, place, own, totals, terms, one
             items[place + g] += np.log(totals[g])
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _exponentials(incomplete, row, steps, count, own, totals, terms):
     """``exp(rows + steps - totals)`` into ``terms``; 0 in lanes where the total is -inf."""
     lanes, base, place = np.uintp(own), np.uintp(row), np.uintp(0)  # no index is below 0
@@ -327,7 +326,7 @@ def _exponentials(incomplete, row, steps, count, own, totals, terms):
     exp_from(terms, 0, terms, 0, 0.0, count * own)
 
 
-@register_jitable
+@linked
 def _outside(n, arcs, scores, single, space, out):
     """Hand the slopes of all items on to those they were made of, in the opposite order."""
     kids_first, kids, mod, lookup = arcs.kids_first, arcs.kids, arcs.mod, arcs.lookup
@@ -409,7 +408,7 @@ def _outside(n, arcs, scores, single, space, out):
                         d_complete[facing + r * width] += slope * terms[r]
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _share(slopes, place, own, count, terms, d_incomplete, row, steps):
     """Add ``slopes * terms`` to the slopes of the rows; ``steps`` become their sums by row."""
     lanes, base, here, slope = np.uintp(own), np.uintp(row), np.uintp(0), np.uintp(place)
@@ -426,7 +425,7 @@ def _share(slopes, place, own, count, terms, d_incomplete, row, steps):
         here, base = here + lanes, base + lanes
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _read_off(n, arcs, scores, single, space, heads):
     """Write the best tree, each half by finding again where its maximum comes from."""
     complete, incomplete, stack, kids = space.complete, space.incomplete, space.stack, arcs.kids
@@ -478,7 +477,7 @@ def _read_off(n, arcs, scores, single, space, heads):
             place = before
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _put(arcs, stack, depth, a, e):
     """Remember the half of the child of ``a`` that ends at ``e``; returns how many are waiting."""
     if arcs.mod[a] == e:
@@ -487,7 +486,7 @@ def _put(arcs, stack, depth, a, e):
     return depth + 1
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _put_between(n, arcs, space, depth, a, b):
     """Remember the two halves between the children of two arcs."""
     complete, width = space.complete, space.lanes.starts[n + 1]

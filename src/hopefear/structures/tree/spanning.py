@@ -24,9 +24,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart
+from hopefear.core.component import apart, inlined, linked
 
 DONE, GONE = -1, -2  # states of slots: leads up to the root; taken in by a cycle
 
@@ -91,7 +90,7 @@ def spanning_tree(n, scores, single, space, heads):
     return total
 
 
-@register_jitable
+@linked
 def _best_heads(n, scores, heads):
     """The best head of every word, the first of equals; False if a word has none."""
     for m in range(1, n + 1):
@@ -106,7 +105,7 @@ def _best_heads(n, scores, heads):
     return True
 
 
-@register_jitable
+@linked
 def _reach_root(n, heads, visits):
     """Whether no word is its own ancestor; ``visits`` is scratch."""
     for m in range(n + 1):
@@ -121,7 +120,7 @@ def _reach_root(n, heads, visits):
     return True
 
 
-@register_jitable
+@linked
 def _grow(n, scores, few_roots, space, heads):
     """The best tree by growing paths; ``few_roots``: with the fewest arcs from the root, one.
 
@@ -187,7 +186,7 @@ def _grow(n, scores, few_roots, space, heads):
     return True
 
 
-@register_jitable(forceinline=True)
+@inlined
 def _best_slot(gain, row, N, few_roots):
     """The best head in a row of the matrix and its worth, the first of equals; -1 if none."""
     head, best = -1, -np.inf
@@ -199,7 +198,7 @@ def _best_slot(gain, row, N, few_roots):
     return head, best
 
 
-@register_jitable
+@linked
 def _join(N, gain, arc, state, path, first, length):
     """Make one slot, ``path[first]``, of the cycle ``path[first:length]``."""
     whole = path[first]

@@ -6,9 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from hopefear.core.component import apart, component
+from hopefear.core.component import apart, component, linked
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace
 from hopefear.costs.hamming import Hamming
@@ -318,7 +317,7 @@ def seek_tree(tree, x, theta, cost, sign, y):
     return lead_of_gold(tree, x, theta, y), tree.charge(x, cost, y)
 
 
-@register_jitable
+@linked
 def is_gold(x, y):
     """Whether an output is the gold one."""
     start = x.data.starts[x.i]
@@ -432,7 +431,7 @@ def expect_good_trees(tree, x, theta, cost, sharp, coef, mu):
     return max(0.0, divergence)
 
 
-@register_jitable
+@linked
 def gold_score(tree, x, theta):
     """Score of gold, whose second-order parts are left in ``theta.parts``."""
     n, start, total = length(x), x.data.starts[x.i], 0.0
@@ -446,7 +445,7 @@ def gold_score(tree, x, theta):
     return total
 
 
-@register_jitable
+@linked
 def add_gold(tree, x, theta, coef, mu):
     """Add ``coef`` times the parts of gold to weights of all parts; returns the score of gold."""
     n, start = length(x), x.data.starts[x.i]
@@ -468,7 +467,7 @@ def add_gold(tree, x, theta, coef, mu):
     return total
 
 
-@register_jitable
+@linked
 def expected_pairs(theta, n, coef, mu):
     """``coef`` times the expectations of second-order parts."""
     arcs, means = theta.arcs, theta.means

@@ -292,6 +292,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         names = model.about.get("feature_names")
         if names is not None:
             classifier.feature_names_in_ = np.array(names, dtype=object)
+        classifier._restore(model)
         classifier._model = model
         return classifier
 

@@ -324,6 +324,7 @@ class Reranker(ModelEstimator[RerankModel]):
     def from_model(cls, model: RerankModel) -> Self:
         reranker = cls(str(model.about.get("learner", DEFAULT_LEARNER)))
         reranker.baseline, reranker.metric = model.baseline, model.metric
+        reranker._restore(model)
         records = model.about.get("estimator", {}).get("records")
         reranker._settle(ListReader(None if records is None else bool(records)), model)
         return reranker

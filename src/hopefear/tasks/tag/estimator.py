@@ -563,6 +563,7 @@ class Tagger(SequencePredictor):
         tagger = super().from_model(model)
         tagger.learner = str(model.about.get("learner", DEFAULT_LEARNER))
         tagger.order, tagger.search, tagger.beam = model.order, model.search, model.beam
+        tagger._restore(model)
         return tagger
 
     def _asked(self, scheme: str | None) -> Tagging:

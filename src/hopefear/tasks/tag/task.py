@@ -38,8 +38,10 @@ EPOCHS = 10
 CONSTRAINTS = ("predict", "always", "never")
 # Sequences that a temperature is fitted on, at most.
 _FITTED_ON = 500
-# Entries of edge tables that their tokens look at, at most: seconds, with hundreds of labels.
-_FITTED_WORK = 500_000_000
+# Entries of edge tables that they look at, at most: seconds, with hundreds of labels.
+_FITTED_WORK = 200_000_000
+# Making exponentials of a table costs a sequence as much as so many tokens do.
+_TABLE = 8
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,9 @@ class Tagging(Task):
         self, structure: Chain, predictor: Any, data: SequenceDataset, n_jobs: int
     ) -> float:
         # Some hundred sequences are enough for one number, and fewer do where labels are many.
-        work = data.n_tokens * table_size(structure)
+        work = (data.n_tokens + _TABLE * len(data)) * table_size(structure)
         step = max(1, len(data) // _FITTED_ON, work // _FITTED_WORK)
+        tolerance = 1e-6 if work // _FITTED_WORK < step else 1e-3  # no finer than so few tell
         rows = data.take(np.arange(0, len(data), step)).rows
         plain = structure._replace(limits=no_limits())
         decoder: Any = decoder_of(plain, predictor, n_jobs=n_jobs)
@@ -122,7 +125,7 @@ class Tagging(Task):
             logs = decoder.log_likelihoods(rows)
             return float(logs[np.isfinite(logs)].sum())
 
-        return best_of(log_likelihood)
+        return best_of(log_likelihood, tolerance)
 
     def facts(self, data: SequenceDataset) -> dict[str, Any]:
         return {

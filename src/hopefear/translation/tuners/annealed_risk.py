@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import component
+from hopefear.core.component import component, linked
 from hopefear.core.interfaces import Loss
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.dataset import ListDataset, cheapest
@@ -63,7 +62,7 @@ class FreeEnergy(NamedTuple):
         return 1 if importance > 0.0 else 0
 
 
-@register_jitable
+@linked
 def warm(x, work, coef):
     """Add the direction in which the entropy rises; returns the entropy."""
     # The structure leaves shares of probability there, up to their sum.

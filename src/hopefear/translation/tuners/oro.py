@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba.extending import register_jitable
 
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import kernel
+from hopefear.core.component import kernel, linked
 from hopefear.data.lists.dataset import ListDataset, cheapest
 from hopefear.errors import HopefearError
 from hopefear.training.lbfgs import norm
@@ -180,7 +179,7 @@ def ascend(pairs, margins, caps, sweeps, w, shares):
             break
 
 
-@register_jitable
+@linked
 def along(pairs, p, w):
     """Inner product of a difference with weights."""
     total = 0.0
