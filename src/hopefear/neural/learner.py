@@ -99,7 +99,7 @@ class Network:
     word_dropout: float = 0.25
     wide: bool = False
     batch_size: int = 32
-    rate: float = 0.002
+    rate: float = 0.004
     decay: float = 0.05
     l2: float = 0.0
     clip: float = 5.0
