@@ -15,6 +15,7 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.errors import HopefearError, ModelError
 from hopefear.neural.encoders import Noise
 from hopefear.neural.inputs import InputTable, bucketed
+from hopefear.neural.network import enough_memory
 from hopefear.neural.optimiser import Adam
 from hopefear.neural.predictor import NetworkPredictor
 from hopefear.recipes import CHAIN_RECIPES, LOSSES, NetworkRecipe
@@ -209,6 +210,25 @@ def test_what_cannot_be_is_said(monkeypatch, more, how, message):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(HopefearError, match=message):
         trained(more=more, **how)
+
+
+def test_a_gpu_without_memory_is_said():
+    with (
+        pytest.raises(HopefearError, match="no memory for this batch"),
+        enough_memory("pray"),
+    ):
+        raise torch.OutOfMemoryError
+
+
+def test_labels_follow_their_scheme_in_training_too():
+    words, tags = Column.of(["Ann", "Lee", "left"] * 4), Column.of(["B-P", "I-P", "O"] * 4)
+    text = Sentences(np.arange(0, 13, 3), {"word": words, "label": tags})
+    data = data_for("bilstm-crf", text=text)
+    model = train(data, "bilstm-crf", SMALL, epochs=2, constraints="always").model
+    illegal = [[["I-P"], ["O"], ["O"]]]
+    assert model.scheme == "bio"
+    # Nothing legal is left, so that only what is allowed counts.
+    assert model.tag(text.take([0]), allowed=illegal).texts() == ["I-P", "O", "O"]
 
 
 def test_sentences_longer_than_memory_are_refused(monkeypatch):

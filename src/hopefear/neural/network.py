@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,6 +174,15 @@ def families_of(spec: Mapping[str, Any]) -> dict[str, range]:
     sizes = {**spec["slots"], "character": spec["characters"], "template": spec["templates"]}
     ends = np.cumsum([0, *sizes.values()]).tolist()
     return {name: range(a, b) for name, a, b in zip(sizes, ends[:-1], ends[1:], strict=True)}
+
+
+@contextlib.contextmanager
+def enough_memory(remedy: str) -> Iterator[None]:
+    """Say in one line that a GPU has no memory left, and what helps."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise HopefearError(f"the GPU has no memory for this batch; {remedy}") from error
 
 
 def device_of(name: str) -> torch.device:

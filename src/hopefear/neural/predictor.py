@@ -138,7 +138,7 @@ class NetworkPredictor:
         import torch
 
         from hopefear.neural.inputs import bucketed
-        from hopefear.neural.network import Rows
+        from hopefear.neural.network import Rows, enough_memory
 
         device, network, tables = self._loaded
         table = network.inputs(rows)
@@ -149,7 +149,7 @@ class NetworkPredictor:
         torch.set_num_threads(n_jobs)
         try:
             for which in bucketed(present, table.lengths, most, most):
-                with torch.inference_mode():
+                with torch.inference_mode(), enough_memory("use --device cpu"):
                     inputs = table.batch(which, device)
                     met = {"word": Rows(tables["word"], inputs.slots["word"])}
                     if inputs.sparse is not None:

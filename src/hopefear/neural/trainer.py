@@ -13,7 +13,7 @@ import torch
 from hopefear.errors import HopefearError, ModelError
 from hopefear.neural.encoders import Noise
 from hopefear.neural.inputs import InputTable, bucketed
-from hopefear.neural.network import Rows, device_of, head_of
+from hopefear.neural.network import Rows, device_of, enough_memory, head_of
 from hopefear.neural.optimiser import Adam
 from hopefear.neural.predictor import NetworkPredictor
 from hopefear.storage import array_of
@@ -58,7 +58,8 @@ class NetworkTrainer(Trainer):
         words = self._table.slots["word"]
         counts = np.bincount(words, minlength=len(data.features.families["word"]))
         wd = learner.word_dropout
-        self._unknown = torch.from_numpy((wd / np.maximum(wd + counts, 1e-9)).astype(np.float32))
+        unknown = (wd / np.maximum(wd + counts, 1e-9)).astype(np.float32)
+        self._unknown = torch.from_numpy(unknown).to(self.device)
         tables, self._fixed = self._new_tables(data.features)
         self.adam = Adam(
             dict(self.network.named_parameters()),
@@ -134,7 +135,8 @@ class NetworkTrainer(Trainer):
         rate = self.learner.rate / (1.0 + self.learner.decay * epoch)
         for k in part.tolist():
             seed = int(np.random.SeedSequence([self.seed, epoch, k]).generate_state(1)[0])
-            self._step(table, rows, plan[k], Noise(seed, self.learner.dropout), rate)
+            with enough_memory("lower the batch_size (-p batch_size=), or use --device cpu"):
+                self._step(table, rows, plan[k], Noise(seed, self.learner.dropout), rate)
 
     def _step(
         self, table: InputTable, rows: Any, which: np.ndarray, noise: Noise, rate: float
@@ -142,10 +144,9 @@ class NetworkTrainer(Trainer):
         """One batch: scores, losses, gradients, a step."""
         inputs = table.batch(which, self.device)
         words = inputs.slots["word"]
-        chances = noise.chances(*words.shape)
-        forgotten = chances < self._unknown[words.cpu()]
+        forgotten = noise.chances(*words.shape).to(self.device) < self._unknown[words]
         met, numbers = {}, {}
-        wanted = {"word": words.masked_fill(forgotten.to(self.device), 0)}
+        wanted = {"word": words.masked_fill(forgotten, 0)}
         if inputs.sparse is not None:
             wanted["template"] = inputs.sparse[0]
         for name, ids in wanted.items():
