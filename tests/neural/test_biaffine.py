@@ -119,6 +119,7 @@ def test_verbs(bank, tmp_path, monkeypatch, capsys):
         file.writelines(with_trees(bank, bank.heads, bank.relations))
     params = [word for key, value in SMALL.items() for word in ("-p", f"{key}={value}")]
     learn = ["train", "parse", "--train", "trees.conllu", "--learner", "biaffine", *params]
+    learn += ["--device", "cpu"]
     assert main([*learn, "--epochs", "2", "--model", "m"]) == 0
     ask = ["predict", "--model", "m", "--input", "trees.conllu", "--output", "out"]
     assert main([*ask, "--nbest", "2", "--proba"]) == 0

@@ -200,8 +200,8 @@ class Network(NetworkLearner):
 
     Examples
     --------
-    >>> Network(hidden=100).signature(seed=1)[:43]
-    'loss:log(force=1)|network:bilstm(inputs=aut'
+    >>> Network(hidden=100).signature(seed=1)[:40]
+    'loss:log(force=1)|network:bilstm(inputs='
     """
 
     transitions: bool = True
@@ -227,8 +227,8 @@ class Biaffine(NetworkLearner):
 
     Examples
     --------
-    >>> Biaffine(hidden=100).signature(seed=1)[:45]
-    'loss:log(force=1)|network:biaffine(inputs=aut'
+    >>> Biaffine(hidden=100).signature(seed=1)[:42]
+    'loss:log(force=1)|network:biaffine(inputs='
     """
 
     hidden: int = 250

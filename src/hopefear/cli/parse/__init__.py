@@ -62,7 +62,7 @@ not see is a mistake.
 """,
     "  hopefear evaluate --model parser.model --data test.conllu --report errors.html",
 )
-_LEARN = "train parse --train heads.conllu --features light"
+_LEARN = "train parse --train heads.conllu"
 _REHEARSAL = Rehearsal(
     (
         f"{_LEARN} --dev heads.conllu --epochs 2 --model m",
@@ -126,7 +126,7 @@ class Parses(Surface):
         )
         options.on_error(group)
 
-    def learner_options(
+    def learning_options(
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
     ) -> None:
         shared()
