@@ -48,7 +48,8 @@ class NetworkLearner:
         Width of the LSTM in each direction, and how many lie on each other.
     dropout : float
         Share of the numbers between layers that are left out at random, the same for all tokens of
-        a sentence; more keeps large networks from learning by heart.
+        a sentence, and of the sparse features of a wide network; more keeps large networks from
+        learning by heart.
     word_dropout : float
         A word seen c times is taken for an unknown one with probability word_dropout /
         (word_dropout + c).
