@@ -18,7 +18,7 @@ import numpy as np
 
 from hopefear.core.arrays import frozen_as
 from hopefear.core.component import component, kernel
-from hopefear.core.interfaces import ArcFeatures, Row, Structure
+from hopefear.core.interfaces import Row, Structure
 from hopefear.core.workspace import Example, Plain
 from hopefear.data.lists.dataset import DTYPES as LIST_TYPES
 from hopefear.data.lists.dataset import ListRows
@@ -27,6 +27,7 @@ from hopefear.data.sequences import TokenRows
 from hopefear.data.sparse import SparseRows
 from hopefear.data.tree_rows import DTYPES as TREE_TYPES
 from hopefear.data.tree_rows import TreeRows
+from hopefear.features.arcs.token_arcs import ArcScores
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.chain.layout import length, pair_base, table_size, tables_used
 from hopefear.structures.chain.theta import Limits
@@ -303,55 +304,6 @@ def list_batch(
     structure = NBest(weights.size, tied)
     size = (int(lengths.max()),)
     return Batch(structure, rows, weights, weights.size, starts, (), size, views)
-
-
-class ArcPad(NamedTuple):
-    """Where the coordinate of a part is written."""
-
-    keys: np.ndarray  # int64[1]
-
-
-@component(ArcFeatures)
-class ArcScores(NamedTuple):
-    """One feature a part: the place of its score in a padded batch.
-
-    Parts with a word more lie behind the arcs of all sentences, at ``lasts``, ``siblings`` and
-    ``grands``; -1 where they have no scores.
-    """
-
-    plain: int
-    rows: int
-    side: int  # words of the longest sentence, and the root
-    pace: int  # from one arc to the next, in rows of relations
-    lasts: int = -1
-    siblings: int = -1
-    grands: int = -1
-
-    def room(self, data):
-        return ArcPad(np.zeros(1, np.int64))
-
-    def most_keys(self, data):
-        return 2 * self.side * self.side
-
-    def arc_keys(self, x, h, m, pad):
-        pad.keys[0] = (x.i * self.side + m) * self.side + h
-        return 1
-
-    def label_keys(self, x, h, m, pad):
-        pad.keys[0] = ((x.i * self.side + m) * self.side + h) * self.pace
-        return 1
-
-    def sibling_keys(self, x, h, s, m, pad):
-        pad.keys[0] = self.siblings + ((x.i * self.side + m) * self.side + h) * self.side + s
-        return 1 if self.siblings >= 0 else 0
-
-    def last_keys(self, x, h, m, pad):
-        pad.keys[0] = self.lasts + (x.i * self.side + m) * self.side + h
-        return 1 if self.lasts >= 0 else 0
-
-    def grandparent_keys(self, x, g, h, m, pad):
-        pad.keys[0] = self.grands + ((x.i * self.side + m) * self.side + h) * self.side + g
-        return 1 if self.grands >= 0 else 0
 
 
 class TreeScores(NamedTuple):

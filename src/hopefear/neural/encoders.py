@@ -44,12 +44,12 @@ class Noise:
         mask = (self.chances(x.shape[0], 1, x.shape[2]) >= self.rate) / (1.0 - self.rate)
         return x * mask.to(x.device, x.dtype, non_blocking=True)
 
-    def single(self, x: torch.Tensor) -> torch.Tensor:
-        """Leave out numbers of each row by itself (``x`` is [U, D])."""
+    def factors(self, ids: torch.Tensor) -> torch.Tensor | None:
+        """What each of some features counts, 0 where it is left out; None where none is."""
         if self.rate == 0.0:
-            return x
-        mask = (self.chances(*x.shape) >= self.rate) / (1.0 - self.rate)
-        return x * mask.to(x.device, x.dtype, non_blocking=True)
+            return None
+        mask = (self.chances(*ids.shape) >= self.rate) / (1.0 - self.rate)
+        return mask.to(ids.device, torch.float32, non_blocking=True)
 
 
 class CharacterCNN(nn.Module):

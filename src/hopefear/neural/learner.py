@@ -18,15 +18,13 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
-class Network:
-    """A BiLSTM over words that scores parts, trained by any loss of the library through them.
+class NetworkLearner:
+    """A BiLSTM over words; a subclass for each structure says what it ends in.
 
     ``theta = network(x);  d loss / d theta = -mu``
 
     Parameters
     ----------
-    transitions : bool
-        Learn a weight for each pair of labels; without, labels are independent.
     inputs : str
         Columns to read, between commas, the words first; ``auto`` reads words, and parts of speech
         in a column called pos.
@@ -50,12 +48,11 @@ class Network:
         Width of the LSTM in each direction, and how many lie on each other.
     dropout : float
         Share of the numbers between layers that are left out at random, the same for all tokens of
-        a sentence; more keeps large networks from learning by heart.
+        a sentence, and of the sparse features of a wide network; more keeps large networks from
+        learning by heart.
     word_dropout : float
         A word seen c times is taken for an unknown one with probability word_dropout /
         (word_dropout + c).
-    wide : bool
-        Add the linear scores of the sparse templates (wide and deep).
     batch_size : int
         Sentences a step.
     rate, decay : float
@@ -74,14 +71,8 @@ class Network:
         others; the same number repeats results to the bit.
     loss : Loss
         Any loss of the library.
-
-    Examples
-    --------
-    >>> Network(hidden=100).signature(seed=1)[:41]
-    'loss:log(force=1)|network:bilstm(transiti'
     """
 
-    transitions: bool = True
     inputs: str = "auto"
     lower: bool = True
     vectors: str = ""
@@ -97,9 +88,8 @@ class Network:
     layers: int = 1
     dropout: float = 0.5
     word_dropout: float = 0.25
-    wide: bool = False
     batch_size: int = 32
-    rate: float = 0.002
+    rate: float = 0.004
     decay: float = 0.05
     l2: float = 0.0
     clip: float = 5.0
@@ -108,7 +98,8 @@ class Network:
     threads: int = 1
     loss: Any = field(default_factory=Log)
 
-    head: ClassVar[str] = "tag"  # a name in `hopefear.neural.predictor.HEADS`
+    head: ClassVar[str]  # a name in `hopefear.neural.predictor.HEADS`
+    kind: ClassVar[str]  # what signatures call it
     batch = False
     on = "every"
     # A network wavers from pass to pass, and its passes are few.
@@ -164,7 +155,11 @@ class Network:
             if not all(columns) or len(set(columns)) < len(columns):
                 raise HopefearError(f"inputs={self.inputs!r}: give different names of columns")
         return TokenIdSettings(
-            columns, self.lower, vectors, self.unseen, templates if self.wide else None
+            columns,
+            self.lower,
+            vectors,
+            self.unseen,
+            templates if getattr(self, "wide", False) else None,
         )
 
     def trainer(self, structure: Any, passes: Any, n_jobs: int = 1) -> Any:
@@ -187,5 +182,73 @@ class Network:
             for name, v in self.parameters().items()
             if v != ""
         )
-        parts = {"loss": describe(self.loss), "network": f"bilstm({shown})", **more}
+        parts = {"loss": describe(self.loss), "network": f"{self.kind}({shown})", **more}
         return "|".join(f"{key}:{value}" for key, value in {**parts, "v": __version__}.items())
+
+
+@dataclass(frozen=True)
+class Network(NetworkLearner):
+    """A BiLSTM over words that scores labels, trained by any loss of the library.
+
+    ``theta = network(x);  d loss / d theta = -mu``
+
+    Parameters
+    ----------
+    transitions : bool
+        Learn a weight for each pair of labels; without, labels are independent.
+    wide : bool
+        Add the linear scores of the sparse templates (wide and deep).
+
+    Examples
+    --------
+    >>> Network(hidden=100).signature(seed=1)[:40]
+    'loss:log(force=1)|network:bilstm(inputs='
+    """
+
+    transitions: bool = True
+    wide: bool = False
+
+    head: ClassVar[str] = "tag"
+    kind: ClassVar[str] = "bilstm"
+
+
+@dataclass(frozen=True)
+class Biaffine(NetworkLearner):
+    """A BiLSTM over words that scores arcs and relations by biaffine maps, trained by any loss.
+
+    ``theta[h, m] = dep(m)' U head(h) + u' head(h)`` (Dozat and Manning, 2017)
+
+    Parameters
+    ----------
+    arc_dim, relation_dim : int
+        Width of what a word says as head and as dependent, for arcs and for relations.
+    trees : bool
+        Learn whole trees by the loss; false learns the head of each word, and the relation to its
+        right head, by cross entropy.
+
+    Examples
+    --------
+    >>> Biaffine(hidden=100).signature(seed=1)[:42]
+    'loss:log(force=1)|network:biaffine(inputs='
+    """
+
+    hidden: int = 250
+    layers: int = 2
+    dropout: float = 0.33
+    rate: float = 0.002
+    arc_dim: int = 300
+    relation_dim: int = 100
+    trees: bool = True
+
+    head: ClassVar[str] = "biaffine"
+    kind: ClassVar[str] = "biaffine"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("arc_dim", "relation_dim"):
+            check_at_least(name, getattr(self, name), 1)
+        if not self.trees and type(self.loss) is not Log:
+            raise CombinationError(
+                f"Biaffine and {type(self.loss).__name__}: heads are learned one by one by cross "
+                "entropy; use trees=true for other losses"
+            )

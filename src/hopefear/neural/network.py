@@ -134,7 +134,10 @@ class TagNetwork(ScoreNetwork):
         scores = self.head(self.encode(inputs, tables, noise))
         if "template" in tables and inputs.sparse is not None:
             rows = tables["template"]
-            wide = nn.functional.embedding_bag(rows.ids, rows.values, inputs.sparse[1], mode="sum")
+            weights = None if noise is None else noise.factors(rows.ids)
+            wide = nn.functional.embedding_bag(
+                rows.ids, rows.values, inputs.sparse[1], mode="sum", per_sample_weights=weights
+            )
             scores = scores + wide.view(scores.shape)
         return scores
 

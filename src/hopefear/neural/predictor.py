@@ -19,7 +19,10 @@ from hopefear.training.decoding import Decoder
 
 PREFIX = "network."
 # What a network can end in, by the name that model files have for it.
-HEADS = {"tag": "hopefear.neural.network:TagNetwork"}
+HEADS = {
+    "tag": "hopefear.neural.network:TagNetwork",
+    "biaffine": "hopefear.neural.biaffine:BiaffineNetwork",
+}
 # Padded tokens that are scored at a time.
 _TOKENS = 8192
 _COUNTS = (

@@ -7,7 +7,7 @@ which run over the examples of a batch in threads. Results do not depend on how 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -38,7 +38,8 @@ REDUCTIONS = ("mean", "sum", "none")
 # Scores are computed in one of these; narrower ones are widened.
 _WIDE = (torch.float32, torch.float64)
 
-Array = np.ndarray | torch.Tensor
+# Named as a type, or checkers without PyTorch take it for a variable.
+Array: TypeAlias = np.ndarray | torch.Tensor
 
 
 class StructuredLoss(torch.nn.Module):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hopefear.recipes.base import BatchRecipe, Kind, Recipe
+from typing import Any
+
+from hopefear.recipes.base import BatchRecipe, Kind, NetworkRecipe, Recipe
 
 TREES = Kind(
     {
@@ -18,6 +20,12 @@ TREES = Kind(
     cost="hamming",
 )
 _USUAL, _made = TREES.rules, TREES.recipe
+
+
+def _network(name: str, summary: str, loss: str, **defaults: Any) -> NetworkRecipe:
+    usual = {"cost": "hamming", "root": True}
+    return NetworkRecipe(name, summary, "hopefear.neural.learner:Biaffine", defaults, loss, usual)
+
 
 TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe
@@ -132,6 +140,27 @@ TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "conditional random field by L-BFGS with L2 (Paskin, 2001; Koo et al., 2007)",
             "hopefear.training.batch:Batch",
             {"l2": 0.1},
+        ),
+        _network(
+            "biaffine",
+            "biaffine network, the head of every word by itself (Dozat and Manning, 2017)",
+            "log",
+            trees=False,
+        ),
+        _network(
+            "biaffine-crf",
+            "biaffine network with probabilities of whole trees (Ma and Hovy, 2017)",
+            "log",
+        ),
+        _network(
+            "biaffine-ssvm",
+            "biaffine network with the hinge of structured SVMs (Kiperwasser and Goldberg, 2016)",
+            "structured-hinge",
+        ),
+        _network(
+            "biaffine-sapo",
+            "biaffine network with probabilities over the n best (Sun et al.)",
+            "sapo",
         ),
     )
 }

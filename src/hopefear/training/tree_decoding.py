@@ -167,10 +167,10 @@ class TreeDecoder:
                 run(block)
 
 
-def decoder_of(
-    structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1
-) -> TreeDecoder:
-    """A decoder for weights; votes have none."""
+def decoder_of(structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1) -> Any:
+    """A decoder for weights, or the one that a predictor brings; votes have none."""
+    if hasattr(predictor, "decoder"):
+        return predictor.decoder(structure, temperature, n_jobs)
     if not predictor.linear:
         raise HopefearError("trees are not decided by vote; use readout=averaged")
     return TreeDecoder(structure, predictor.weights, temperature, n_jobs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from hopefear.cli import options
@@ -62,7 +62,7 @@ not see is a mistake.
 """,
     "  hopefear evaluate --model parser.model --data test.conllu --report errors.html",
 )
-_LEARN = "train parse --train heads.conllu --features light"
+_LEARN = "train parse --train heads.conllu"
 _REHEARSAL = Rehearsal(
     (
         f"{_LEARN} --dev heads.conllu --epochs 2 --model m",
@@ -96,10 +96,10 @@ class Parses(Surface):
         "evaluate": _EVALUATE,
         "inspect": Words("", "  hopefear inspect --model parser.model --top 20"),
     }
-    passes = "10; of batch learners, their max_iter"
+    passes = "10; of batch learners, their max_iter; of networks 20"
     metrics = "las or uas (default: las where relations are learned)"
-    files = ("tagger",)
-    shares = ("jobs", "explain_token", "proba")
+    files = ("tagger", "vectors")
+    shares = ("jobs", "explain_token", "proba", "device")
     outputs: ClassVar[Mapping[str, str]] = {
         "columns": "the file with its new trees",
         "json": "an object a tree, a line each",
@@ -126,14 +126,20 @@ class Parses(Surface):
         )
         options.on_error(group)
 
+    def learning_options(
+        self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
+    ) -> None:
+        shared()
+        options.networks(group)
+
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("trees")
         group.add_argument(
             "--order",
             type=int,
             choices=(1, 2),
-            default=2,
-            help="1: arcs are scored one by one; 2: with siblings and grandparents (default: 2)",
+            help="1: arcs are scored one by one; 2: with siblings and grandparents (default: 2, of "
+            "networks 1)",
         )
         options.choice(
             group,
@@ -154,9 +160,8 @@ class Parses(Surface):
             group,
             "--features",
             "standard, light (fewer: quicker, worse), or a TOML file of templates by family "
-            "(default: standard)",
+            "(default: standard); networks read words and tags",
             "SET|FILE",
-            default="standard",
         )
         group.add_argument(
             "--hash-bits",

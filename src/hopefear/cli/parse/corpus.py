@@ -19,7 +19,9 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import MISSING, Treebank, read_treebank
 from hopefear.errors import HopefearError
+from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies
+from hopefear.tasks import recipe
 from hopefear.tasks.parse import task
 from hopefear.tasks.parse.model import ParseModel
 
@@ -37,28 +39,60 @@ def read(args: argparse.Namespace, console: Console) -> Parsed:
     tagger = None if args.tagger is None else tagger_of(args.tagger)
     if tagger is not None:
         bank = jackknifed(bank, tagger, args.jackknife, console)
-    bits = {}
-    if args.hash_bits is not None:
-        bits = {"plain_bits": args.hash_bits, "row_bits": max(8, args.hash_bits - _FEWER)}
-    data = task.dataset(
-        bank,
-        args.order,
-        args.tree,
-        features=args.features,
-        tags=None if args.tags == "gold" else args.tags,
-        labelled=not args.unlabelled,
-        heads=args.heads,
-        dictionary=args.dictionary,
-        seed=args.seed,
-        **bits,
-    )
+    source = Source(args, bank)
+    if hasattr(args, "learners"):  # others say what suits them when it is their turn
+        _, learner, params = args.learners[0]
+    else:
+        learner, params = args.learner, dict(args.param)
+    inputs = source.inputs(learner, params)
+    data = source.dataset(inputs)
     reading = {
         "format": bank.format,
         "column": data.features.columns[2],
         "tagger": None if tagger is None else os.path.basename(args.tagger),
     }
     jobs = threads(args.jobs)
-    return Parsed(data=data, skipped=report.skipped, reading=reading, jobs=jobs, tagger=tagger)
+    more = {"tagger": tagger, "origin": source, "inputs": inputs}
+    return Parsed(data=data, skipped=report.skipped, reading=reading, jobs=jobs, **more)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What training data is encoded from, for one learner or another."""
+
+    args: argparse.Namespace
+    bank: Treebank
+
+    def inputs(self, learner: str, params: Mapping[str, Any]) -> Any:
+        """What a learner wants its data to be encoded with."""
+        args, templates = self.args, self.args.features or "standard"
+        inputs = recipe(learner, "parse").inputs(params, templates)
+        if inputs is not templates and hasattr(args, "learner"):
+            for option in ("features", "hash_bits", "dictionary"):
+                if getattr(args, option):
+                    raise HopefearError(
+                        f"--{option.replace('_', '-')}: {learner} reads words and tags; leave it "
+                        "out"
+                    )
+        return inputs
+
+    def dataset(self, inputs: Any) -> TreeDataset:
+        """The data as some features see it."""
+        args, bits = self.args, {}
+        if args.hash_bits is not None:
+            bits = {"plain_bits": args.hash_bits, "row_bits": max(8, args.hash_bits - _FEWER)}
+        return task.dataset(
+            self.bank,
+            args.order,
+            args.tree,
+            features=inputs,
+            tags=None if args.tags == "gold" else args.tags,
+            labelled=not args.unlabelled,
+            heads=args.heads,
+            dictionary=args.dictionary,
+            seed=args.seed,
+            **bits,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +105,14 @@ class Parsed(Corpus):
         As in `Corpus`.
     tagger : SequenceModel, optional
         What tags the words.
+    origin, inputs : Source, templates or TokenIdSettings, optional
+        What the data was encoded from, so that it can be encoded for other learners, and how.
     """
 
     data: TreeDataset
     tagger: Any = None
+    origin: Source | None = None
+    inputs: Any = None
 
     title, unit = "Parsers compared", "sentences"
 
@@ -124,6 +162,18 @@ class Parsed(Corpus):
         console.say(f"{bank.source}: {bank.describe()}; {recall_in_words(data)}")
         return data
 
+    def suiting(self, learner: str, params: Mapping[str, Any]) -> Parsed:
+        if self.origin is None:
+            return self
+        inputs = self.origin.inputs(learner, params)
+        if isinstance(inputs, str) and inputs == self.inputs:  # what all linear learners share
+            return self
+        return replace(self, data=self.origin.dataset(inputs), inputs=inputs)
+
+    def encoded(self, data: TreeDataset) -> TreeDataset:
+        same = data.features is self.data.features
+        return data if same else task.held_out(self.data, data.bank)
+
     def task(self, args: argparse.Namespace) -> task.Parsing:
         return task.Parsing(self.data.kind)
 
@@ -133,8 +183,15 @@ class Parsed(Corpus):
         return facts
 
     def settings(self, args: argparse.Namespace) -> dict[str, Any]:
-        names = ("features", "order", "tags", "hash_bits", "dictionary")
-        return {"tree": self.data.kind.name, **{name: getattr(args, name) for name in names}}
+        kind, network = self.data.kind, self.data.features.kind == TokenArcs.kind
+        return {
+            "tree": kind.name,
+            "features": None if network else args.features or "standard",
+            "order": kind.order,
+            "tags": args.tags,
+            "hash_bits": args.hash_bits,
+            "dictionary": args.dictionary,
+        }
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         data = self.data

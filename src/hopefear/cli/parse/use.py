@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column
 from hopefear.data.treebank import Treebank, with_trees
 from hopefear.errors import HopefearError
+from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies, confidence_interval, reliability, tree_errors
 from hopefear.metrics.dependencies import READ_BY, Trees
 from hopefear.report import text_tree
@@ -261,7 +263,6 @@ def show_scores(console: Console, facts: dict[str, Any]) -> None:
 def model_facts(model: ParseModel, top: int) -> dict[str, Any]:
     """What there is to say of this model."""
     features, pruner = model.features, model.pruner
-    templates = features.templates
     facts: dict[str, Any] = {
         "labels": list(model.labels),
         "order": model.kind.order,
@@ -271,16 +272,24 @@ def model_facts(model: ParseModel, top: int) -> dict[str, Any]:
         "features": features.size,
         "coordinates": model.structure().n_coordinates(),
         "columns": list(features.columns),
-        "tags": list(features.tags),
-        "templates": {name: len(texts) for name, texts in templates.__dict__.items()},
         "pruner": None if pruner is None else {**pruner.to_header(), "nnz": pruner.predictor.nnz},
     }
-    return facts | {"top": model.heaviest_features(top)}
+    if isinstance(features, TokenArcs):
+        predictor: Any = model.predictor
+        layers = predictor.layers()
+        size = sum(math.prod(shape) for shape in layers.values())
+        return facts | {"coordinates": size, "layers": layers}
+    templates = features.templates.__dict__.items()
+    return facts | {
+        "tags": list(features.tags),
+        "templates": {name: len(texts) for name, texts in templates},
+        "top": model.heaviest_features(top),
+    }
 
 
 def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
     """The same for people."""
-    pruner, sizes = facts["pruner"], facts["templates"]
+    pruner, sizes = facts["pruner"], facts.get("templates", {})
     roots = "one root" if facts["single_root"] else "any number of roots"
     columns = ", ".join(filter(None, facts["columns"]))
     return {
@@ -291,13 +300,17 @@ def facts_in_words(facts: dict[str, Any]) -> dict[str, Any]:
         else f"{pruner['heads']} at most, chosen by {pruner['nnz']:,} weights",
         "temperature": f"{facts['temperature']:.3g}",
         "columns": columns,
-        "tags": labels_in_words(facts["tags"]),
-        "templates": ", ".join(f"{n} of {name}" for name, n in sizes.items() if n),
-        "features": f"{facts['features']:,} places, hashed",
+        "tags": labels_in_words(facts["tags"]) if "tags" in facts else None,
+        "templates": ", ".join(f"{n} of {name}" for name, n in sizes.items() if n) or None,
+        "features": f"{facts['features']:,} {'places, hashed' if sizes else 'words and other'}",
     }
 
 
 def show_weights(console: Console, facts: dict[str, Any]) -> None:
-    """The heaviest features of tags, which are the ones that can be named."""
+    """The heaviest features of tags, which are the ones that can be named; layers of networks."""
+    if "layers" in facts:
+        rows = [[name, " × ".join(map(str, shape))] for name, shape in facts["layers"].items()]
+        console.table(["weights", "shape"], rows)
+        return
     heads = ["feature of tags", "relation"]
     weights_table(console, "features of tags alone, heaviest", heads, facts["top"])

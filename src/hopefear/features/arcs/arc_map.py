@@ -115,6 +115,16 @@ class ArcMap:
         rows = 1 << self.row_bits if self.known is None else len(self.known[1])
         return self.plain + rows
 
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a signature says of it."""
+        return {
+            "features": self.templates.name,
+            "columns": ",".join(self.columns),
+            "bits": f"{self.plain_bits},{self.row_bits}",
+            **({} if self.known is None else {"dictionary": self.size}),
+        }
+
     def component(self) -> HashedArcs:
         """What a structure asks for the features of its parts."""
         arcs = hashed_arcs(self.templates, self.plain_bits, self.row_bits)

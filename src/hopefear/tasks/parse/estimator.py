@@ -12,6 +12,7 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
+from hopefear.tasks import recipe
 from hopefear.tasks.base import Explanation, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.parse import task
@@ -42,9 +43,9 @@ class Parser(ModelEstimator[ParseModel]):
     ----------
     learner : str
         Name of a recipe; ``hopefear learners`` lists them.
-    order : int
+    order : int, optional
         1: arcs are scored one by one; 2: with siblings and grandparents, among the likeliest heads,
-        which is slower and better.
+        which is slower and better. None is 2, and 1 for networks.
     tree : {"auto", "projective", "nonprojective"}
         Whether arcs may cross; by default where over 5 % of the sentences have such arcs.
     features : str or ArcTemplates
@@ -59,7 +60,8 @@ class Parser(ModelEstimator[ParseModel]):
     dictionary : bool
         Only the features of the training trees count, and each has weights of its own.
     epochs : int, optional
-        Passes over the data, at most. None is 10; for batch learners, their own number.
+        Passes over the data, at most. None is 10; for batch learners, their own number; for
+        networks 20.
     shuffle : bool
         A new random order for every pass; False keeps the order given.
     early_stopping : bool
@@ -67,8 +69,8 @@ class Parser(ModelEstimator[ParseModel]):
     validation_fraction : float
         The part that is held out. Larger chooses better and learns from less.
     patience : int, optional
-        Passes without a better score before training ends; None is 3, of batch learners 20, and 0
-        runs all of them. The best model is kept in any case.
+        Passes without a better score before training ends; None is 3, of batch learners 20, of
+        networks 5, and 0 runs all of them. The best model is kept in any case.
     n_jobs : int
         Threads for parsing and evaluation; -1 for one a processor. Results do not depend on it.
     callbacks : sequence of callables, optional
@@ -115,7 +117,7 @@ class Parser(ModelEstimator[ParseModel]):
         self,
         learner: str = DEFAULT_LEARNER,
         *,
-        order: int = 2,
+        order: int | None = None,
         tree: str = "auto",
         features: Any = "standard",
         tags: str | None = None,
@@ -313,7 +315,7 @@ class Parser(ModelEstimator[ParseModel]):
             bank,
             self.order,
             self.tree,
-            features=self.features,
+            features=recipe(self.learner, "parse").inputs(self._learner_params(), self.features),
             tags=self.tags,
             labelled=labelled,
             dictionary=self.dictionary,

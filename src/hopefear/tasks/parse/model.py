@@ -13,6 +13,7 @@ from hopefear.data.tree_rows import TreeDataset, TreeKind, TreeRows
 from hopefear.data.treebank import Treebank
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.arcs.arc_map import ArcMap
+from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.storage import field_of, names_of
 from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.tree import Tree
@@ -20,7 +21,7 @@ from hopefear.tasks.base import Explanation, Model
 from hopefear.tasks.parse.pruning import Pruner
 from hopefear.training.answers import Ranked
 from hopefear.training.predictors import Predictor, predictor_from_arrays
-from hopefear.training.tree_decoding import TreeDecoder, decoder_of
+from hopefear.training.tree_decoding import decoder_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,8 +34,8 @@ class ParseModel(Model):
         Weights.
     labels : tuple of str
         Names of the relations; none where only heads were learned.
-    features : ArcMap
-        What fires on arcs.
+    features : ArcMap or TokenArcs
+        What fires on arcs, or what a network reads.
     kind : TreeKind
         Which trees there are.
     pruner : Pruner, optional
@@ -50,7 +51,7 @@ class ParseModel(Model):
     task: ClassVar[str] = "parse"
     predictor: Predictor
     labels: tuple[str, ...]
-    features: ArcMap
+    features: Any
     kind: TreeKind
     pruner: Pruner | None = None
     temperature: float = 1.0
@@ -76,7 +77,7 @@ class ParseModel(Model):
         data = encoded(bank, self.features, self.labels, self.kind, self.pruner).known(bank, 0)
         return data if allowed is None else with_heads_allowed(data, allowed)
 
-    def decoder(self, n_jobs: int = 1, limits: np.ndarray | None = None) -> TreeDecoder:
+    def decoder(self, n_jobs: int = 1, limits: np.ndarray | None = None) -> Any:
         """What answers questions about sentences."""
         return decoder_of(self.structure(limits), self.predictor, self.temperature, n_jobs)
 
@@ -129,6 +130,7 @@ class ParseModel(Model):
         """
         from hopefear.tasks.parse.explaining import explain
 
+        self.check_linear()
         return explain(self, bank, sentence, word)
 
     def heaviest_features(self, top: int) -> list[tuple[str, str, float]]:
@@ -162,7 +164,8 @@ class ParseModel(Model):
         )
         if kind.order not in (1, 2):
             raise ModelError("the order of trees must be 1 or 2")
-        mapping = ArcMap.from_parts(header["features"], features)
+        network = field_of(header["features"], "kind", str) == TokenArcs.kind
+        mapping: Any = (TokenArcs if network else ArcMap).from_parts(header["features"], features)
         pruner = field_of(header, "pruner", dict, type(None))
         size = structure_of(mapping, labels, kind).n_coordinates()
         return cls(
@@ -200,7 +203,10 @@ def widened(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def structure_of(
-    features: ArcMap, labels: Sequence[str], kind: TreeKind, limits: np.ndarray | None = None
+    features: ArcMap | TokenArcs,
+    labels: Sequence[str],
+    kind: TreeKind,
+    limits: np.ndarray | None = None,
 ) -> Tree:
     """The trees that features and relations make."""
     search = tree_search(kind.order, kind.projective, kind.single)
@@ -209,7 +215,7 @@ def structure_of(
 
 def encoded(
     bank: Treebank,
-    features: ArcMap,
+    features: ArcMap | TokenArcs,
     labels: Sequence[str],
     kind: TreeKind,
     pruner: Pruner | None = None,

@@ -19,6 +19,8 @@ from hopefear.data.treebank import MISSING, Treebank, projectivise
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.arc_map import ArcMap
 from hopefear.features.arcs.templates import ArcTemplates
+from hopefear.features.arcs.token_arcs import TokenArcs
+from hopefear.features.token_ids import TokenIdSettings
 from hopefear.metrics import Dependencies, Trees
 from hopefear.structures.tree.theta import STEP
 from hopefear.structures.tree.tree import Tree
@@ -27,7 +29,7 @@ from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.parse.model import ParseModel, encoded, structure_of, with_heads_allowed
 from hopefear.tasks.parse.pruning import HEADS, Pruner
 from hopefear.training.predictors import Predictor
-from hopefear.training.tree_decoding import TreeDecoder, decoder_of
+from hopefear.training.tree_decoding import decoder_of
 
 DEFAULT_LEARNER = TASKS["parse"].learner
 EPOCHS = 10
@@ -63,7 +65,13 @@ class Parsing(Task):
         return structure_of(data.features, data.labels, self.kind)
 
     def check_together(self, structure: Tree, learner: Any, data: TreeDataset) -> None:
-        if not learner.batch and learner.readout.replays():
+        network = hasattr(learner, "settings")
+        if network != (data.features.kind == TokenArcs.kind):
+            raise HopefearError(
+                f"{data.source} was encoded as {data.features.kind}, which this learner does not "
+                "read; encode it with features=recipe(learner, 'parse').inputs(params, templates)"
+            )
+        if not network and not learner.batch and learner.readout.replays():
             raise HopefearError("trees are not decided by vote; use readout=averaged or last")
 
     def score_names(self, data: TreeDataset) -> tuple[str, ...]:
@@ -79,28 +87,28 @@ class Parsing(Task):
 
         return evaluate
 
-    def words(self, data: Any) -> dict[str, Any]:
-        features, pruner = data.features, data.pruner
+    def identity(self, data: TreeDataset, structure: Tree) -> dict[str, Any]:
+        vectors = getattr(data.features, "vectors", None)
+        return {} if vectors is None else {"vectors": vectors.digest}
+
+    def words(self, data: TreeDataset) -> dict[str, Any]:
         return {
             "order": self.kind.order,
             "tree": self.kind.name,
-            "features": features.templates.name,
-            "columns": ",".join(features.columns),
-            "bits": f"{features.plain_bits},{features.row_bits}",
-            **({} if features.known is None else {"dictionary": features.size}),
-            "heads": 0 if pruner is None else pruner.heads,
+            **data.features.description,
+            "heads": 0 if data.pruner is None else data.pruner.heads,
             "labelled": int(bool(data.labels)),
         }
 
     def temperature(self, structure: Tree, predictor: Any, data: TreeDataset, n_jobs: int) -> float:
-        decoder = TreeDecoder(structure, predictor.weights)
+        decoder = decoder_of(structure, predictor, n_jobs=n_jobs)
         if not decoder.sums:
             return 1.0
         step = max(1, len(data) // _FITTED_ON)
         rows = data.take(np.arange(0, len(data), step)).rows
 
         def log_likelihood(temperature: float) -> float:
-            decoder = TreeDecoder(structure, predictor.weights, temperature, n_jobs)
+            decoder.temperature = temperature
             logs = decoder.log_likelihoods(rows)
             return float(logs[np.isfinite(logs)].sum())
 
@@ -130,10 +138,10 @@ class Parsing(Task):
 
 def dataset(
     bank: Treebank,
-    order: int = 2,
+    order: int | None = None,
     tree: str = "auto",
     *,
-    features: str | ArcTemplates = "standard",
+    features: str | ArcTemplates | TokenIdSettings = "standard",
     tags: str | None = None,
     labelled: bool = True,
     heads: int = HEADS,
@@ -148,19 +156,21 @@ def dataset(
     ----------
     bank : Treebank
         Training trees.
-    order : int
-        1: arcs are scored one by one; 2: with siblings and grandparents.
+    order : int, optional
+        1: arcs are scored one by one; 2: with siblings and grandparents. Networks have order 1,
+        others 2 unless said.
     tree : {"auto", "projective", "nonprojective"}
         Whether arcs may cross; by default where over 5 % of the sentences have such arcs. For a
         learner of projective trees crossing arcs are lifted, and counted in ``lifted``.
-    features : str or ArcTemplates
-        A built-in set, a TOML file with templates by family, or templates.
+    features : str, ArcTemplates or TokenIdSettings
+        A built-in set, a TOML file with templates by family, or templates; for networks, what
+        ``inputs`` of their recipe gives.
     tags : str, optional
         Column of the fine tags; ``xpos`` unless it is empty, else ``upos``.
     labelled : bool
         False: learn heads alone.
     heads : int
-        Most heads of a word that are looked at; 0 for all.
+        Most heads of a word that are looked at; 0 for all. Networks look at all.
     plain_bits, row_bits : int, optional
         Room for features, as in :class:`hopefear.features.arcs.arc_map.ArcMap`; as much as trees of
         so many words need, unless said.
@@ -176,6 +186,10 @@ def dataset(
     >>> len(data), data.kind.name
     (30, 'projective')
     """
+    network = isinstance(features, TokenIdSettings)
+    order = (1 if network else 2) if order is None else order
+    if network and order != 1:
+        raise HopefearError("a network scores arcs one by one; use order 1, or leave it out")
     check_one_of("tree", tree, KINDS)
     check_at_least("heads", heads, 2 if order == 2 else 0)
     if order not in (1, 2):
@@ -190,14 +204,17 @@ def dataset(
         flat = projectivise(bank.starts, bank.heads)
         lifted = int(np.count_nonzero(flat != bank.heads))
         learned = bank.with_heads(flat)
-    templates = templates_of(features)
     names = learned.relations
     used = np.unique(names.ids).tolist() if labelled else []
     labels = tuple(sorted(names.strings[k] for k in used))
     if labels == (MISSING,):  # the treebank has none
         labels = ()
+    columns = columns_of(bank, tags)
+    if isinstance(features, TokenIdSettings):
+        words = TokenArcs.fit(features, learned.sentences, columns)
+        return encoded(learned, words, labels, kind).known(bank, lifted)
     mapping = ArcMap.fit(
-        *(learned.sentences, learned.heads, templates, columns_of(bank, tags)),
+        *(learned.sentences, learned.heads, templates_of(features), columns),
         *(plain_bits or bits_for(bank.n_tokens, order), row_bits or bits_for(bank.n_tokens, 1) - 2),
     )
     data = encoded(learned, mapping, labels, kind)
