@@ -88,31 +88,33 @@ class _Kernels(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, module: StructuredLoss, make: Callable, *scores: Any) -> torch.Tensor:
-        batch = make(*map(_host, scores))
+        batch = make(*_hosts(scores))
         check_served(batch.structure, module.loss)
         values, gradients = losses_of(batch, module.loss, module._spaces, module._jobs)
         if not np.isfinite(values).all():
             raise _refusal(batch, int(np.flatnonzero(~np.isfinite(values))[0]))
         each = iter(gradients)
+        # From a GPU scores were copied here; gradients begin their way back at once.
         ctx.gradients = [
-            None if score is None else (score.detach(), next(each)) for score in scores
+            None if score is None else (score.shape, score.dtype, _returned(next(each), score))
+            for score in scores
         ]
         return torch.from_numpy(values).to(scores[0])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        factors: Any = _host(grad)
+        factors: Any = grad if grad.is_cuda else _host(grad)
         results: list[torch.Tensor | None] = []
         for needed, part in zip(ctx.needs_input_grad[2:], ctx.gradients, strict=True):
             if not needed:
                 results.append(None)
                 continue
-            scores, gradient = part
+            shape, dtype, gradient = part
             product = gradient * factors.reshape(-1, *[1] * (gradient.ndim - 1))
-            if product.shape != scores.shape:
+            if product.shape != shape:
                 product = product.sum(axis=0)  # one example after the other
-            results.append(torch.from_numpy(product).to(scores))
+            results.append(torch.as_tensor(product).to(dtype))
         return None, None, *results
 
 
@@ -121,6 +123,30 @@ def _host(scores: torch.Tensor | None) -> np.ndarray | None:
         return None
     scores = scores.detach()
     return (scores if scores.dtype in _WIDE else scores.float()).cpu().numpy()
+
+
+def _hosts(scores: Any) -> list[np.ndarray | None]:
+    """Arrays of all scores; copies from a GPU run at the same time."""
+    if not scores[0].is_cuda:
+        return [_host(part) for part in scores]
+    copies = [
+        None
+        if part is None
+        else torch.empty(
+            part.shape, dtype=part.dtype if part.dtype in _WIDE else torch.float32, pin_memory=True
+        ).copy_(part.detach(), non_blocking=True)
+        for part in scores
+    ]
+    torch.cuda.current_stream(scores[0].device).synchronize()
+    return [None if copy is None else copy.numpy() for copy in copies]
+
+
+def _returned(gradient: np.ndarray, scores: torch.Tensor) -> Any:
+    """A gradient where its scores are: an array on the host, a tensor on a GPU."""
+    if not scores.is_cuda:
+        return gradient
+    pinned = torch.from_numpy(np.ascontiguousarray(gradient)).pin_memory()
+    return pinned.to(scores.device, non_blocking=True)
 
 
 def _refusal(batch: Batch, i: int) -> HopefearError:
