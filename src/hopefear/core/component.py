@@ -114,9 +114,15 @@ class _Lean:
 
     def __init__(self, function: Callable) -> None:
         functools.update_wrapper(self, function)
+        self.py_func = function
         self._lean = _compiled(function, "lean", _nrt=False)
         self._counting = _compiled(function)
         self._must_count: set[tuple[type, ...]] = set()
+
+    @property
+    def stats(self) -> Any:
+        """What was loaded from the cache, and what was not."""
+        return self._lean.stats
 
     def __call__(self, *args: Any) -> Any:
         kinds = tuple(map(type, args))
