@@ -86,10 +86,10 @@ class NetworkLearner:
     char_hidden: int = 50
     hidden: int = 200
     layers: int = 1
-    dropout: float = 0.5
+    dropout: float = 0.33
     word_dropout: float = 0.25
     batch_size: int = 32
-    rate: float = 0.004
+    rate: float = 0.002
     decay: float = 0.05
     l2: float = 0.0
     clip: float = 5.0
@@ -234,8 +234,6 @@ class Biaffine(NetworkLearner):
 
     hidden: int = 250
     layers: int = 2
-    dropout: float = 0.33
-    rate: float = 0.002
     arc_dim: int = 300
     relation_dim: int = 100
     trees: bool = True
