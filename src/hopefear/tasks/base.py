@@ -268,6 +268,9 @@ def train(
         },
         "training": task.summary(result),
     }
+    # Parts and tables are no text; what is, a loaded estimator has again.
+    if given := {k: v for k, v in (params or {}).items() if isinstance(v, str | int | float)}:
+        about["given"] = given
     model = task.model(data, structure, result.predictor, temperature, signature, about)
     return Trained(model, learner, result)
 

@@ -238,12 +238,7 @@ class ModelEstimator(Estimator, Generic[M]):
         self.best_epoch_: int | None = result.best_epoch
         over = stopping is not None and self.n_iter_ > 0 and stopping.is_over(self.n_iter_)
         self.converged_ = bool(over or getattr(result, "converged", False))
-        # Parts and tables are no text; what is, a loaded estimator has again.
-        given = {
-            key: value for key, value in params.items() if isinstance(value, str | int | float)
-        }
-        model = trained.model
-        return replace(model, about={**model.about, "given": given}) if given else model
+        return trained.model
 
     def _learn(self, data: Any, trainer: Any) -> None:
         """Learn from some examples, in the order given, once."""

@@ -304,7 +304,8 @@ def _folds(bank: Treebank, tagger: Any, parts: list[np.ndarray], column: str) ->
         rest = text.take(np.setdiff1d(np.arange(len(bank)), part))
         data = dataset(rest, templates, _LABELS)
         length = tagger.about.get("training", {}).get("best_epoch") or tagger.about.get("epochs")
-        yield train(data, learner, order=tagger.order, scheme=None, epochs=length, seed=seed).model
+        options = {"order": tagger.order, "scheme": None, "epochs": length, "seed": seed}
+        yield train(data, learner, tagger.about.get("given"), **options).model
 
 
 def tagged(

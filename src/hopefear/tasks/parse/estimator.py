@@ -257,6 +257,7 @@ class Parser(ModelEstimator[ParseModel]):
     def from_model(cls, model: ParseModel) -> Self:
         learner = str(model.about.get("learner", DEFAULT_LEARNER))
         parser = cls(learner, order=model.kind.order, tree=model.kind.name)
+        parser._restore(model)
         parser._model = model
         return parser
 
