@@ -52,7 +52,7 @@ def test_sets_are_those_of_the_gold_tree(jj, sets, approach, weighting, seed):
     def weights(loss):
         return train(data, Learner(loss, SGD(), Last(), "mistakes"), epochs=4).model.weights
 
-    own = SWVP(approach, weighting, 2.0, OWN, False, substructures(sets(bank.heads.tolist())))
+    own = SWVP(approach, weighting, 2.0, OWN, False, own=substructures(sets(bank.heads.tolist())))
     ours = weights(SWVP(approach, weighting, 2.0, jj, False))
     np.testing.assert_array_equal(ours, weights(own))
     assert ours.any()

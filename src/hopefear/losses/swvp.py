@@ -81,6 +81,9 @@ class SWVP(NamedTuple):
         Back off to the perceptron when the weights break condition (2), that is when the mixture
         as a whole does not violate (property 3). The paper's experiments did not check; a passive
         update always breaks it, so it is always checked.
+    excluding : bool
+        Where it is checked, first leave out non-violating m_J, those of the largest margins first,
+        until condition (2) holds; back off only where nothing is left.
     own : Substructures
         The sets for "own".
 
@@ -102,6 +105,7 @@ class SWVP(NamedTuple):
     beta: float = 1.0
     jj: int = SINGLE
     checked: bool = True
+    excluding: bool = False
     own: Any = Substructures(np.empty(0, np.int64), np.empty(0, np.int64))
 
     def fault(self):
@@ -161,6 +165,8 @@ class SWVP(NamedTuple):
         found.counts[MISTAKES] += 1
         found.counts[NONE_USABLE] += usable == 0
         found.counts[CONDITION_BROKEN] += mixture > 0.0
+        if checked and self.excluding and mixture > 0.0:
+            usable, mixture = exclude(found, count, mixture), 0.0
         if usable == 0 or (checked and mixture > 0.0):
             found.counts[BACKED_OFF] += 1
             found.first[0], found.last[0], found.gamma[0] = 0, places - 1, 1.0
@@ -326,6 +332,27 @@ def _sift(margins, order, top, end):
 def _comes_first(margins, j, k):
     a, b = abs(margins[j]), abs(margins[k])
     return a > b or (a == b and j < k)
+
+
+@linked
+def exclude(found, count, mixture):
+    """Leave out the m_J of the largest margins until condition (2) holds; returns how many stay."""
+    while mixture > 0.0:
+        top = -1
+        for k in range(count):
+            if found.gamma[k] > 0.0 and (top < 0 or found.margins[k] > found.margins[top]):
+                top = k
+        if top < 0 or found.margins[top] <= 0.0:
+            break
+        mixture -= found.gamma[top] * found.margins[top]
+        found.gamma[top] = 0.0
+    rest, stay = 0.0, 0
+    for k in range(count):
+        rest += found.gamma[k]
+        stay += found.gamma[k] > 0.0
+    for k in range(count):
+        found.gamma[k] /= max(rest, 1e-300)
+    return stay
 
 
 @inlined

@@ -584,9 +584,13 @@ def swvp(loss: Any, world: World) -> Force:
         order = [k for k in np.argsort(-np.abs(margins), kind="stable") if usable[k]]
         for rank, k in enumerate(order):
             gamma[k] = ((N - rank) / N) ** loss.beta
+    checked = loss.checked or loss.approach == 2
+    while checked and loss.excluding and usable.any() and gamma @ margins > 0:
+        gamma[np.argmax(np.where(gamma > 0, margins, -np.inf))] = 0.0
+        usable = gamma > 0
     if usable.any():
         gamma /= gamma.sum()
-    if not usable.any() or ((loss.checked or loss.approach == 2) and gamma @ margins > 0):
+    if not usable.any() or (checked and gamma @ margins > 0):
         mixtures, gamma = [world.delta(best)], np.ones(1)
     g = world.importance * gamma @ np.array(mixtures)
     value = world.importance * max(0.0, -world.lead(best))
