@@ -172,6 +172,8 @@ def test_vectors_stay_where_they_must_and_are_in_the_model(tmp_path):
     assert table[words.index("the")].tolist() == [3, 1]
     assert table[words.index("zebra")].tolist() == [2, 2]
     assert "zebra" not in fixed.known_words()
+    shrunk = trained(more={**base, "tune": False, "l2": 0.5}, epochs=2).model
+    assert shrunk.predictor.weights_by_name["table.word"][words.index("the")].tolist() == [3, 1]
     tuned = trained(more=base, epochs=2).model
     assert tuned.predictor.weights_by_name["table.word"][words.index("the")].tolist() != [3, 1]
     small = trained(more={**base, "unseen": False}, epochs=1).model
@@ -244,6 +246,20 @@ def test_networks_and_templates_are_not_mixed_up():
         train(data_for("bilstm"), "perceptron")
 
 
+@pytest.mark.parametrize("loss", ["perceptron", "hinge"])
+def test_scores_that_are_no_numbers_end_training(loss):
+    params = {**SMALL, "loss": loss, "rate": 1e30, "clip": 0.0}
+    with pytest.raises(HopefearError, match="no longer finite; lower the rate"):
+        train(data_for("bilstm-crf", params), "bilstm-crf", params, epochs=8)
+
+
+def test_a_column_with_a_dot_is_refused():
+    text = sentences()
+    text.columns["a.b"] = text.columns["word"]
+    with pytest.raises(HopefearError, match=r"'a.b', whose name has a dot"):
+        data_for("bilstm", {**SMALL, "inputs": "word,a.b"}, text)
+
+
 def test_without_torch_one_line_names_the_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(HopefearError, match=r"pip install 'hopefear\[neural\]'"):
@@ -255,7 +271,11 @@ def test_without_torch_one_line_names_the_extra(monkeypatch):
     [
         ({"hidden": 7}, "shapes"),
         ({"hidden": 10**9}, "no network"),
-        ({"labels": "x"}, "no network"),
+        ({"labels": "x"}, "sizes"),
+        ({"labels": 2}, "ends in tag of 2 labels"),
+        ({"layers": 10**9}, "layers"),
+        ({"hidden": 0}, "without width"),
+        ({"characters": 1}, "other ids"),
         ({"head": "other"}, "not known"),
         ({"slots": {}}, "no words"),
         ({"layers": -1}, "sizes"),

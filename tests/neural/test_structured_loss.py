@@ -125,6 +125,11 @@ def test_what_is_forbidden_cannot_be_right():
         ChainLoss(Log())(nodes, transitions, [[0, 1]])
     with pytest.raises(HopefearError, match="scores of the network are not finite; lower the"):
         ChainLoss(Log())(nodes * np.nan, transitions, [[0, 1]])
+    round_and_round = [[0, 2, 1, 1]]
+    with pytest.raises(HopefearError, match="sentence 1: the heads of word 1 go round"):
+        TreeLoss(Log())(torch.zeros(1, 4, 4), None, round_and_round)
+    with pytest.raises(HopefearError, match="sentence 1: 2 words hang on the root"):
+        TreeLoss(Log(), kind=TreeKind(1, True, True))(torch.zeros(1, 3, 3), None, [[0, 0, 0]])
     with pytest.raises(HopefearError, match="what is right there is forbidden"):
         TreeLoss(Log())(torch.full((1, 2, 2), -np.inf), None, [[0, 0]])
 

@@ -71,6 +71,14 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "v.npz").write_bytes(b"not a zip")
     with pytest.raises(HopefearError, match="cannot be read"):
         read_vectors(tmp_path / "v.npz")
+    for content in (b"", b"\x93NUMPY"):
+        (tmp_path / "v.npz").write_bytes(content)
+        with pytest.raises(HopefearError, match=r"cannot be read as .npz"):
+            read_vectors(tmp_path / "v.npz")
+    with open(tmp_path / "v.npz", "wb") as file:
+        np.save(file, np.ones(2))
+    with pytest.raises(HopefearError, match=r"cannot be read as .npz"):
+        read_vectors(tmp_path / "v.npz")
     np.savez(tmp_path / "w.npz", words=np.array(["a"]))
     with pytest.raises(HopefearError, match="'words' and 'vectors'"):
         read_vectors(tmp_path / "w.npz")

@@ -76,6 +76,12 @@ def test_treebanks_fit_a_parser(tmp_path: Path) -> None:
     assert hopefear.read(path).y == [["PRON", "VERB"]] * 2
 
 
+def test_a_comment_does_not_make_tokens_of_examples(tmp_path: Path) -> None:
+    assert hopefear.read(saved(tmp_path, "# a comment\n1 1:1\n0 2:1\n")).y.tolist() == ["1", "0"]
+    with pytest.raises(HopefearError, match="have no option 'foo'"):
+        hopefear.read(saved(tmp_path, "1 1:1\n0 2:1\n"), foo=1)
+
+
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, "1 1:1\n")
     for how in ({"format": "xml"}, {"task": "tune"}, {"column": "x"}, {"encoding": "none"}):

@@ -78,6 +78,8 @@ def tokens_in(source: Source, format: str, column: str | None = None, **how: Any
     """Of tokens, lists of lists of them and of their labels."""
     form = token_format(source, format, how.get("columns"))
     if form == "crfsuite":
+        if column is not None:
+            raise HopefearError(f"{source} has attributes and no columns; leave out {column!r}")
         given = read_crfsuite(source, **how)
         rows, values = given.rows, given.rows.values
         names = [rows.strings.get(i) for i in range(rows.strings.size)]

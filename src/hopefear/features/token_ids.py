@@ -95,6 +95,11 @@ class TokenIdSettings:
                     f"{sentences.source} has no column {name!r} for the network to read; there "
                     f"are {', '.join(sentences.columns)}"
                 )
+        if dotted := [name for name in columns[1:] if "." in name]:
+            raise HopefearError(
+                f"{sentences.source}: a network cannot read the column {dotted[0]!r}, whose name "
+                "has a dot; give it another name"
+            )
         if clash := {"word", "shape", "character", "template"} & set(columns[1:]):
             raise HopefearError(
                 f"{sentences.source}: a column called {min(clash)} cannot stand beside the "

@@ -266,7 +266,9 @@ def in_tree_set(jj, structure, x, k, t):
     """Whether t has an arc of length k + 1, or, of subtrees, is k or below it."""
     if jj == LENGTHS:
         return abs(t - structure.above(x, t)) == k + 1
-    while t >= 0 and t != k:
+    for _ in range(structure.places(x)):  # gold of somebody else may go round in a circle
+        if t < 0 or t == k:
+            break
         t = structure.above(x, t)
     return t == k
 

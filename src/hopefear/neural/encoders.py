@@ -118,7 +118,7 @@ class TokenEncoder(nn.Module):
     spec : mapping
         ``slots`` (family to size), ``characters``, ``word_dim``, ``shape_dim``, ``column_dim``,
         ``char``, ``char_dim``, ``char_hidden``, ``hidden``, ``layers``; see
-        :meth:`encoder_spec`.
+        :func:`encoder_spec`.
     """
 
     def __init__(self, spec: Mapping[str, Any]) -> None:

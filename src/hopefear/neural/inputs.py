@@ -77,11 +77,6 @@ class InputTable:
             ends = np.concatenate([[0], np.cumsum(counts)])
             self.sparse = ends, (indices[in_sparse] - sparse.start).astype(np.int64)
 
-    @classmethod
-    def of(cls, features: Any, rows: Any) -> InputTable:
-        """Of rows that a feature map encoded."""
-        return cls(features.families, rows.starts, rows.indptr, rows.indices)
-
     def batch(self, which: np.ndarray, device: Any = "cpu") -> Inputs:
         """These sentences, padded to the longest."""
         lengths = self.lengths[which]

@@ -27,8 +27,9 @@ HEADS = {
 _TOKENS = 8192
 _COUNTS = (
     *("characters", "templates", "word_dim", "shape_dim", "column_dim", "char_dim"),
-    *("char_hidden", "hidden", "layers", "coordinates"),
+    *("char_hidden", "hidden", "layers", "coordinates", "labels"),
 )
+_MOST_LAYERS = 64
 
 
 class NetworkPredictor:
@@ -58,6 +59,15 @@ class NetworkPredictor:
     def fits(self, n: int) -> bool:
         """Whether it was trained for a structure of ``n`` coordinates."""
         return self.spec["coordinates"] == n
+
+    def misfit(self, head: str, labels: int, features: Any) -> str:
+        """Why it cannot score outputs of so many labels from what a feature map gives; or empty."""
+        spec, families = self.spec, {name: len(ids) for name, ids in features.families.items()}
+        sizes = {**spec["slots"], "character": spec["characters"], "template": spec["templates"]}
+        if spec["head"] != head or spec["labels"] != labels:
+            return f"the network ends in {spec['head']} of {spec['labels']} labels"
+        same = list(sizes.items()) == list(families.items())
+        return "" if same else "the network reads other ids than the features give"
 
     def keeps_scale(self) -> bool:
         """Whether scores keep their size."""
@@ -271,6 +281,8 @@ def _check_spec(spec: Any) -> None:
     sizes = [*(spec.get(name) for name in _COUNTS), *spec["slots"].values()]
     if not all(type(size) is int and 0 <= size < 2**40 for size in sizes):
         raise ModelError(f"the spec of the network has sizes {sizes!r:.60}")
+    if not 0 < spec["layers"] <= _MOST_LAYERS or not spec["hidden"] or not spec["word_dim"]:
+        raise ModelError(f"the network has {spec['layers']} layers, or layers without width")
     if "word" not in spec["slots"] or spec.get("char") not in ("cnn", "lstm", "none"):
         raise ModelError("the spec of the network has no words, or characters of no known kind")
     if spec.get("head") not in HEADS:

@@ -603,6 +603,7 @@ class TreeLoss(StructuredLoss):
         most = np.broadcast_to(sizes[:, None] + 1, (n, side))
         if ((parents < 0) | (parents >= most))[within].any():
             raise HopefearError("heads are numbers from 0, the root, to the length of the sentence")
+        _check_trees(parents, within, self.kind.single)
         if scores.relations is not None:
             if labels is None:
                 raise HopefearError("relations have scores, but the right ones were not given")
@@ -707,3 +708,17 @@ def _within(rows: Any, side: int) -> np.ndarray:
     """Which places of a padded batch are words."""
     words = np.arange(side)
     return (words > 0) & (words <= np.diff(rows.starts)[:, None])
+
+
+def _check_trees(heads: np.ndarray, within: np.ndarray, single: bool) -> None:
+    """Refuse heads that go round in a circle, and several roots where one is due."""
+    roots = ((heads == 0) & within).sum(axis=1)
+    if single and (roots > 1).any():
+        i = int(np.argmax(roots > 1))
+        raise HopefearError(f"sentence {i + 1}: {roots[i]} words hang on the root, not one")
+    above = np.where(within, heads, 0)
+    for _ in range(int(heads.shape[1]).bit_length()):  # twice as far up each time
+        above = np.take_along_axis(above, above, axis=1)
+    if above.any():
+        i, m = np.argwhere(above)[0]
+        raise HopefearError(f"sentence {i + 1}: the heads of word {m} go round in a circle")

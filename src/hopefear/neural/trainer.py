@@ -169,12 +169,17 @@ class NetworkTrainer(Trainer):
         }
         of_rows = {}
         for name, g in zip(met, grads[len(parameters) :], strict=True):
+            places = numbers[name]
             if name == "word" and self._fixed is not None:
-                g = g.masked_fill(self._fixed[numbers[name]][:, None], 0.0)
-            of_rows[name] = numbers[name], g
+                moving = ~self._fixed[places]
+                places, g = places[moving], g[moving]
+            of_rows[name] = places, g
         self.adam.step(gradients, of_rows, rate)
         single = losses.detach().cpu().numpy()
-        if not np.isfinite(single).all():
+        parts = scores if isinstance(scores, tuple) else (scores,)
+        # Losses that look for the best output alone find one among scores that are no numbers.
+        lost = any(part is not None and bool(part.isnan().any()) for part in parts)
+        if lost or not np.isfinite(single).all():
             raise HopefearError(
                 "the loss is no longer finite; lower the rate (-p rate=), or clip more (-p clip=)"
             )

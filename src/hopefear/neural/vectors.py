@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -74,7 +75,7 @@ def _read_npz(name: str) -> Vectors:
         raise InputError(name, 0, "arrays 'words' and 'vectors'", f"no {error}") from None
     except FileNotFoundError:
         raise HopefearError(f"{name}: cannot be read: there is no such file") from None
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, TypeError, ValueError, zlib.error, zipfile.BadZipFile) as error:
         raise HopefearError(f"{name}: cannot be read as .npz without pickles: {error}") from None
     if words.ndim != 1 or words.dtype.kind != "U":
         raise InputError(name, 0, "words: a vector of strings", f"{words.dtype} {words.shape}")
@@ -108,7 +109,8 @@ def _read_text(name: str) -> Vectors:
             if not text.strip():
                 continue
             try:
-                row = np.array(fields, np.float32)
+                with np.errstate(over="ignore"):
+                    row = np.array(fields, np.float32)
             except ValueError:
                 raise InputError(name, line, "a word and its numbers", text) from None
             width = width or len(row)

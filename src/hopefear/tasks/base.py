@@ -473,6 +473,14 @@ class Model:
         if not fits or not self.predictor.fits(n):
             raise ModelError(f"the model's parts do not fit together: {n} coordinates expected")
 
+    def check_network(self, kind: str, head: str, labels: int) -> None:
+        """A network and a map of the ids it reads, which is of this kind, come together or not."""
+        network = hasattr(self.predictor, "misfit")
+        if network != (self.features.kind == kind):
+            raise ModelError("the model's parts do not fit together: networks read ids of tokens")
+        if network and (reason := self.predictor.misfit(head, labels, self.features)):
+            raise ModelError(f"the model's parts do not fit together: {reason}")
+
     def to_bytes(self) -> bytes:
         """The model file, in memory."""
         return storage.pack(self._header(), self._arrays(), kind="model", finite=self._finite())

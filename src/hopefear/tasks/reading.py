@@ -82,7 +82,13 @@ def read(
             raise HopefearError(f"column={column!r} is for tokens, and {source} holds none")
         how["column"] = column
     contents = named_object(str(readers[task].contents))
-    return contents(source, format, on_error=on_error, report=report, **how)
+    try:
+        return contents(source, format, on_error=on_error, report=report, **how)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        option = str(error).rpartition("argument ")[2]
+        raise HopefearError(f"{source}: files of the task {task} have no option {option}") from None
 
 
 def _task_of(source: Source, tasks: Sequence[str]) -> str:
@@ -98,8 +104,11 @@ def _task_of(source: Source, tasks: Sequence[str]) -> str:
         return "rerank"  # as BLLIP's parser prints them
     if "tag" not in tasks:
         return tasks[0]
-    if named_tokens(source) or has_attributes(spoken) or first.startswith((b"-DOCSTART-", b"# ")):
+    if named_tokens(source) or has_attributes(spoken) or first.startswith(b"-DOCSTART-"):
         return "tag"
+    told = next((line for line in spoken if not line.startswith(b"#")), b"")
+    if first.startswith(b"# ") and not re.search(rb"\s[0-9]+:[-+.0-9]", told):
+        return "tag"  # comments, as CoNLL-U has them, and no features of svmlight behind them
     widths = {len(line.split()) for line in spoken}
     table = len(widths) == 1 and min(widths) > 1 and b"" in lines[:-1]
     return "tag" if table or "classify" not in tasks else "classify"

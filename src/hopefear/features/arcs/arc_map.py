@@ -258,6 +258,8 @@ class ArcMap:
             if not all((keys[1:] > keys[:-1]).all() for keys in known):
                 raise ModelError("features of arcs: keys of the dictionary are not rising")
             blocks = whole_number(header, "blocks", 1, _MOST_BLOCKS)
+            if max(len(known[0]), len(known[1]) * blocks) >= 1 << 31:
+                raise ModelError("features of arcs: the dictionary has over 2^31 places")
         return cls(
             templates,
             tuple(map(str, columns)),

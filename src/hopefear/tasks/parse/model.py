@@ -183,6 +183,9 @@ class ParseModel(Model):
             raise ModelError("the temperature must be above zero")
         if self.kind.order == 2 and self.pruner is None:
             raise ModelError("trees of second order have a pruner")
+        self.check_network(TokenArcs.kind, "biaffine", max(1, len(self.labels)))
+        if self.features.kind == TokenArcs.kind and (self.kind.order, self.pruner) != (1, None):
+            raise ModelError("networks score arcs one by one, and look at all of them")
         self.check_size(self.structure().n_coordinates())
 
 

@@ -261,6 +261,7 @@ class SequenceModel(Model):
             raise ModelError("the order must be 1 or 2 and the temperature above zero")
         if not 0 < self.beam < 2**31:
             raise ModelError("the beam must be above 0 and have 32 bits")
+        self.check_network("token-ids", "tag", len(self.labels))
         self.check_size(self.structure().n_coordinates())
 
 
