@@ -212,6 +212,11 @@ class TokenIds:
 
     def encode(self, sentences: Any, sparse: Attributes | None = None) -> Attributes:
         """The numbers of all tokens; ``sparse`` are those of templates, where they are known."""
+        if missing := [name for name in self.columns if name not in sentences.columns]:
+            raise HopefearError(
+                f"{getattr(sentences, 'source', 'the data')} has no column {missing[0]!r}, which "
+                f"the network reads; there are {', '.join(sentences.columns)}"
+            )
         words, n = sentences.columns[self.columns[0]], int(sentences.starts[-1])
         texts, numbers = words.strings, self._numbers
         columns = [

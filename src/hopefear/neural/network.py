@@ -181,11 +181,15 @@ def families_of(spec: Mapping[str, Any]) -> dict[str, range]:
 
 @contextlib.contextmanager
 def enough_memory(remedy: str) -> Iterator[None]:
-    """Say in one line that a GPU has no memory left, and what helps."""
+    """Say in one line that there is no memory left, and what helps."""
     try:
         yield
     except torch.OutOfMemoryError as error:
         raise HopefearError(f"the GPU has no memory for this batch; {remedy}") from error
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error):
+            raise
+        raise HopefearError(f"there is no memory for this batch; {remedy}") from error
 
 
 def device_of(name: str) -> torch.device:

@@ -196,6 +196,10 @@ class NetworkTrainer(Trainer):
         }
         return NetworkPredictor(self.network.spec, weights, self.learner.device)
 
+    def restored(self, predictor: NetworkPredictor) -> NetworkPredictor:
+        predictor.device = self.learner.device
+        return predictor
+
     def support(self) -> tuple[int, float]:
         slots = [*self.adam.slots.values(), *self.adam.tables.values()]
         tensors = [slot.weights.detach() for slot in slots]

@@ -256,7 +256,7 @@ class Loop:
         best = {k.removeprefix("best."): a for k, a in arrays.items() if k.startswith("best.")}
         if best:
             size = self.trainer.structure.n_coordinates()
-            self.best = predictor_from_arrays(best, size)
+            self.best = self.trainer.restored(predictor_from_arrays(best, size))
             if not self.best.fits(size):
                 raise ModelError(f"the best predictor is not one of {size} coordinates")
         if self.stopping is None:

@@ -70,6 +70,10 @@ class Trainer:
         """Take up what ``arrays`` gave."""
         raise NotImplementedError
 
+    def restored(self, predictor: Any) -> Any:
+        """A predictor of its own that comes from a checkpoint."""
+        return predictor
+
     def settled(self) -> bool:
         """Whether more passes would change next to nothing."""
         return False
