@@ -18,7 +18,8 @@ from hopefear.neural.batches import (
     list_batch,
     tree_batch,
 )
-from hopefear.neural.structured_loss import ChainLoss, ClassLoss, ListLoss, TreeLoss
+from hopefear.neural.structured_loss import ChainLoss, ClassLoss, ListLoss
+from hopefear.neural.tree_loss import TreeLoss
 from hopefear.structures.chain.theta import Limits
 from hopefear.structures.lattice import padded_width
 from hopefear.structures.tree.searches import tree_search

@@ -269,8 +269,14 @@ def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]
     import numpy
 
     from hopefear import __version__
+    from hopefear.recipes import NetworkRecipe
+    from hopefear.tasks import recipe
 
-    torch = sys.modules.get("torch")
+    torch = {}
+    if isinstance(recipe(learner, args.task), NetworkRecipe):
+        from importlib.metadata import version
+
+        torch = {"torch": version("torch")}
     return {
         "task": args.task,
         "learner": learner,
@@ -283,7 +289,7 @@ def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]
             "numpy": numpy.__version__,
             "numba": numba.__version__,
             "python": sys.version.split()[0],
-            **({} if torch is None else {"torch": str(torch.__version__)}),
+            **torch,
         },
     }
 

@@ -19,7 +19,7 @@ _HOMES = {
     "ClassLoss": "structured_loss",
     "ListLoss": "structured_loss",
     "StructuredLoss": "structured_loss",
-    "TreeLoss": "structured_loss",
+    "TreeLoss": "tree_loss",
 }
 
 __all__ = sorted(_HOMES)

@@ -22,7 +22,7 @@ from hopefear.neural.batches import TreeScores, tree_batch
 from hopefear.neural.encoders import Noise
 from hopefear.neural.inputs import Inputs, InputTable, padded_places
 from hopefear.neural.network import Rows, ScoreNetwork, families_of
-from hopefear.neural.structured_loss import TreeLoss
+from hopefear.neural.tree_loss import TreeLoss
 from hopefear.structures.tree.searches import Projective
 from hopefear.training.answers import Ranked
 from hopefear.training.tree_decoding import TreeDecoder

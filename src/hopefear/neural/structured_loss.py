@@ -1,4 +1,4 @@
-"""Losses on scores that a network makes: chains, trees, lists and classes.
+"""Losses on scores that a network makes: chains, lists and classes.
 
 Forward gives the loss, backward ``-mu`` times what comes back, both out of the library's kernels,
 which run over the examples of a batch in threads. Results do not depend on how many there are.
@@ -14,25 +14,20 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from hopefear.core.learner import check_part, check_served
-from hopefear.data.tree_rows import TreeKind
 from hopefear.errors import HopefearError
 from hopefear.losses.log import Log
 from hopefear.neural.batches import (
     Batch,
     ChainScores,
-    TreeScores,
     chain_batch,
     class_batch,
     list_batch,
     losses_of,
-    tree_batch,
 )
 from hopefear.neural.tensor_chains import best_paths, log_losses, log_losses_in_logarithms
 from hopefear.structures.chain.theta import Limits
-from hopefear.structures.tree.searches import tree_search
 from hopefear.training.answers import Ranked
 from hopefear.training.decoding import Decoder
-from hopefear.training.tree_decoding import TreeDecoder
 
 REDUCTIONS = ("mean", "sum", "none")
 # Scores are computed in one of these; narrower ones are widened.
@@ -104,7 +99,7 @@ class _Kernels(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        factors: Any = grad if grad.is_cuda else _host(grad)
+        factors: Any = grad if grad.is_cuda else host_array(grad)
         results: list[torch.Tensor | None] = []
         for needed, part in zip(ctx.needs_input_grad[2:], ctx.gradients, strict=True):
             if not needed:
@@ -118,7 +113,7 @@ class _Kernels(torch.autograd.Function):
         return None, None, *results
 
 
-def _host(scores: torch.Tensor | None) -> np.ndarray | None:
+def host_array(scores: torch.Tensor | None) -> np.ndarray | None:
     if scores is None:
         return None
     scores = scores.detach()
@@ -128,7 +123,7 @@ def _host(scores: torch.Tensor | None) -> np.ndarray | None:
 def _hosts(scores: Any) -> list[np.ndarray | None]:
     """Arrays of all scores; copies from a GPU run at the same time."""
     if not scores[0].is_cuda:
-        return [_host(part) for part in scores]
+        return [host_array(part) for part in scores]
     copies = [
         None
         if part is None
@@ -161,7 +156,7 @@ def _refusal(batch: Batch, i: int) -> HopefearError:
     )
 
 
-def _whole(numbers: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+def whole_numbers(numbers: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     """Whole numbers out of a tensor or an array."""
     if isinstance(numbers, torch.Tensor):
         numbers = numbers.detach().cpu().numpy()
@@ -174,10 +169,10 @@ def _whole(numbers: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     return array.astype(np.int64, copy=False)
 
 
-def _lengths(lengths: Any, n: int, longest: int, what: str) -> np.ndarray:
+def lengths_of(lengths: Any, n: int, longest: int, what: str) -> np.ndarray:
     if lengths is None:
         lengths = np.full(n, longest)
-    lengths = _whole(lengths, (n,), "lengths")
+    lengths = whole_numbers(lengths, (n,), "lengths")
     if n == 0 or lengths.min(initial=1) < 1 or lengths.max(initial=0) > longest:
         raise HopefearError(
             f"a batch has at least one example, each of 1 to {longest} {what} here; lengths are "
@@ -186,7 +181,7 @@ def _lengths(lengths: Any, n: int, longest: int, what: str) -> np.ndarray:
     return lengths
 
 
-def _check_shape(scores: torch.Tensor, shape: tuple, name: str) -> None:
+def check_shape(scores: torch.Tensor, shape: tuple, name: str) -> None:
     """``None`` in the shape stands for any size."""
     fits = scores.ndim == len(shape) and all(
         b in (None, a) for a, b in zip(scores.shape, shape, strict=True)
@@ -196,7 +191,7 @@ def _check_shape(scores: torch.Tensor, shape: tuple, name: str) -> None:
         raise HopefearError(f"{name}: expected the shape ({shown}), found {tuple(scores.shape)}")
 
 
-def _check_gold(gold: np.ndarray, within: np.ndarray, classes: int, name: str) -> None:
+def check_gold(gold: np.ndarray, within: np.ndarray, classes: int, name: str) -> None:
     known = gold[within]
     if known.size and not 0 <= known.min() <= known.max() < classes:
         raise HopefearError(
@@ -274,8 +269,8 @@ class ChainLoss(StructuredLoss):
         """
         sizes, scores = self._scores(nodes, transitions, lengths, start, end)
         n, longest, labels = nodes.shape
-        codes = _whole(gold, (n, longest), "gold labels")
-        _check_gold(codes, np.arange(longest) < sizes[:, None], labels, "gold labels")
+        codes = whole_numbers(gold, (n, longest), "gold labels")
+        check_gold(codes, np.arange(longest) < sizes[:, None], labels, "gold labels")
 
         if type(self.loss) is Log and self._as_tensors(scores):
             return self._reduced(self.loss.force * self._log_losses(scores, codes, sizes))
@@ -361,24 +356,24 @@ class ChainLoss(StructuredLoss):
         Token k of the rows lies at ``rows.indices[k]`` of the padded batch.
         """
         sizes, scores = self._scores(nodes, transitions, lengths, start, end)
-        codes = None if gold is None else _whole(gold, tuple(nodes.shape[:2]), "gold labels")
-        batch = chain_batch(ChainScores(*map(_host, scores)), codes, sizes, self.limits)
+        codes = None if gold is None else whole_numbers(gold, tuple(nodes.shape[:2]), "gold labels")
+        batch = chain_batch(ChainScores(*map(host_array, scores)), codes, sizes, self.limits)
         return Decoder(batch.structure, batch.weights, temperature, self._jobs), batch.rows
 
     def _scores(
         self, nodes: torch.Tensor, transitions: Any, lengths: Any, start: Any, end: Any
     ) -> tuple[np.ndarray, ChainScores]:
-        _check_shape(nodes, (None, None, self.labels), "scores of labels")
+        check_shape(nodes, (None, None, self.labels), "scores of labels")
         n, longest, labels = nodes.shape
         if transitions is not None:
             shared = transitions.ndim == 2
             shape = (labels, labels) if shared else (n, longest - 1, labels, labels)
-            _check_shape(transitions, shape, "scores of transitions")
+            check_shape(transitions, shape, "scores of transitions")
         for part, name in ((start, "first"), (end, "last")):
             if part is not None:
-                _check_shape(part, (labels,), f"scores of {name} labels")
+                check_shape(part, (labels,), f"scores of {name} labels")
         scores = ChainScores(nodes, transitions, start, end)
-        return _lengths(lengths, n, longest, "tokens"), scores
+        return lengths_of(lengths, n, longest, "tokens"), scores
 
     def _as_tensors(self, scores: ChainScores) -> bool:
         if scores.transitions is not None and scores.transitions.ndim == 4:
@@ -392,7 +387,7 @@ class ChainLoss(StructuredLoss):
         if not exact:  # waits for the device: once for a batch
             values = log_losses_in_logarithms(nodes, transitions, codes, lengths)
             if not values.isfinite().all():
-                batch = chain_batch(ChainScores(*map(_host, scores)), gold, sizes, self.limits)
+                batch = chain_batch(ChainScores(*map(host_array, scores)), gold, sizes, self.limits)
                 raise _refusal(batch, int((~values.isfinite()).nonzero()[0]))
         return values
 
@@ -452,12 +447,12 @@ class ClassLoss(StructuredLoss):
 
     def forward(self, scores: torch.Tensor, gold: Array) -> torch.Tensor:
         """The loss of ``scores`` (float[B, C]), given the right classes (int[B])."""
-        _check_shape(scores, (None, None), "scores of classes")
+        check_shape(scores, (None, None), "scores of classes")
         n, classes = scores.shape
-        codes = _whole(gold, (n,), "gold classes")
+        codes = whole_numbers(gold, (n,), "gold classes")
         if n == 0 or classes < 2:
             raise HopefearError(f"{n} examples of {classes} classes; there must be 1 of 2 at least")
-        _check_gold(codes, np.ones(n, bool), classes, "gold classes")
+        check_gold(codes, np.ones(n, bool), classes, "gold classes")
         return self._apply_kernels(lambda scores: class_batch(scores, codes), scores)
 
 
@@ -507,9 +502,9 @@ class ListLoss(StructuredLoss):
         lengths : int[B], optional
             Candidates of every list; all ``N`` unless given.
         """
-        _check_shape(scores, (None, None), "scores of candidates")
+        check_shape(scores, (None, None), "scores of candidates")
         n, longest = scores.shape
-        sizes = _lengths(lengths, n, longest, "candidates")
+        sizes = lengths_of(lengths, n, longest, "candidates")
         prices = costs.detach().cpu().numpy() if isinstance(costs, torch.Tensor) else costs
         prices = np.asarray(prices, np.float64)
         within = np.arange(longest) < sizes[:, None]
@@ -520,7 +515,7 @@ class ListLoss(StructuredLoss):
             )
         oracles = np.where(within, prices, np.inf).argmin(axis=1)
         if gold is not None:
-            oracles = _whole(gold, (n,), "gold candidates")
+            oracles = whole_numbers(gold, (n,), "gold candidates")
             if ((oracles < 0) | (oracles >= sizes)).any():
                 raise HopefearError("gold candidates are numbers below the length of their list")
 
@@ -528,197 +523,3 @@ class ListLoss(StructuredLoss):
             return list_batch(scores, prices, oracles, sizes, self.tied)
 
         return self._apply_kernels(make, scores)
-
-
-class TreeLoss(StructuredLoss):
-    """A loss on dependency trees, given scores of arcs and more.
-
-    Parameters
-    ----------
-    loss : Loss
-        See :class:`StructuredLoss`.
-    labels : int, optional
-        Number of relations; any unless given.
-    kind : TreeKind
-        Which trees there are; of the second order siblings and grandparents may have scores.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from hopefear.losses.log import Log
-    >>> arcs = torch.zeros(1, 3, 3, requires_grad=True)  # a sentence of two words
-    >>> heads = torch.tensor([[0, 0, 1]])  # the first hangs on the root, the second on the first
-    >>> loss = TreeLoss(Log())(arcs, None, heads)
-    >>> loss.backward()
-    >>> round(loss.item(), 4), arcs.grad[0, 2].numpy().round(3)  # one tree out of three
-    (1.0986, array([ 0.667, -0.667,  0.   ], dtype=float32))
-    """
-
-    def __init__(
-        self,
-        loss: Any,
-        labels: int | None = None,
-        kind: TreeKind = TreeKind(order=1),  # noqa: B008 - frozen
-        *,
-        reduction: str = "mean",
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(loss, reduction=reduction, n_jobs=n_jobs)
-        self.labels, self.kind = labels, kind
-        self._search = tree_search(*kind)
-
-    def forward(
-        self,
-        arcs: torch.Tensor,
-        relations: torch.Tensor | None,
-        heads: Array,
-        labels: Array | None = None,
-        lengths: Any = None,
-        *,
-        siblings: torch.Tensor | None = None,
-        lasts: torch.Tensor | None = None,
-        grandparents: torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        """The loss of padded sentences; word 0 is the root.
-
-        Parameters
-        ----------
-        arcs : float[B, N + 1, N + 1]
-            Scores of heads (last axis) of words; minus infinity: not looked at.
-        relations : float[B, N + 1, N + 1, R], optional
-            Scores of relations, added to those of the arcs.
-        heads, labels : int[B, N + 1]
-            Right heads and relations; at the root and in padding anything.
-        lengths : int[B], optional
-            Words of every sentence, without the root; all ``N`` unless given.
-        siblings, lasts, grandparents : float tensors, optional
-            Scores of [word, head, next child nearer to the head, or 0], of [word, head] where the
-            word is the outermost child, and of [word, head, head of the head].
-        """
-        sizes, scores = self._scores(arcs, relations, lengths, siblings, lasts, grandparents)
-        n, side, _ = arcs.shape
-        within = np.arange(side) <= sizes[:, None]
-        within[:, 0] = False
-        parents, names = _whole(heads, (n, side), "heads"), None
-        most = np.broadcast_to(sizes[:, None] + 1, (n, side))
-        if ((parents < 0) | (parents >= most))[within].any():
-            raise HopefearError("heads are numbers from 0, the root, to the length of the sentence")
-        _check_trees(parents, within, self.kind.single)
-        if scores.relations is not None:
-            if labels is None:
-                raise HopefearError("relations have scores, but the right ones were not given")
-            names = _whole(labels, (n, side), "relations")
-            _check_gold(names, within, scores.relations.shape[3], "relations")
-
-        def make(*parts: Any) -> Batch:
-            return tree_batch(TreeScores(*parts), parents, names, sizes, self._search)
-
-        return self._apply_kernels(make, *scores)
-
-    def best(
-        self,
-        arcs: torch.Tensor,
-        relations: torch.Tensor | None = None,
-        lengths: Any = None,
-        **more: Any,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(heads, relations) of the best trees (int64[B, N + 1]), -1 for the root and padding."""
-        decoder, rows = self.answers(arcs, relations, lengths, **more)
-        return self.unpacked(decoder.best(rows), decoder.structure.labels, rows, arcs.shape[1])
-
-    def nbest(
-        self,
-        arcs: torch.Tensor,
-        relations: torch.Tensor | None = None,
-        lengths: Any = None,
-        *,
-        n: int,
-        **more: Any,
-    ) -> list[Ranked]:
-        """The ``n`` best trees of every sentence; labels are ``head * relations + relation``."""
-        decoder, rows = self.answers(arcs, relations, lengths, **more)
-        return decoder.nbest(rows, n)
-
-    def marginals(
-        self,
-        arcs: torch.Tensor,
-        relations: torch.Tensor | None = None,
-        lengths: Any = None,
-        **more: Any,
-    ) -> np.ndarray:
-        """Probabilities of arcs (float64[B, N + 1, N + 1]), relations summed."""
-        decoder, rows = self.answers(arcs, relations, lengths, **more)
-        out = np.zeros(arcs.shape)
-        words = np.repeat(np.flatnonzero(_within(rows, arcs.shape[1])), np.diff(rows.ptr))
-        out.reshape(-1, arcs.shape[1])[words, rows.heads] = decoder.arc_probabilities(rows)
-        return out
-
-    def answers(
-        self,
-        arcs: torch.Tensor,
-        relations: torch.Tensor | None = None,
-        lengths: Any = None,
-        *,
-        siblings: torch.Tensor | None = None,
-        lasts: torch.Tensor | None = None,
-        grandparents: torch.Tensor | None = None,
-        temperature: float = 1.0,
-    ) -> tuple[TreeDecoder, Any]:
-        """(decoder, rows): every question that weights on trees can be asked."""
-        sizes, scores = self._scores(arcs, relations, lengths, siblings, lasts, grandparents)
-        arrays = TreeScores(*map(_host, scores))
-        batch = tree_batch(arrays, None, None, sizes, self._search)
-        return TreeDecoder(batch.structure, batch.weights, temperature, self._jobs), batch.rows
-
-    @staticmethod
-    def unpacked(
-        codes: np.ndarray, labels: int, rows: Any, side: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Labels of all words of some rows, as padded heads and relations."""
-        out = np.full((2, rows.weights.size, side), -1, np.int64)
-        out[:, _within(rows, side)] = codes // labels, codes % labels
-        return out[0], out[1]
-
-    def _scores(
-        self, arcs: torch.Tensor, relations: Any, lengths: Any, *pairs: Any
-    ) -> tuple[np.ndarray, TreeScores]:
-        _check_shape(arcs, (None, None, None), "scores of arcs")
-        n, side, heads = arcs.shape
-        if side != heads or side < 2:
-            raise HopefearError(f"scores of arcs: expected words by heads, found {arcs.shape}")
-        if relations is not None:
-            _check_shape(relations, (n, side, side, self.labels), "scores of relations")
-            if relations.shape[3] == 1:  # decides nothing, but counts
-                arcs, relations = arcs + relations[..., 0], None
-        square = (n, side, side)
-        for part, shape, name in zip(
-            pairs,
-            ((*square, side), square, (*square, side)),
-            ("scores of siblings", "scores of outermost children", "scores of grandparents"),
-            strict=True,
-        ):
-            if part is not None:
-                _check_shape(part, shape, name)
-                if self.kind.order == 1:
-                    raise HopefearError(f"{name} need trees of the second order: TreeKind(order=2)")
-        return _lengths(lengths, n, side - 1, "words"), TreeScores(arcs, relations, *pairs)
-
-
-def _within(rows: Any, side: int) -> np.ndarray:
-    """Which places of a padded batch are words."""
-    words = np.arange(side)
-    return (words > 0) & (words <= np.diff(rows.starts)[:, None])
-
-
-def _check_trees(heads: np.ndarray, within: np.ndarray, single: bool) -> None:
-    """Refuse heads that go round in a circle, and several roots where one is due."""
-    roots = ((heads == 0) & within).sum(axis=1)
-    if single and (roots > 1).any():
-        i = int(np.argmax(roots > 1))
-        raise HopefearError(f"sentence {i + 1}: {roots[i]} words hang on the root, not one")
-    above = np.where(within, heads, 0)
-    for _ in range(int(heads.shape[1]).bit_length()):  # twice as far up each time
-        above = np.take_along_axis(above, above, axis=1)
-    if above.any():
-        i, m = np.argwhere(above)[0]
-        raise HopefearError(f"sentence {i + 1}: the heads of word {m} go round in a circle")
