@@ -366,5 +366,7 @@ def test_parameters_that_make_no_sense_are_refused():
         Learner(SWVP(own=substructures([[0]])), SGD(), Last())
     with pytest.raises(CombinationError, match="beta must not be negative"):
         Learner(SWVP(beta=-1.0), SGD(), Last())
+    with pytest.raises(HopefearError, match="excluding needs checked=true"):
+        Learner(SWVP(checked=False, excluding=True), SGD(), Last())
     with pytest.raises(HopefearError, match="1,125,750 stretches of 1,500 positions"):
         SWVP(jj=SEGMENTS).notes(1500)

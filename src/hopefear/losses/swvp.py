@@ -111,6 +111,8 @@ class SWVP(NamedTuple):
     def fault(self):
         if (self.jj == OWN) != (self.own.ends.size > 0):
             return "jj=own and sets of positions go together; give both or neither"
+        if self.excluding and not (self.checked or self.approach == PASSIVE):
+            return "excluding needs checked=true: where nothing is checked, nothing is left out"
         return ""
 
     def needs(self):
