@@ -298,6 +298,14 @@ def check_networks(args: argparse.Namespace, learners: Iterable[str]) -> None:
         args.usage_error(f"--{given[0]} is for networks, such as bilstm-crf of the task tag")
 
 
+def first_learner(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Name and parameters of the learner that data is read for; others encode it when they come."""
+    if hasattr(args, "learners"):
+        _, learner, params = args.learners[0]
+        return learner, params
+    return args.learner, dict(args.param)
+
+
 def _is_network(args: argparse.Namespace, learner: str) -> bool:
     from hopefear.recipes import NetworkRecipe  # with numpy, which help need not load
 

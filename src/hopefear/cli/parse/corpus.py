@@ -12,7 +12,7 @@ import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
-from hopefear.cli.options import threads
+from hopefear.cli.options import first_learner, threads
 from hopefear.cli.surface import Corpus, Score, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences
@@ -40,11 +40,7 @@ def read(args: argparse.Namespace, console: Console) -> Parsed:
     if tagger is not None:
         bank = jackknifed(bank, tagger, args.jackknife, console)
     source = Source(args, bank)
-    if hasattr(args, "learners"):  # others say what suits them when it is their turn
-        _, learner, params = args.learners[0]
-    else:
-        learner, params = args.learner, dict(args.param)
-    inputs = source.inputs(learner, params)
+    inputs = source.inputs(*first_learner(args))
     data = source.dataset(inputs)
     reading = {
         "format": bank.format,

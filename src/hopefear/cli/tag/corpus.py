@@ -13,7 +13,7 @@ import numpy as np
 
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
-from hopefear.cli.options import threads
+from hopefear.cli.options import first_learner, threads
 from hopefear.cli.surface import Corpus, Score
 from hopefear.data.crfsuite import AttributeFile, read_crfsuite
 from hopefear.data.files import ReadReport
@@ -232,11 +232,7 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
     auto = "attributes" if text.form == "crfsuite" else None
     features = args.features or auto or suitable(text.names, gold.strings, are_spans(gold))
     source = Source(args, text, name, schemes.read(text, gold), features)
-    if hasattr(args, "learners"):  # others say what suits them when it is their turn
-        _, learner, params = args.learners[0]
-    else:
-        learner, params = args.learner, dict(args.param)
-    inputs = source.inputs(learner, params)
+    inputs = source.inputs(*first_learner(args))
     data = source.dataset(inputs)
     check(data)
     reading = {
