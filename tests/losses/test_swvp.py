@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hopefear.core.learner import Learner
@@ -124,13 +124,13 @@ def by_the_paper(loss, chain, symbols, gold, y, w):
     gamma = gamma / gamma.sum()
     checked = loss.checked or loss.approach == PASSIVE
     sizes = np.array([margins[k] for k in use])
-    while checked and loss.excluding and gamma @ sizes > 1e-12:
+    while checked and loss.excluding and gamma @ sizes > 1e-12 * (gamma @ abs(sizes)):
         gamma[np.argmax(np.where(gamma > 0, sizes, -np.inf))] = 0.0
         if not gamma.any():
             return gamma, everything, True
         gamma = gamma / gamma.sum()
     direction = sum(g * deltas[k] for g, k in zip(gamma, use, strict=True))
-    if checked and w @ direction > 1e-9:
+    if checked and gamma @ sizes > 1e-12 * (gamma @ abs(sizes)):
         return gamma, everything, True
     return gamma, direction, False
 
@@ -176,6 +176,7 @@ def loss_with(approach=AGGRESSIVE, weighting=WM, beta=1.0, jj=SINGLE, checked=Tr
     return SWVP(approach, weighting, beta, jj, checked, excluding, *own)
 
 
+@example(1, WM, 60.0, SINGLE, (True, True), 4, 2, 4)  # one term outweighs all others
 @settings(max_examples=180, deadline=None)
 @given(
     st.sampled_from(range(3)),

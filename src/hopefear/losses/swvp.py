@@ -160,16 +160,14 @@ class SWVP(NamedTuple):
         count, sets = list_sets(self, structure, x, work.y, found, places)
         count = mixed_margins(self, structure, x, work, count, places)
         usable = weigh(self, found, count, sets)
-        mixture = 0.0
-        for k in range(count):
-            mixture += found.gamma[k] * found.margins[k]
+        broken = condition_broken(found, count)
         checked = self.checked or self.approach == PASSIVE
         found.counts[MISTAKES] += 1
         found.counts[NONE_USABLE] += usable == 0
-        found.counts[CONDITION_BROKEN] += mixture > 0.0
-        if checked and self.excluding and mixture > 0.0:
-            usable, mixture = exclude(found, count, mixture), 0.0
-        if usable == 0 or (checked and mixture > 0.0):
+        found.counts[CONDITION_BROKEN] += broken
+        if checked and self.excluding and broken:
+            usable, broken = exclude(found, count), False
+        if usable == 0 or (checked and broken):
             found.counts[BACKED_OFF] += 1
             found.first[0], found.last[0], found.gamma[0] = 0, places - 1, 1.0
             count = 1
@@ -339,16 +337,25 @@ def _comes_first(margins, j, k):
 
 
 @linked
-def exclude(found, count, mixture):
+def condition_broken(found, count):
+    """Whether gold leads the mixture of the m_J, by more than the sum rounds: against (2)."""
+    mixture, size = 0.0, 0.0
+    for k in range(count):
+        term = found.gamma[k] * found.margins[k]
+        mixture += term
+        size += abs(term)
+    return mixture > 1e-12 * size
+
+
+@linked
+def exclude(found, count):
     """Leave out the m_J of the largest margins until condition (2) holds; returns how many stay."""
-    while mixture > 0.0:
+    # The sum is made anew each time: behind a term that was nearly all of it, a difference is noise.
+    while condition_broken(found, count):
         top = -1
         for k in range(count):
             if found.gamma[k] > 0.0 and (top < 0 or found.margins[k] > found.margins[top]):
                 top = k
-        if top < 0 or found.margins[top] <= 0.0:
-            break
-        mixture -= found.gamma[top] * found.margins[top]
         found.gamma[top] = 0.0
     rest, stay = 0.0, 0
     for k in range(count):
