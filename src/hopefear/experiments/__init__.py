@@ -25,8 +25,8 @@ EXPERIMENTS: dict[str, str] = {
     "dependency trees of first and second order: Table 2 of Dror and Reichart",
     "dptm": "a discriminative phrase model on lists of translations, four losses by SGD, voted RDA "
     "and truncated gradient: Tables 3 and 4 and Figures 7 and 8 of Gao, Xiao, Xu and He",
-    "sapo": "SAPO against CRF, perceptron and MIRA on tagging, entities and chunking: Figures 1 to "
-    "4 of Sun, Ma, Zhang and Ren",
+    "sapo": "SAPO against CRF, perceptron, MIRA and BiLSTM on tagging, entities and chunking: "
+    "Figures 1 to 5 of Sun, Ma, Zhang and Ren",
     "tuning": "MERT, MIRA, PRO and all other tuners of translation weights, with few and with many "
     "features: the comparison of the slides on large-scale discriminative training",
 }

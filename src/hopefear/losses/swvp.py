@@ -350,7 +350,7 @@ def condition_broken(found, count):
 @linked
 def exclude(found, count):
     """Leave out the m_J of the largest margins until condition (2) holds; returns how many stay."""
-    # The sum is made anew each time: behind a term that was nearly all of it, a difference is noise.
+    # The sum is made anew each time: without a term that was nearly all of it, it would be noise.
     while condition_broken(found, count):
         top = -1
         for k in range(count):

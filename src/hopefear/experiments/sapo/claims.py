@@ -22,7 +22,16 @@ from hopefear.experiments.claims import (
     pairwise,
     says,
 )
-from hopefear.experiments.sapo.plan import AVERAGES, CRF, LAST, NAIVE, SAPO, SEARCHERS, Entry
+from hopefear.experiments.sapo.plan import (
+    AVERAGES,
+    CRF,
+    LAST,
+    NAIVE,
+    NETWORKS,
+    SAPO,
+    SEARCHERS,
+    Entry,
+)
 from hopefear.experiments.sapo.runs import Results
 
 PLACE = "task"
@@ -83,7 +92,11 @@ def judge(tasks: Sequence[Results]) -> list[Verdict]:
     return [
         claim.judged(task.name, task)
         for task in tasks
-        for claim in [*CLAIMS, *(LIST_CLAIMS if task.by_n else [])]
+        for claim in [
+            *CLAIMS,
+            *(LIST_CLAIMS if task.by_n else []),
+            *(NETWORK_CLAIMS if task.networks else []),
+        ]
     ]
 
 
@@ -139,6 +152,12 @@ def _faster_than_crf(task: Results) -> Finding:
     )
 
 
+def _faster_than(task: Results, entries: Sequence[Entry]) -> Iterator[Finding]:
+    for e in entries:
+        ratio = task.seconds(e) / task.seconds(SAPO)
+        yield between(ratio, TIMES, 1.2), f"{ratio:.1f} times as fast as {e.title}"
+
+
 def _fast_as_searchers(task: Results) -> Iterator[Finding]:
     for e in NAIVE:
         ratio = task.seconds(SAPO) / task.seconds(e)
@@ -176,4 +195,9 @@ CLAIMS = [
 LIST_CLAIMS = [
     Claim("a beam of 50 does as well as A*", _searches_alike),
     Claim("n = 5 is enough", _few_are_enough, 5),
+]
+NETWORK_CLAIMS = [
+    *(Claim(f"SAPO is better than {entry.title}", _sapo, better, entry) for entry in NETWORKS),
+    Claim("SAPO is several times as fast as networks", _faster_than, NETWORKS),
+    Claim("networks diverge: scores fall", _diverges, NETWORKS),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -58,6 +59,10 @@ class Entry:
     kept: int
 
     @property
+    def network(self) -> bool:
+        return self.spec.startswith("bilstm")
+
+    @property
     def timing(self) -> str:
         return f"{self.spec} {KEPT[self.kept]}"
 
@@ -77,6 +82,8 @@ SAPO_AVERAGED, CRF_AVERAGED = Entry("SAPO-Avg", "sapo", AVERAGED), Entry("CRF-Av
 SEARCHERS = tuple(entry for pair in zip(NAIVE, AVERAGES, strict=True) for entry in pair)
 EXTRAS = (SAPO_AVERAGED, CRF_AVERAGED)  # not in the paper
 ENTRIES = (SAPO, CRF, *SEARCHERS, *EXTRAS)
+# A network keeps one thing, a running average.
+NETWORKS = (Entry("BiLSTM", "bilstm", LAST), Entry("BiLSTM-CRF", "bilstm-crf", LAST))
 
 
 @dataclass(frozen=True)
@@ -92,8 +99,50 @@ class Task:
     passes: int = 20
     tuning_passes: int = 6
     timed_passes: int = 5
+    network_passes: int = 0  # of the paper's networks; 0 leaves them out
     lists: bool = False  # whether n and the search are varied too
+    grid: bool = False  # whether all losses train all encoders
     cost: float = 1.0  # CPU of the whole, relative to chunking
+
+
+@dataclass(frozen=True)
+class Networks:
+    """How much of the networks is run.
+
+    Parameters
+    ----------
+    vectors : str
+        File below the data; those of the paper, Senna's, are not to be had.
+    params : mapping
+        Of all networks.
+    seeds : tuple of int
+        For the figures.
+    losses, linear, sentences, passes, grid_seeds
+        Each loss trains each encoder on so many sentences; ``linear`` is the recipe whose rule and
+        parameters the linear one has.
+    """
+
+    vectors: str = "glove100/vectors.npz"
+    params: Mapping[str, Any] = field(
+        default_factory=lambda: {"hidden": 100, "rate": 0.004, "device": "cpu"}
+    )
+    seeds: tuple[int, ...] = (1,)
+    losses: tuple[str, ...] = (
+        *("log", "sapo", "structured-hinge", "prediction-hinge", "perceptron", "risk", "ramp"),
+    )
+    linear: str = "adagrad"
+    sentences: int = 2000
+    passes: int = 8
+    grid_seeds: tuple[int, ...] = (1, 2, 3)
+
+    def found(self, folder: Path | None) -> tuple[Mapping[str, Any] | None, str]:
+        """Parameters with the vectors where these lie, and a sentence on what is missing."""
+        if importlib.util.find_spec("torch") is None:
+            return None, "Networks are left out: they need PyTorch (`hopefear[neural]`)."
+        path = None if folder is None else folder / self.vectors
+        if path is None or not path.is_file():
+            return self.params, f"{self.vectors} was not found: networks begin without vectors."
+        return {**self.params, "vectors": str(path)}, ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +159,7 @@ class Plan:
     repeats: int = 2  # of every timing; the least counts
     timed: tuple[str, ...] = KEPT
     replicates: int = 5000
+    networks: Networks = Networks()
 
 
 _WORD_TAG = {"word": "word", "label": "label"}
@@ -121,7 +171,9 @@ FULL = Plan(
             "CoNLL-2000, words and automatic parts of speech: the paper's data",
             {"train": "conll2000/train.txt.gz", "test": "conll2000/test.txt.gz"},
             columns={**_WORD_TAG, "pos": "pos"},
+            network_passes=12,
             lists=True,
+            grid=True,
         ),
         Task(
             "POS (EWT)",
@@ -130,6 +182,7 @@ FULL = Plan(
             features="pos",
             columns={"word": "form", "label": "upos"},
             metric="accuracy",
+            network_passes=10,
             lists=True,
         ),
         Task(
@@ -152,6 +205,7 @@ FULL = Plan(
             columns=_WORD_TAG,
             passes=15,
             timed_passes=3,
+            network_passes=8,
             cost=1.2,
         ),
     )
@@ -160,7 +214,7 @@ FULL = Plan(
 GENERATED = Task("generated", "made-up words in phrases, words only", passes=12, lists=True)
 
 QUICK = Plan(
-    (replace(GENERATED, passes=6, tuning_passes=2, timed_passes=2),),
+    (replace(GENERATED, passes=6, tuning_passes=2, timed_passes=2, network_passes=3, grid=True),),
     seeds=(1, 2),
     lams=(0.1, 1.0),
     rates=(0.1,),
@@ -169,6 +223,13 @@ QUICK = Plan(
     repeats=1,
     timed=("averaged",),  # every readout is another kernel to compile
     replicates=1000,
+    networks=Networks(
+        params={"hidden": 20, "word_dim": 20, "rate": 0.02, "device": "cpu"},
+        losses=("log", "sapo"),
+        sentences=100,
+        passes=2,
+        grid_seeds=(1,),
+    ),
 )
 
 
@@ -184,6 +245,8 @@ class Problem:
     test: SequenceDataset
     rest: SequenceDataset  # to choose the strength of regularisation: trained on this,
     held_out: SequenceDataset  # scored on this
+    text: Mapping[str, Sentences]  # train and test, for networks
+    folder: Path | None = None  # of all data
 
     @property
     def weights(self) -> int:
@@ -203,13 +266,14 @@ class Reader:
     def read(self) -> Problem:
         parts = _generated(*SIZES[self.quick]) if self.folder is None else self._files(self.folder)
         train = dataset(parts["train"], self.task.features, keep_names=False)
-        test = _like(train, parts["test"])
+        test = like(train, parts["test"])
         if "dev" in parts:
-            return Problem(self.task, train, test, train, _like(train, parts["dev"]))
+            dev = like(train, parts["dev"])
+            return Problem(self.task, train, test, train, dev, parts, self.folder)
         # Sentences of one document stand together, so the end of the file is new text.
         cut = len(train) - max(1, round(HELD_OUT * len(train)))
         rest, held_out = train.take(np.arange(cut)), train.take(np.arange(cut, len(train)))
-        return Problem(self.task, train, test, rest, held_out)
+        return Problem(self.task, train, test, rest, held_out, parts, self.folder)
 
     def _files(self, folder: Path) -> dict[str, Sentences]:
         return {part: self._columns(folder / name) for part, name in self.task.files.items()}
@@ -256,6 +320,7 @@ def _generated(n_train: int, n_test: int) -> dict[str, Sentences]:
     return {"train": chunks(n_train, seed=1), "test": chunks(n_test, seed=2)}
 
 
-def _like(train: SequenceDataset, sentences: Sentences) -> SequenceDataset:
+def like(train: SequenceDataset, sentences: Sentences) -> SequenceDataset:
+    """Labelled sentences with the features and labels of the training data."""
     gold = sentences.columns["label"]
     return encoded(sentences, train.features.encode(sentences), train.labels, gold, train.features)

@@ -1,23 +1,21 @@
-"""Runs: pass after pass, last weights and average scored after each; and all runs of one task."""
+"""All runs of a task: what is chosen, trained, varied and timed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.learner import Learner
-from hopefear.data.sequences import SequenceDataset
+from hopefear.data.sequences import Sentences, SequenceDataset
 from hopefear.experiments.claims import Difference, Tests, compare
 from hopefear.experiments.frame import Call, KeptRuns, Tell, at_edges, learn
+from hopefear.experiments.sapo.networks import ENCODERS, LINEAR, NetworkSetting, grid_setting
 from hopefear.experiments.sapo.plan import (
-    AVERAGED,
-    BEAM,
     CRF,
-    KEPT,
+    NETWORKS,
     SPECS,
     Entry,
     Plan,
@@ -25,99 +23,12 @@ from hopefear.experiments.sapo.plan import (
     Spec,
     find_problems,
 )
+from hopefear.experiments.sapo.settings import Run, Setting, run
 from hopefear.metrics import Tagging
 from hopefear.metrics.tagging import READ_BY
-from hopefear.recipes import Scale
-from hopefear.structures.chain.chain import Chain
-from hopefear.structures.chain.searches import search_named
-from hopefear.tasks import recipe
-from hopefear.tasks.tag.model import chain_of
-from hopefear.training.decoding import Decoder
-from hopefear.training.online import OnlineTrainer
 
-
-@dataclass(frozen=True)
-class Run:
-    """A learner pass after pass; the first axis is the last weights and the average."""
-
-    signature: str
-    scores: np.ndarray  # float64[2, passes], percent
-    magnitude: np.ndarray  # float64[2, passes]: mean size of all weights
-    seconds: np.ndarray  # float64[passes]: CPU, to learn, with the average
-    mistakes: np.ndarray  # int64[passes]: so far
-    counts: np.ndarray  # int64[2, sentences, 7]: of test sentences, after the last pass
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A learner with all that a run of it depends on, but for data and seed."""
-
-    spec: Spec
-    params: Mapping[str, Any]
-    passes: int
-    search: str = "astar"
-
-    def learner(self, n: int, readout: str = KEPT[AVERAGED]) -> Learner:
-        """The learner for so many sentences a pass."""
-        params = {**self.spec.fixed, **self.params, "readout": readout}
-        learner: Learner = recipe(self.spec.recipe, "tag").build(Scale(n=n), **params)
-        return learner
-
-    def structure(self, data: SequenceDataset) -> Chain:
-        """The chain; as in the paper, any label may follow any other."""
-        return chain_of(data.features, data.labels, 1, search_named(self.search, BEAM))
-
-    def trainer(self, data: SequenceDataset, readout: str = KEPT[AVERAGED]) -> OnlineTrainer:
-        """At the start, and compiled on a sentence or two, so that no pass is timed with that."""
-        few = data.take(np.arange(min(2, len(data))))
-        learner = self.learner(len(data), readout)
-        for _ in learn(OnlineTrainer(self.structure(few), learner), few, 1):
-            pass
-        return OnlineTrainer(self.structure(data), learner)
-
-    def signature(self, n: int, seed: int) -> str:
-        search = f"beam({BEAM})" if self.search == "beam" else self.search
-        return self.learner(n).signature(search=search, epochs=self.passes, seed=seed)
-
-
-def run(
-    setting: Setting,
-    train: SequenceDataset,
-    test: SequenceDataset,
-    metric: str,
-    seed: int,
-    every: bool = True,
-) -> Run:
-    """Train, and score after every pass, or after the last one only.
-
-    >>> from hopefear.experiments.sapo.plan import QUICK, SPECS, Reader
-    >>> problem = Reader(QUICK.tasks[0], None, quick=True).read()
-    >>> perceptron = Setting(SPECS["perceptron"], {}, 2)
-    >>> passes = run(perceptron, problem.rest, problem.held_out, "f1", seed=1)
-    >>> passes.scores.shape, passes.counts.shape, bool(passes.scores[1, 1] > 80.0)
-    ((2, 2), (2, 30, 7), True)
-    """
-    trainer, tagging, rows = setting.trainer(train), Tagging(), test.rows
-    weights = (train.features.size + len(train.labels)) * len(train.labels)
-    scores, sizes, seconds, mistakes = [], [], [], []
-    for cost in learn(trainer, train, setting.passes, seed):
-        seconds.append(cost)
-        mistakes.append(trainer.mistakes)
-        if not every and len(seconds) < setting.passes:
-            continue
-        both = (trainer.weights(), trainer.average().astype(np.float32))
-        sizes.append([float(np.abs(w).sum(dtype=np.float64)) / weights for w in both])
-        tags = (Decoder(trainer.structure, w).best(rows) for w in both)
-        counts = [tagging.rows(rows.labels, t, rows.starts, test.labels) for t in tags]
-        scores.append([float(tagging.scores(c.sum(axis=0))[metric]) for c in counts])
-    return Run(
-        setting.signature(len(train), seed),
-        np.array(scores).T,
-        np.array(sizes).T,
-        np.array(seconds),
-        np.array(mistakes),
-        np.stack(counts),
-    )
+# CPU a pass of a network, as a multiple of the perceptron's, roughly.
+_NETWORK_COST = 60.0
 
 
 def seconds_a_pass(
@@ -168,6 +79,7 @@ class Results:
     by_n: dict[int, list[Run]] = field(default_factory=dict)
     by_search: dict[str, list[Run]] = field(default_factory=dict)
     times: dict[str, np.ndarray] = field(default_factory=dict)  # "sapo last": CPU s of passes
+    grid: dict[tuple[str, str], list[Run]] = field(default_factory=dict)  # by loss and encoder
 
     def __post_init__(self) -> None:
         self.against = Tests(self._against, ("of", "against"))
@@ -191,6 +103,15 @@ class Results:
         grid = {k: sorted({getattr(t, k) for t in self.trials}) for k in ("rate", "lam")}
         return at_edges(self.chosen._asdict(), grid)
 
+    def has(self, entry: Entry) -> bool:
+        """Whether it was run here."""
+        return entry.spec in self.runs
+
+    @property
+    def networks(self) -> tuple[Entry, ...]:
+        """Those of the paper's networks that were run."""
+        return tuple(entry for entry in NETWORKS if self.has(entry))
+
     def curve(self, entry: Entry) -> np.ndarray:
         """Test scores: float64[seeds, passes]."""
         return np.array([r.scores[entry.kept] for r in self.runs[entry.spec]])
@@ -201,6 +122,8 @@ class Results:
 
     def seconds(self, entry: Entry) -> float:
         """CPU seconds a pass; of the average, where nothing else was timed."""
+        if entry.network:
+            return float(min(np.median(r.seconds) for r in self.runs[entry.spec]))
         other = f"{entry.spec} averaged"
         return float(self.times[entry.timing if entry.timing in self.times else other].mean())
 
@@ -213,14 +136,19 @@ class Results:
         return compare_counts(a, b, self.metric, self.plan.replicates)
 
     def _against(self, first: Entry, second: Entry) -> Difference:
-        runs = self.runs
-        return self.compare(runs[first.spec], runs[second.spec], (first.kept, second.kept))
+        runs = self.runs[first.spec], self.runs[second.spec]
+        # Networks may have fewer seeds; sums of counts must be over as many runs.
+        n = min(map(len, runs))
+        return self.compare(runs[0][:n], runs[1][:n], (first.kept, second.kept))
 
 
 def measure(call: Call) -> list[Results]:
     """All tasks whose data is there."""
     call.progress("reading the data; then compiling, if this was not done before")
     readers, call.note = find_problems(call.data, call.plan, call.quick)
+    if any(reader.task.network_passes for reader in readers):
+        _, missing = call.plan.networks.found(readers[0].folder)
+        call.note = " ".join(filter(None, (call.note, missing)))
     whole, start = sum(reader.task.cost for reader in readers), 0.0
     tasks = []
     for reader in readers:
@@ -271,12 +199,75 @@ class _Bench:
                 do = partial(self._vary, plan.seeds[0], search=search)
                 steps.append(_Step(task.passes * 3.0, f"SAPO by {search}", do))
         cost = 12.0 * task.timed_passes * plan.repeats * len(plan.timed)
-        return [*steps, _Step(cost, "timing", self._time)]
+        return [*steps, _Step(cost, "timing", self._time), *self._network_steps()]
+
+    def _network_steps(self) -> Iterator[_Step]:
+        """The paper's networks, and all losses on all encoders."""
+        task, plan = self.task, self.plan.networks
+        params, _ = plan.found(self.problem.folder)
+        if params is None:
+            return
+        for seed in plan.seeds if task.network_passes else ():
+            for entry in NETWORKS:
+                cost = task.network_passes * _NETWORK_COST
+                yield _Step(
+                    cost, f"{entry.title}, seed {seed}", partial(self._net, entry, seed, params)
+                )
+        share = min(1.0, plan.sentences / len(self.problem.train))
+        for loss in plan.losses if task.grid else ():
+            for encoder in ENCODERS:
+                cost = plan.passes * share * (4.0 if encoder == LINEAR else _NETWORK_COST)
+                for seed in plan.grid_seeds:
+                    do = partial(self._cell, loss, encoder, seed, params)
+                    yield _Step(cost, f"{loss}, {encoder}, seed {seed}", do)
+
+    def _net(self, entry: Entry, seed: int, params: Mapping[str, Any]) -> None:
+        task = self.task
+        setting = NetworkSetting(entry.spec, params, task.network_passes, task.features)
+        runs = self.results.runs.setdefault(entry.spec, [])
+        text = self.problem.text
+        name = f"{entry.spec}-{seed}"
+        runs.append(self._network_run(name, setting, seed, text["train"], text["test"]))
+
+    def _cell(self, loss: str, encoder: str, seed: int, params: Mapping[str, Any]) -> None:
+        plan, problem = self.plan.networks, self.problem
+        setting = grid_setting(plan, params, loss, encoder, self.task.features)
+        which = np.arange(min(plan.sentences, len(problem.train)))
+        name = f"grid-{loss}-{encoder}-{seed}"
+        if isinstance(setting, Setting):
+            sides = (problem.train.take(which), problem.test)
+            one = self._run(name, setting, seed, every=False, sides=sides)
+        else:
+            text = problem.text
+            few = text["train"].take(which)
+            one = self._network_run(name, setting, seed, few, text["test"], every=False)
+        self.results.grid.setdefault((loss, encoder), []).append(one)
+
+    def _network_run(
+        self,
+        name: str,
+        setting: NetworkSetting,
+        seed: int,
+        train: Sentences,
+        test: Sentences,
+        every: bool = True,
+    ) -> Run:
+        problem, metric = self.problem, self.results.metric
+        identity = {
+            "signature": setting.signature(seed),
+            "train": problem.train.digest,
+            "sentences": len(train),
+            "test": problem.test.digest,
+            "metric": metric,
+        }
+        make = partial(setting.run, train, test, metric, seed, every=every)
+        return self.store.record(Run, f"{self.results.name}-{name}", identity, make)
 
     def _try(self, rate: float, lam: float) -> None:
         setting = Setting(SPECS["crf"], {"rate": rate, "lam": lam}, self.task.tuning_passes)
         name = f"tune-crf-{rate:g}-{lam:g}"
-        trial = self._run(name, setting, 1, held_out=True, every=False)
+        held_out = (self.problem.rest, self.problem.held_out)
+        trial = self._run(name, setting, 1, every=False, sides=held_out)
         self.results.trials.append(Trial(rate, lam, float(trial.scores[CRF.kept, -1])))
 
     def _train(self, spec: Spec, seed: int) -> None:
@@ -318,12 +309,15 @@ class _Bench:
         return {"rate": self.results.chosen.rate, "lam": self.results.chosen.lam}
 
     def _run(
-        self, name: str, setting: Setting, seed: int, held_out: bool = False, every: bool = True
+        self,
+        name: str,
+        setting: Setting,
+        seed: int,
+        every: bool = True,
+        sides: tuple[SequenceDataset, SequenceDataset] | None = None,
     ) -> Run:
-        problem, metric = self.problem, self.results.metric
-        train, test = problem.train, problem.test
-        if held_out:
-            train, test = problem.rest, problem.held_out
+        metric = self.results.metric
+        train, test = sides or (self.problem.train, self.problem.test)
         identity = {
             "signature": setting.signature(len(train), seed),
             "train": train.digest,
