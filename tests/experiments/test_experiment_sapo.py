@@ -12,8 +12,9 @@ import pytest
 from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments.frame import Experiment, KeptRuns
-from hopefear.experiments.sapo import claims, runs
+from hopefear.experiments.sapo import claims, plan, runs
 from hopefear.experiments.sapo.claims import exponent, fall, late_growth, swing
+from hopefear.experiments.sapo.networks import ENCODERS
 from hopefear.experiments.sapo.plan import (
     AVERAGED,
     CRF,
@@ -29,21 +30,18 @@ from hopefear.experiments.sapo.plan import (
     Reader,
     find_problems,
 )
-from hopefear.experiments.sapo.runs import (
-    Results,
-    Run,
-    Setting,
-    Trial,
-    compare_counts,
-    measure_task,
-    run,
-)
+from hopefear.experiments.sapo.runs import Results, Trial, compare_counts, measure_task
+from hopefear.experiments.sapo.settings import Run, Setting, run
 from hopefear.metrics import Tagging
 
 WORDS = {"agrees", "disagrees", "not shown"}
 TINY = replace(
     QUICK,
-    tasks=(replace(QUICK.tasks[0], passes=3, tuning_passes=1, timed_passes=1),),
+    tasks=(
+        replace(
+            QUICK.tasks[0], passes=3, tuning_passes=1, timed_passes=1, network_passes=0, grid=False
+        ),
+    ),
     ns=(1, 5),
     searches=("astar", "beam"),
     replicates=200,
@@ -66,12 +64,12 @@ def problem() -> Problem:
     return Reader(TINY.tasks[0], None, quick=True).read()
 
 
-def test_page_shows_verdicts_all_figures_and_what_is_not_run(tiny):
+def test_page_shows_verdicts_and_all_figures(tiny):
     page, _, messages = tiny
     text = page.read_text("utf-8")
     for part in (
         *("Figure 1", "Figure 2", "Figure 3", "Figure 4", "Effect of n", "beam 50"),
-        *("neural networks are not run", "generated sentences only", "MIRA-Nbest-Avg", "SAPO-Avg"),
+        *("generated sentences only", "MIRA-Nbest-Avg", "SAPO-Avg"),
     ):
         assert part in text
     assert text.count("<svg") == 1 + 2 + 1 + 1 + 2
@@ -109,6 +107,40 @@ def test_a_second_call_takes_up_all_runs_and_says_the_same(tiny, monkeypatch):
     monkeypatch.setattr(runs, "seconds_a_pass", refuse)
     Experiment("sapo").run(None, page.parent, silent, quick=True, plan=TINY)
     assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
+
+
+def test_networks_join_the_figures_the_claims_and_a_table_of_losses_by_encoders(tiny):
+    pytest.importorskip("torch", reason="networks need PyTorch")
+    page, first, messages = tiny
+    deep = replace(
+        TINY,
+        tasks=(replace(TINY.tasks[0], network_passes=2, grid=True),),
+        networks=replace(TINY.networks, passes=1, sentences=40),
+    )
+    Experiment("sapo").run(None, page.parent, messages.append, quick=True, plan=deep)
+    text = page.read_text("utf-8")
+    assert "Figure 5" in text and "Every loss on every encoder" in text
+    assert "networks begin without vectors" in text
+    results = json.loads((page.parent / "results.json").read_text("utf-8"))
+    record = results["tasks"]["generated"]
+    assert record["runs"]["sapo"] == first["tasks"]["generated"]["runs"]["sapo"]
+    for name in ("bilstm", "bilstm-crf"):
+        (one,) = record["runs"][name]
+        assert list(one["scores"]) == ["averaged"]
+        assert one["scores"]["averaged"][1] > one["scores"]["averaged"][0]
+    assert set(record["grid"]) == {f"{a}, {b}" for a in ("log", "sapo") for b in ENCODERS}
+    assert {"SAPO against BiLSTM", "SAPO against BiLSTM-CRF"} < set(record["tests"])
+    claimed = {v["claim"] for v in results["verdicts"]}
+    assert {claim.text for claim in claims.NETWORK_CLAIMS} < claimed
+    # Nothing is left of networks where the plan has none.
+    Experiment("sapo").run(None, page.parent, silent, quick=True, plan=TINY)
+    assert json.loads((page.parent / "results.json").read_text("utf-8")) == first
+
+
+def test_without_pytorch_networks_are_left_out_and_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(plan.importlib.util, "find_spec", lambda name: None)
+    params, missing = QUICK.networks.found(tmp_path)
+    assert params is None and "hopefear[neural]" in missing
 
 
 def test_runs_of_other_settings_or_broken_files_are_not_taken_up(tmp_path):
