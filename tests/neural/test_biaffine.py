@@ -63,6 +63,17 @@ def test_heads_one_by_one_are_cross_entropy():
     np.testing.assert_allclose(values.numpy(), wanted, rtol=1e-5)
 
 
+def test_long_sentences_are_scored_in_parts_that_fit(bank, trained, monkeypatch):
+    predictor = trained.model.predictor
+    rows = data_of(bank).rows
+    whole = [(which.tolist(), scores[0]) for which, scores in predictor.run(rows)]
+    need = predictor._loaded[1].bytes_of(int(np.diff(rows.starts).max()))
+    monkeypatch.setattr("hopefear.neural.network.MOST_BYTES", 2 * need)
+    parts = [which.tolist() for which, _ in predictor.run(rows)]
+    assert len(parts) > len(whole) and max(map(len, parts)) <= 2
+    assert [i for which in parts for i in which] == [i for which, _ in whole for i in which]
+
+
 def test_models_are_saved_whole_and_answer_all_questions(bank, trained, tmp_path):
     model = trained.model
     model.save(tmp_path / "parser.model")

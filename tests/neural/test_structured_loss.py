@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="networks need the extra `neural`")
 
 from score_batches import CASES, chain_case, no_step_back  # noqa: E402
 
+import hopefear.neural  # noqa: E402
 from hopefear.core.learner import check_served, describe  # noqa: E402
 from hopefear.data.tree_rows import TreeKind  # noqa: E402
 from hopefear.errors import CombinationError, HopefearError  # noqa: E402
@@ -132,6 +133,27 @@ def test_what_is_forbidden_cannot_be_right():
         TreeLoss(Log(), kind=TreeKind(1, True, True))(torch.zeros(1, 3, 3), None, [[0, 0, 0]])
     with pytest.raises(HopefearError, match="what is right there is forbidden"):
         TreeLoss(Log())(torch.full((1, 2, 2), -np.inf), None, [[0, 0]])
+
+
+def test_scores_that_are_no_numbers_are_refused_by_losses_that_only_search_too():
+    nodes = torch.zeros(2, 3, 3)
+    nodes[1, 2, 0] = np.nan
+    refused = pytest.raises(HopefearError, match="scores of the network are not finite")
+    with refused:
+        ChainLoss(Perceptron())(nodes, None, [[0, 1, 2]] * 2)
+    assert ChainLoss(Perceptron())(nodes, None, [[0, 1, 2]] * 2, [3, 2]).isfinite()  # padding
+    arcs = torch.zeros(1, 3, 3)
+    arcs[0, torch.arange(3), torch.arange(3)] = np.nan
+    assert TreeLoss(Perceptron())(arcs, None, [[0, 0, 1]]).isfinite()  # no word heads itself
+    arcs[0, 2, 1] = np.nan
+    with refused:
+        TreeLoss(Perceptron())(arcs, None, [[0, 0, 1]])
+
+
+def test_an_old_pytorch_is_named(monkeypatch):
+    monkeypatch.setattr(hopefear.neural.importlib.metadata, "version", lambda name: "2.5.1+cpu")
+    with pytest.raises(HopefearError, match=r"need PyTorch 2\.6 or newer, and 2\.5\.1\+cpu"):
+        hopefear.neural.check_torch()
 
 
 def test_bad_shapes_and_numbers_are_refused():

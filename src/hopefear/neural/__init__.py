@@ -8,11 +8,14 @@ can be trained with any loss of the grid.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
+import re
 from typing import Any
 
 from hopefear.errors import HopefearError
 
+_OLDEST = (2, 6)
 # Where each name lives; imported when first used.
 _HOMES = {
     "ChainLoss": "structured_loss",
@@ -37,8 +40,15 @@ def __dir__() -> list[str]:
 
 
 def check_torch() -> None:
-    """Refuse to go on without PyTorch, and say where it comes from."""
+    """Refuse to go on without PyTorch, or with an old one, and say where it comes from."""
     if importlib.util.find_spec("torch") is None:
         raise HopefearError(
             "networks need PyTorch, which is not installed; pip install 'hopefear[neural]'"
+        )
+    installed = importlib.metadata.version("torch")
+    numbers = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
+    if numbers < _OLDEST:
+        raise HopefearError(
+            f"networks need PyTorch {'.'.join(map(str, _OLDEST))} or newer, and {installed} is "
+            "installed; pip install --upgrade 'hopefear[neural]'"
         )

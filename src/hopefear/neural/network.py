@@ -93,6 +93,12 @@ class ScoreNetwork(nn.Module):
         spec = self.spec
         return tokens * 4 * (spec["hidden"] * spec["layers"] * 24 + 4 * spec["word_dim"] + 400)
 
+    def split(self, batches: list[np.ndarray], lengths: np.ndarray) -> Iterator[np.ndarray]:
+        """Batches in parts that fit into memory; lengths of their sentences rise."""
+        for which in batches:
+            need = len(which) * self.bytes_of(int(lengths[which[-1]]))
+            yield from np.array_split(which, min(len(which), max(1, -(-need // MOST_BYTES))))
+
     def check_room(self, longest: int, source: str = "the data") -> None:
         """Refuse sentences that do not fit into memory."""
         if (need := self.bytes_of(longest)) > MOST_BYTES:

@@ -158,7 +158,7 @@ class NetworkPredictor:
         threads = torch.get_num_threads()
         torch.set_num_threads(n_jobs)
         try:
-            for which in bucketed(present, table.lengths, most, most):
+            for which in network.split(bucketed(present, table.lengths, most, most), table.lengths):
                 with torch.inference_mode(), enough_memory("use --device cpu"):
                     inputs = table.batch(which, device)
                     met = {"word": Rows(tables["word"], inputs.slots["word"])}

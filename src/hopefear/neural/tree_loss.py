@@ -105,6 +105,9 @@ class TreeLoss(StructuredLoss):
             check_gold(names, within, scores.relations.shape[3], "relations")
 
         def make(*parts: Any) -> Batch:
+            present = np.arange(side) <= sizes[:, None]
+            pairs = within[:, :, None] & present[:, None] & ~np.eye(side, dtype=bool)
+            self._check_numbers(parts[0], pairs)
             return tree_batch(TreeScores(*parts), parents, names, sizes, self._search)
 
         return self._apply_kernels(make, *scores)
