@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,6 +145,20 @@ def test_verbs(bank, tmp_path, monkeypatch, capsys):
     assert "a network scores arcs one by one" in capsys.readouterr().err
     assert main([*learn, "--features", "light", "--model", "m"]) == 1
     assert "biaffine reads words and tags; leave it out" in capsys.readouterr().err
+
+
+def test_networks_are_compared_with_parsers_of_second_order(bank, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    few = bank.take(np.argsort(np.diff(bank.starts))[:2])
+    with open("trees.conllu", "wb") as file:
+        file.writelines(with_trees(few, few.heads, few.relations))
+    Path("few.toml").write_text('arc = ["h.tag m.tag"]\nsibling = ["h.tag s.tag m.tag"]\n')
+    small = ":".join(["biaffine", *(f"{key}={value}" for key, value in SMALL.items())])
+    compare = ["compare", "parse", "--train", "trees.conllu", "--test", "trees.conllu"]
+    compare += ["--features", "few.toml", "--order", "2", "--epochs", "1", "--device", "cpu"]
+    assert main([*compare, "--learners", f"perceptron,{small}", "--json"]) == 0
+    names = [one["learner"] for one in json.loads(capsys.readouterr().out)["learners"]]
+    assert names[0] == "perceptron" and names[1].startswith("biaffine")
 
 
 def test_parser_takes_networks():

@@ -236,7 +236,7 @@ class Study:
             test = corpus.encoded(self.test)
             watched = None if params.get("readout") == "voted" else test
             trained = train(
-                (others or {}).get(label, self.task),
+                corpus.adapted((others or {}).get(label, self.task)),
                 corpus.data,
                 name,
                 params,

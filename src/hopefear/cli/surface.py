@@ -95,6 +95,10 @@ class Corpus:
         """The same in the features that a learner reads."""
         return self
 
+    def adapted(self, task: Any) -> Any:
+        """A task with what must be otherwise for this data."""
+        return task
+
     def encoded(self, data: Any) -> Any:
         """Held-out data of this corpus in the features of this one."""
         return data

@@ -77,9 +77,11 @@ class Source:
         args, bits = self.args, {}
         if args.hash_bits is not None:
             bits = {"plain_bits": args.hash_bits, "row_bits": max(8, args.hash_bits - _FEWER)}
+        # Among learners that are compared, a network has the one order that it can have.
+        network = not isinstance(inputs, str) and not hasattr(args, "learner")
         return task.dataset(
             self.bank,
-            args.order,
+            None if network else args.order,
             args.tree,
             features=inputs,
             tags=None if args.tags == "gold" else args.tags,
@@ -165,6 +167,9 @@ class Parsed(Corpus):
         if isinstance(inputs, str) and inputs == self.inputs:  # what all linear learners share
             return self
         return replace(self, data=self.origin.dataset(inputs), inputs=inputs)
+
+    def adapted(self, task: task.Parsing) -> task.Parsing:
+        return replace(task, kind=self.data.kind)
 
     def encoded(self, data: TreeDataset) -> TreeDataset:
         same = data.features is self.data.features
