@@ -39,7 +39,13 @@ TINY = replace(
     QUICK,
     tasks=(
         replace(
-            QUICK.tasks[0], passes=3, tuning_passes=1, timed_passes=1, network_passes=0, grid=False
+            QUICK.tasks[0],
+            letter="",
+            passes=3,
+            tuning_passes=1,
+            timed_passes=1,
+            network_passes=0,
+            grid=False,
         ),
     ),
     ns=(1, 5),
@@ -114,13 +120,14 @@ def test_networks_join_the_figures_the_claims_and_a_table_of_losses_by_encoders(
     page, first, messages = tiny
     deep = replace(
         TINY,
-        tasks=(replace(TINY.tasks[0], network_passes=2, grid=True),),
+        tasks=(replace(TINY.tasks[0], network_passes=2, grid=True, letter="sapo-chunking"),),
         networks=replace(TINY.networks, passes=1, sentences=40),
     )
     Experiment("sapo").run(None, page.parent, messages.append, quick=True, plan=deep)
     text = page.read_text("utf-8")
     assert "Figure 5" in text and "Every loss on every encoder" in text
     assert "networks begin without vectors" in text
+    assert "Features to the letter" in text and "p by t" in text
     results = json.loads((page.parent / "results.json").read_text("utf-8"))
     record = results["tasks"]["generated"]
     assert record["runs"]["sapo"] == first["tasks"]["generated"]["runs"]["sapo"]
@@ -128,6 +135,8 @@ def test_networks_join_the_figures_the_claims_and_a_table_of_losses_by_encoders(
         (one,) = record["runs"][name]
         assert list(one["scores"]) == ["averaged"]
         assert one["scores"]["averaged"][1] > one["scores"]["averaged"][0]
+    assert set(record["letter"]) == {"sapo", "crf", "perceptron"}
+    assert record["letter"]["crf"] != record["runs"]["crf"][:1]
     assert set(record["grid"]) == {f"{a}, {b}" for a in ("log", "sapo") for b in ENCODERS}
     assert {"SAPO against BiLSTM", "SAPO against BiLSTM-CRF"} < set(record["tests"])
     claimed = {v["claim"] for v in results["verdicts"]}

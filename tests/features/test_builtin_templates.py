@@ -52,6 +52,17 @@ def test_crfsuite_attributes_of_a_token() -> None:
     ]
 
 
+def test_sets_of_the_paper_have_what_it_names_and_no_more() -> None:
+    features, _ = TemplateFeatures.fit_encode("sapo-chunking", TEXT)
+    templates = {name.split("=", 1)[0] for name in features.names(range(features.size))}
+    assert {t.count("|") for t in templates if t.startswith("word")} == {0, 1}
+    assert {t.count("|") for t in templates if t.startswith("pos")} == {0, 1, 2}
+    assert all(part.startswith(("word[", "pos[")) for t in templates for part in t.split("|"))
+    features, found = TemplateFeatures.fit_encode("sapo-pos", TEXT)
+    names = [name for name, _ in decoded(features.name, *found[:3])[0]]
+    assert {"normal(word)[0]=il-#", "prefix(word,3)[0]=IL-"} <= set(names)
+
+
 def test_substrings_of_the_papers_set_are_shorter_than_ten() -> None:
     features, _ = TemplateFeatures.fit_encode("sapo-bioner", TEXT)
     found = [n.split("=", 1)[1] for n in features.names(range(features.size)) if "substr" in n]

@@ -156,9 +156,10 @@ class Tags(Surface):
         options.named(
             group,
             "--features",
-            "pos, chunking, ner, bioner, crfsuite-chunking, or a template file, TOML or CRF++ "
-            "(default: chunking for chunks of words with parts of speech, ner for other spans, pos "
-            "for other labels); networks read words, and templates with -p wide=true",
+            "pos, chunking, ner, bioner, crfsuite-chunking, sapo-pos, sapo-chunking, sapo-bioner, "
+            "or a template file, TOML or CRF++ (default: chunking for chunks of words with parts "
+            "of speech, ner for other spans, pos for other labels); networks read words, and "
+            "templates with -p wide=true",
             "SET|FILE",
         )
         options.allow_outside(group, "read lexicons that a template file names")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.experiments.claims import Verdict, tally, verdict_section, verdict_table
+from hopefear.experiments.claims import Verdict, p_text, tally, verdict_section, verdict_table
 from hopefear.experiments.frame import Call, banded, crossed, spread
 from hopefear.experiments.sapo import claims
 from hopefear.experiments.sapo.networks import ENCODERS
@@ -87,7 +87,7 @@ def _task(task: Results) -> dict[str, Any]:
         "chosen": task.chosen._asdict() | {"edges": task.edges},
         **{
             name: {str(key): [_run(r) for r in runs] for key, runs in getattr(task, name).items()}
-            for name in ("runs", "by_n", "by_search")
+            for name in ("runs", "by_n", "by_search", "letter")
         },
         "grid": {
             f"{loss}, {encoder}": [_run(r) for r in runs]
@@ -203,6 +203,8 @@ def fill(page: Page, tasks: Tasks, verdicts: Sequence[Verdict], call: Call) -> N
     for task in tasks:
         if task.grid:
             _grid(page, task, plan)
+    if lettered := [task for task in tasks if task.letter]:
+        _letter(page, lettered)
     if lists := [task for task in tasks if task.by_n]:
         _by_n(page, lists, plan)
         _by_search(page, lists, plan)
@@ -258,6 +260,41 @@ def _scores(page: Page, tasks: Tasks, plan: Plan) -> None:
         "Differences in points, and p by paired bootstrap / approximate randomisation "
         f"({plan.replicates:,} draws each).",
     )
+    _t_tests(page, tasks)
+
+
+def _t_tests(page: Page, tasks: Tasks) -> None:
+    crossed(
+        page,
+        "SAPO against",
+        {e.title: e for e in (CRF, *SEARCHERS, *NETWORKS) if all(t.has(e) for t in tasks)},
+        tasks,
+        lambda task: (task.name, "p by t", "by bootstrap, randomisation"),
+        lambda e, task: (
+            task.against(SAPO, e).gap,
+            p_text(task.t_test(SAPO, e)).removeprefix("= "),
+            task.against(SAPO, e).cells[1],
+        ),
+        "The paper's test beside ours: a paired t-test over sentences of the number of right "
+        "tokens (its footnote 7 puts accuracy in place of F).",
+    )
+
+
+def _letter(page: Page, tasks: Tasks) -> None:
+    page.section("Features to the letter").text(
+        "The sets above have more than section 4.2 names: words with parts of speech, suffixes and "
+        "shapes for chunking; suffixes of neighbours and shapes for parts of speech. "
+        + "; ".join(f"{t.name}: `{t.problem.task.letter}`" for t in tasks)
+        + " has what it names and no more. First seed, same rate and λ."
+    )
+    rows = []
+    for task in tasks:
+        for key, runs in task.letter.items():
+            plain = [task.runs[key][0].scores[kept, -1] for kept in (LAST, AVERAGED)]
+            bare = [runs[0].scores[kept, -1] for kept in (LAST, AVERAGED)]
+            rows.append([task.name, key, *(f"{x:.2f}" for x in (*bare, *plain))])
+    heads = ["task", "learner", "to the letter, last", "averaged", "with more, last", "averaged"]
+    page.table(heads, rows, "Test scores after the last pass.", align="llr")
 
 
 def _by_pass(page: Page, tasks: Tasks) -> None:
@@ -443,7 +480,9 @@ def _setup(page: Page, tasks: Tasks) -> None:
     page.table(heads, rows, caption)
     page.text(
         "Features are the built-in sets `chunking`, `pos` and `sapo-bioner`, which follow section "
-        "4.2 but are not the paper's to the letter; attributes fire with every label, transitions "
+        "4.2 and have more. The paper counts 17,484 training sentences of Bio-NER, the corpus has "
+        "18,546; it speaks of base noun phrases, and chunking here is all 22 labels of CoNLL-2000, "
+        "as its numbers of sentences say. Attributes fire with every label, transitions "
         "with every pair. All learners see the same attributes and the same shuffles, start from "
         "zero, and any label may follow any other, also when tagging."
     )

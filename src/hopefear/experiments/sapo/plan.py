@@ -94,6 +94,7 @@ class Task:
     about: str
     files: Mapping[str, str] = field(default_factory=dict)  # train, test, dev: below the data
     features: str = "chunking"
+    letter: str = ""  # features by the words of section 4.2, where the others have more
     columns: Mapping[str, str] = field(default_factory=dict)  # name here: name in the file
     metric: str = "f1"
     passes: int = 20
@@ -171,6 +172,7 @@ FULL = Plan(
             "CoNLL-2000, words and automatic parts of speech: the paper's data",
             {"train": "conll2000/train.txt.gz", "test": "conll2000/test.txt.gz"},
             columns={**_WORD_TAG, "pos": "pos"},
+            letter="sapo-chunking",
             network_passes=12,
             lists=True,
             grid=True,
@@ -180,6 +182,7 @@ FULL = Plan(
             "universal parts of speech of UD English EWT, words only; in place of WSJ",
             {part: f"ud_english_ewt/{part}.conllu.gz" for part in ("train", "test", "dev")},
             features="pos",
+            letter="sapo-pos",
             columns={"word": "form", "label": "upos"},
             metric="accuracy",
             network_passes=10,
@@ -214,7 +217,17 @@ FULL = Plan(
 GENERATED = Task("generated", "made-up words in phrases, words only", passes=12, lists=True)
 
 QUICK = Plan(
-    (replace(GENERATED, passes=6, tuning_passes=2, timed_passes=2, network_passes=3, grid=True),),
+    (
+        replace(
+            GENERATED,
+            letter="sapo-chunking",
+            passes=6,
+            tuning_passes=2,
+            timed_passes=2,
+            network_passes=3,
+            grid=True,
+        ),
+    ),
     seeds=(1, 2),
     lams=(0.1, 1.0),
     rates=(0.1,),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from hopefear.data.sequences import Sentences, SequenceDataset
 from hopefear.experiments.claims import Difference, Tests, compare
@@ -22,11 +23,14 @@ from hopefear.experiments.sapo.plan import (
     Problem,
     Spec,
     find_problems,
+    like,
 )
 from hopefear.experiments.sapo.settings import Run, Setting, run
 from hopefear.metrics import Tagging
-from hopefear.metrics.tagging import READ_BY
+from hopefear.metrics.tagging import READ_BY, RIGHT
+from hopefear.tasks.tag.task import dataset
 
+LETTER = ("sapo", "crf", "perceptron")  # learners that are run with features to the letter
 # CPU a pass of a network, as a multiple of the perceptron's, roughly.
 _NETWORK_COST = 60.0
 
@@ -43,6 +47,22 @@ def seconds_a_pass(
 
 def _seconds(setting: Setting, readout: str, train: SequenceDataset, repeats: int) -> Any:
     return seconds_a_pass(setting, readout, train, repeats).tolist()
+
+
+def t_test(first: np.ndarray, second: np.ndarray) -> float:
+    """p of the paper's test: paired, over sentences, of tokens that are right (its footnote 7).
+
+    >>> counts = np.zeros((3, 7), np.int64)
+    >>> counts[:, 3] = [4, 5, 7]
+    >>> better = counts.copy()
+    >>> better[:, 3] += [1, 2, 1]
+    >>> round(t_test(better, counts), 3)
+    0.057
+    """
+    difference = (first - second)[:, RIGHT].astype(np.float64)
+    if not difference.any():
+        return 1.0
+    return float(stats.ttest_1samp(difference, 0.0).pvalue)
 
 
 def compare_counts(
@@ -80,6 +100,7 @@ class Results:
     by_search: dict[str, list[Run]] = field(default_factory=dict)
     times: dict[str, np.ndarray] = field(default_factory=dict)  # "sapo last": CPU s of passes
     grid: dict[tuple[str, str], list[Run]] = field(default_factory=dict)  # by loss and encoder
+    letter: dict[str, list[Run]] = field(default_factory=dict)  # with features to the letter
 
     def __post_init__(self) -> None:
         self.against = Tests(self._against, ("of", "against"))
@@ -129,17 +150,31 @@ class Results:
 
     def compare(self, first: list[Run], second: list[Run], kept: tuple[int, int]) -> Difference:
         """Two sides at the last pass, counts summed over seeds."""
-        a, b = (
-            np.sum([r.counts[k] for r in side], axis=0)
-            for side, k in zip((first, second), kept, strict=True)
-        )
-        return compare_counts(a, b, self.metric, self.plan.replicates)
+        return compare_counts(*_summed(first, second, kept), self.metric, self.plan.replicates)
+
+    def t_test(self, first: Entry, second: Entry) -> float:
+        """p of the paper's test."""
+        return t_test(*_summed(*self._sides(first, second), (first.kept, second.kept)))
 
     def _against(self, first: Entry, second: Entry) -> Difference:
-        runs = self.runs[first.spec], self.runs[second.spec]
-        # Networks may have fewer seeds; sums of counts must be over as many runs.
-        n = min(map(len, runs))
-        return self.compare(runs[0][:n], runs[1][:n], (first.kept, second.kept))
+        return self.compare(*self._sides(first, second), (first.kept, second.kept))
+
+    def _sides(self, first: Entry, second: Entry) -> tuple[list[Run], list[Run]]:
+        """Runs of the seeds that both have: networks may have fewer."""
+        sides = self.runs[first.spec], self.runs[second.spec]
+        n = min(map(len, sides))
+        return sides[0][:n], sides[1][:n]
+
+
+def _summed(
+    first: list[Run], second: list[Run], kept: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of either side, over seeds."""
+    a, b = (
+        np.sum([r.counts[k] for r in side], axis=0)
+        for side, k in zip((first, second), kept, strict=True)
+    )
+    return a, b
 
 
 def measure(call: Call) -> list[Results]:
@@ -198,6 +233,10 @@ class _Bench:
             for search in plan.searches:
                 do = partial(self._vary, plan.seeds[0], search=search)
                 steps.append(_Step(task.passes * 3.0, f"SAPO by {search}", do))
+        for key in LETTER if task.letter else ():
+            title = f"{key} with the features {task.letter}"
+            do = partial(self._to_the_letter, SPECS[key])
+            steps.append(_Step(task.passes * SPECS[key].cost, title, do))
         cost = 12.0 * task.timed_passes * plan.repeats * len(plan.timed)
         return [*steps, _Step(cost, "timing", self._time), *self._network_steps()]
 
@@ -288,6 +327,14 @@ class _Bench:
             results.by_search.setdefault(search, []).append(variant)
         else:
             results.by_n.setdefault(n, []).append(variant)
+
+    def _to_the_letter(self, spec: Spec) -> None:
+        """Learners of the first seed with the features of the paper's words."""
+        train = dataset(self.problem.text["train"], self.task.letter, keep_names=False)
+        sides = train, like(train, self.problem.text["test"])
+        setting = Setting(spec, self._params(spec), self.task.passes)
+        one = self._run(f"letter-{spec.key}", setting, self.plan.seeds[0], False, sides)
+        self.results.letter[spec.key] = [one]
 
     def _time(self) -> None:
         train, repeats = self.problem.train, self.plan.repeats

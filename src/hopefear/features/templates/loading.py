@@ -459,7 +459,10 @@ def template_of(line: str, source: str, number: int) -> Template:
     return Template(line, pieces, tuple(terms), on=on, line=number)
 
 
-BUILT_IN = ("pos", "chunking", "crfsuite-chunking", "ner", "bioner", "sapo-bioner")
+BUILT_IN = (
+    *("pos", "chunking", "crfsuite-chunking", "ner", "bioner"),
+    *("sapo-pos", "sapo-chunking", "sapo-bioner"),
+)
 
 
 def load_templates(name_or_path: str | Path, allow_outside: bool = False) -> Templates:
