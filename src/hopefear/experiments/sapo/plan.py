@@ -129,11 +129,11 @@ class Networks:
     )
     seeds: tuple[int, ...] = (1,)
     losses: tuple[str, ...] = (
-        *("log", "sapo", "structured-hinge", "prediction-hinge", "perceptron", "risk", "ramp"),
+        *("log", "sapo", "structured-hinge", "prediction-hinge", "perceptron", "risk"),
     )
     linear: str = "adagrad"
     sentences: int = 2000
-    passes: int = 8
+    passes: int = 6
     grid_seeds: tuple[int, ...] = (1, 2, 3)
 
     def found(self, folder: Path | None) -> tuple[Mapping[str, Any] | None, str]:
@@ -173,7 +173,7 @@ FULL = Plan(
             {"train": "conll2000/train.txt.gz", "test": "conll2000/test.txt.gz"},
             columns={**_WORD_TAG, "pos": "pos"},
             letter="sapo-chunking",
-            network_passes=12,
+            network_passes=8,
             lists=True,
             grid=True,
         ),
@@ -185,7 +185,7 @@ FULL = Plan(
             letter="sapo-pos",
             columns={"word": "form", "label": "upos"},
             metric="accuracy",
-            network_passes=10,
+            network_passes=6,
             lists=True,
         ),
         Task(
@@ -208,7 +208,7 @@ FULL = Plan(
             columns=_WORD_TAG,
             passes=15,
             timed_passes=3,
-            network_passes=8,
+            network_passes=4,
             cost=1.2,
         ),
     )
