@@ -4,9 +4,9 @@ Every word f_j of one side is made by a word e_a(j) of the other, or by none:
 
     p(f, a | e) = Π_j p(a_j | a_{j-1}) t(f_j | e_{a_j})
 
-Model 1 takes every a_j as equally likely. The Markov model (Vogel et al., 1996) has p(a_j | a_{j-1})
-depend on the length of the jump alone, and words made by none keep the place before them (Och and
-Ney, 2003). Jumps out of the sentence keep their share, which makes EM exact: likelihood never falls.
+Model 1 takes every a_j as equally likely. In the Markov model (Vogel et al., 1996) it depends on
+the length of the jump from a_{j-1} alone, and words made by none keep the place before them (Och
+and Ney, 2003). Jumps out of the sentence keep their share, so EM is exact: likelihood never falls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .corpus import Corpus
+from phrasal.corpus import Corpus
 
 FARTHEST = 10  # jumps this far or farther count as one
 ALONE = 0.2  # probability that a word is made by none

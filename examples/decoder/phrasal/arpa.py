@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .kneser_ney import BEGIN, END, UNKNOWN
+from phrasal.kneser_ney import BEGIN, END, UNKNOWN
 
 LOWEST = -100.0  # natural logarithm of a probability where a file has no unknown word
 

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.translation.weights import Weights
-
-from .arpa import LanguageModel
-from .lists import Ways, best_ways, features, lines
-from .options import REORDERING, Pair, Table
-from .search import Beam, Steps, search
+from phrasal.arpa import LanguageModel
+from phrasal.lists import Ways, best_ways, features, lines
+from phrasal.options import DISTORTION, LM, REORDERING, Pair, Table
+from phrasal.search import Beam, Steps, search
 
 FARTHEST = 40  # words that a mask of 64 bits has room for, beside a phrase
 
@@ -60,7 +59,9 @@ class Decoder:
         self.table = Table(pairs, sentences, weights, model, most)
         dense, width = self.table.dense, dict(self.table.layout).get(REORDERING, 0)
         orders = np.ascontiguousarray(dense[len(dense) - width :])
-        self.steps = Steps(float(dense[0]), float(dense[1]), orders, model.start, model.end)
+        self.steps = Steps(
+            float(dense[LM]), float(dense[DISTORTION]), orders, model.start, model.end
+        )
 
     def translate(self, number: int, n: int, factor: int = 200) -> Translations:
         """The n best translations of a sentence with different words.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .alignment import Cells, matrix_starts
-from .corpus import Corpus, Runs, runs_of_words
+from phrasal.alignment import Cells, matrix_starts
+from phrasal.corpus import Corpus, Runs, runs_of_words
 
 MONOTONE, SWAP, OTHER = 0, 1, 2
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .corpus import Corpus, numbered, runs_of_words
+from phrasal.corpus import Corpus, numbered, runs_of_words
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 

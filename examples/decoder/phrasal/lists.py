@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from .arpa import follow
-from .options import Pair
-from .search import orientation
+from phrasal.arpa import follow
+from phrasal.options import DISTORTION, LM, ONES, PHRASES, UNKNOWN, WORDS, Pair
+from phrasal.search import orientation
 
 TWO_HASHES = (1_000_003, 2_000_029)
 PRIME = (1 << 31) - 1
 
 
 class Ways(NamedTuple):
-    """Derivations: way k uses pairs ``row`` from words ``start`` on, ``first[k] : first[k + 1]``."""
+    """Derivations: way k has pairs ``row`` for words from ``start`` on, ``first[k : k + 2]``."""
 
     first: np.ndarray
     row: np.ndarray
@@ -83,7 +82,8 @@ def best_ways(lattice, options, n, most):
 def features(ways, size, options, graph, steps):
     """Dense features of derivations, none of which depends on the weights."""
     n_scores, n_orders = options.scores.shape[1], options.reordering.shape[1]
-    values = np.zeros((len(ways.first) - 1, 5 + n_scores + n_orders))
+    before, after = len(ONES) + n_scores, len(ONES) + n_scores + 3
+    values = np.zeros((len(ways.first) - 1, before + n_orders))
     for k in range(len(values)):
         state, begin, end, last = steps.start, 0, 0, -1
         for i in range(ways.first[k], ways.first[k + 1]):
@@ -91,23 +91,23 @@ def features(ways, size, options, graph, steps):
             stop = start + options.sizes[row]
             for j in range(options.starts[row], options.starts[row + 1]):
                 log, state = follow(graph, state, options.words[j])
-                values[k, 0] += log
-                values[k, 2] -= 1.0
-            values[k, 1] -= abs(start - end)
-            values[k, 3] += 1.0
-            values[k, 4] -= options.unknown[row]
+                values[k, LM] += log
+                values[k, WORDS] -= 1.0
+            values[k, DISTORTION] -= abs(start - end)
+            values[k, PHRASES] += 1.0
+            values[k, UNKNOWN] -= options.unknown[row]
             for j in range(n_scores):
-                values[k, 5 + j] += options.scores[row, j]
+                values[k, len(ONES) + j] += options.scores[row, j]
             if n_orders:
                 way = orientation(begin, end, start, stop)
-                values[k, 5 + n_scores + way] += options.reordering[row, way]
+                values[k, before + way] += options.reordering[row, way]
                 if last >= 0:
-                    values[k, 8 + n_scores + way] += options.reordering[last, 3 + way]
+                    values[k, after + way] += options.reordering[last, 3 + way]
             begin, end, last = start, stop, row
-        values[k, 0] += follow(graph, state, steps.end)[0]
+        values[k, LM] += follow(graph, state, steps.end)[0]
         if n_orders and last >= 0:
             way = orientation(begin, end, size, size + 1)
-            values[k, 8 + n_scores + way] += options.reordering[last, 3 + way]
+            values[k, after + way] += options.reordering[last, 3 + way]
     return values
 
 
@@ -126,9 +126,10 @@ def lines(
         here = slice(ways.first[k], ways.first[k + 1])
         used = [pairs[row] for row in ways.row[here]]
         text = form % tuple(values[k].tolist())
-        names: Counter[str] = Counter()
+        names: dict[str, int] = {}
         for pair in used:
-            names.update(pair.sparse)
+            for name, n in pair.sparse.items():
+                names[name] = names.get(name, 0) + n
         sparse = "".join([f" {name}= {n}" for name, n in sorted(names.items())])
         spans, at = [], 0
         for pair, start in zip(used, ways.start[here].tolist(), strict=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,25 +14,19 @@ from numba import njit
 
 from hopefear.translation.names import phrase_name
 from hopefear.translation.weights import Weights
+from phrasal.arpa import LanguageModel, follow
+from phrasal.corpus import read_lines
+from phrasal.extraction import likeliest
 
-from .arpa import LanguageModel, follow
-from .corpus import read_lines
-from .extraction import likeliest
-
-LM, DISTORTION, WORDS, PHRASES, UNKNOWN = (
-    "LM0",
-    "Distortion0",
-    "WordPenalty0",
-    "PhrasePenalty0",
-    "UnknownWordPenalty0",
-)
+# Dense features of one number come first, in these places.
+ONES = ("LM0", "Distortion0", "WordPenalty0", "PhrasePenalty0", "UnknownWordPenalty0")
+LM, DISTORTION, WORDS, PHRASES, UNKNOWN = range(len(ONES))
 TABLE, REORDERING = "TranslationModel0", "LexicalReordering0"
 LOWEST = 1e-9  # of a probability in a table
-SPARSE = ("words", "lengths", "counts")
+SPARSE = ("pairs", "words", "lengths", "counts")
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """An entry of the phrase table, with all it brings to a translation."""
 
     source: str
@@ -40,7 +34,7 @@ class Pair:
     scores: tuple[float, ...]  # logarithms
     reordering: tuple[float, ...] = ()
     unknown: bool = False
-    sparse: Counter[str] = field(default_factory=Counter)
+    sparse: Mapping[str, int] = MappingProxyType({})
 
     @property
     def name(self) -> str:
@@ -99,8 +93,8 @@ def _logs(text: str) -> tuple[float, ...]:
 
 def sparse_features(
     source: str, target: str, more: Sequence[str], kinds: Sequence[str]
-) -> Counter[str]:
-    """Names and counts: linked words, lengths of both sides, how often the pair was seen.
+) -> Mapping[str, int]:
+    """Names and counts: the pair, its linked words and lengths, how often it was seen.
 
     Parameters
     ----------
@@ -113,6 +107,8 @@ def sparse_features(
     """
     names: Counter[str] = Counter()
     f, e = source.split(), target.split()
+    if "pairs" in kinds:
+        names[_name("pair", f"{source} ||| {target}")] += 1
     if "words" in kinds and more:
         for link in more[0].split():
             j, i = map(int, link.split("-"))
@@ -168,9 +164,8 @@ class Table:
 def layout(pairs: dict[str, list[Pair]]) -> tuple[tuple[str, int], ...]:
     """Dense features and how many numbers each has."""
     some = next(iter(pairs.values()))[0]
-    names = [(name, 1) for name in (LM, DISTORTION, WORDS, PHRASES, UNKNOWN)]
-    names.append((TABLE, len(some.scores)))
-    return (*names, (REORDERING, 6)) if some.reordering else tuple(names)
+    names = (*((name, 1) for name in ONES), (TABLE, len(some.scores)))
+    return (*names, (REORDERING, 6)) if some.reordering else names
 
 
 def _places(phrases: Iterable[str], sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
@@ -202,9 +197,9 @@ def _chosen(
     scores = np.array([pair.scores for pair in pairs])
     unknown = np.array([float(pair.unknown) for pair in pairs])
     own = np.array([_own(pair, weights) for pair in pairs])
-    worth = own + dense[3] - dense[2] * np.diff(starts) - dense[4] * unknown
-    worth += scores @ dense[5 : 5 + scores.shape[1]]
-    estimate = worth + dense[0] * _fluency(model.graph, starts, words)
+    worth = own + dense[PHRASES] - dense[WORDS] * np.diff(starts) - dense[UNKNOWN] * unknown
+    worth += scores @ dense[len(ONES) : len(ONES) + scores.shape[1]]
+    estimate = worth + dense[LM] * _fluency(model.graph, starts, words)
     rows = likeliest(group, estimate, most)
     kept = [targets[k] for k in rows]
     known: dict[str, int] = {}

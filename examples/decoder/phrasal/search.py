@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .arpa import follow
-from .extraction import MONOTONE, OTHER, SWAP
+from phrasal.arpa import follow
+from phrasal.extraction import MONOTONE, OTHER, SWAP
 
 
 class Beam(NamedTuple):
