@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import json
 import math
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from places import DATA
 
 from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists.bleu import Bleu
+from hopefear.translation.lists import read
+from hopefear.translation.rounds import iterate
+from hopefear.translation.task import tune
 from hopefear.translation.weights import Weights
 
 pytestmark = pytest.mark.interpreted
@@ -295,6 +299,31 @@ def test_weights_that_tuning_writes_are_obeyed(toy):
     )
     (toy / "empty").write_text("")
     assert run("translate.py", *common, "--nbest", 1, "--weights", toy / "empty") == plain
+
+
+def test_rounds_of_tuning_are_drawn(toy):
+    refs, run_folder = toy / "dev.en", toy / "runs" / "sgd-15"
+    decoder = f"{sys.executable} {FOLDER / 'translate.py'} --model {toy / 'model'}"
+    found = iterate(
+        f"{decoder} --input {toy / 'dev.de'} --pops 30 --stack 10 --nbest 10",
+        refs,
+        Weights.read(toy / "model" / "weights.txt"),
+        lambda paths, weights, _: (
+            tune(read(paths, refs), "sgd", {"epochs": 2}, start=weights).weights
+        ),
+        folder=run_folder,
+        rounds=1,
+    )
+    test = "--test", "toy", toy / "dev.de", refs
+    common = "--model", toy / "model", "--runs", run_folder, "--refs", refs, *test
+    head, _, row = run("curves.py", *common, "--out", toy / "curves").splitlines()
+    assert "toy: BLEU, chrF" in head and row.startswith("| sgd-15 | ")
+    assert f"**{max(e['dev']['bleu'] for e in found.rounds):.2f}**" in row
+    curves = json.loads((toy / "curves" / "curves.json").read_text())["sgd-15"]
+    assert len(curves) == len(found.rounds)
+    for name in ("val", "toy"):
+        assert (toy / "curves" / f"{name}.svg").read_text().startswith("<svg")
+    assert run("curves.py", *common, "--out", toy / "curves").splitlines()[2] == row
 
 
 @pytest.mark.slow
