@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from doc_pages import command_is_understood, links_lead_somewhere, text_of
 from example_decoder import FOLDER, phrasal
 from places import DATA
 
@@ -324,6 +326,22 @@ def test_rounds_of_tuning_are_drawn(toy):
     for name in ("val", "toy"):
         assert (toy / "curves" / f"{name}.svg").read_text().startswith("<svg")
     assert run("curves.py", *common, "--out", toy / "curves").splitlines()[2] == row
+
+
+def test_commands_of_the_page_are_understood():
+    values: dict[str, str] = {}
+    commands = []
+    for line in text_of("docs/experiments/decoder.md").splitlines():
+        for name, value in sorted(values.items(), reverse=True):
+            line = line.replace(f"${name}", value)
+        if found := re.fullmatch(r'    ([A-Z]+)="?([^"]*)"?', line):
+            values[found[1]] = found[2]
+        elif line.startswith("    hopefear "):
+            commands.append(line)
+    assert len(commands) == 7
+    for command in commands:
+        command_is_understood(command)
+    links_lead_somewhere("experiments/decoder.md")
 
 
 @pytest.mark.slow
