@@ -107,7 +107,7 @@ class Task:
         raise NotImplementedError
 
     def words(self, data: Any) -> dict[str, Any]:
-        """What the signature says beside the learner, passes and seed."""
+        """What changes weights beside learner, passes, seed and data, for the signature."""
         return {}
 
     def identity(self, data: Any, structure: Any) -> dict[str, Any]:
@@ -219,9 +219,21 @@ def train(
     if epochs is None and not learner.batch:
         epochs = getattr(learner, "epochs", task.epochs)
     length = {} if epochs is None else {"epochs": epochs}
-    signature = learner.signature(**task.words(data), **length, seed=seed)
+    began = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
+    more = {
+        "start": began,
+        "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
+        "shuffle": None if shuffle else "false",
+        "by_content": "true" if by_content else None,
+        "data": data.digest[:8],
+        "dev": None if dev is None else dev.digest[:8],
+        "stopping": None if stopping is None else f"{stopping.metric},{stopping.patience}",
+        "temperature": None if calibrate else "none",
+    }
+    signature = learner.signature(
+        **task.words(data), **length, seed=seed, **{k: v for k, v in more.items() if v is not None}
+    )
     identity = {
-        "signature": signature,
         "data": data.digest,
         **task.identity(data, structure),
         "shuffle": shuffle,
@@ -229,9 +241,9 @@ def train(
         "by_content": by_content,
         "dev": None if dev is None else dev.digest,
         "stopping": None if stopping is None else [stopping.metric, stopping.patience],
+        "start": began,
+        "signature": signature,  # last: what it says at length is said better above
     }
-    if start is not None:
-        identity["start"] = hashlib.sha256(np.asarray(start, np.float64).tobytes()).hexdigest()
     result = fit(
         structure,
         learner,
@@ -324,6 +336,15 @@ def batch_learners(task: str) -> str:
     """Which learners of a task work in batch, as a remedy."""
     names = [name for name, one in recipes_of(task).items() if one.build().batch]
     return f"use {' or '.join(names)}" if names else f"the task {task} has none"
+
+
+def fingerprint(content: bytes) -> str:
+    """What signatures say of what is too long for them.
+
+    >>> fingerprint(b"")
+    'e3b0c442'
+    """
+    return hashlib.sha256(content).hexdigest()[:8]
 
 
 def cut(items: Any, starts: np.ndarray) -> list[Any]:

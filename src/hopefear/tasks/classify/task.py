@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from hopefear.metrics import classification_scores, score_names
 from hopefear.recipes import Scale
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained
+from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.loop import Fit
@@ -83,6 +84,16 @@ class Classification(Task):
     ) -> Callable[[Predictor], dict[str, float]]:
         held_out = dev.transformed(self.values, self.norm, self.column_scale(data))
         return lambda predictor: evaluate_predictor(predictor, structure, held_out)
+
+    def words(self, data: SparseDataset) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in ("intercept", "values", "norm")}
+        if self.class_weight is not None:
+            options["class_weight"] = self.class_weight
+            if isinstance(self.class_weight, Mapping):
+                prices = sorted((name, float(w)) for name, w in self.class_weight.items())
+                options["class_weight"] = fingerprint(json.dumps(prices).encode())
+        usual = {"intercept": "auto", "values": "counts", "norm": "none"}
+        return {name: value for name, value in options.items() if value != usual.get(name)}
 
     def identity(self, data: SparseDataset, structure: Any) -> dict[str, Any]:
         return {

@@ -98,6 +98,7 @@ class Parsing(Task):
             **data.features.description,
             "heads": 0 if data.pruner is None else data.pruner.heads,
             "labelled": int(bool(data.labels)),
+            **{name: digest[:8] for name, digest in self.identity(data, None).items()},
         }
 
     def temperature(self, structure: Tree, predictor: Any, data: TreeDataset, n_jobs: int) -> float:

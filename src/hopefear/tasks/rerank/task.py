@@ -70,7 +70,10 @@ class Reranking(Task):
         return lambda predictor: scores(dev, Ranker(structure, predictor).best(dev.rows), metric)
 
     def words(self, data: Any) -> dict[str, Any]:
-        return {"tied": "true"} if self.tied else {}
+        # What choices cost is part of the data; scores of held-out lists are the metric's own.
+        return {"cost": metric_of(self.metric, data).cost_signature().removeprefix("cost:")} | (
+            {"tied": "true"} if self.tied else {}
+        )
 
     def identity(self, data: ListDataset, structure: NBest) -> dict[str, Any]:
         return {"metric": metric_of(self.metric, data).cost_signature()}

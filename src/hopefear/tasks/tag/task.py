@@ -97,8 +97,15 @@ class Tagging(Task):
         return evaluate
 
     def words(self, data: Any) -> dict[str, Any]:
-        width = {"beam": self.beam} if self.search == "beam" else {}
-        return {"order": self.order, "search": self.search, **width}
+        scheme = scheme_of(data, self.scheme)
+        return {
+            "order": self.order,
+            "search": self.search,
+            **({"beam": self.beam} if self.search == "beam" else {}),
+            **({} if scheme is None else {"scheme": scheme}),
+            **({} if self.constraints == "predict" else {"constraints": self.constraints}),
+            **{name: digest[:8] for name, digest in identity_of(data.features).items()},
+        }
 
     def identity(self, data: SequenceDataset, structure: Chain) -> dict[str, Any]:
         return {
