@@ -18,7 +18,7 @@ AGGRESSIVE, BALANCED, PASSIVE = range(3)
 WM, WMR, WMR_PRINTED = range(3)
 SINGLE, ERRORS, RUNS, SEGMENTS, OWN, LENGTHS, SUBTREES, POWER = range(8)
 # Entries of ``Violations.counts``.
-MISTAKES, NONE_USABLE, CONDITION_BROKEN, BACKED_OFF, UNSUITABLE = range(5)
+MISTAKES, NONE_USABLE, CONDITION_BROKEN, BACKED_OFF, UNSUITABLE, USED = range(6)
 _MOST_SETS = 1 << 20
 # Longest output whose every set of positions is looked at: 65,536 mixtures a mistake.
 LONGEST_POWER = 16
@@ -64,7 +64,9 @@ class Violations(NamedTuple):
     margins: np.ndarray
     gamma: np.ndarray
     order: np.ndarray  # int64: the J by the sizes of their margins
-    counts: np.ndarray  # int64[5]: mistakes; no J usable; (2) broken; backed off; unsuitable
+    counts: (
+        np.ndarray
+    )  # int64[6]: mistakes; no J usable; (2) broken; backed off; unsuitable; J in use
 
 
 @interface
@@ -210,7 +212,7 @@ class SWVP(NamedTuple):
             np.zeros(n),
             np.zeros(n),
             np.zeros(n, np.int64),
-            np.zeros(5, np.int64),
+            np.zeros(6, np.int64),
         )
 
     def value(self, z):
@@ -248,6 +250,7 @@ class SWVP(NamedTuple):
             found.counts[BACKED_OFF] += 1
             found.first[0], found.last[0], found.gamma[0] = 0, places - 1, 1.0
             count = 1
+        found.counts[USED] = count
         structure.clear(x, work.mu)
         for k in range(count):
             if found.gamma[k] > 0.0:

@@ -67,6 +67,8 @@ class Task:
 
     name: ClassVar[str]
     epochs: ClassVar[int] = 5  # passes of online learners, unless said
+    bounds = False  # report the theorem on the learner in every event
+    comparator: Any = None  # the weights that theorems compare with; the average so far unless said
 
     def check(self, data: Any, dev: Any) -> None:
         """Refuse data that cannot be learned from, or held-out data that means something else."""
@@ -115,8 +117,22 @@ class Task:
         return {}
 
     def trainer(self, structure: Any, learner: Any, passes: Passes) -> Trainer | None:
-        """A trainer that does more than others; None for the usual one."""
-        return None
+        """A trainer that measures theorems, where ``bounds`` says so; None for the usual one."""
+        if not self.bounds:
+            return None
+        from hopefear.training.bounds.steps import instrument
+
+        if getattr(passes.dataset, "mapping", None) is not None:
+            raise HopefearError(
+                f"{passes.dataset.source}: bounds look at old mistakes again and need "
+                "the data in memory; train without a cache, or without bounds"
+            )
+        if learner.batch or hasattr(learner, "trainer"):
+            raise HopefearError(
+                "bounds are theorems on online learners of linear models; use vrda, mira, swvp or "
+                "sapo, or leave out the bounds"
+            )
+        return instrument(structure, learner, passes.rows, self.comparator)
 
     def temperature(self, structure: Any, predictor: Any, data: Any, n_jobs: int) -> float:
         """What scores are divided by before they become probabilities, fitted on some data.
@@ -236,6 +252,7 @@ def train(
     identity = {
         "data": data.digest,
         **task.identity(data, structure),
+        "bounds": task.bounds,
         "shuffle": shuffle,
         "pieces": passes.n_pieces,
         "by_content": by_content,

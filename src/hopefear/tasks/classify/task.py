@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from hopefear.training.answers import probabilities
 from hopefear.training.loop import Fit
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
-
-if TYPE_CHECKING:
-    from hopefear.training.bounds.watched import Watched
 
 DEFAULT_LEARNER = TASKS["classify"].learner
 
@@ -101,12 +98,8 @@ class Classification(Task):
             "values": self.values,
             "norm": self.norm,
             "mapped": data.mapping is not None,
-            "bounds": self.bounds,
             "class_weight": self.class_weight and str(self.class_weight),
         }
-
-    def trainer(self, structure: Any, learner: Learner, passes: Passes) -> Watched | None:
-        return watched(passes, structure, learner, self.comparator) if self.bounds else None
 
     def facts(self, data: SparseDataset) -> dict[str, Any]:
         return {"examples": len(data), "features": data.n_features}
@@ -163,8 +156,8 @@ def train(
     prepared : bool
         ``values`` and ``norm`` have been applied to the data already, as in a cache.
     bounds, comparator
-        Put the mistake bounds of voted RDA into every event, for the weights ``comparator`` or for
-        the average so far. The data must be in memory.
+        Put what theorems say of the run into every event (of voted RDA its mistake bounds), for
+        the weights ``comparator`` or for the average so far. The data must be in memory.
     **common
         What all tasks share: passes (5 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -179,20 +172,6 @@ def train(
     """
     task = Classification(intercept, values, norm, class_weight, prepared, bounds, comparator)
     return base.train(task, dataset, learner, params, **common)
-
-
-def watched(
-    passes: Passes, structure: Any, learner: Learner, comparator: np.ndarray | None
-) -> Watched:
-    """A trainer that reports the bounds; needs all rows at hand."""
-    from hopefear.training.bounds.watched import Watched
-
-    if passes.dataset.mapping is not None:
-        raise HopefearError(
-            f"{passes.dataset.source}: bounds look at old mistakes again and need "
-            "the data in memory; train without a cache, or without bounds"
-        )
-    return Watched(structure, learner, passes.rows, comparator)
 
 
 def structure_for(data: SparseDataset, bias: float) -> Any:

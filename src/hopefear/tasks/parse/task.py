@@ -47,6 +47,8 @@ class Parsing(Task):
     name: ClassVar[str] = "parse"
     epochs: ClassVar[int] = EPOCHS
     kind: TreeKind = TreeKind()  # noqa: RUF009 - frozen
+    bounds: bool = False
+    comparator: np.ndarray | None = None
 
     def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
         if data.n_tokens == 0:
