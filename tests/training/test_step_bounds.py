@@ -346,3 +346,33 @@ def test_theorems_on_lists_and_chains_from_the_command_line_to_the_report(
     stopped = "tag --train words.txt --learner sapo --bounds --checkpoint c --model x --quiet"
     assert main(["train", *stopped.split()]) == 1
     assert "leave out the checkpoints, or the bounds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("decaying", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_of_voted_rda_with_the_regret_of_fobos(decaying, seed):
+    """Section 7 of the paper: FOBOS on mistakes, hinge loss, L1; both regrets of docs/theory.md."""
+    rng = np.random.default_rng(seed)
+    matrices, costs = drawn_lists(rng, 25)
+    rate, l1 = 10.0 ** rng.uniform(-2, 1), rng.choice([0.0, 0.003, 0.1])
+    w, run, losses, G = np.zeros(5), [], [], 0.0
+    for i in np.tile(np.arange(25), 3):
+        F, gold = np.float64(matrices[i]), int(np.argmin(costs[i]))
+        deltas = np.delete(F[gold] - F, gold, axis=0)
+        rival = deltas[np.argmin(deltas @ w)]
+        if rival @ w > 0.0:
+            continue
+        run, losses, G = [*run, w], [*losses, deltas], max(G, np.linalg.norm(rival))
+        eta = rate / np.sqrt(len(run)) if decaying else rate
+        half = w + eta * rival
+        w = np.sign(half) * np.maximum(0.0, np.abs(half) - eta * l1)
+    M = len(run)
+    for u in (np.zeros(5), rng.normal(size=5), 5.0 * rng.normal(size=5), np.mean(run, axis=0)):
+        loss = sum(max(0.0, 1.0 - float((deltas @ u).min())) for deltas in losses)
+        penalty = l1 * (M * np.abs(u).sum() - sum(np.abs(one).sum() for one in run))
+        if decaying:
+            D = max(np.linalg.norm(one - u) for one in [*run, w])
+            regret = (D**2 / (2 * rate) + rate * G**2) * np.sqrt(M)
+        else:
+            regret = u @ u / (2 * rate) + rate * M * G**2 / 2
+        assert loss + penalty + regret >= M - 1e-9

@@ -160,7 +160,7 @@ def _losses(page: Page) -> None:
         "direct loss, and is below the hinge where ε < M < 1 and above it where M < 0."
     )
     margins = np.linspace(-2.0, 3.0, 101)
-    curves = {
+    curves: dict[str, Any] = {
         "direct loss": (margins <= 0.0).astype(float),
         "hinge (MIRA)": [Hinge().value(m) for m in margins],
         "log loss, base 2": [Logistic(base=2.0).value(m) for m in margins],
