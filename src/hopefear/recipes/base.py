@@ -418,8 +418,9 @@ def position_sets(text: str | os.PathLike[str] | list[Any]) -> Any:
 
     if isinstance(text, list):
         return substructures(text)
-    if isinstance(text, str) and not set(text) - set("0123456789-,; "):
-        return substructures([_positions(one, "") for one in text.split(";")])
+    written = isinstance(text, str) and not set(text) - set("0123456789-,; ")
+    if written or not os.path.exists(text):
+        return substructures([_positions(one, "") for one in str(text).split(";")])
     from hopefear.data.sources import open_bytes
 
     with open_bytes(text) as file:
@@ -442,7 +443,8 @@ def _positions(text: str, where: str) -> list[int]:
                 positions.append(int(part))
         except ValueError:
             raise HopefearError(
-                f"{where}a set of positions is written like 0-2,5 or -1, not {part.strip()!r}"
+                f"{where}a set of positions is written like 0-2,5 or -1, not {part.strip()!r}; or "
+                "name a file with a set a line"
             ) from None
     return positions
 
