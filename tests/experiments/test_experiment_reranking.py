@@ -38,6 +38,7 @@ from hopefear.experiments.vrda_reranking.runs import (
     TOP,
     Trial,
     at,
+    bounded,
     choose,
     compare,
     f_score,
@@ -248,6 +249,8 @@ def test_votes_and_trails(problem):
     # ties that the first candidate wins: to the hinge they are mistakes.
     assert abs(int(one.mistakes[-1]) - int(other.mistakes[-1])) < 0.2 * one.mistakes[-1]
     assert (np.diff(one.mistakes) >= 0).all()
+    held = bounded(SPECS["vrda-hinge"], {"l1": 0.0}, split, 1, 2)
+    assert held.mistakes[0] <= other.mistakes[-1] and (held.mistakes <= held.theorem1).all()
 
 
 def test_choices_follow_development_scores(tiny):

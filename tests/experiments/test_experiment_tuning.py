@@ -70,7 +70,8 @@ def test_page_shows_verdicts_all_parts_and_peers(quick):
         assert part.title in text
     for shown in ("57–63", "too few to conclude from", "hope / fear", "oracle", "2,250 features"):
         assert shown in text, shown
-    assert text.count("<svg") == 3 * len(QUICK.parts) + 1
+    assert text.count("<svg") == 3 * len(QUICK.parts) + 2
+    assert "Surrogate losses" in text
     assert any("Thousands of features: kbmira" in line for line in messages)
     assert "kbmira" in messages[-1]
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS

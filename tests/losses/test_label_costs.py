@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hopefear.errors import HopefearError, InputError
+from hopefear.recipes import CHAIN_RECIPES
 from hopefear.tasks.tag.label_costs import read_prices, resolved, resolved_early, weighted_cost
 
 pytestmark = pytest.mark.interpreted
@@ -42,14 +43,7 @@ def test_a_bad_line_is_named(tmp_path, line):
 @pytest.mark.parametrize("text", ["a", "1-", "0-b", "1,,2"])
 def test_bad_positions_are_named(text):
     with pytest.raises(HopefearError, match="set of positions"):
-        resolved({"own": text}, LABELS)
-
-
-def test_positions_may_be_lists_or_text():
-    listed = resolved({"own": [[0, 1, 2], [-1]]}, LABELS)["own"]
-    written = resolved({"own": "0-2; -1"}, LABELS)["own"]
-    for one, other in zip(listed, written, strict=True):
-        np.testing.assert_array_equal(one, other)
+        CHAIN_RECIPES["swvp"].build(jj="own", own=text)
 
 
 def test_faults_are_found_before_labels_are_known(tmp_path):

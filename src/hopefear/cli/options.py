@@ -342,6 +342,19 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
     flag(group, "--resume", "go on from the checkpoint, if there is one")
 
 
+def bounds(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """``--bounds``."""
+    group = parser.add_argument_group("theory")
+    flag(
+        group,
+        "--bounds",
+        "show what theorems say of the run, live and in --run, for the average so far as "
+        "comparator: mistakes and the bound of voted RDA (classes and lists), costs and the bound "
+        "of MIRA, updates and the bound of SWVP, what SAPO leaves out",
+    )
+    return group
+
+
 def allow_outside(group: argparse._ActionsContainer, words: str) -> None:
     """``--allow-outside``."""
     flag(group, "--allow-outside", f"{words} in other folders than its own")

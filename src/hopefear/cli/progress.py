@@ -142,9 +142,21 @@ def online_error(event: dict[str, Any]) -> float:
 def _bound(event: dict[str, Any]) -> str:
     bound = event.get("bound")
     if not bound:
-        return ""
+        return _theory(event.get("theory"))
     limit = "none (vacuous)" if bound["theorem1"] is None else f"{bound['theorem1']:,.0f}"
     return f", {bound['mistakes']:,} mistakes so far, bound {limit}"
+
+
+def _theory(said: dict[str, Any] | None) -> str:
+    """What a theorem says of the run so far."""
+    if not said:
+        return ""
+    if said["name"] == "mira":
+        return f", squared costs {said['left']:,.4g}, bound {said['right']:,.4g}"
+    if said["name"] == "swvp":
+        limit = "none" if said["bound"] is None else f"{said['bound']:,.0f}"
+        return f", {said['updates']:,} updates so far, bound {limit}"
+    return f", probability outside the {said['n']} best {said['rho']:.4f}"
 
 
 class Counting(Bar):

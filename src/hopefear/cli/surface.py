@@ -113,7 +113,8 @@ class Corpus:
 
     def outcome(self, trained: Any, last: Mapping[str, Any]) -> dict[str, Any]:
         """What ``--json`` of train adds; ``last`` are the newest values of events."""
-        return {**self.sizes(), "skipped": self.skipped}
+        theory = {name: last[name] for name in ("bound", "theory") if name in last}
+        return {**self.sizes(), "skipped": self.skipped, **theory}
 
     def summary(self, result: Mapping[str, Any], trained: Any) -> dict[str, str | None]:
         """What train says besides scores and sizes."""
@@ -231,6 +232,9 @@ class Surface:
 
     def last_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         """What few people want."""
+        from hopefear.cli import options
+
+        options.bounds(parser)
 
     def use_options(
         self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup

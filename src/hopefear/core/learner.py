@@ -89,6 +89,9 @@ def _fields(part: Any) -> dict[str, Any]:
     for key, value in part._asdict().items():
         if hasattr(value, "fault"):
             found[key] = {"name": part_name(type(value)), **_fields(value)}
+        elif hasattr(value, "spelled"):
+            if text := value.spelled():
+                found[key] = text
         elif is_plain(value):
             shown = named(type(part), key, value)
             plain = isinstance(shown, str | int) or math.isfinite(shown)

@@ -7,19 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, inlined, linked
+from hopefear.core.component import component, inlined, interface, linked, python_only, required
 from hopefear.core.interfaces import Loss
 from hopefear.errors import HopefearError
 
 APPROACHES = ("aggressive", "balanced", "passive")
-WEIGHTINGS = ("wm", "wmr")
-SUBSTRUCTURES = ("single", "errors", "runs", "segments", "own", "lengths", "subtrees")
+WEIGHTINGS = ("wm", "wmr", "wmr-printed")
+SUBSTRUCTURES = ("single", "errors", "runs", "segments", "own", "lengths", "subtrees", "power")
 AGGRESSIVE, BALANCED, PASSIVE = range(3)
-WM, WMR = range(2)
-SINGLE, ERRORS, RUNS, SEGMENTS, OWN, LENGTHS, SUBTREES = range(7)
+WM, WMR, WMR_PRINTED = range(3)
+SINGLE, ERRORS, RUNS, SEGMENTS, OWN, LENGTHS, SUBTREES, POWER = range(8)
 # Entries of ``Violations.counts``.
-MISTAKES, NONE_USABLE, CONDITION_BROKEN, BACKED_OFF = range(4)
+MISTAKES, NONE_USABLE, CONDITION_BROKEN, BACKED_OFF, UNSUITABLE, USED = range(6)
 _MOST_SETS = 1 << 20
+# Longest output whose every set of positions is looked at: 65,536 mixtures a mistake.
+LONGEST_POWER = 16
 
 
 class Substructures(NamedTuple):
@@ -30,6 +32,15 @@ class Substructures(NamedTuple):
 
     members: np.ndarray  # int64
     ends: np.ndarray  # int64
+
+    def spelled(self):
+        """The sets as people write them.
+
+        >>> substructures([[0, 1], [-1]]).spelled()
+        '0,1; -1'
+        """
+        sets = np.split(self.members, self.ends[:-1]) if self.ends.size else []
+        return "; ".join(",".join(str(k) for k in one) for one in sets)
 
 
 def substructures(sets: Any) -> Substructures:
@@ -53,7 +64,51 @@ class Violations(NamedTuple):
     margins: np.ndarray
     gamma: np.ndarray
     order: np.ndarray  # int64: the J by the sizes of their margins
-    counts: np.ndarray  # int64[4]: mistakes; no J usable; condition (2) broken; backed off
+    counts: (
+        np.ndarray
+    )  # int64[6]: mistakes; no J usable; (2) broken; backed off; unsuitable; J in use
+
+
+@interface
+class Inference:
+    """Finds the output whose mixtures with gold are looked at."""
+
+    @python_only
+    def fault(self):
+        """Why the parameters make no sense, or nothing."""
+        return ""
+
+    @required
+    def guess(self, structure, x, work):
+        """Write an output to ``work.y``; returns the lead of gold and whether it is wrong."""
+
+
+@component(Inference)
+class Argmax(NamedTuple):
+    """The best output: where it is wrong it violates."""
+
+    unused: int = 0
+
+    def guess(self, structure, x, work):
+        z = structure.violation(x, work.theta, work.y)
+        return z, z <= 0.0
+
+
+@component(Inference)
+class Search(NamedTuple):
+    """The first that the structure's search for the n best finds; a beam may miss gold."""
+
+    unused: int = 0
+
+    def guess(self, structure, x, work):
+        if structure.candidates(x, work.theta, None, 1, 0.0) == 0:
+            return 1.0, False
+        path = structure.candidate(x, work.theta, 0)
+        for t in range(structure.places(x)):
+            work.y[t] = path[t]
+        if structure.right(x, work.y):
+            return 1.0, False
+        return structure.lead(x, work.theta, work.y), True
 
 
 @component(Loss)
@@ -63,20 +118,22 @@ class SWVP(NamedTuple):
     On a mistake every set of positions J gives a mixed assignment m_J: the prediction in J, gold
     elsewhere (definition 1). The direction is ``sum_J gamma_J (gold - m_J)``, with
     ``gamma_J = |margin_J|**beta / sum`` (WM) or ``((N - rank_J) / N)**beta / sum`` (WMR; rank 0 is
-    the largest |margin|, the first of equals; N is the number of sets).
+    the largest |margin|, the first of equals; N is the number of sets; as printed, without the
+    sum).
 
     Parameters
     ----------
     approach : {"aggressive", "balanced", "passive"}
         Use violating m_J only, all, or non-violating only.
-    weighting : {"wm", "wmr"}
-        By margin, or by its rank.
+    weighting : {"wm", "wmr", "wmr-printed"}
+        By margin, or by its rank, divided by the sum or as printed.
     beta : float
         Larger favours the largest margins; 0 treats all alike.
-    jj : {"single", "errors", "runs", "segments", "own", "lengths", "subtrees"}
+    jj : {"single", "errors", "runs", "segments", "own", "lengths", "subtrees", "power"}
         Sets of positions: each position; each wrong position; each unbroken run of wrong positions;
         every stretch of positions; sets of one's own; of trees, by gold, words as far from their
-        heads, and each word with all below it. "single" and "errors" differ in N only.
+        heads, and each word with all below it; all sets there are, of outputs of at most 16
+        positions. "single" and "errors" differ in N only.
     checked : bool
         Back off to the perceptron when the weights break condition (2), that is when the mixture
         as a whole does not violate (property 3). The paper's experiments did not check; a passive
@@ -85,14 +142,21 @@ class SWVP(NamedTuple):
         Where it is checked, first leave out non-violating m_J, those of the largest margins first,
         until condition (2) holds; back off only where nothing is left.
     own : Substructures
-        The sets for "own".
+        The sets for "own"; on the command line as text, ``0-2; 3,5; -1``, or a file with a set a
+        line.
+    inference : Argmax or Search
+        What is mixed with gold: the best output, or with "search" the first that the structure's
+        search for the n best finds. With a beam that may score below gold. Property 2 is then the
+        guarantee: an update takes place only where a mixture violates, it is always checked, and
+        an output from which no violation can be made is left alone.
 
     Notes
     -----
     The formula printed for WMR is not divided by its sum and so breaks the paper's own condition
-    (1); here it is. Where all margins are zero, as they are before the first update, WM is 0/0;
-    here all weights are then equal. Where no m_J is usable, because none violates (aggressive) or
-    none differs from gold (sets of one's own), the perceptron's update takes place, checked or not.
+    (1); "wmr" is divided, "wmr-printed" is not, and its steps are up to N times as long. Where all
+    margins are zero, as they are before the first update, WM is 0/0; here all weights are then
+    equal. Where no m_J is usable, because none violates (aggressive) or none differs from gold
+    (sets of one's own), the perceptron's update takes place, checked or not.
 
     Examples
     --------
@@ -107,16 +171,20 @@ class SWVP(NamedTuple):
     checked: bool = True
     excluding: bool = False
     own: Any = Substructures(np.empty(0, np.int64), np.empty(0, np.int64))
+    inference: Any = Argmax()
 
     def fault(self):
         if (self.jj == OWN) != (self.own.ends.size > 0):
             return "jj=own and sets of positions go together; give both or neither"
+        if not self.checked and isinstance(self.inference, Search):
+            return "inference=search needs checked=true: what a search finds need not violate"
         if self.excluding and not (self.checked or self.approach == PASSIVE):
             return "excluding needs checked=true: where nothing is checked, nothing is left out"
         return ""
 
     def needs(self):
-        return ("places", "heads") if self.jj in (LENGTHS, SUBTREES) else ("places",)
+        heads = ("heads",) if self.jj in (LENGTHS, SUBTREES) else ()
+        return ("places", *heads, *(("nbest",) if isinstance(self.inference, Search) else ()))
 
     def depth(self):
         # Two labels at each of three positions: as many label triples as 4 outputs have at most.
@@ -124,6 +192,13 @@ class SWVP(NamedTuple):
 
     def notes(self, places):
         n = places * (places + 1) // 2 if self.jj == SEGMENTS else max(places, self.own.ends.size)
+        if self.jj == POWER:
+            if places > LONGEST_POWER:
+                raise HopefearError(
+                    f"jj=power has 2^{places} sets of {places} positions to look at, the limit is "
+                    f"{LONGEST_POWER} positions; use jj=segments, or leave longer outputs out"
+                )
+            n = 1 << places
         if n > _MOST_SETS and self.jj == SEGMENTS:
             raise HopefearError(
                 f"jj=segments has {n:,} stretches of {places:,} positions to look at, the limit is "
@@ -137,7 +212,7 @@ class SWVP(NamedTuple):
             np.zeros(n),
             np.zeros(n),
             np.zeros(n, np.int64),
-            np.zeros(4, np.int64),
+            np.zeros(6, np.int64),
         )
 
     def value(self, z):
@@ -151,10 +226,10 @@ class SWVP(NamedTuple):
 
     def subgradient(self, structure, x, work):
         importance, found = np.float64(x.data.weights[x.i]), work.pad
-        z = structure.violation(x, work.theta, work.y)
-        work.gap[0] = z
+        z, wrong = self.inference.guess(structure, x, work)
+        work.gap[0] = min(z, 0.0) if wrong else z
         work.loss[0] = importance * max(0.0, -z)
-        if z > 0.0 or importance == 0.0:
+        if not wrong or importance == 0.0:
             return 0
         places = structure.places(x)
         count, sets = list_sets(self, structure, x, work.y, found, places)
@@ -165,12 +240,17 @@ class SWVP(NamedTuple):
         found.counts[MISTAKES] += 1
         found.counts[NONE_USABLE] += usable == 0
         found.counts[CONDITION_BROKEN] += broken
-        if checked and self.excluding and broken:
-            usable, broken = exclude(found, count), False
+        # An output that does not violate is nothing to back off to (property 2).
+        if checked and broken and (self.excluding or z > 0.0):
+            usable, broken = exclude(self, found, count), False
         if usable == 0 or (checked and broken):
+            if z > 0.0:
+                found.counts[UNSUITABLE] += 1
+                return 0
             found.counts[BACKED_OFF] += 1
             found.first[0], found.last[0], found.gamma[0] = 0, places - 1, 1.0
             count = 1
+        found.counts[USED] = count
         structure.clear(x, work.mu)
         for k in range(count):
             if found.gamma[k] > 0.0:
@@ -185,6 +265,7 @@ SWVP.choices = {  # type: ignore[attr-defined]
     "weighting": WEIGHTINGS,
     "jj": SUBSTRUCTURES,
 }
+SWVP.parts = {"inference": {"argmax": Argmax, "search": Search}}  # type: ignore[attr-defined]
 
 
 @linked
@@ -206,12 +287,13 @@ def mixed_margins(loss, structure, x, work, count, places):
 def list_sets(loss, structure, x, y, found, places):
     """Write down all J whose m_J differs from gold; returns (how many, size of JJ)."""
     count, sets, jj = 0, places, loss.jj
-    if jj in (OWN, LENGTHS, SUBTREES):
+    if jj in (OWN, LENGTHS, SUBTREES, POWER):
         sets = 0
-        for k in range(loss.own.ends.size if jj == OWN else places):
+        n = loss.own.ends.size if jj == OWN else places
+        for k in range(1 << places if jj == POWER else n):
             found.first[count], found.last[count] = k, -1
             size = take(loss, structure, x, found, count, places)
-            sets += size > 0 or jj == OWN
+            sets += size > 0 or jj in (OWN, POWER)
             for t in range(places):
                 if found.taken[t] and structure.wrong_at(x, y, t):
                     count += 1
@@ -252,6 +334,9 @@ def take(loss, structure, x, found, k, places):
                 t += places
             if 0 <= t < places:
                 found.taken[t] = 1
+    elif last < 0 and loss.jj == POWER:
+        for t in range(places):
+            found.taken[t] = (first >> t) & 1
     elif last < 0:
         for t in range(places):
             found.taken[t] = in_tree_set(loss.jj, structure, x, first, t)
@@ -275,7 +360,7 @@ def in_tree_set(jj, structure, x, k, t):
 
 @linked
 def weigh(loss, found, count, sets):
-    """Fill gamma, which sums to 1 (condition 1); returns how many J are usable."""
+    """Fill gamma, which sums to 1 but as WMR is printed; returns how many J are usable."""
     usable, largest = 0, 0.0
     for k in range(count):
         found.gamma[k] = 0.0
@@ -284,7 +369,7 @@ def weigh(loss, found, count, sets):
             largest = max(largest, abs(found.margins[k]))
     if loss.approach != BALANCED:  # footnote 5
         sets = usable
-    if loss.weighting == WMR:
+    if loss.weighting != WM:
         rank = 0
         sort_margins(found.margins, found.order, count)
         for j in range(count):
@@ -300,8 +385,9 @@ def weigh(loss, found, count, sets):
     total = 0.0
     for k in range(count):
         total += found.gamma[k]
-    for k in range(count):
-        found.gamma[k] /= max(total, 1.0)
+    if loss.weighting != WMR_PRINTED:
+        for k in range(count):
+            found.gamma[k] /= max(total, 1.0)
     return usable
 
 
@@ -348,7 +434,7 @@ def condition_broken(found, count):
 
 
 @linked
-def exclude(found, count):
+def exclude(loss, found, count):
     """Leave out the m_J of the largest margins until condition (2) holds; returns how many stay."""
     # The sum is made anew each time: without a term that was nearly all of it, it would be noise.
     while condition_broken(found, count):
@@ -361,8 +447,9 @@ def exclude(found, count):
     for k in range(count):
         rest += found.gamma[k]
         stay += found.gamma[k] > 0.0
-    for k in range(count):
-        found.gamma[k] /= max(rest, 1e-300)
+    if loss.weighting != WMR_PRINTED:
+        for k in range(count):
+            found.gamma[k] /= max(rest, 1e-300)
     return stay
 
 

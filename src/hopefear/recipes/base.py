@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
@@ -391,14 +392,61 @@ def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
         if value not in choices:
             raise HopefearError(f"{key} is one of {', '.join(choices)}, not {value!r}")
         return choices.index(value)
-    if isinstance(like, tuple):  # a cost, or sets of positions
-        if key == "cost" and isinstance(value, str) and value in COSTS:
-            return COSTS[value]()
+    if isinstance(like, tuple):  # a part, or sets of positions
+        if key == "own" and isinstance(value, str | list | os.PathLike):
+            return position_sets(value)
+        table = COSTS if key == "cost" else getattr(cls, "parts", {}).get(key, {})
+        if isinstance(value, str) and value in table:
+            return table[value]()
         if not isinstance(value, tuple):
-            names = " or ".join(COSTS) if key == "cost" else part_name(type(like))
+            names = " or ".join(table) or part_name(type(like))
             raise HopefearError(f"{key} must be {names} or an object, not {value!r}")
         return value
     return number(key, value, like)
+
+
+def position_sets(text: str | os.PathLike[str] | list[Any]) -> Any:
+    """Sets of positions from lists, from text, or from a file with a set a line.
+
+    Positions are written like ``0-2,5`` and count from 0, or from -1 at the end; in text ``;`` is
+    between sets. In a file a blank line and what stands behind ``#`` are left out.
+
+    >>> position_sets("0-2; -1").spelled()
+    '0,1,2; -1'
+    """
+    from hopefear.losses.swvp import substructures
+
+    if isinstance(text, list):
+        return substructures(text)
+    written = isinstance(text, str) and not set(text) - set("0123456789-,; ")
+    if written or not os.path.exists(text):
+        return substructures([_positions(one, "") for one in str(text).split(";")])
+    from hopefear.data.sources import open_bytes
+
+    with open_bytes(text) as file:
+        lines = file.read().decode("utf-8-sig", errors="replace").splitlines()
+    wheres = [(line.partition("#")[0].strip(), f"{text}:{k}: ") for k, line in enumerate(lines, 1)]
+    sets = [_positions(line, where) for line, where in wheres if line]
+    if not sets:
+        raise HopefearError(f"{text} has no set of positions; write one a line, like 0-2,5")
+    return substructures(sets)
+
+
+def _positions(text: str, where: str) -> list[int]:
+    positions: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().rpartition("-")
+        try:
+            if dash and first:
+                positions += range(int(first), int(last) + 1)
+            else:
+                positions.append(int(part))
+        except ValueError:
+            raise HopefearError(
+                f"{where}a set of positions is written like 0-2,5 or -1, not {part.strip()!r}; or "
+                "name a file with a set a line"
+            ) from None
+    return positions
 
 
 def number(key: str, value: Any, like: Any) -> Any:

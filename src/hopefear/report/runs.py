@@ -227,6 +227,7 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
     _scores(page, runs, "train", "On the lists tuned on", "Tuning")
     _scores(page, runs, "dev", "On development data", "Development")
     _bounds(page, runs)
+    _theory(page, runs)
     _settings(page, runs)
     page.write(out)
     return page
@@ -331,6 +332,63 @@ def _bounds(page: Page, runs: Sequence[Run]) -> None:
         [[run.name, *(b.get(key) for key in terms)] for run, b in zip(bounded, last, strict=True)],
         "Terms of the bounds at the last event.",
     )
+
+
+# Of each theorem: what is drawn, the words for it, and what the figures mean.
+_THEOREMS = {
+    "mira": (
+        {"left": "squared costs", "right": "bound", "cost": "costs"},
+        "MIRA: the sum of squared costs of predictions (cut off at C R² times the cost) stays "
+        "below its bound for the comparator u. The slides print the plain sum of costs in its "
+        "place, which may rise above it.",
+    ),
+    "swvp": (
+        {"updates": "updates", "bound": "(R_JJ / δ_JJ)²"},
+        "SWVP: updates stay below (R_JJ / δ_JJ)² where the comparator u separates all mixtures "
+        "that moved the weights; where it does not, there is no bound.",
+    ),
+    "sapo": (
+        {"gap": "g_all − g_n", "rho": "ρ_n"},
+        "SAPO: ρ_n is the probability of all outputs but the n best, and g_all − g_n = −log(1 − "
+        "ρ_n) what the loss leaves out of the CRF's; means since the event before.",
+    ),
+}
+
+
+def _theory(page: Page, runs: Sequence[Run]) -> None:
+    """Theorems on steps, each run by itself."""
+    for name, (curves, words) in _THEOREMS.items():
+        measured = [
+            run
+            for run in runs
+            if any((_mapping(e, "theory") or {}).get("name") == name for e in run.events)
+        ]
+        if not measured:
+            continue
+        page.section(f"What theory says of {name.upper()}")
+        page.text(words)
+        plots = []
+        for run in measured:
+            plot = Plot(run.name, run.clock(), ", ".join(curves.values()))
+            for look, (key, title) in enumerate(curves.items()):
+                x, y = run.curve("theory", key)
+                if y:
+                    plot.line(x, y, title, dashed=key in ("right", "bound"), look=look)
+            plots.append(plot)
+        page.figures(plots)
+        last = [
+            next(filter(None, (_mapping(e, "theory") for e in reversed(run.events))))
+            for run in measured
+        ]
+        terms = [key for key in last[0] if key != "name"]
+        page.table(
+            ["run", *terms],
+            [
+                [run.name, *(one.get(k) for k in terms)]
+                for run, one in zip(measured, last, strict=True)
+            ],
+            "Terms at the last event.",
+        )
 
 
 def _settings(page: Page, runs: Sequence[Run]) -> None:

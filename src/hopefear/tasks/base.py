@@ -67,6 +67,8 @@ class Task:
 
     name: ClassVar[str]
     epochs: ClassVar[int] = 5  # passes of online learners, unless said
+    bounds = False  # report the theorem on the learner in every event
+    comparator: Any = None  # the weights that theorems compare with; the average so far unless said
 
     def check(self, data: Any, dev: Any) -> None:
         """Refuse data that cannot be learned from, or held-out data that means something else."""
@@ -107,7 +109,7 @@ class Task:
         raise NotImplementedError
 
     def words(self, data: Any) -> dict[str, Any]:
-        """What the signature says beside the learner, passes and seed."""
+        """What changes weights beside learner, passes, seed and data, for the signature."""
         return {}
 
     def identity(self, data: Any, structure: Any) -> dict[str, Any]:
@@ -115,8 +117,22 @@ class Task:
         return {}
 
     def trainer(self, structure: Any, learner: Any, passes: Passes) -> Trainer | None:
-        """A trainer that does more than others; None for the usual one."""
-        return None
+        """A trainer that measures theorems, where ``bounds`` says so; None for the usual one."""
+        if not self.bounds:
+            return None
+        from hopefear.training.bounds.steps import instrument
+
+        if getattr(passes.dataset, "mapping", None) is not None:
+            raise HopefearError(
+                f"{passes.dataset.source}: bounds look at old mistakes again and need "
+                "the data in memory; train without a cache, or without bounds"
+            )
+        if learner.batch or hasattr(learner, "trainer"):
+            raise HopefearError(
+                "bounds are theorems on online learners of linear models; use vrda, mira, swvp or "
+                "sapo, or leave out the bounds"
+            )
+        return instrument(structure, learner, passes.rows, self.comparator)
 
     def temperature(self, structure: Any, predictor: Any, data: Any, n_jobs: int) -> float:
         """What scores are divided by before they become probabilities, fitted on some data.
@@ -219,19 +235,32 @@ def train(
     if epochs is None and not learner.batch:
         epochs = getattr(learner, "epochs", task.epochs)
     length = {} if epochs is None else {"epochs": epochs}
-    signature = learner.signature(**task.words(data), **length, seed=seed)
+    began = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
+    more = {
+        "start": began,
+        "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
+        "shuffle": None if shuffle else "false",
+        "by_content": "true" if by_content else None,
+        "data": data.digest[:8],
+        "dev": None if dev is None else dev.digest[:8],
+        "stopping": None if stopping is None else f"{stopping.metric},{stopping.patience}",
+        "temperature": None if calibrate else "none",
+    }
+    signature = learner.signature(
+        **task.words(data), **length, seed=seed, **{k: v for k, v in more.items() if v is not None}
+    )
     identity = {
-        "signature": signature,
         "data": data.digest,
         **task.identity(data, structure),
+        "bounds": task.bounds,
         "shuffle": shuffle,
         "pieces": passes.n_pieces,
         "by_content": by_content,
         "dev": None if dev is None else dev.digest,
         "stopping": None if stopping is None else [stopping.metric, stopping.patience],
+        "start": began,
+        "signature": signature,  # last: what it says at length is said better above
     }
-    if start is not None:
-        identity["start"] = hashlib.sha256(np.asarray(start, np.float64).tobytes()).hexdigest()
     result = fit(
         structure,
         learner,
@@ -324,6 +353,15 @@ def batch_learners(task: str) -> str:
     """Which learners of a task work in batch, as a remedy."""
     names = [name for name, one in recipes_of(task).items() if one.build().batch]
     return f"use {' or '.join(names)}" if names else f"the task {task} has none"
+
+
+def fingerprint(content: bytes) -> str:
+    """What signatures say of what is too long for them.
+
+    >>> fingerprint(b"")
+    'e3b0c442'
+    """
+    return hashlib.sha256(content).hexdigest()[:8]
 
 
 def cut(items: Any, starts: np.ndarray) -> list[Any]:

@@ -122,7 +122,8 @@ def fit(
     if stopping is not None:
         stopping.suit(learner)
     trainer = trainer or trainer_of(structure, learner, passes, dtype, start, n_jobs)
-    identity = {"signature": learner.signature(), **(identity or {})}
+    identity = dict(identity or {})
+    identity.setdefault("signature", learner.signature())
     loop = Loop(trainer, passes, 5 if epochs is None else epochs, evaluate, stopping, trace)
     loop.checkpoints, loop.identity = checkpoints, identity
     with contextlib.closing(trainer):

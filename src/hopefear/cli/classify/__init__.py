@@ -195,13 +195,7 @@ class Classes(Surface):
             _columns(groups["data"])
 
     def last_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        group = parser.add_argument_group("theory (vrda)")
-        options.flag(
-            group,
-            "--bounds",
-            "show the mistakes beside the bounds of the voted RDA paper, live and "
-            "in --run, for the average so far as comparator",
-        )
+        group = options.bounds(parser)
         options.named(
             group, "--comparator", "take the weights of this model as comparator instead", "MODEL"
         )

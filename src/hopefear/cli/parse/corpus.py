@@ -176,7 +176,7 @@ class Parsed(Corpus):
         return data if same else task.held_out(self.data, data.bank)
 
     def task(self, args: argparse.Namespace) -> task.Parsing:
-        return task.Parsing(self.data.kind)
+        return task.Parsing(self.data.kind, getattr(args, "bounds", False))
 
     def facts(self) -> dict[str, Any]:
         facts = super().facts()

@@ -347,6 +347,7 @@ class Tokens(Corpus):
             self.schemes.model,
             args.constraints,
             args.class_weight,
+            getattr(args, "bounds", False),
         )
 
     def facts(self) -> dict[str, Any]:

@@ -23,6 +23,9 @@ from hopefear.experiments.tuning.plan import (
     choice_key,
 )
 from hopefear.experiments.tuning.runs import Result, Results, best_so_far
+from hopefear.losses.exponential import Exponential
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.logistic import Logistic
 from hopefear.report import Page
 from hopefear.report.plot import Plot
 
@@ -144,7 +147,31 @@ def fill(page: Page, results: Results, verdicts: Sequence[Verdict], call: Call) 
         if part.key == "dense":
             _choices(page, results)
     _time(page, results)
+    _losses(page)
     _setup(page, results)
+
+
+def _losses(page: Page) -> None:
+    """What the slides draw under "a comparison of the loss function"."""
+    page.section("Surrogate losses").text(
+        "The slides put the direct loss beside losses that bound it, by the margin M of the oracle "
+        "over the prediction, for a cost of 1. They call the hinge the tightest convex one. That "
+        "holds among losses that grow no faster than it: max(0, 1 − M/ε) is convex, bounds the "
+        "direct loss, and is below the hinge where ε < M < 1 and above it where M < 0."
+    )
+    margins = np.linspace(-2.0, 3.0, 101)
+    curves: dict[str, Any] = {
+        "direct loss": (margins <= 0.0).astype(float),
+        "hinge (MIRA)": [Hinge().value(m) for m in margins],
+        "log loss, base 2": [Logistic(base=2.0).value(m) for m in margins],
+        "exponential": [min(4.0, Exponential().value(m)) for m in margins],
+        "perceptron": np.maximum(0.0, -margins),
+        "ramp": np.clip(1.0 - margins, 0.0, 2.0),
+    }
+    plot = Plot("losses by margin", "margin M", "loss")
+    for look, (title, values) in enumerate(curves.items()):
+        plot.line(margins, values, title, dashed=look == 0, look=look)
+    page.figures([plot])
 
 
 def _verdicts(page: Page, verdicts: Sequence[Verdict], call: Call) -> None:

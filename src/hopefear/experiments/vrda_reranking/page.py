@@ -99,6 +99,7 @@ def content(results: Results, call: Call) -> dict[str, Any]:
         "published": {name: _scored(scored) for name, scored in results.published.items()},
         "votes": {k: [f_score(c) for c in counts] for k, counts in results.votes.items()},
         "trails": {key: [plain(t) for t in trails] for key, trails in results.trails.items()},
+        "bounds": {key: [plain(b) for b in runs] for key, runs in results.bounds.items()},
         "tests": results.against.plain(),
     }
 
@@ -176,6 +177,17 @@ def trails_plot(plot: Plot, results: Results, loss: str, what: str) -> Plot:
     for look, trail in enumerate(trails):
         trail.draw(plot, what, f"VRDA, λ = {short(trail.strength)}", look)
     return results.trails["perceptron"][0].draw(plot, what, "perceptron", len(trails), True)
+
+
+def bounds_plot(plot: Plot, results: Results) -> Plot:
+    """Mistakes after each pass, and Theorem 1 where it says something."""
+    for look, run in enumerate(results.bounds[plot.title]):
+        plot.line(run.samples, run.mistakes, f"λ = {short(run.strength)}", look=look)
+        some = run.theorem1 > 0.0
+        if some.any():
+            name = f"bound, λ = {short(run.strength)}"
+            plot.line(run.samples[some], run.theorem1[some], name, dashed=True, look=look)
+    return plot
 
 
 def _votes(page: Page, results: Results) -> None:
@@ -444,3 +456,14 @@ def _training(page: Page, results: Results) -> None:
     )
     plots = [Plot(loss, "samples", "mistakes") for loss in LOSSES]
     page.figures([trails_plot(plot, results, plot.title, "mistakes") for plot in plots])
+    page.section("Theorem 1: mistakes beside their bound").text(
+        "Both papers bound the mistakes of voted RDA by those of any weights u (dashed: u is the "
+        "average of the run, at the length that makes the bound smallest). Where a curve has no "
+        "dashed one, the penalty of u is more than a mistake costs, and the theorem says nothing."
+    )
+    page.figures(
+        [
+            bounds_plot(Plot(loss, "samples", "mistakes", y_scale="log"), results)
+            for loss in results.bounds
+        ]
+    )

@@ -46,6 +46,7 @@ from hopefear.metrics.lists import Brackets
 from hopefear.recipes import Scale
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
+from hopefear.training.bounds.watched import Watched
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.predictors import LinearPredictor, Predictor
 from hopefear.training.ranking import Ranker
@@ -115,6 +116,26 @@ def follow(spec: Spec, params: Mapping[str, Any], split: Split, seed: int, passe
     """Train, and note NNZ and mistakes ever more rarely in the first pass, then four times each."""
     trainer = OnlineTrainer(NBest(split.size), build(spec, params, len(split.train)))
     return Trail.of(params.get(spec.strength, 0.0), trainer, split.train, passes, seed)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Voted RDA beside Theorem 1 after each pass, for its average at the best scale."""
+
+    strength: float
+    samples: np.ndarray
+    mistakes: np.ndarray
+    theorem1: np.ndarray  # 0 where there is no bound
+
+
+def bounded(spec: Spec, params: Mapping[str, Any], split: Split, seed: int, passes: int) -> Bounded:
+    """Train, and put the bound beside the mistakes after each pass."""
+    learner = build(spec, params, len(split.train))
+    trainer, notes = Watched(NBest(split.size), learner, split.train.rows), []
+    for _ in learn(trainer, split.train, passes, seed):
+        limit = (trainer.bound() or {}).get("theorem1") or 0.0
+        notes.append((trainer.examples, trainer.mistakes, limit))
+    return Bounded(params.get(spec.strength, 0.0), *np.array(notes).T)
 
 
 def chosen(predictor: Predictor, structure: NBest, data: ListDataset) -> np.ndarray:
@@ -291,6 +312,7 @@ class Results:
     voters: dict[str, list[Scored]] = field(default_factory=dict)  # their averages
     trails: dict[str, list[Trail]] = field(default_factory=dict)  # by loss, and "perceptron"
     folds: dict[str, list[Scored]] = field(default_factory=dict)  # by choice, one for every fold
+    bounds: dict[str, list[Bounded]] = field(default_factory=dict)  # by loss
 
     def __post_init__(self) -> None:
         self.against = Tests(self._compare, ("of", "against", "where"))
@@ -380,6 +402,15 @@ class _Bench:
             lambda: follow(spec, params, self.split(Part()), seed, passes),
         )
 
+    def bounded(self, key: str, params: dict[str, float]) -> Bounded:
+        spec, passes, seed = self.plan.spec(key), self.plan.trail_passes, self.plan.seeds[0]
+        return self.store.record(
+            Bounded,
+            f"bound-{spec.key}-{text_of(params)}",
+            {**_identity(spec, params), "passes": passes, "seed": seed},
+            lambda: bounded(spec, params, self.split(Part()), seed, passes),
+        )
+
 
 def measure(call: Call) -> Results:
     """All that is run; features of all lists are kept in ``out/lists.bin``."""
@@ -407,7 +438,9 @@ def measure_problem(problem: Problem, plan: Plan, store: KeptRuns, tell: Tell) -
     for loss in LOSSES:
         key = f"vrda-{loss}"
         best_params = results.choices[key].params
-        results.trails[loss] = [bench.follow(key, {**best_params, "l1": l1}) for l1 in plan.paths]
+        paths = [{**best_params, "l1": l1} for l1 in plan.paths]
+        results.trails[loss] = [bench.follow(key, params) for params in paths]
+        results.bounds[loss] = [bench.bounded(key, params) for params in paths]
     _published(results, bench, tell)
     _cross(results, bench, tell)
     return results

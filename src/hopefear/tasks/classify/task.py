@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,15 +20,12 @@ from hopefear.metrics import classification_scores, score_names
 from hopefear.recipes import Scale
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import TASKS, base
-from hopefear.tasks.base import Task, Trained
+from hopefear.tasks.base import Task, Trained, fingerprint
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.loop import Fit
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
-
-if TYPE_CHECKING:
-    from hopefear.training.bounds.watched import Watched
 
 DEFAULT_LEARNER = TASKS["classify"].learner
 
@@ -84,18 +82,24 @@ class Classification(Task):
         held_out = dev.transformed(self.values, self.norm, self.column_scale(data))
         return lambda predictor: evaluate_predictor(predictor, structure, held_out)
 
+    def words(self, data: SparseDataset) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in ("intercept", "values", "norm")}
+        if self.class_weight is not None:
+            options["class_weight"] = self.class_weight
+            if isinstance(self.class_weight, Mapping):
+                prices = sorted((name, float(w)) for name, w in self.class_weight.items())
+                options["class_weight"] = fingerprint(json.dumps(prices).encode())
+        usual = {"intercept": "auto", "values": "counts", "norm": "none"}
+        return {name: value for name, value in options.items() if value != usual.get(name)}
+
     def identity(self, data: SparseDataset, structure: Any) -> dict[str, Any]:
         return {
             "intercept": structure.bias,
             "values": self.values,
             "norm": self.norm,
             "mapped": data.mapping is not None,
-            "bounds": self.bounds,
             "class_weight": self.class_weight and str(self.class_weight),
         }
-
-    def trainer(self, structure: Any, learner: Learner, passes: Passes) -> Watched | None:
-        return watched(passes, structure, learner, self.comparator) if self.bounds else None
 
     def facts(self, data: SparseDataset) -> dict[str, Any]:
         return {"examples": len(data), "features": data.n_features}
@@ -152,8 +156,8 @@ def train(
     prepared : bool
         ``values`` and ``norm`` have been applied to the data already, as in a cache.
     bounds, comparator
-        Put the mistake bounds of voted RDA into every event, for the weights ``comparator`` or for
-        the average so far. The data must be in memory.
+        Put what theorems say of the run into every event (of voted RDA its mistake bounds), for
+        the weights ``comparator`` or for the average so far. The data must be in memory.
     **common
         What all tasks share: passes (5 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -168,20 +172,6 @@ def train(
     """
     task = Classification(intercept, values, norm, class_weight, prepared, bounds, comparator)
     return base.train(task, dataset, learner, params, **common)
-
-
-def watched(
-    passes: Passes, structure: Any, learner: Learner, comparator: np.ndarray | None
-) -> Watched:
-    """A trainer that reports the bounds; needs all rows at hand."""
-    from hopefear.training.bounds.watched import Watched
-
-    if passes.dataset.mapping is not None:
-        raise HopefearError(
-            f"{passes.dataset.source}: bounds look at old mistakes again and need "
-            "the data in memory; train without a cache, or without bounds"
-        )
-    return Watched(structure, learner, passes.rows, comparator)
 
 
 def structure_for(data: SparseDataset, bias: float) -> Any:

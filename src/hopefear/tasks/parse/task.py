@@ -47,6 +47,8 @@ class Parsing(Task):
     name: ClassVar[str] = "parse"
     epochs: ClassVar[int] = EPOCHS
     kind: TreeKind = TreeKind()  # noqa: RUF009 - frozen
+    bounds: bool = False
+    comparator: np.ndarray | None = None
 
     def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
         if data.n_tokens == 0:
@@ -88,8 +90,7 @@ class Parsing(Task):
         return evaluate
 
     def identity(self, data: TreeDataset, structure: Tree) -> dict[str, Any]:
-        vectors = getattr(data.features, "vectors", None)
-        return {} if vectors is None else {"vectors": vectors.digest}
+        return _vectors(data)
 
     def words(self, data: TreeDataset) -> dict[str, Any]:
         return {
@@ -98,6 +99,7 @@ class Parsing(Task):
             **data.features.description,
             "heads": 0 if data.pruner is None else data.pruner.heads,
             "labelled": int(bool(data.labels)),
+            **{name: digest[:8] for name, digest in _vectors(data).items()},
         }
 
     def temperature(self, structure: Tree, predictor: Any, data: TreeDataset, n_jobs: int) -> float:
@@ -134,6 +136,12 @@ class Parsing(Task):
             signature,
             about,
         )
+
+
+def _vectors(data: TreeDataset) -> dict[str, str]:
+    """What tells feature maps apart whose numbers are the same."""
+    vectors = getattr(data.features, "vectors", None)
+    return {} if vectors is None else {"vectors": vectors.digest}
 
 
 def dataset(

@@ -43,6 +43,8 @@ class Reranking(Task):
     epochs: ClassVar[int] = EPOCHS
     tied: bool = False
     metric: str | ListMetric | None = None
+    bounds: bool = False
+    comparator: np.ndarray | None = None
 
     def check(self, data: ListDataset, dev: ListDataset | None) -> None:
         check(data)
@@ -70,7 +72,10 @@ class Reranking(Task):
         return lambda predictor: scores(dev, Ranker(structure, predictor).best(dev.rows), metric)
 
     def words(self, data: Any) -> dict[str, Any]:
-        return {"tied": "true"} if self.tied else {}
+        # What choices cost is part of the data; scores of held-out lists are the metric's own.
+        return {"cost": metric_of(self.metric, data).cost_signature().removeprefix("cost:")} | (
+            {"tied": "true"} if self.tied else {}
+        )
 
     def identity(self, data: ListDataset, structure: NBest) -> dict[str, Any]:
         return {"metric": metric_of(self.metric, data).cost_signature()}
@@ -205,6 +210,8 @@ def train(
     *,
     tied: bool = False,
     metric: str | ListMetric | None = None,
+    bounds: bool = False,
+    comparator: np.ndarray | None = None,
     **common: Any,
 ) -> Trained:
     """Train a reranker.
@@ -219,6 +226,9 @@ def train(
         Treat all candidates as cheap as the oracle as right, not the oracle alone.
     metric : str or ListMetric, optional
         Scores choices; that of the data unless said.
+    bounds, comparator
+        Put what theorems say of voted RDA, MIRA or SAPO into every event, for the weights
+        ``comparator`` or for the average so far.
     **common
         What all tasks share: passes (5 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -232,7 +242,8 @@ def train(
     >>> found < scores(data, np.zeros(200, int), model.metric)["cost"]
     True
     """
-    return base.train(Reranking(tied, metric), data, learner, params, **common)
+    task = Reranking(tied, metric, bounds, comparator)
+    return base.train(task, data, learner, params, **common)
 
 
 def evaluate(

@@ -1,4 +1,4 @@
-"""Prices of wrong labels and sets of positions, from what people write."""
+"""Prices of wrong labels, from what people write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hopefear.data.labels import class_name
 from hopefear.data.sequences import SequenceDataset
 from hopefear.data.sources import open_bytes
 from hopefear.errors import CombinationError, HopefearError, InputError
-from hopefear.losses.swvp import substructures
 from hopefear.recipes import CHAIN_RECIPES, LOSSES
 from hopefear.tasks import recipe
 
@@ -23,27 +22,21 @@ ClassWeight = str | Mapping[Any, float] | None
 
 
 def resolved(params: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
-    """Learner parameters with prices and sets of positions made of what was given for them.
+    """Learner parameters with a table of prices made of what was given for them.
 
-    ``cost`` may be a mapping or the name of a file (see :func:`weighted_cost`), ``own`` a list of
-    lists of positions or text such as ``"0-2; 3,5; -1"``.
+    ``cost`` may be a mapping or the name of a file (see :func:`weighted_cost`).
 
     Examples
     --------
-    >>> made = resolved({"own": "0-2; -1", "beta": 2}, ["A", "B"])
-    >>> made["own"].members.tolist(), made["own"].ends.tolist(), made["beta"]
-    ([0, 1, 2, -1], [3, 4], 2)
+    >>> resolved({"cost": {("A", "B"): 2.0}, "C": 1}, ["A", "B"])["cost"].table.tolist()
+    [[0.0, 2.0], [1.0, 0.0]]
     """
     values = dict(params)
-    cost, own = values.get("cost"), values.get("own")
+    cost = values.get("cost")
     if isinstance(cost, Mapping):
         values["cost"] = weighted_cost(cost, labels)
     elif isinstance(cost, str | os.PathLike) and cost != "hamming":
         values["cost"] = weighted_cost(read_prices(cost), labels)
-    if isinstance(own, str):
-        own = [_positions(one) for one in own.split(";")]
-    if isinstance(own, list):
-        values["own"] = substructures(own)
     return values
 
 
@@ -179,19 +172,3 @@ def read_prices(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]:
             ) from None
         prices[gold, label] = price
     return prices
-
-
-def _positions(text: str) -> list[int]:
-    positions: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().rpartition("-")
-        try:
-            if dash and first:
-                positions += range(int(first), int(last) + 1)
-            else:
-                positions.append(int(part))
-        except ValueError:
-            raise HopefearError(
-                f"a set of positions is written like 0-2,5 or -1, not {part.strip()!r}"
-            ) from None
-    return positions

@@ -56,6 +56,8 @@ class Tagging(Task):
     scheme: str | None = "auto"
     constraints: str = "predict"
     class_weight: ClassWeight = None
+    bounds: bool = False
+    comparator: np.ndarray | None = None
 
     def check(self, data: SequenceDataset, dev: SequenceDataset | None) -> None:
         check(data)
@@ -97,8 +99,15 @@ class Tagging(Task):
         return evaluate
 
     def words(self, data: Any) -> dict[str, Any]:
-        width = {"beam": self.beam} if self.search == "beam" else {}
-        return {"order": self.order, "search": self.search, **width}
+        scheme = scheme_of(data, self.scheme)
+        return {
+            "order": self.order,
+            "search": self.search,
+            **({"beam": self.beam} if self.search == "beam" else {}),
+            **({} if scheme is None else {"scheme": scheme}),
+            **({} if self.constraints == "predict" else {"constraints": self.constraints}),
+            **{name: digest[:8] for name, digest in identity_of(data.features).items()},
+        }
 
     def identity(self, data: SequenceDataset, structure: Chain) -> dict[str, Any]:
         return {
@@ -263,6 +272,8 @@ def train(
     scheme: str | None = "auto",
     constraints: str = "predict",
     class_weight: ClassWeight = None,
+    bounds: bool = False,
+    comparator: np.ndarray | None = None,
     **common: Any,
 ) -> Trained:
     """Train a tagger.
@@ -283,6 +294,9 @@ def train(
         When outputs must be legal in the scheme: when tagging, in training too, or never.
     class_weight : "balanced" or dict, optional
         What it costs to miss each label; see :func:`hopefear.tasks.tag.label_costs.priced`.
+    bounds, comparator
+        Put what theorems say of MIRA, SWVP or SAPO into every event, for the weights
+        ``comparator`` or for the average so far.
     **common
         What all tasks share: passes (10 unless said), their order, held-out data, events,
         checkpoints; see :func:`hopefear.tasks.base.train`.
@@ -296,7 +310,8 @@ def train(
     ['D', 'N', 'D', 'N']
     """
     check(data)
-    task = Tagging(order, search, beam, scheme_of(data, scheme), constraints, class_weight)
+    options = order, search, beam, scheme_of(data, scheme), constraints, class_weight
+    task = Tagging(*options, bounds, comparator)
     return base.train(task, data, learner, params, **common)
 
 

@@ -22,9 +22,11 @@ from hopefear.core.component import kernel
 from hopefear.core.learner import describe
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, HopefearError
+from hopefear.losses.hinge import Hinge
 from hopefear.readouts.observed import Observed
 from hopefear.rules.rda import RDA
 from hopefear.structures.classes import Binary, Multiclass
+from hopefear.structures.nbest import NBest
 from hopefear.training.bounds.formulas import (
     corollary_1,
     inequality,
@@ -154,16 +156,19 @@ def comparator_loss(
     ``sum over k of importance * loss(margin of u on i(k))``
     """
     which, u = _checked(structure, rows, mistakes, comparator)
-    margins = _margins(structure, rows, which, u, np.zeros(structure.n_parts()))
+    margins = _margins(structure, rows, which, u, structure.workspace(rows, loss, np.float64))
     return float(_total_loss(loss, margins, rows.weights[which], 1.0))
 
 
 def radius(structure: Any, rows: Any) -> float:
     """R: the longest direction of any row under a slope of 1.
 
-    ``max_i |x_i|``, and sqrt(2) times that for several classes, where a direction is a difference
+    ``max_i |x_i|``, and sqrt(2) times that for several classes, where a direction is a difference;
+    of lists the longest difference between the oracle and another candidate
     """
-    return math.sqrt(_largest_square(structure, rows, np.zeros(structure.n_parts())))
+    work = structure.workspace(rows, Hinge(), np.float64)
+    largest = _largest_of_lists if isinstance(structure, NBest) else _largest_square
+    return math.sqrt(largest(structure, rows, work))
 
 
 def bound_report(
@@ -240,6 +245,35 @@ def best_scaled(
     return scale, ray.report(scale)
 
 
+def check_bounded(structure: Any, learner: Any, rows: Any) -> None:
+    """Refuse a learner, a structure or data that the theorem does not cover."""
+    if not isinstance(learner.rule, RDA):
+        raise CombinationError(
+            f"the bounds are those of dual averaging, not of "
+            f"{describe(learner.rule, defaults=False)}; use the rule RDA"
+        )
+    if not isinstance(structure, Binary | Multiclass | NBest):
+        raise CombinationError(
+            "the bounds of voted RDA are worked out for classes and lists, not for "
+            f"{type(structure).__name__}"
+        )
+    if isinstance(structure, NBest) and (structure.tied or rows.offsets.any()):
+        raise CombinationError(
+            "the bounds of voted RDA need one right candidate and scores that are linear in "
+            "the weights; leave out tied, and take the generator's score as a feature"
+        )
+    if learner.on != "mistakes":
+        raise CombinationError(
+            "the bounds count mistakes, but RDA on every example updates on "
+            "others too; use on='mistakes' (voted RDA)"
+        )
+    if learner.loss.value(0.0) <= 0.0:
+        raise CombinationError(
+            f"{type(learner.loss).__name__} may be zero on a mistake, so its sum is no bound on "
+            f"their number; use Hinge, Logistic or Exponential"
+        )
+
+
 class _Ray:
     """A run against all multiples of one comparator: margins scale, so rows are scored once."""
 
@@ -249,25 +283,7 @@ class _Ray:
         learner, structure = trainer.learner, trainer.structure
         self.loss, self.floor = learner.loss, float(learner.loss.value(0.0))
         self.rule = learner.rule
-        if not isinstance(self.rule, RDA):
-            raise CombinationError(
-                f"the bounds are those of dual averaging, not of "
-                f"{describe(self.rule, defaults=False)}; use the rule RDA"
-            )
-        if not isinstance(structure, Binary | Multiclass):
-            raise CombinationError(
-                f"the bounds are worked out for classes only, not for {type(structure).__name__}"
-            )
-        if learner.on != "mistakes":
-            raise CombinationError(
-                "the bounds count mistakes, but RDA on every example updates on "
-                "others too; use on='mistakes' (voted RDA)"
-            )
-        if self.floor <= 0.0:
-            raise CombinationError(
-                f"{type(self.loss).__name__} may be zero on a mistake, so its sum is no bound on "
-                f"their number; use Hinge, Logistic or Exponential"
-            )
+        check_bounded(structure, learner, rows)
         self.seen = observe(trainer)
         which, self.u = _checked(structure, rows, mistakes, comparator)
         if not which.size == self.seen.mistakes == trainer.mistakes:
@@ -276,9 +292,10 @@ class _Ray:
                 f"({self.seen.mistakes} with an update); list the rows of all of them, in order"
             )
         self.samples = trainer.examples
-        self.one_pass = self.samples <= rows.labels.size
+        self.one_pass = self.samples <= rows.weights.size
         self.R = radius(structure, rows) if R is None else R
-        self.margins = _margins(structure, rows, which, self.u, np.zeros(structure.n_parts()))
+        work = structure.workspace(rows, self.loss, np.float64)
+        self.margins = _margins(structure, rows, which, self.u, work)
         self.importance = rows.weights[which]
         if which.size:
             self.floor *= float(self.importance.mean(dtype=np.float64))
@@ -344,10 +361,10 @@ def _checked(
     if not np.isfinite(u).all():
         raise HopefearError("the comparator has weights that are not finite; leave those out as 0")
     which = np.array(mistakes, np.int64)
-    if which.size and not 0 <= which.min() <= which.max() < rows.labels.size:
+    if which.size and not 0 <= which.min() <= which.max() < rows.weights.size:
         raise HopefearError(
             f"mistakes name rows {which.min()} to {which.max()} of "
-            f"{rows.labels.size}; give the rows that were learned from"
+            f"{rows.weights.size}; give the rows that were learned from"
         )
     return which, u
 
@@ -364,12 +381,12 @@ def _open_sizes(rule, state, account, n):
 
 
 @kernel
-def _margins(structure, data, which, u, theta):
-    out, y = np.empty(which.size), np.zeros(1, np.int64)
+def _margins(structure, data, which, u, work):
+    out = np.empty(which.size)
     for k in range(which.size):
         x = Example(data, which[k])
-        structure.score(x, Plain(u), theta)
-        out[k] = structure.margin(x, theta, y)
+        structure.score(x, Plain(u), work.theta)
+        out[k] = structure.margin(x, work.theta, work.y)
     return out
 
 
@@ -382,12 +399,26 @@ def _total_loss(loss, margins, importance, scale):
 
 
 @kernel
-def _largest_square(structure, data, mu):
-    theta, y, largest = np.zeros(mu.size), np.zeros(1, np.int64), 0.0
+def _largest_square(structure, data, work):
+    largest = 0.0
     for i in range(data.labels.size):
         if data.labels[i] >= 0:  # unknown labels have no direction
             x = Example(data, i)
-            structure.margin(x, theta, y)
-            structure.contrast(x, y, 1.0, mu)
-            largest = max(largest, structure.norm(x, mu, Ones(1.0)))
+            structure.margin(x, work.theta, work.y)
+            structure.contrast(x, work.y, 1.0, work.mu)
+            largest = max(largest, structure.norm(x, work.mu, Ones(1.0)))
+    return largest
+
+
+@kernel
+def _largest_of_lists(structure, data, work):
+    largest = 0.0
+    for i in range(data.weights.size):
+        x = Example(data, i)
+        structure.margin(x, work.theta, work.y)  # leaves the oracle in its place
+        for c in range(data.starts[i + 1] - data.starts[i]):
+            if c != work.y[1] and data.weights[i] > 0.0:
+                work.y[0] = c
+                structure.contrast(x, work.y, 1.0, work.mu)
+                largest = max(largest, structure.norm(x, work.mu, Ones(1.0)))
     return largest

@@ -11,7 +11,14 @@ from hopefear.core.learner import Learner
 from hopefear.errors import ModelError
 from hopefear.readouts.observed import Observed
 from hopefear.storage import array_of
-from hopefear.training.bounds.voted_rda import best_scaled, bound_report, mistaken, observe, radius
+from hopefear.training.bounds.voted_rda import (
+    best_scaled,
+    bound_report,
+    check_bounded,
+    mistaken,
+    observe,
+    radius,
+)
 from hopefear.training.online import OnlineTrainer
 
 # A bound looks at every mistake a hundred times; beyond this many it waits for the end of a pass.
@@ -51,18 +58,13 @@ class Watched(OnlineTrainer):
         comparator: np.ndarray | None = None,
         dtype: Any = np.float32,
     ) -> None:
+        check_bounded(structure, learner, rows)  # at once, rather than after a pass
         super().__init__(structure, replace(learner, readout=Observed(learner.readout)), dtype)
         self.rows, self.comparator = rows, comparator
         self.mistaken = np.zeros(0, np.int64)
         self.R = radius(structure, rows)
-        # Says at once what cannot work, rather than after a pass.
-        bound_report(
-            self,
-            rows,
-            self.mistaken,
-            np.zeros(self.n) if comparator is None else comparator,
-            self.R,
-        )
+        if comparator is not None:  # its size is looked at
+            bound_report(self, rows, self.mistaken, comparator, self.R)
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
         outcome = np.empty(order.size, np.uint8) if outcome is None else outcome
