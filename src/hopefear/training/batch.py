@@ -164,9 +164,9 @@ class WholeTrainer(Trainer):
         self.examples += self.present
         self.updates += 1
         self.mistakes += mistakes
-        self.last_loss = loss
-        self.loss += loss
-        self.values.append(value)
+        self.last_loss = float(loss)
+        self.loss += self.last_loss
+        self.values.append(float(value))
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {

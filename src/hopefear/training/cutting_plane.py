@@ -272,9 +272,7 @@ class ManySlacks(PlaneTrainer):
             entries.append(piece[1][: piece[2][0]])
             room *= 2 if done == before else 1
         owner = np.flatnonzero(sizes >= 0)
-        self.add(
-            *(owner, sizes[owner], np.concatenate(columns), np.concatenate(entries), b[owner])
-        )
+        self.add(*(owner, sizes[owner], np.concatenate(columns), np.concatenate(entries), b[owner]))
         loss = float(totals[0])
         return loss + self.learner.l2 * float(self.here @ self.here), loss, int(totals[1])
 

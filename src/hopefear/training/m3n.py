@@ -154,7 +154,7 @@ def step_marginals(
     structure, loss, data, order, done, work, l2, w, moved, whole, b, first, size, columns, entries,
     used, row, averaging, books,
 ):  # fmt: skip
-    """As ``step_blocks``, on parts: coordinates come up for the length of a step, and when it is taken."""
+    """As ``step_blocks``, on parts; coordinates come up for a step's length and its taking."""
     for p in range(done, order.size):
         i = order[p]
         x = Example(data, i)

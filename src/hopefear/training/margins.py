@@ -65,8 +65,8 @@ class MarginLearner(BatchLearner):
         """Refuse losses that this learner cannot minimise."""
         if not isinstance(self.loss, StructuredHinge | Hinge):
             raise CombinationError(
-                f"{type(self).__name__} and {type(self.loss).__name__}: a structured SVM has planes "
-                "for losses; use structured-hinge or hinge, or an online learner"
+                f"{type(self).__name__} and {type(self.loss).__name__}: the loss must be the highest "
+                "of planes; use structured-hinge or hinge, or an online learner"
             )
 
 
@@ -81,9 +81,7 @@ class MarginTrainer(WholeTrainer):
         No weights have an objective below this.
     """
 
-    def __init__(
-        self, structure: Any, learner: Any, rows: Any, loss: Any, n_jobs: int = 1
-    ) -> None:
+    def __init__(self, structure: Any, learner: Any, rows: Any, loss: Any, n_jobs: int = 1) -> None:
         super().__init__(structure, learner, rows)
         check_served(structure, loss)
         if getattr(structure, "tied", False):
