@@ -89,7 +89,7 @@ class ConcaveConvex(MarginLearner):
     def check_loss(self) -> None:
         if not isinstance(self.loss, Ramp):
             raise CombinationError(
-                f"ConcaveConvex and {type(self.loss).__name__}: only the ramp loss has hopes to fix; "
+                f"ConcaveConvex and {type(self.loss).__name__}: the ramp loss alone has hopes; "
                 "use loss=ramp, or an online learner"
             )
 
@@ -176,7 +176,7 @@ class HopeTrainer(MarginTrainer):
         online.state.m[:] = self.w
         while True:
             online.learn(self.rows, orders.permutation(order))
-            yield online.weights(), 0.0
+            yield online.weights().astype(np.float64), 0.0
 
     def _hope(self) -> int:
         """Find hopes under the present weights; returns how many are others than before."""

@@ -50,7 +50,7 @@ class FrankWolfe(MarginLearner):
     Examples
     --------
     >>> FrankWolfe(l2=0.5).signature()
-    'loss:structured-hinge(cost=hamming)|rule:block-frank-wolfe(l2=0.5,max_iter=300,gap=0.01,\
+    'loss:structured-hinge(cost=hamming)|rule:block-frank-wolfe(l2=0.5,max_iter=300,gap=0.05,\
 average=false)|readout:last|v:0.1.0'
     """
 

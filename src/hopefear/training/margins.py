@@ -53,7 +53,7 @@ class MarginLearner(BatchLearner):
 
     l2: float = 1.0
     max_iter: int = 300
-    gap: float = 0.01
+    gap: float = 0.05
     loss: Any = field(default_factory=StructuredHinge)
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class MarginLearner(BatchLearner):
         """Refuse losses that this learner cannot minimise."""
         if not isinstance(self.loss, StructuredHinge | Hinge):
             raise CombinationError(
-                f"{type(self).__name__} and {type(self.loss).__name__}: the loss must be the highest "
+                f"{type(self).__name__} and {type(self.loss).__name__}: the loss must be a maximum "
                 "of planes; use structured-hinge or hinge, or an online learner"
             )
 
