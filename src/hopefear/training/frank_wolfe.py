@@ -199,7 +199,8 @@ class Blocks:
     def _make_room(self) -> None:
         """Put rows one behind the other; where they fill half of the room, double it."""
         places = stretches(self.first, self.size)
-        room = self.columns.size * (2 if 2 * places.size >= self.columns.size else 1)
+        tight = 2 * places.size >= self.columns.size or places.size == self.used[0]
+        room = self.columns.size * (2 if tight else 1)
         columns, entries = np.zeros(room, np.int64), np.zeros(room)
         columns[: places.size], entries[: places.size] = self.columns[places], self.entries[places]
         self.columns, self.entries = columns, entries
@@ -230,7 +231,8 @@ class Blocks:
         first = column_array(arrays, "blocks.first", (n,), used + 1)
         size = column_array(arrays, "blocks.size", (n,), used + 1)
         room = int(array_of(arrays, "blocks.room", np.int64, (1,))[0])
-        if (first + size).max(initial=0) > used or not used <= room <= max(_ROOM, 4 * used):
+        most = max(_ROOM, 4 * (used + self._row.sums.size))
+        if (first + size).max(initial=0) > used or not used <= room <= most:
             raise ModelError("blocks lie outside of their room")
         self.first, self.size = first, size
         self.columns, self.entries = np.zeros(room, np.int64), np.zeros(room)
