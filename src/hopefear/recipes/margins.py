@@ -7,7 +7,7 @@ from typing import Any
 from hopefear.recipes.base import BatchRecipe
 
 
-def margin_recipes(l2: float, rate: Any, **of_loss: Any) -> tuple[BatchRecipe, ...]:
+def margin_recipes(l2: float, rate: Any, **of_loss: Any) -> tuple[Any, ...]:
     """Recipes of one kind of outputs.
 
     Parameters

@@ -136,7 +136,7 @@ class PlaneTrainer(MarginTrainer):
             self.w = self.here
         self.count(loss, mistakes, min(value, self.values[-1]))
 
-    def add(self, owner: np.ndarray, sizes: np.ndarray, columns: Any, entries: Any, b: Any) -> None:
+    def add(self, owner: np.ndarray, sizes: Any, columns: Any, entries: Any, b: Any) -> None:
         """Planes that were found."""
         self.owner = np.concatenate([self.owner, owner])
         self.idle = np.concatenate([self.idle, np.zeros(len(sizes), np.int64)])
