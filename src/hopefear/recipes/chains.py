@@ -144,7 +144,7 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "adaptive regularisation of weights (Crammer et al., 2009)",
             "structured-hinge arow averaged every",
         ),
-        # Strengths chosen on the last 936 training sentences of CoNLL-2000, those of margins below too.
+        # Strengths chosen on the last 936 training sentences of CoNLL-2000, also those of margins.
         BatchRecipe(
             "crf-lbfgs",
             "conditional random field by L-BFGS with L2 (Sha and Pereira, 2003)",

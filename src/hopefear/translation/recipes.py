@@ -157,8 +157,8 @@ LONG_CORPUS = {"background": "hope", "memory": 0.999}
 # Where the numbers come from, all of them on Multi30k: those of most online learners were chosen by
 # how weights tuned on val score on lists of train10k; those of adagrad-risk by lists of train10k
 # that were held out of training, with the scores of the test sets in view. Those of perceptron,
-# vrda, tg, sgd, pa, ssvm-cp, ssvm-bcfw and rampion-cccp were not tuned. Tuners of whole lists say so
-# themselves.
+# vrda, tg, sgd, pa, ssvm-cp, ssvm-bcfw and rampion-cccp were not tuned. Tuners of whole lists say
+# so themselves.
 TUNE_RECIPES: dict[str, Any] = {
     recipe.name: recipe
     for recipe in (
