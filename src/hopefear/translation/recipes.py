@@ -151,6 +151,11 @@ def online(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
     return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes)
 
 
+_MARGINS: tuple[Any, ...] = tuple(
+    BatchTuneRecipe(*(getattr(one, f.name) for f in fields(one)))
+    for one in margin_recipes(0.1, Auto(0.06), cost="regret", price=10.0)
+)
+
 # BLEU of sentences within a corpus that remembers about a thousand of them.
 LONG_CORPUS = {"background": "hope", "memory": 0.999}
 
@@ -302,10 +307,7 @@ TUNE_RECIPES: dict[str, Any] = {
         ProRecipe("pro", "ranking of sampled pairs (Hopkins and May, 2011)", Pro),
         WholeListsRecipe("risk", "minimum risk annealing (Smith and Eisner, 2006)", AnnealedRisk),
         WholeListsRecipe("hols", "steps by held-out line search (Flanigan et al., 2013)", Hols),
-        *(
-            BatchTuneRecipe(*(getattr(one, f.name) for f in fields(one)))
-            for one in margin_recipes(0.1, Auto(0.06), cost="regret", price=10.0)
-        ),
+        *_MARGINS,
         WholeListsRecipe("oro", "optimized online rank learning (Watanabe, 2012)", Oro),
     )
 }
