@@ -7,6 +7,7 @@ import json
 
 import pytest
 import tuning_files
+from small_trees import quick, written_treebank  # noqa: F401 - a fixture
 
 from hopefear.data.generators import candidate_lists
 
@@ -38,6 +39,7 @@ def folder(tmp_path_factory):
                 for c in range(begin, end)
             ]
             file.write(json.dumps({"id": i, "candidates": candidates}) + "\n")
+    (place / "parse.conllu").write_bytes(written_treebank(4).file.text)
     tuning_files.write(place, "dev", 0, 12, candidates=5)
     return place
 
@@ -77,6 +79,20 @@ def test_train_and_predict(run, folder, task, learner):
     page = (folder / "report.html").read_text()
     assert "What is minimised" in page
     assert ("Duality gap" in page) == (learner != "rampion-cccp")
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_parse(run, learner):
+    status, out, err = run(
+        *("train", "parse", "--train", "parse.conllu", "--learner", learner, "-p", "max_iter=2"),
+        *("--features", "light", "--hash-bits", 12, "--order", 1, "--jobs", 1),
+        *("--model", "p.model", "--json"),
+    )
+    assert status == 0, err
+    assert json.loads(out)["learner"] == learner
+    status, out, err = run("predict", "--model", "p.model", "--input", "parse.conllu")
+    assert status == 0, err
+    assert out.count("\n\n") == 4
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
