@@ -158,7 +158,7 @@ QUICK = Plan(
             (
                 *plain(("mert",), restarts=3),
                 *plain(("kbmira", "mira", "ssvm"), epochs=3),
-                *plain(("ssvm-cp", "ssvm-bcfw", "rampion-cccp"), max_iter=3),
+                *plain(("ssvm-bcfw", "rampion-cccp"), max_iter=3),
                 *plain(("pro",), samples=50, pairs=5),
                 Entry("pro-slow", "pro, slow", "pro", {"interpolate": 0.1, "rounds": 3}),
                 *choices(epochs=2)[:4],
