@@ -181,7 +181,7 @@ def step_marginals(
         for e in range(first[i], first[i] + size[i]):
             take_off(structure, mu, nodes, columns[e], entries[e])
         mu.bag.used[1] = 0
-        square = structure.norm(x, mu, Ones())
+        square = structure.norm(x, mu, Ones(1.0))
         taken = 1.0 if whole else step_length(value - (b[i] - before), square, l2)
         share = account(averaging, books, b, i, taken * (value + along + before - b[i]))
         if taken > 0.0:
