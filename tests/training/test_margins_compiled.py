@@ -1,4 +1,4 @@
-"""Kernels of margins in batch, compiled: they come to what the tests of plain Python found right."""
+"""Kernels of margins in batch, compiled: they come to what plain Python comes to."""
 
 from __future__ import annotations
 
