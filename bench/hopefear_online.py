@@ -12,12 +12,13 @@ import numpy as np
 
 from hopefear.core.learner import Learner
 from hopefear.data.sparse import SparseDataset
-from hopefear.recipes import RECIPES, Scale
+from hopefear.recipes import RECIPES, Recipe, Scale
 from hopefear.structures.classes import Binary
 from hopefear.training.loop import Fit, fit
 from hopefear.training.passes import Passes
 
-LEARNERS: dict[str, dict[str, Any]] = {name: {"learner": name} for name in RECIPES} | {
+ONLINE = [name for name, recipe in RECIPES.items() if isinstance(recipe, Recipe)]
+LEARNERS: dict[str, dict[str, Any]] = {name: {"learner": name} for name in ONLINE} | {
     "rda": {"learner": "rda", "l1": 1e-5},
     "vrda": {"learner": "vrda", "l1": 1e-6},
     "adagrad-rda": {"learner": "adagrad-rda", "l1": 1e-6, "rate": 1.0},

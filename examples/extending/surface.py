@@ -24,7 +24,7 @@ class Choices(Surface):
     """Words and defaults; options would be added by methods such as ``feature_options``."""
 
     name, noun = "choose", "choices"
-    epochs, passes = 5, "5"
+    passes = "5"
     words = {  # noqa: RUF012
         "train": Words("Learn which items to choose.", "  hopefear train choose --train a.jsonl"),
         "compare": Words("Compare learners that choose.", ""),

@@ -121,14 +121,14 @@ def _batch_facts(recipe: Any) -> dict[str, Any]:
     """Of a learner that sees all data before it moves, and so has no rule that could be swapped."""
     from hopefear.core.learner import part_name
 
-    learner = recipe.build()
+    built = recipe.build()
+    learner = getattr(built, "learner", built)  # of a tuner
     loss = getattr(learner, "loss", None)
     effects = {} if loss is None else parameters_of(type(loss))
     parts = ("log" if loss is None else part_name(type(loss)), "batch", "last", "all at once")
     if not learner.batch:  # a network
         parts = (parts[0], "adam", "averaged", learner.on)
-        effects |= {"price": _PRICE}
-    effects |= _batch_effects(type(learner))
+    effects |= {"price": _PRICE, **_batch_effects(type(built)), **_batch_effects(type(learner))}
     return _facts(recipe, parts, formula_of(type(learner)), effects)
 
 

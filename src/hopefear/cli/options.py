@@ -182,7 +182,6 @@ def learning(
     group.add_argument(
         "--epochs",
         type=at_least(1),
-        default=surface.epochs,
         metavar="N",
         help=f"passes over the data, at most (default: {surface.passes})",
     )

@@ -203,8 +203,7 @@ class Surface:
     name: ClassVar[str]
     noun: ClassVar[str]  # what a file of it holds, in help
     words: ClassVar[Mapping[str, Words]]  # of train, compare, predict, evaluate and inspect
-    epochs: ClassVar[int | None] = None  # what --epochs is where nobody says
-    passes: ClassVar[str]  # the same in words
+    passes: ClassVar[str]  # how many there are where --epochs is not said, in words
     metrics: ClassVar[str | None] = None  # scores for --metric of train, in words
     files: ClassVar[tuple[str, ...]] = ()  # options that name more files to read
     texts: ClassVar[tuple[str, ...]] = ()  # formats that predict reads besides those of the task

@@ -272,6 +272,12 @@ class BatchRecipe:
         Parameters that differ from those of the learner.
     loss_name : str, optional
         What it minimises, where that can be chosen.
+    of_loss : mapping
+        Parameters that differ from those of the loss; losses that lack them do without.
+
+    Notes
+    -----
+    As in other recipes, ``rate`` may be an ``Auto``, and ``price`` may be ``"auto"``.
     """
 
     name: str
@@ -279,6 +285,7 @@ class BatchRecipe:
     place: Any
     defaults: Mapping[str, Any] = field(default_factory=dict)
     loss_name: str | None = None
+    of_loss: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def learner(self) -> Any:
@@ -297,7 +304,8 @@ class BatchRecipe:
 
     def loss_parameters(self, loss: Any) -> dict[str, Any]:
         """Parameters of a loss with their defaults, as ``-p`` takes them."""
-        return loss_parameters(loss)
+        values = loss_parameters(loss)
+        return values | {key: value for key, value in self.of_loss.items() if key in values}
 
     def own_parameters(self) -> dict[str, Any]:
         """Parameters of the learner itself, without those of its loss."""
@@ -308,12 +316,13 @@ class BatchRecipe:
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter with its default, as ``-p`` takes them."""
+        own = {k: "auto" if isinstance(v, Auto) else v for k, v in self.own_parameters().items()}
         if self.loss_name is None:
-            return self.own_parameters()
-        return {"loss": self.loss_name, **self.loss_parameters(self.loss), **self.own_parameters()}
+            return own
+        return {"loss": self.loss_name, **self.loss_parameters(self.loss), **own}
 
     def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
-        """The learner, with some parameters replaced; no default depends on the data's scale.
+        """The learner, with some parameters replaced.
 
         Examples
         --------
@@ -325,16 +334,27 @@ class BatchRecipe:
         values, more = self.own_parameters(), {}
         if self.loss_name is not None:
             loss = LOSSES.named(params.pop("loss", self.loss_name))
-            loss_values = self.loss_parameters(loss)
+            loss_values, given = self.loss_parameters(loss), set(params)
             known = [*loss_values, *values]
             loss_values |= {key: params.pop(key) for key in loss_values if key in params}
+            if loss_values.get("price") == "auto":
+                loss_values["price"] = USUAL_COST / scale.cost
+            elif "price" not in given:  # a table of costs has none
+                loss_values.pop("price", None)
             more = {"loss": made_part(loss, loss_values)}
         else:
             known = list(values)
         for key, value in params.items():
             if key not in values:
                 raise HopefearError(unknown(self.name, key, known))
-            values[key] = as_like(key, value, values[key])
+            usual = values[key]
+            if not isinstance(usual, Auto):
+                values[key] = as_like(key, value, usual)
+            elif value != "auto":
+                values[key] = number(key, value, 1.0)
+        for key, value in values.items():
+            if isinstance(value, Auto):
+                values[key] = value.rate(scale, more["loss"])
         return self.learner(**more, **values)
 
 
@@ -344,22 +364,14 @@ class NetworkRecipe(BatchRecipe):
 
     Parameters
     ----------
-    name, summary, place, defaults, loss_name
+    name, summary, place, defaults, loss_name, of_loss
         As for other learners that are dataclasses.
-    of_loss : mapping
-        Parameters that differ from those of the loss; losses that lack them do without.
     """
-
-    of_loss: Mapping[str, Any] = field(default_factory=dict)
 
     def inputs(self, params: Mapping[str, Any], templates: Any) -> Any:
         """How tokens become numbers that the network looks up; templates are for a wide one."""
         own = {k: v for k, v in params.items() if k.replace("-", "_") in self.own_parameters()}
         return self.build(**own).settings(templates)
-
-    def loss_parameters(self, loss: Any) -> dict[str, Any]:
-        values = loss_parameters(loss)
-        return values | {key: value for key, value in self.of_loss.items() if key in values}
 
 
 def made_part(cls: Any, values: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hopefear.recipes.base import BatchRecipe, Kind, NetworkRecipe, Recipe
+from hopefear.recipes.margins import margin_recipes
 
 CHAINS = Kind(
     {
@@ -143,7 +144,7 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "adaptive regularisation of weights (Crammer et al., 2009)",
             "structured-hinge arow averaged every",
         ),
-        # Strengths chosen on the last 936 training sentences of CoNLL-2000.
+        # Strengths chosen on the last 936 training sentences of CoNLL-2000, also those of margins.
         BatchRecipe(
             "crf-lbfgs",
             "conditional random field by L-BFGS with L2 (Sha and Pereira, 2003)",
@@ -155,6 +156,15 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "conditional random field by OWL-QN with L1: sparse (Andrew and Gao, 2007)",
             "hopefear.training.batch:Batch",
             {"l1": 0.3, "l2": 0.01, "observed": False},
+        ),
+        *margin_recipes(3.0, 0.2, cost="hamming"),
+        BatchRecipe(
+            "m3n",
+            "max-margin Markov network, its dual kept as marginals (Taskar et al., 2003)",
+            "hopefear.training.m3n:M3N",
+            {"l2": 3.0},
+            "structured-hinge",
+            {"cost": "hamming"},
         ),
         _network(
             "bilstm",

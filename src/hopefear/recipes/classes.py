@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hopefear.recipes.base import Auto, Kind
+from hopefear.recipes.base import Auto, BatchRecipe, Kind, Recipe
+from hopefear.recipes.margins import margin_recipes
 
 CLASSES = Kind(
     {
@@ -18,7 +19,7 @@ CLASSES = Kind(
 )
 _USUAL, _made = CLASSES.rules, CLASSES.recipe
 
-RECIPES = {
+RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe
     for recipe in (
         _made(
@@ -130,5 +131,6 @@ RECIPES = {
             "risk adagrad averaged every",
             **_USUAL["adagrad"],
         ),
+        *margin_recipes(0.5, _USUAL["sgd"]["rate"], cost="hamming"),
     )
 }

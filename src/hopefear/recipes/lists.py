@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hopefear.recipes.base import Auto, BatchRecipe, Kind, Recipe
+from hopefear.recipes.margins import margin_recipes
 
 LISTS = Kind(
     {
@@ -164,5 +165,6 @@ LIST_RECIPES: dict[str, Recipe | BatchRecipe] = {
             {"l1": 1.0, "l2": 0.0},
             "log",
         ),
+        *margin_recipes(1.0, _USUAL["sgd"]["rate"], cost="regret", price="auto"),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hopefear.recipes.base import BatchRecipe, Kind, NetworkRecipe, Recipe
+from hopefear.recipes.margins import margin_recipes
 
 TREES = Kind(
     {
@@ -141,6 +142,7 @@ TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "hopefear.training.batch:Batch",
             {"l2": 0.1},
         ),
+        *margin_recipes(0.05, 0.05, cost="hamming"),
         _network(
             "biaffine",
             "biaffine network, the head of every word by itself (Dozat and Manning, 2017)",

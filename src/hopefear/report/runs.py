@@ -280,6 +280,8 @@ def _curves(page: Page, runs: Sequence[Run]) -> None:
     kinds = (
         ("mistakes", "Training mistakes", "mistakes so far"),
         ("loss", "Training loss", "loss"),
+        ("objective", "What is minimised", "objective"),
+        ("gap", "Duality gap", "share of the objective"),
         ("nnz", "Sparsity", "non-zero weights"),
         ("mean_abs_weight", "Size of the weights", "mean |w|"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,8 +26,46 @@ from hopefear.training.trainer import Event, Trainer
 _PARTS = 8
 
 
+class BatchLearner:
+    """What learners have in common that look at all examples before they move.
+
+    Subclasses are dataclasses: their fields are the parameters, ``loss`` and ``max_iter`` among
+    them.
+    """
+
+    loss: Any
+    max_iter: int
+    observed: bool | None = None
+
+    batch = True
+    on = "batch"
+    # An iteration is a small step, and scores waver on the way.
+    patience = 20
+
+    def method(self) -> str:
+        """How it learns, as signatures say it."""
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, Any]:
+        """All parameters that the model depends on, but for the loss."""
+        known = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {k: value for k, value in known.items() if k != "loss" and value is not None}
+
+    def signature(self, **more: Any) -> str:
+        """One line that says exactly what this learner is; goes into models and reports."""
+        shown = ",".join(f"{name}={_short(value)}" for name, value in self.parameters().items())
+        parts = {
+            "loss": describe(self.loss, defaults=self.observed is None),
+            "rule": f"{self.method()}({shown})",
+            "readout": "last",
+            **more,
+            "v": __version__,
+        }
+        return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
 @dataclass(frozen=True)
-class Batch:
+class Batch(BatchLearner):
     """A smooth loss minimised over all examples at once (Lafferty et al., 2001, and others).
 
     ``min_w  sum_i loss_i(w) + l2 * sum_j w_j**2 + l1 * sum_j |w_j|``
@@ -70,11 +108,6 @@ observed=true)|readout:last|v:0.1.0'
     observed: bool | None = None
     loss: Any = field(default_factory=Log)
 
-    batch = True
-    on = "batch"
-    # An iteration is a small step, and scores waver on the way.
-    patience = 20
-
     def __post_init__(self) -> None:
         for name in ("l1", "l2", "tolerance"):
             value = getattr(self, name)
@@ -102,29 +135,63 @@ observed=true)|readout:last|v:0.1.0'
         own = structure.objective(rows, self.loss, self.l2, self.observed is not False, n_jobs)
         return LossObjective(structure, self.loss, rows, self.l2, n_jobs) if own is None else own
 
-    def parameters(self) -> dict[str, Any]:
-        """All parameters that the model depends on, but for the loss."""
-        known = {key: value for key, value in asdict(self).items() if key != "loss"}
-        return {key: value for key, value in known.items() if value is not None}
-
-    def signature(self, **more: Any) -> str:
-        """One line that says exactly what this learner is; goes into models and reports."""
-        shown = ",".join(f"{name}={_short(value)}" for name, value in self.parameters().items())
-        method = "owl-qn" if self.l1 > 0.0 else "l-bfgs"
-        parts = {
-            "loss": describe(self.loss, defaults=self.observed is None),
-            "rule": f"{method}({shown})",
-            "readout": "last",
-            **more,
-            "v": __version__,
-        }
-        return "|".join(f"{key}:{value}" for key, value in parts.items())
+    def method(self) -> str:
+        return "owl-qn" if self.l1 > 0.0 else "l-bfgs"
 
 
-class BatchTrainer(Trainer):
-    """A batch learner at work; counts what online trainers count.
+class WholeTrainer(Trainer):
+    """A learner at work on all examples at once; counts what online trainers count.
 
     An iteration is what a pass is to online learners.
+
+    Attributes
+    ----------
+    values : list of float
+        What is minimised, at the start and after each iteration.
+    """
+
+    brief = True
+
+    def __init__(self, structure: Any, learner: Any, rows: Any) -> None:
+        self.structure, self.learner, self.rows = structure, learner, rows
+        self.present = int(np.count_nonzero(rows.weights))
+        self.updates = self.examples = self.mistakes = 0
+        self.loss = self.last_loss = 0.0
+        self.values: list[float] = []
+
+    def count(self, loss: float, mistakes: int, value: float) -> None:
+        """Enter what an iteration came to."""
+        self.examples += self.present
+        self.updates += 1
+        self.mistakes += mistakes
+        self.last_loss = float(loss)
+        self.loss += self.last_loss
+        self.values.append(float(value))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "tally.counts": np.array([self.examples, self.updates, self.mistakes], np.int64),
+            "tally.loss": np.array([self.loss, self.last_loss]),
+            "tally.values": np.array(self.values),
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        counts = array_of(arrays, "tally.counts", np.int64, (3,)).tolist()
+        losses = array_of(arrays, "tally.loss", np.float64, (2,)).tolist()
+        values = array_of(arrays, "tally.values", np.float64, (None,)).tolist()
+        self.examples, self.updates, self.mistakes = counts
+        self.loss, self.last_loss = losses
+        self.values = values
+        finite = all(map(math.isfinite, (*losses, *values)))
+        if min(counts) < 0 or len(values) != self.updates + 1 or not finite:
+            raise ModelError(f"it counts {counts}, with losses {losses} and {len(values)} values")
+
+    def whereabouts(self, epoch: int) -> str:
+        return f"after iteration {self.updates}"
+
+
+class BatchTrainer(WholeTrainer):
+    """A smooth loss being minimised.
 
     Parameters
     ----------
@@ -136,8 +203,6 @@ class BatchTrainer(Trainer):
         Threads. The model does not depend on it.
     """
 
-    brief = True
-
     def __init__(
         self,
         structure: Any,
@@ -146,13 +211,10 @@ class BatchTrainer(Trainer):
         start: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
-        self.structure, self.learner = structure, learner
+        super().__init__(structure, learner, rows)
         self.objective = learner.objective(structure, rows, n_jobs)
         w0 = np.zeros(self.objective.n) if start is None else self.objective.gather(start)
         self.search = Minimiser(self.objective, w0, l1=learner.l1, memory=learner.memory)
-        self.present = int(np.count_nonzero(rows.weights))
-        self.updates = self.examples = self.mistakes = 0
-        self.loss = self.last_loss = 0.0
         self.values = [self.search.value]
 
     def learn(self, data: Any = None, order: np.ndarray | None = None) -> None:
@@ -161,12 +223,7 @@ class BatchTrainer(Trainer):
             self.stuck = True
             return
         # A search ends with the evaluation it accepts, so these are of the new weights.
-        self.examples += self.present
-        self.updates += 1
-        self.mistakes += self.objective.mistakes
-        self.last_loss = self.objective.loss
-        self.loss += self.last_loss
-        self.values.append(self.search.value)
+        self.count(self.objective.loss, self.objective.mistakes, self.search.value)
 
     def predictor(self) -> LinearPredictor:
         """The weights as they are now."""
@@ -176,26 +233,14 @@ class BatchTrainer(Trainer):
         return int(np.count_nonzero(self.search.w)), float(np.abs(self.search.w).sum())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {
-            **{f"search.{name}": array for name, array in self.search.arrays().items()},
-            "tally.counts": np.array([self.examples, self.updates, self.mistakes], np.int64),
-            "tally.loss": np.array([self.loss, self.last_loss]),
-            "tally.values": np.array(self.values),
-        }
+        search = {f"search.{name}": array for name, array in self.search.arrays().items()}
+        return {**search, **super().arrays()}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         self.search.restore(
             {k.removeprefix("search."): a for k, a in arrays.items() if k.startswith("search.")}
         )
-        counts = array_of(arrays, "tally.counts", np.int64, (3,)).tolist()
-        losses = array_of(arrays, "tally.loss", np.float64, (2,)).tolist()
-        values = array_of(arrays, "tally.values", np.float64, (None,)).tolist()
-        self.examples, self.updates, self.mistakes = counts
-        self.loss, self.last_loss = losses
-        self.values = values
-        finite = all(map(math.isfinite, (*losses, *values)))
-        if min(counts) < 0 or len(values) != self.updates + 1 or not finite:
-            raise ModelError(f"it counts {counts}, with losses {losses} and {len(values)} values")
+        super().restore(arrays)
 
     def settled(self) -> bool:
         return has_settled(self.values, self.learner.period, self.learner.tolerance)
@@ -206,9 +251,6 @@ class BatchTrainer(Trainer):
             "objective": self.search.value,
             "evaluations": self.search.evaluations,
         }
-
-    def whereabouts(self, epoch: int) -> str:
-        return f"after iteration {self.updates}"
 
     def close(self) -> None:
         self.objective.close()

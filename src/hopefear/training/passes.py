@@ -99,7 +99,7 @@ class Passes:
 
     def whole(self) -> Whole:
         """The same data for batch learners, which take it all at once and weights as they are."""
-        return Whole(self.dataset.rows)
+        return Whole(self.dataset.rows, self.seed if self.shuffle else None)
 
     def means(self, measure: Callable[[SparseRows], np.ndarray]) -> np.ndarray:
         """Means over the examples, by weight, of the columns ``measure`` gives for each row.
@@ -138,20 +138,27 @@ def stored_values(rows: Any) -> int:
 
 
 class Whole:
-    """All examples at once, again and again: what a batch learner takes for a pass."""
+    """All examples at once, again and again: what a batch learner takes for a pass.
+
+    With a seed they come in an order drawn anew for each, for learners that move on the way.
+    """
 
     n_pieces = 1
 
-    def __init__(self, rows: Any) -> None:
-        self.rows, self.n = rows, int(np.count_nonzero(rows.weights))
+    def __init__(self, rows: Any, seed: int | None = None) -> None:
+        self.rows, self.n, self.seed = rows, int(np.count_nonzero(rows.weights)), seed
 
     def whole(self) -> Whole:
         return self
 
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of the one piece, unless it is to be skipped."""
-        if not skip:
-            yield self.rows, np.arange(self.rows.weights.size)
+        if skip:
+            return
+        order = np.arange(self.rows.weights.size)
+        if self.seed is not None:
+            order = np.random.default_rng([self.seed, epoch, 0]).permutation(order)
+        yield self.rows, order
 
 
 def share_out(rows: SparseRows, unit: float = 1.0) -> tuple[SparseRows, np.ndarray | None]:

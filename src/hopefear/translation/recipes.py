@@ -11,8 +11,10 @@ from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
 from hopefear.recipes.base import Auto, BatchRecipe, Kind, Recipe, Scale, as_like
 from hopefear.recipes.classes import RECIPES
+from hopefear.recipes.margins import margin_recipes
 from hopefear.recipes.parts import unknown
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
+from hopefear.translation.tuners.batch_tuner import BatchTuner
 from hopefear.translation.tuners.expected_score import ExpectedScore
 from hopefear.translation.tuners.hols import Hols
 from hopefear.translation.tuners.mert import Mert
@@ -35,6 +37,7 @@ TUNING = Kind(
     }
 )
 _PASSES: dict[str, Any] = {f.name: f.default for f in fields(OnlineTuner) if f.name != "learner"}
+_ITERATIONS: dict[str, Any] = {f.name: f.default for f in fields(BatchTuner) if f.name != "learner"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,26 @@ class TuneRecipe(Recipe):
         values = _PASSES | dict(self.passes)
         values = {key: as_like(key, params.pop(key, value), value) for key, value in values.items()}
         return OnlineTuner(self.learner(scale, **params), **values)
+
+
+@dataclass(frozen=True)
+class BatchTuneRecipe(BatchRecipe):
+    """A batch learner and how its iterations are chosen from."""
+
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters() | _ITERATIONS
+
+    def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
+        """The tuner, with some parameters replaced.
+
+        Examples
+        --------
+        >>> TUNE_RECIPES["ssvm-cp"].build(l2="2", corpus="0.5").corpus
+        0.5
+        """
+        params = {key.replace("-", "_"): value for key, value in params.items()}
+        values = {k: as_like(k, params.pop(k, value), value) for k, value in _ITERATIONS.items()}
+        return BatchTuner(super().build(scale, **params), **values)
 
 
 @dataclass(frozen=True)
@@ -106,12 +129,13 @@ class ProRecipe(WholeListsRecipe):
                 "use max_iter, or name another classifier"
             )
         values = {key: as_like(key, params.pop(key, v), v) for key, v in values.items()}
-        if name in RECIPES:
+        learners = {key: one for key, one in RECIPES.items() if isinstance(one, Recipe)}
+        if name in learners:
             # Pairs are what a pass of the classifier goes over, each with its mirror image.
             pairs = 2 * scale.n * min(values["pairs"], values["samples"])
-            return self.tuner(classifier=RECIPES[name].build(Scale(n=pairs), **params), **values)
+            return self.tuner(classifier=learners[name].build(Scale(n=pairs), **params), **values)
         if name != "logistic":
-            raise HopefearError(unknown(self.name, name, ["logistic", *RECIPES], "classifier"))
+            raise HopefearError(unknown(self.name, name, ["logistic", *learners], "classifier"))
         settings = dataclasses.asdict(usual)
         for key, value in params.items():
             if key not in settings:
@@ -127,13 +151,19 @@ def online(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
     return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes)
 
 
+_MARGINS: tuple[Any, ...] = tuple(
+    BatchTuneRecipe(*(getattr(one, f.name) for f in fields(one)))
+    for one in margin_recipes(0.1, Auto(0.06), cost="regret", price=10.0)
+)
+
 # BLEU of sentences within a corpus that remembers about a thousand of them.
 LONG_CORPUS = {"background": "hope", "memory": 0.999}
 
 # Where the numbers come from, all of them on Multi30k: those of most online learners were chosen by
 # how weights tuned on val score on lists of train10k; those of adagrad-risk by lists of train10k
 # that were held out of training, with the scores of the test sets in view. Those of perceptron,
-# vrda, tg, sgd and pa were not tuned. Tuners of whole lists say so themselves.
+# vrda, tg, sgd, pa, ssvm-cp, ssvm-bcfw and rampion-cccp were not tuned. Tuners of whole lists say
+# so themselves.
 TUNE_RECIPES: dict[str, Any] = {
     recipe.name: recipe
     for recipe in (
@@ -277,6 +307,7 @@ TUNE_RECIPES: dict[str, Any] = {
         ProRecipe("pro", "ranking of sampled pairs (Hopkins and May, 2011)", Pro),
         WholeListsRecipe("risk", "minimum risk annealing (Smith and Eisner, 2006)", AnnealedRisk),
         WholeListsRecipe("hols", "steps by held-out line search (Flanigan et al., 2013)", Hols),
+        *_MARGINS,
         WholeListsRecipe("oro", "optimized online rank learning (Watanabe, 2012)", Oro),
     )
 }

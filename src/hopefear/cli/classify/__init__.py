@@ -95,7 +95,7 @@ class Classes(Surface):
         "evaluate": _EVALUATE,
         "inspect": Words("", "  hopefear inspect --model news.model --top 20"),
     }
-    epochs, passes = 5, "5"
+    passes = "5; of batch learners, their max_iter"
     metrics = "accuracy, f1, precision, recall, log_loss, … (default: accuracy)"
     files = ("names", "comparator", "weights")
 

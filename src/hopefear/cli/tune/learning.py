@@ -22,6 +22,7 @@ from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
 from hopefear.metrics.lists import ListMetric, metric_named
 from hopefear.tasks import recipe
+from hopefear.training.cutting_plane import CuttingPlane
 from hopefear.translation.derived import needed
 from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
@@ -29,6 +30,7 @@ from hopefear.translation.names import Layout
 from hopefear.translation.scoring import with_scores, without_scores
 from hopefear.translation.task import STARTS, Tuning, split, tune
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
+from hopefear.translation.tuners.batch_tuner import BatchTuner
 from hopefear.translation.tuners.expected_score import ExpectedScore
 from hopefear.translation.tuners.mert import Mert
 from hopefear.translation.tuners.online_tuner import OnlineTuner
@@ -269,7 +271,8 @@ def check_learner(args: argparse.Namespace, tuner: Any, params: Collection[str])
             f"-p memory=… is of a pseudo-corpus, and {args.learner} has none here; leave it out, "
             "or name what enters one with -p background=hope"
         )
-    if args.seeds > 1 and isinstance(tuner, AnnealedRisk | ExpectedScore):
+    fixed = isinstance(tuner, BatchTuner) and isinstance(tuner.learner, CuttingPlane)
+    if args.seeds > 1 and (fixed or isinstance(tuner, AnnealedRisk | ExpectedScore)):
         raise HopefearError(
             f"--seeds {args.seeds}: {args.learner} draws nothing at random, so that all seeds give "
             "the same weights; leave it out"
@@ -280,7 +283,7 @@ def of_sentences(tuner: Any) -> bool:
     """Whether costs of single sentences make a difference to a tuner."""
     if isinstance(tuner, OnlineTuner):
         return tuner.background == "none"
-    if isinstance(tuner, Pro):
+    if isinstance(tuner, Pro | BatchTuner):
         return tuner.corpus < 1.0
     return not isinstance(tuner, Mert | ExpectedScore)
 

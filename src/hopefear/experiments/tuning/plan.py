@@ -85,7 +85,7 @@ def choices(**more: Any) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-_ALWAYS_THE_SAME = ("risk", "expected-bleu")  # nothing is drawn at random
+_ALWAYS_THE_SAME = ("risk", "expected-bleu", "ssvm-cp")  # nothing is drawn at random
 VARIANTS = (
     Entry("mert-average", "mert, smooth=average", "mert", {"smooth": "average"}),
     Entry("mert-minimum", "mert, smooth=minimum", "mert", {"smooth": "minimum"}),
@@ -119,6 +119,7 @@ def gridded(
 
 
 _PASSES = 15  # over the large set of lists
+_PENALTIES = (1.0, 10.0, 100.0)  # of learners that go to the optimum
 _ON_TRAIN = (
     gridded("kbmira", {"C": (1e-3, 3e-3, 1e-2), "memory": (0.9, 0.999)}, price=3.0, epochs=_PASSES),
     gridded("mira", {"C": (1e-4, 3e-4, 1e-3)}, epochs=_PASSES),
@@ -127,6 +128,9 @@ _ON_TRAIN = (
 _SCALING = (
     gridded("ssvm", {"rate": ("1×", "6×", "20×")}, epochs=_PASSES),
     gridded("rampion", {"rate": ("1×", "3×", "30×")}, epochs=_PASSES),
+    gridded("ssvm-cp", {"l2": _PENALTIES}, once=True, max_iter=60),
+    gridded("ssvm-bcfw", {"l2": _PENALTIES}, max_iter=_PASSES),
+    gridded("rampion-cccp", {"l2": _PENALTIES}, max_iter=8),
     gridded("adagrad", {"rate": ("0.3×", "1×", "3×")}, epochs=_PASSES),
     gridded("adagrad-risk", {"rate": (0.083, 0.25)}, epochs=_PASSES),
     gridded("arow", {"r": (100.0, 1000.0, 10_000.0)}, epochs=_PASSES),
@@ -154,6 +158,7 @@ QUICK = Plan(
             (
                 *plain(("mert",), restarts=3),
                 *plain(("kbmira", "mira", "ssvm"), epochs=3),
+                *plain(("ssvm-bcfw", "rampion-cccp"), max_iter=3),
                 *plain(("pro",), samples=50, pairs=5),
                 Entry("pro-slow", "pro, slow", "pro", {"interpolate": 0.1, "rounds": 3}),
                 *choices(epochs=2)[:4],

@@ -77,9 +77,9 @@ class Tagging(Task):
 
     def check_together(self, structure: Chain, learner: Any, data: SequenceDataset) -> None:
         check_lengths(data, structure, 1 if learner.batch else learner.loss.depth())
-        if learner.batch and not structure.transitions:
+        if learner.batch and learner.observed is not None and not structure.transitions:
             raise HopefearError(
-                "a batch learner learns weights of label pairs, which the templates leave out (no "
+                "a batch CRF learns weights of label pairs, which the templates leave out (no "
                 "B line); use an online learner such as crf"
             )
         check_inputs(learner, data)

@@ -1,0 +1,54 @@
+"""Ramp loss with hopes held fixed: convex, and above the ramp loss (Gimpel and Smith, 2012)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.core.component import component
+from hopefear.core.interfaces import Loss
+from hopefear.costs.hamming import Hamming
+
+_NONE = np.zeros((0, 1), np.int64)
+
+
+@component(Loss)
+class FixedHope(NamedTuple):
+    """From fear to a hope that was chosen before.
+
+    ``max_y (score_y + cost_y) - (score_hope - cost_hope)``
+
+    Parameters
+    ----------
+    cost : Cost
+        Price of an output.
+    hopes : int array
+        An output for each example, one a row, as the structure leaves them in ``y``.
+
+    Examples
+    --------
+    >>> FixedHope(Hamming(0.5)).needs()
+    ('cost',)
+    """
+
+    cost: Any = Hamming()
+    hopes: np.ndarray = _NONE
+
+    def needs(self):
+        return ("cost", *self.cost.needs())
+
+    def depth(self):
+        return 2
+
+    def subgradient(self, structure, x, work):
+        importance, hope = np.float64(x.data.weights[x.i]), self.hopes[x.i]
+        z, price = structure.seek(x, work.theta, self.cost, 1.0, work.y)
+        up, better = structure.lead(x, work.theta, hope), structure.charge(x, self.cost, hope)
+        work.loss[0] = importance * max(0.0, price - z + better + up)
+        structure.clear(x, work.mu)
+        structure.pull(x, work.y, importance, work.mu)
+        structure.pull(x, hope, -importance, work.mu)
+        work.gap[0] = structure.violation(x, work.theta, work.y)
+        # A hope that is feared most of all has a cost, though no direction leads away from it.
+        return 1 if importance > 0.0 else 0
