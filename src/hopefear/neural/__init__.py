@@ -50,5 +50,5 @@ def check_torch() -> None:
     if numbers < _OLDEST:
         raise HopefearError(
             f"networks need PyTorch {'.'.join(map(str, _OLDEST))} or newer, and {installed} is "
-            "installed; pip install --upgrade 'hopefear[neural]'"
+            "installed; pip install -U 'hopefear[neural]'"
         )
