@@ -20,11 +20,12 @@ check: lint ## linters, types, layers and contracts: a minute and a half, before
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/contracts tests/structures/test_lattice.py
 
 test: check ## the same and all other tests, interpreted where nothing need be compiled
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --ignore=tests/contracts -m interpreted
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --ignore=tests/contracts -m "interpreted and not slow"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/golden
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/contracts -m "not interpreted"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/contracts -m "not interpreted and not slow"
 
-test-all: $(VENV)/.ready-all test ## the same with every extra installed: networks too, by PyTorch for the CPU
+test-all: $(VENV)/.ready-all test ## the same with every extra installed, networks too, and long runs on real data
+	$(BIN)/python -m pytest -n 2 tests/docs tests/experiments -m slow
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .

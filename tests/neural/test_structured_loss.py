@@ -142,7 +142,15 @@ def test_scores_that_are_no_numbers_are_refused_by_losses_that_only_search_too()
     with refused:
         ChainLoss(Perceptron())(nodes, None, [[0, 1, 2]] * 2)
     assert ChainLoss(Perceptron())(nodes, None, [[0, 1, 2]] * 2, [3, 2]).isfinite()  # padding
-    arcs = torch.zeros(1, 3, 3)
+    pairs = torch.zeros(2, 2, 3, 3)
+    pairs[1, 1] = np.nan
+    with refused:
+        ChainLoss(Perceptron())(nodes[:1].expand(2, 3, 3), pairs, [[0, 1, 2]] * 2)
+    assert ChainLoss(Perceptron())(nodes, pairs, [[0, 1, 2]] * 2, [3, 2]).isfinite()
+    arcs, relations = torch.zeros(1, 3, 3), torch.zeros(1, 3, 3, 2)
+    relations[0, 1, 0, 1] = np.nan
+    with refused:
+        TreeLoss(Perceptron())(arcs, relations, [[0, 0, 1]], [[0, 0, 1]])
     arcs[0, torch.arange(3), torch.arange(3)] = np.nan
     assert TreeLoss(Perceptron())(arcs, None, [[0, 0, 1]]).isfinite()  # no word heads itself
     arcs[0, 2, 1] = np.nan

@@ -75,13 +75,13 @@ class StructuredLoss(torch.nn.Module):
         """The loss of the batch that ``make`` builds of arrays of scores."""
         return self._reduced(_Kernels.apply(self, make, *scores))
 
-    def _check_numbers(self, scores: np.ndarray, within: np.ndarray, *more: Any) -> None:
-        """Refuse scores that are no numbers, but for padding.
+    def _check_numbers(self, *scores: np.ndarray | None) -> None:
+        """Refuse scores, padding left out, that are no numbers.
 
         Losses that have probabilities are no numbers then, either, and need no look at the scores.
         """
         if not self.loss.probabilistic() and any(
-            np.isnan(part).any() for part in (scores[within], *more)
+            part is not None and np.isnan(part).any() for part in scores
         ):
             raise HopefearError(_NOT_FINITE)
 
@@ -291,8 +291,10 @@ class ChainLoss(StructuredLoss):
             return self._reduced(self.loss.force * self._log_losses(scores, codes, sizes))
 
         def make(*parts: Any) -> Batch:
-            shared = (part for part in parts[1:] if part is not None and part.ndim <= 2)
-            self._check_numbers(parts[0], within, *shared)
+            nodes, transitions, *ends = parts
+            rich = transitions is not None and transitions.ndim == 4
+            self._check_numbers(nodes[within], transitions[within[:, 1:]] if rich else transitions)
+            self._check_numbers(*ends)
             return chain_batch(ChainScores(*parts), codes, sizes, self.limits)
 
         return self._apply_kernels(make, *scores)
@@ -540,7 +542,7 @@ class ListLoss(StructuredLoss):
                 raise HopefearError("gold candidates are numbers below the length of their list")
 
         def make(scores: np.ndarray) -> Batch:
-            self._check_numbers(scores, within)
+            self._check_numbers(scores[within])
             return list_batch(scores, prices, oracles, sizes, self.tied)
 
         return self._apply_kernels(make, scores)

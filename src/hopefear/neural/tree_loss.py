@@ -107,8 +107,11 @@ class TreeLoss(StructuredLoss):
         def make(*parts: Any) -> Batch:
             present = np.arange(side) <= sizes[:, None]
             pairs = within[:, :, None] & present[:, None] & ~np.eye(side, dtype=bool)
-            self._check_numbers(parts[0], pairs)
-            return tree_batch(TreeScores(*parts), parents, names, sizes, self._search)
+            tree = TreeScores(*parts)
+            # Of siblings and grandparents most are in no tree, and those may hold anything.
+            some = (tree.arcs, tree.relations, tree.lasts)
+            self._check_numbers(*(None if part is None else part[pairs] for part in some))
+            return tree_batch(tree, parents, names, sizes, self._search)
 
         return self._apply_kernels(make, *scores)
 
