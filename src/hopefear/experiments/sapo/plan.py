@@ -129,7 +129,7 @@ class Networks:
     )
     seeds: tuple[int, ...] = (1,)
     losses: tuple[str, ...] = (
-        *("log", "sapo", "structured-hinge", "prediction-hinge", "perceptron", "risk"),
+        *("log", "sapo", "structured-hinge", "ramp", "perceptron", "risk"),
     )
     linear: str = "adagrad"
     sentences: int = 2000
