@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from chain_oracle import tiny_rows as chain_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -423,14 +424,38 @@ def test_a_spoilt_checkpoint_is_refused(name):
     for key, array in arrays.items():
         if array.size == 0 or key == "tally.counts":
             continue
-        spoilt = array.astype(array.dtype).copy()
-        spoilt.flat[-1] = np.nan if array.dtype.kind == "f" else -(10**9)
-        with pytest.raises(ModelError):
-            RUNS[name].trainer(structure, rows).restore({**arrays, key: spoilt})
+        for value in (np.nan, np.inf) if array.dtype.kind == "f" else (-(10**9), 10**9):
+            spoilt = array.copy()
+            spoilt.flat[-1] = value
+            with pytest.raises(ModelError):
+                RUNS[name].trainer(structure, rows).restore({**arrays, key: spoilt})
         with pytest.raises(ModelError):
             RUNS[name].trainer(structure, rows).restore(
                 {k: a for k, a in arrays.items() if k != key}
             )
+
+
+def test_parts_of_marginals_are_bounded_by_the_sentence_they_are_of():
+    # Sentences of 1 and 9 tokens: more parts than the chain has coordinates.
+    chain, learner = Chain.new(attributes=1, labels=3), M3N(0.1, 6, 0.0)
+    rows = chain_rows(1, [1, 9], chain)
+    trainer = learner.trainer(chain, rows)
+    for _ in range(3):
+        trainer.learn()
+    arrays = trainer.arrays()
+    assert arrays["blocks.columns"].max() >= trainer.objective.n
+    again = learner.trainer(chain, rows)
+    again.restore(arrays)
+    for each in (trainer, again):
+        each.learn()
+    np.testing.assert_array_equal(again.w, trainer.w)
+
+    assert arrays["blocks.size"].all()
+    for i, beyond in ((0, chain.width), (1, trainer.blocks._row.sums.size)):
+        columns = arrays["blocks.columns"].copy()
+        columns[arrays["blocks.first"][i]] = beyond
+        with pytest.raises(ModelError):
+            learner.trainer(chain, rows).restore({**arrays, "blocks.columns": columns})
 
 
 @pytest.mark.parametrize("name", ["bcfw", "m3n", "cccp"])

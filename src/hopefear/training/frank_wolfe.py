@@ -227,7 +227,7 @@ class Blocks:
         self.b = finite_array(arrays, "blocks.b", (n,))
         entries = finite_array(arrays, "blocks.entries", (None,))
         used = entries.size
-        columns = column_array(arrays, "blocks.columns", (used,), self.n)
+        columns = column_array(arrays, "blocks.columns", (used,), self._row.sums.size)
         first = column_array(arrays, "blocks.first", (n,), used + 1)
         size = column_array(arrays, "blocks.size", (n,), used + 1)
         room = int(array_of(arrays, "blocks.room", np.int64, (1,))[0])
