@@ -13,10 +13,11 @@ from hopefear.errors import HopefearError
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.readouts.averaged import Averaged
-from hopefear.recipes import RECIPES
+from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, RECIPES
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.truncated import TruncatedGradient
+from hopefear.translation.tuners.batch_tuner import BatchTuner
 
 pytestmark = pytest.mark.interpreted
 
@@ -60,3 +61,14 @@ def test_parameters_are_numbers_where_they_are_numbers():
     assert found["rule"] == {"rate": "inf", "l1": 1e-4, "l2": 0.5}
     assert found["readout"]["on_last_support"] is False
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize("name", ["ssvm-cp", "ssvm-bcfw", "rampion-cccp"])
+def test_parameters_of_batch_learners_include_their_costs(name):
+    found = parameters_by_part(LIST_RECIPES[name].build(price=20.0, l2=0.5))
+    assert found["loss"]["cost"] == {"name": "regret", "each": 20.0}
+    assert found["batch"]["l2"] == 0.5
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    tuner = BatchTuner(LIST_RECIPES[name].build(price=20.0, l2=0.5), corpus=0.5)
+    assert tuner.parameters() == {**found, "corpus": 0.5, "keep": "auto", "patience": 0}
+    assert list(parameters_by_part(CHAIN_RECIPES["crf-lbfgs"].build())) == ["batch"]
