@@ -28,6 +28,7 @@ from hopefear.tasks.classify.estimator import Classifier
 from hopefear.testing.trees import tiny_structures
 from hopefear.testing.worlds import World, outputs_of, tiny_rows
 from hopefear.training import cutting_plane, frank_wolfe
+from hopefear.training.batch import Batch
 from hopefear.training.cccp import ConcaveConvex
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.cutting_plane import CuttingPlane, on_simplex
@@ -538,6 +539,13 @@ REFUSED = [
     (lambda: FrankWolfe(l2=0.0), "FrankWolfe: l2 must be finite and above 0, but is 0.0"),
     (lambda: FrankWolfe(gap=-1.0), "FrankWolfe: gap must be finite and not negative"),
     (lambda: FrankWolfe(max_iter=0), "FrankWolfe: max_iter must be at least 1"),
+    (lambda: FrankWolfe(max_iter=2.5), "FrankWolfe: max_iter must be a whole number, not 2.5"),
+    (lambda: FrankWolfe(l2="x"), "FrankWolfe: l2 must be a number, not 'x'"),
+    (lambda: M3N(gap=None), "M3N: gap must be a number, not None"),
+    (lambda: ConcaveConvex(passes=1.5), "ConcaveConvex: passes must be a whole number, not 1.5"),
+    (lambda: ConcaveConvex(rate="x"), "ConcaveConvex: rate must be a number, not 'x'"),
+    (lambda: Batch(l2="x"), "Batch: l2 must be a number, not 'x'"),
+    (lambda: Batch(period=2.5), "Batch: period must be a whole number, not 2.5"),
     (lambda: CuttingPlane(slack="two"), "CuttingPlane: slack must be one of one, n, not 'two'"),
     (lambda: CuttingPlane(loss=Log()), "CuttingPlane and Log: .* use structured-hinge or hinge"),
     (lambda: M3N(loss=Ramp()), "M3N and Ramp: "),

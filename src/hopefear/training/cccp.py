@@ -43,7 +43,7 @@ class ConcaveConvex(MarginLearner):
     max_iter : int
         How often hopes are found anew, at most (the paper's T').
     gap : float
-        Passes end early when the structured SVM is within this share of its minimum.
+        Passes end early when at most this share of the structured SVM may be left to gain.
     passes : int
         Passes between two searches for hopes (the paper's T''). More follow a set of hopes further.
     inner : {"bcfw", "sgd"}
@@ -85,6 +85,7 @@ class ConcaveConvex(MarginLearner):
             self,
             at_least={"passes": 1, "tolerance": 0},
             above={"rate": 0},
+            whole=("passes",),
             choices={"inner": INNER},
         )
 

@@ -45,8 +45,8 @@ class MarginLearner(BatchLearner):
     max_iter : int
         Iterations at most. Fewer is faster and further from the optimum.
     gap : float
-        Stop when the objective is known to be within this share of its minimum. Smaller is more
-        exact and slower.
+        Stop when at most this share of the objective may be left to gain, ``(P - D) / P``.
+        Smaller is more exact and slower.
     loss : Loss
         ``StructuredHinge``, or ``Hinge`` for margins that do not depend on costs.
     """
@@ -57,7 +57,9 @@ class MarginLearner(BatchLearner):
     loss: Any = field(default_factory=StructuredHinge)
 
     def __post_init__(self) -> None:
-        check_parameters(self, at_least={"gap": 0, "max_iter": 1}, above={"l2": 0})
+        check_parameters(
+            self, at_least={"gap": 0, "max_iter": 1}, above={"l2": 0}, whole=("max_iter",)
+        )
         check_part(self.loss)
         self.check_loss()
 
