@@ -15,8 +15,10 @@ from hopefear.training.margins import (
     MarginLearner,
     MarginTrainer,
     column_array,
+    empty,
     finite_array,
     new_gathered,
+    stretches,
 )
 
 _ROOM = 1 << 16  # entries of all blocks that there is room for at the beginning
@@ -240,17 +242,6 @@ class Blocks:
         self.used[0] = used
 
 
-def stretches(first: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Every place of stretches that begin here and are so long.
-
-    >>> stretches(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(size)
-    shifts = np.repeat(first - (ends - size), size)
-    return np.arange(int(ends[-1]) if ends.size else 0) + shifts
-
-
 @kernel
 def step_blocks(
     structure, loss, data, order, done, work, l2, w, moved, whole, b, first, size, columns, entries,
@@ -338,13 +329,3 @@ def keep(row, length, i, first, size, columns, entries, used):
         first[i] = start
         used[0] += n
     size[i] = n
-
-
-@linked
-def empty(row):
-    """Make a row zero again."""
-    for k in range(row.filled[0]):
-        j = row.touched[k]
-        row.sums[j] = 0.0
-        row.seen[j] = 0
-    row.filled[0] = 0

@@ -19,12 +19,10 @@ from hopefear.training.frank_wolfe import (
     BlockTrainer,
     FrankWolfe,
     account,
-    empty,
     keep,
     step_length,
-    stretches,
 )
-from hopefear.training.margins import new_gathered
+from hopefear.training.margins import empty, new_gathered, stretches
 
 
 @dataclass(frozen=True)
