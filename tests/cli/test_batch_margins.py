@@ -68,7 +68,10 @@ def test_train_and_predict(run, folder, task, learner):
     if learner != "rampion-cccp":
         assert answer["gap"] == pytest.approx(1 - answer["dual"] / answer["objective"])
         assert [event["gap"] for event in events][-1] == answer["gap"]
+    else:
+        assert not {"gap", "dual"} & set(answer)
     values = [event["objective"] for event in events]
+    assert values[-1] == answer["objective"]
     assert values == sorted(values, reverse=True)
     assert "max_iter=4" in answer["signature"]
     status, out, err = run("predict", "--model", "m.model", "--input", FILES[task])

@@ -13,21 +13,23 @@ from hopefear.errors import HopefearError
 from hopefear.losses.exponential import Exponential
 from hopefear.losses.hope_fear import HopeFear
 from hopefear.readouts.averaged import Averaged
-from hopefear.recipes import RECIPES
+from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, RECIPES
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.truncated import TruncatedGradient
+from hopefear.translation.tuners.batch_tuner import BatchTuner
 
 pytestmark = pytest.mark.interpreted
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_infinite_parameters_are_refused_where_they_mean_nothing(name):
-    fields = RECIPES[name].rule._field_defaults
+    recipe = RECIPES[name]
+    own = recipe.own_parameters() if hasattr(recipe, "own_parameters") else recipe.rule._fields
     for key in ("l1", "l2", "gravity", "power", "eps", "r", "phi"):
-        if key in fields:
+        if key in own:
             with pytest.raises(HopefearError, match=f"{key} must be finite"):
-                RECIPES[name].build(**{key: "inf"})
+                recipe.build(**{key: "inf"})
 
 
 def test_infinity_stays_where_it_means_something():
@@ -60,3 +62,14 @@ def test_parameters_are_numbers_where_they_are_numbers():
     assert found["rule"] == {"rate": "inf", "l1": 1e-4, "l2": 0.5}
     assert found["readout"]["on_last_support"] is False
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize("name", ["ssvm-cp", "ssvm-bcfw", "rampion-cccp"])
+def test_parameters_of_batch_learners_include_their_costs(name):
+    found = parameters_by_part(LIST_RECIPES[name].build(price=20.0, l2=0.5))
+    assert found["loss"]["cost"] == {"name": "regret", "each": 20.0}
+    assert found["batch"]["l2"] == 0.5
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    tuner = BatchTuner(LIST_RECIPES[name].build(price=20.0, l2=0.5), corpus=0.5)
+    assert tuner.parameters() == {**found, "corpus": 0.5, "keep": "auto", "patience": 0}
+    assert list(parameters_by_part(CHAIN_RECIPES["crf-lbfgs"].build())) == ["batch"]

@@ -7,11 +7,14 @@ import itertools
 
 import numpy as np
 import pytest
+from chain_oracle import tiny_rows as chain_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from hopefear.costs.regret import Regret
+from hopefear.data.generators import sparse_linear
+from hopefear.data.sparse import SparseDataset
 from hopefear.errors import CombinationError, HopefearError, ModelError
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.log import Log
@@ -19,17 +22,21 @@ from hopefear.losses.ramp import Ramp
 from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.recipes import CHAIN_RECIPES, LIST_RECIPES, RECIPES, TREE_RECIPES, Scale
 from hopefear.structures.chain.chain import Chain
+from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
+from hopefear.tasks.classify.estimator import Classifier
 from hopefear.testing.trees import tiny_structures
 from hopefear.testing.worlds import World, outputs_of, tiny_rows
 from hopefear.training import cutting_plane, frank_wolfe
+from hopefear.training.batch import Batch
 from hopefear.training.cccp import ConcaveConvex
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.cutting_plane import CuttingPlane, on_simplex
-from hopefear.training.frank_wolfe import FrankWolfe
+from hopefear.training.frank_wolfe import Blocks, FrankWolfe
 from hopefear.training.loop import fit
 from hopefear.training.m3n import M3N
-from hopefear.training.passes import Whole
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes, Whole
 
 pytestmark = pytest.mark.interpreted
 
@@ -423,14 +430,38 @@ def test_a_spoilt_checkpoint_is_refused(name):
     for key, array in arrays.items():
         if array.size == 0 or key == "tally.counts":
             continue
-        spoilt = array.astype(array.dtype).copy()
-        spoilt.flat[-1] = np.nan if array.dtype.kind == "f" else -(10**9)
-        with pytest.raises(ModelError):
-            RUNS[name].trainer(structure, rows).restore({**arrays, key: spoilt})
+        for value in (np.nan, np.inf) if array.dtype.kind == "f" else (-(10**9), 10**9):
+            spoilt = array.copy()
+            spoilt.flat[-1] = value
+            with pytest.raises(ModelError):
+                RUNS[name].trainer(structure, rows).restore({**arrays, key: spoilt})
         with pytest.raises(ModelError):
             RUNS[name].trainer(structure, rows).restore(
                 {k: a for k, a in arrays.items() if k != key}
             )
+
+
+def test_parts_of_marginals_are_bounded_by_the_sentence_they_are_of():
+    # Sentences of 1 and 9 tokens: more parts than the chain has coordinates.
+    chain, learner = Chain.new(attributes=1, labels=3), M3N(0.1, 6, 0.0)
+    rows = chain_rows(1, [1, 9], chain)
+    trainer = learner.trainer(chain, rows)
+    for _ in range(3):
+        trainer.learn()
+    arrays = trainer.arrays()
+    assert arrays["blocks.columns"].max() >= trainer.objective.n
+    again = learner.trainer(chain, rows)
+    again.restore(arrays)
+    for each in (trainer, again):
+        each.learn()
+    np.testing.assert_array_equal(again.w, trainer.w)
+
+    assert arrays["blocks.size"].all()
+    for i, beyond in ((0, chain.width), (1, trainer.blocks._row.sums.size)):
+        columns = arrays["blocks.columns"].copy()
+        columns[arrays["blocks.first"][i]] = beyond
+        with pytest.raises(ModelError):
+            learner.trainer(chain, rows).restore({**arrays, "blocks.columns": columns})
 
 
 @pytest.mark.parametrize("name", ["bcfw", "m3n", "cccp"])
@@ -441,6 +472,60 @@ def test_a_seed_draws_the_order(name):
     ]
     np.testing.assert_array_equal(weights[0], weights[1])
     assert (weights[0] != weights[2]).any()
+
+
+MOVING = ["bcfw", "average", "cccp", "cccp-sgd"]
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_examples_sorted_by_content_may_come_in_any_order(name):
+    rng = np.random.default_rng(0)
+    shares = rng.choice([0.0, 0.5, 1.0, 3.0], 60)
+    data = SparseDataset.from_csr(rng.normal(size=(60, 12)), rng.integers(0, 2, 60), shares)
+    mixed = data.take(rng.permutation(60))
+    weights = [
+        fit(Binary(12), RUNS[name], Passes(each, 5, by_content=by_content)).predictor.weights
+        for by_content in (True, False)
+        for each in (data, mixed)
+    ]
+    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-5, atol=1e-7)
+    assert not np.allclose(weights[2], weights[3], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["ssvm-bcfw", "rampion-cccp"])
+def test_a_classifier_does_not_depend_on_the_order_of_the_data(name):
+    rng = np.random.default_rng(0)
+    X, order = rng.normal(size=(40, 5)), rng.permutation(40)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0, "a", "b")
+    one, other = (
+        Classifier(name, max_iter=3).fit(*each).coef_ for each in ((X, y), (X[order], y[order]))
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_without_shuffling_every_pass_has_the_order_of_the_data(name, monkeypatch):
+    data = sparse_linear(20, 12, per_row=(2, 5), true_weights=6, seed=1).dataset()
+    orders = []
+    for owner, method, at in ((Blocks, "step", 1), (OnlineTrainer, "learn", 2)):
+        work = getattr(owner, method)
+        monkeypatch.setattr(
+            owner,
+            method,
+            lambda *given, work=work, at=at: (orders.append(given[at].tolist()), work(*given)),
+        )
+    fit(Binary(12), RUNS[name], Passes(data, 5, shuffle=False))
+    assert len(orders) >= 6
+    assert all(order == list(range(20)) for order in orders)
+    # Shuffled, no two passes have the same order, and a seed fixes them all.
+    runs = []
+    for seed in (5, 5, 6):
+        orders.clear()
+        fit(Binary(12), RUNS[name], Passes(data, seed))
+        runs.append(list(map(tuple, orders)))
+    assert len(set(runs[0])) == len(runs[0])
+    assert runs[0] == runs[1]
+    assert not set(runs[0]) & set(runs[2])
 
 
 @pytest.mark.parametrize("name", ["one", "bcfw"])
@@ -454,6 +539,13 @@ REFUSED = [
     (lambda: FrankWolfe(l2=0.0), "FrankWolfe: l2 must be finite and above 0, but is 0.0"),
     (lambda: FrankWolfe(gap=-1.0), "FrankWolfe: gap must be finite and not negative"),
     (lambda: FrankWolfe(max_iter=0), "FrankWolfe: max_iter must be at least 1"),
+    (lambda: FrankWolfe(max_iter=2.5), "FrankWolfe: max_iter must be a whole number, not 2.5"),
+    (lambda: FrankWolfe(l2="x"), "FrankWolfe: l2 must be a number, not 'x'"),
+    (lambda: M3N(gap=None), "M3N: gap must be a number, not None"),
+    (lambda: ConcaveConvex(passes=1.5), "ConcaveConvex: passes must be a whole number, not 1.5"),
+    (lambda: ConcaveConvex(rate="x"), "ConcaveConvex: rate must be a number, not 'x'"),
+    (lambda: Batch(l2="x"), "Batch: l2 must be a number, not 'x'"),
+    (lambda: Batch(period=2.5), "Batch: period must be a whole number, not 2.5"),
     (lambda: CuttingPlane(slack="two"), "CuttingPlane: slack must be one of one, n, not 'two'"),
     (lambda: CuttingPlane(loss=Log()), "CuttingPlane and Log: .* use structured-hinge or hinge"),
     (lambda: M3N(loss=Ramp()), "M3N and Ramp: "),

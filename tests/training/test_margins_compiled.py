@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 from chain_oracle import corpus
 
+from hopefear.costs.hamming import Hamming
+from hopefear.costs.regret import Regret
 from hopefear.data.generators import sparse_linear
+from hopefear.losses.ramp import Ramp
+from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.classes import Binary
+from hopefear.structures.nbest import NBest
+from hopefear.testing.worlds import tiny_rows
 from hopefear.training.cccp import ConcaveConvex
 from hopefear.training.cutting_plane import CuttingPlane
 from hopefear.training.frank_wolfe import FrankWolfe
 from hopefear.training.loop import fit
 from hopefear.training.m3n import M3N
-from hopefear.training.passes import Passes
+from hopefear.training.passes import Passes, Whole
 
 
 def test_classes():
@@ -40,3 +46,18 @@ def test_m3n():
     result = fit(chain, M3N(1.0, 40, 0.05), Passes(data))
     assert result.converged
     np.testing.assert_allclose(result.trainer.marginals(0).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("structure", "cost"),
+    [(NBest(6), Regret()), (Chain.new(attributes=4, labels=3), Hamming())],
+    ids=["lists", "chain"],
+)
+def test_structures(structure, cost):
+    passes = Whole(tiny_rows(structure, 3), 1)
+    planes = fit(structure, CuttingPlane(2.0, 40, 1e-3, StructuredHinge(cost), slack="n"), passes)
+    assert planes.converged
+    hopes = fit(structure, ConcaveConvex(0.5, 3, loss=Ramp(cost)), passes)
+    objectives = [e["objective"] for e in hopes.history]
+    assert objectives == sorted(objectives, reverse=True)
+    assert objectives[-1] < hopes.trainer.values[0]

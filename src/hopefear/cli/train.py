@@ -258,7 +258,7 @@ def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str,
         "mistakes": fit.trainer.mistakes,
         "online_error": online_error(last),
         "loss": last["loss"],
-        **{key: last[key] for key in ("objective", "dual", "gap") if "gap" in last},
+        **{key: last[key] for key in ("objective", "dual", "gap") if key in last},
         "dev": next((e.get("dev") for e in fit.history if e["epoch"] == best), None),
         "seconds": round(seconds, 3),
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,7 @@ def check_parameters(
     at_least: Mapping[str, float] = {},
     above: Mapping[str, float] = {},
     shares: Sequence[str] = (),
+    whole: Sequence[str] = (),
     choices: Mapping[str, Sequence[str]] = {},
     error: type[HopefearError] = CombinationError,
 ) -> None:
@@ -104,6 +106,8 @@ def check_parameters(
         The least that a field may be, or what it must be more than; infinity is refused.
     shares : sequence of str
         Fields from 0 to 1, both included.
+    whole : sequence of str
+        Fields that are whole numbers.
     choices : mapping of str to sequence of str
         The words a field may be.
 
@@ -118,6 +122,12 @@ def check_parameters(
     def refuse(name: str, demand: str) -> None:
         raise error(f"{type(owner).__name__}: {name} {demand}")
 
+    for name in (*at_least, *above, *shares, *whole):
+        if not isinstance(value := getattr(owner, name), Real):
+            refuse(name, f"must be a number, not {value!r}")
+    for name in whole:
+        if not isinstance(value := getattr(owner, name), Integral):
+            refuse(name, f"must be a whole number, not {value!r}")
     for name, least in at_least.items():
         if not least <= (value := getattr(owner, name)) < math.inf:
             demand = f"at least {least}" if least else "finite and not negative"

@@ -77,7 +77,9 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
     ({'name': 'hamming', 'each': 1.0}, 2.0)
     """
     if learner.batch:
-        return {"batch": learner.parameters()}
+        # Learners that know what is observed have the loss of their kind, as signatures say.
+        loss = {"loss": _fields(learner.loss)} if learner.observed is None else {}
+        return {**loss, "batch": learner.parameters()}
     if hasattr(learner, "trainer"):
         return {"loss": _fields(learner.loss), "network": learner.parameters()}
     return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}

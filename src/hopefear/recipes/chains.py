@@ -144,7 +144,8 @@ CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "adaptive regularisation of weights (Crammer et al., 2009)",
             "structured-hinge arow averaged every",
         ),
-        # Strengths chosen on the last 936 training sentences of CoNLL-2000, also those of margins.
+        # Strengths chosen on the last 936 training sentences of CoNLL-2000; of margins that of
+        # ssvm-bcfw was, and the others have the same.
         BatchRecipe(
             "crf-lbfgs",
             "conditional random field by L-BFGS with L2 (Sha and Pereira, 2003)",

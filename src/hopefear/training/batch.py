@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear import __version__
+from hopefear.core.checks import check_parameters
 from hopefear.core.component import component, kernel
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import describe
@@ -109,15 +110,9 @@ observed=true)|readout:last|v:0.1.0'
     loss: Any = field(default_factory=Log)
 
     def __post_init__(self) -> None:
-        for name in ("l1", "l2", "tolerance"):
-            value = getattr(self, name)
-            if not 0.0 <= value < math.inf:
-                raise CombinationError(
-                    f"Batch: {name} must be finite and not negative, but is {value!r}"
-                )
-        for name in ("max_iter", "memory", "period"):
-            if (value := getattr(self, name)) < 1:
-                raise CombinationError(f"Batch: {name} must be at least 1, but is {value}")
+        counts = ("max_iter", "memory", "period")
+        sizes = dict.fromkeys(("l1", "l2", "tolerance"), 0)
+        check_parameters(self, at_least=sizes | dict.fromkeys(counts, 1), whole=counts)
         if not {"expectation", "risk"} & set(self.loss.needs()):
             raise CombinationError(
                 f"Batch and {type(self.loss).__name__}: L-BFGS needs a smooth loss; use Log, "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,7 @@ class ConcaveConvex(MarginLearner):
     max_iter : int
         How often hopes are found anew, at most (the paper's T').
     gap : float
-        Passes end early when the structured SVM is within this share of its minimum.
+        Passes end early when at most this share of the structured SVM may be left to gain.
     passes : int
         Passes between two searches for hopes (the paper's T''). More follow a set of hopes further.
     inner : {"bcfw", "sgd"}
@@ -83,6 +85,7 @@ class ConcaveConvex(MarginLearner):
             self,
             at_least={"passes": 1, "tolerance": 0},
             above={"rate": 0},
+            whole=("passes",),
             choices={"inner": INNER},
         )
 
@@ -142,13 +145,26 @@ class HopeTrainer(MarginTrainer):
         self.changed = self._hope()
         self.values = [self.evaluate(self.w)[0]]
 
-    def learn(self, data: Any = None, order: np.ndarray | None = None) -> None:
-        """Lower the structured SVM of the present hopes, and find others."""
-        order = np.arange(self.rows.weights.size) if order is None else order
-        order = order[self.rows.weights[order] > 0.0]
-        orders = np.random.default_rng([int(order[0]), self.updates])
+    def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
+        """As others do, but that every pass between two searches has an order of its own."""
+        for rows, _ in passes.pieces(epoch, skip):
+            started = time.perf_counter()
+            self.learn(rows, passes.orders(epoch))
+            yield time.perf_counter() - started
+
+    def learn(
+        self, data: Any = None, order: np.ndarray | Iterator[np.ndarray] | None = None
+    ) -> None:
+        """Lower the structured SVM of the present hopes, and find others.
+
+        ``order`` is that of all passes, or gives one for each.
+        """
+        if order is None:
+            order = np.arange(self.rows.weights.size)
+        orders = repeat(order) if isinstance(order, np.ndarray) else order
+        present = (each[self.rows.weights[each] > 0.0] for each in orders)
         best, dual = self.values[-1], 0.0
-        for number, (w, lower) in enumerate(self._passes(order, orders)):
+        for number, (w, lower) in enumerate(self._passes(present)):
             value, dual = self.evaluate(w)[0], max(dual, lower)
             if value < best:
                 best, self.w = value, w.copy()
@@ -161,21 +177,20 @@ class HopeTrainer(MarginTrainer):
         value = self.evaluate(self.w)[0]
         self.count(self.objective.loss, self.objective.mistakes, value)
 
-    def _passes(
-        self, order: np.ndarray, orders: np.random.Generator
-    ) -> Iterator[tuple[np.ndarray, float]]:
+    def _passes(self, orders: Iterator[np.ndarray]) -> Iterator[tuple[np.ndarray, float]]:
         """Weights after each pass, and what no weights come below, as far as is known."""
         l2 = self.learner.l2
         if self.learner.inner == "bcfw":
-            while True:
-                self.blocks.step(orders.permutation(order), np.zeros(0), np.zeros(3))
+            for order in orders:
+                self.blocks.step(order, np.zeros(0), np.zeros(3))
                 w = self.blocks.w
                 yield w, float(self.blocks.b.sum()) - l2 * float(w @ w)
+            return
         rule = SGD(rate=self.rate, l2=2.0 * l2 / self.present)
         online = OnlineTrainer(self.structure, Learner(self.bound, rule, Last()), np.float64)
         online.state.m[:] = self.w
-        while True:
-            online.learn(self.rows, orders.permutation(order))
+        for order in orders:
+            online.learn(self.rows, order)
             yield online.weights().astype(np.float64), 0.0
 
     def _hope(self) -> int:

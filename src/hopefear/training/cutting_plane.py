@@ -12,14 +12,15 @@ from hopefear.core.component import kernel, linked
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.storage import array_of
-from hopefear.training.frank_wolfe import empty, stretches
 from hopefear.training.margins import (
     MarginLearner,
     MarginTrainer,
     column_array,
+    empty,
     finite_array,
     new_gathered,
     share_left,
+    stretches,
 )
 
 SLACKS = ("one", "n")

@@ -15,8 +15,10 @@ from hopefear.training.margins import (
     MarginLearner,
     MarginTrainer,
     column_array,
+    empty,
     finite_array,
     new_gathered,
+    stretches,
 )
 
 _ROOM = 1 << 16  # entries of all blocks that there is room for at the beginning
@@ -227,7 +229,7 @@ class Blocks:
         self.b = finite_array(arrays, "blocks.b", (n,))
         entries = finite_array(arrays, "blocks.entries", (None,))
         used = entries.size
-        columns = column_array(arrays, "blocks.columns", (used,), self.n)
+        columns = column_array(arrays, "blocks.columns", (used,), self._row.sums.size)
         first = column_array(arrays, "blocks.first", (n,), used + 1)
         size = column_array(arrays, "blocks.size", (n,), used + 1)
         room = int(array_of(arrays, "blocks.room", np.int64, (1,))[0])
@@ -238,17 +240,6 @@ class Blocks:
         self.columns, self.entries = np.zeros(room, np.int64), np.zeros(room)
         self.columns[:used], self.entries[:used] = columns, entries
         self.used[0] = used
-
-
-def stretches(first: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Every place of stretches that begin here and are so long.
-
-    >>> stretches(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(size)
-    shifts = np.repeat(first - (ends - size), size)
-    return np.arange(int(ends[-1]) if ends.size else 0) + shifts
 
 
 @kernel
@@ -338,13 +329,3 @@ def keep(row, length, i, first, size, columns, entries, used):
         first[i] = start
         used[0] += n
     size[i] = n
-
-
-@linked
-def empty(row):
-    """Make a row zero again."""
-    for k in range(row.filled[0]):
-        j = row.touched[k]
-        row.sums[j] = 0.0
-        row.seen[j] = 0
-    row.filled[0] = 0

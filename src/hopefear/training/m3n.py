@@ -10,20 +10,19 @@ import numpy as np
 from hopefear.core.component import component, kernel, linked
 from hopefear.core.interfaces import Row
 from hopefear.core.workspace import Example, Ones, Plain
-from hopefear.errors import CombinationError
+from hopefear.errors import CombinationError, ModelError
 from hopefear.structures.chain.chain import Chain
-from hopefear.structures.chain.layout import length
+from hopefear.structures.chain.layout import length, table_size, tables_used
 from hopefear.structures.chain.mu import add_cell
 from hopefear.training.frank_wolfe import (
     Blocks,
     BlockTrainer,
     FrankWolfe,
     account,
-    empty,
     keep,
     step_length,
 )
-from hopefear.training.margins import new_gathered
+from hopefear.training.margins import empty, new_gathered, stretches
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,18 @@ class MarginalBlocks(Blocks):
         """Parts of a sentence that differ from gold, and by how much."""
         stretch = slice(self.first[i], self.first[i] + self.size[i])
         return self.columns[stretch], self.entries[stretch]
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        super().restore(arrays)
+        chain = self.structure
+        # There is room for the longest sentence; others have fewer parts.
+        parts = [
+            T * chain.width + tables_used(chain, T) * table_size(chain)
+            for T in np.diff(self.rows.starts).tolist()
+        ]
+        columns = self.columns[stretches(self.first, self.size)]
+        if (columns >= np.repeat(parts, self.size)).any():
+            raise ModelError("a block holds parts that its sentence does not have")
 
 
 @component(Row)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.checks import check_parameters
-from hopefear.core.component import component
+from hopefear.core.component import component, linked
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import check_part, check_served, describe
 from hopefear.errors import CombinationError, ModelError
@@ -45,8 +45,8 @@ class MarginLearner(BatchLearner):
     max_iter : int
         Iterations at most. Fewer is faster and further from the optimum.
     gap : float
-        Stop when the objective is known to be within this share of its minimum. Smaller is more
-        exact and slower.
+        Stop when at most this share of the objective may be left to gain, ``(P - D) / P``.
+        Smaller is more exact and slower.
     loss : Loss
         ``StructuredHinge``, or ``Hinge`` for margins that do not depend on costs.
     """
@@ -57,7 +57,9 @@ class MarginLearner(BatchLearner):
     loss: Any = field(default_factory=StructuredHinge)
 
     def __post_init__(self) -> None:
-        check_parameters(self, at_least={"gap": 0, "max_iter": 1}, above={"l2": 0})
+        check_parameters(
+            self, at_least={"gap": 0, "max_iter": 1}, above={"l2": 0}, whole=("max_iter",)
+        )
         check_part(self.loss)
         self.check_loss()
 
@@ -190,3 +192,24 @@ def new_gathered(n: int) -> Gathered:
     return Gathered(
         np.zeros(n), np.zeros(n, np.uint8), np.zeros(n, np.int64), np.zeros(1, np.int64)
     )
+
+
+@linked
+def empty(row):
+    """Make a row zero again."""
+    for k in range(row.filled[0]):
+        j = row.touched[k]
+        row.sums[j] = 0.0
+        row.seen[j] = 0
+    row.filled[0] = 0
+
+
+def stretches(first: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Every place of stretches that begin here and are so long.
+
+    >>> stretches(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(size)
+    shifts = np.repeat(first - (ends - size), size)
+    return np.arange(int(ends[-1]) if ends.size else 0) + shifts

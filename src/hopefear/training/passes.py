@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,6 +61,7 @@ class Passes:
         by_content: bool = False,
     ) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
+        self._sorted = by_content and shuffle and dataset.mapping is None
         values_per_row = max(1, stored_values(dataset.rows) // max(1, len(dataset)))
         self._streamed = dataset.mapping is not None
         self._rows = max(1, (_BLOCK if self._streamed else _PIECE) // values_per_row)
@@ -75,7 +77,7 @@ class Passes:
             self.n = sum(visits.size for _, visits in self._blocks())
             return
         self.rows, times = share_out(dataset.rows, self._unit)
-        order = content_order(self.rows) if by_content and shuffle else np.arange(len(dataset))
+        order = content_order(self.rows) if self._sorted else np.arange(len(dataset))
         self._visits = order if times is None else np.repeat(order, times[order])
         self.n = self._visits.size
         # Blocks of a mapped dataset are shuffled each on its own, so only these may be cut anew.
@@ -99,7 +101,9 @@ class Passes:
 
     def whole(self) -> Whole:
         """The same data for batch learners, which take it all at once and weights as they are."""
-        return Whole(self.dataset.rows, self.seed if self.shuffle else None)
+        rows = self.dataset.rows
+        order = content_order(rows) if self._sorted else None
+        return Whole(rows, self.seed if self.shuffle else None, order)
 
     def means(self, measure: Callable[[SparseRows], np.ndarray]) -> np.ndarray:
         """Means over the examples, by weight, of the columns ``measure`` gives for each row.
@@ -140,25 +144,43 @@ def stored_values(rows: Any) -> int:
 class Whole:
     """All examples at once, again and again: what a batch learner takes for a pass.
 
-    With a seed they come in an order drawn anew for each, for learners that move on the way.
+    Parameters
+    ----------
+    rows
+        The examples.
+    seed : int, optional
+        With one, every pass has an order drawn anew, for learners that move on the way.
+    order : int array, optional
+        The order before that; without it, the order of the rows.
+
+    Examples
+    --------
+    >>> passes = Whole(SparseDataset.from_csr([[1.0], [2.0], [3.0]]).rows)
+    >>> [order.tolist() for _, order in passes.pieces(0)]
+    [[0, 1, 2]]
     """
 
     n_pieces = 1
 
-    def __init__(self, rows: Any, seed: int | None = None) -> None:
+    def __init__(self, rows: Any, seed: int | None = None, order: np.ndarray | None = None) -> None:
         self.rows, self.n, self.seed = rows, int(np.count_nonzero(rows.weights)), seed
+        self._order = np.arange(rows.weights.size) if order is None else order
 
     def whole(self) -> Whole:
         return self
 
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of the one piece, unless it is to be skipped."""
-        if skip:
-            return
-        order = np.arange(self.rows.weights.size)
-        if self.seed is not None:
-            order = np.random.default_rng([self.seed, epoch, 0]).permutation(order)
-        yield self.rows, order
+        if not skip:
+            yield self.rows, next(self.orders(epoch))
+
+    def orders(self, epoch: int) -> Iterator[np.ndarray]:
+        """Order after order, for learners that go over the examples more than once in a pass."""
+        for k in itertools.count():
+            if self.seed is None:
+                yield self._order
+            else:
+                yield np.random.default_rng([self.seed, epoch, k]).permutation(self._order)
 
 
 def share_out(rows: SparseRows, unit: float = 1.0) -> tuple[SparseRows, np.ndarray | None]:

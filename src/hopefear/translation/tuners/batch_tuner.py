@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.checks import check_parameters
+from hopefear.core.learner import parameters_by_part
 from hopefear.data.lists.dataset import cheapest, fixed_scores
 from hopefear.errors import HopefearError
 from hopefear.structures.nbest import NBest
@@ -62,7 +63,7 @@ class BatchTuner(RoundsTuner):
     def parameters(self) -> dict[str, Any]:
         """All parameters, as JSON has them."""
         own = super().parameters()
-        return {"batch": own.pop("learner").parameters()} | own
+        return parameters_by_part(own.pop("learner")) | own
 
     def signature(self, **more: Any) -> str:
         """One line that says exactly what this tuner is."""
