@@ -81,11 +81,13 @@ def drawn_lists(rng, n=12, features=5):
 
 @pytest.mark.parametrize("kind", ["prediction", "root", "fear", "hope"])
 @pytest.mark.parametrize("C", [0.05, 10.0])
+@pytest.mark.parametrize("weights", [(1.0,), (0.5, 0.25)])
 @pytest.mark.parametrize("seed", range(4))
-def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, seed):
+def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, weights, seed):
     rng = np.random.default_rng(seed)
     matrices, costs = drawn_lists(rng)
-    rows = rows_of(matrices, costs)
+    weights = np.resize(weights, len(costs))
+    rows = rows_of(matrices, costs, weights=weights)
     loss = {
         "prediction": PredictionHinge(Regret()),
         "root": PredictionHinge(Regret(), root=True),
@@ -105,8 +107,8 @@ def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, seed):
         guess = int(np.argmax(scores))
         away = int(np.argmax(scores + c)) if kind in ("fear", "hope") else guess
         aim = int(np.argmax(scores - c)) if kind == "hope" else gold
-        price = np.sqrt(c[away]) if kind == "root" else c[away] - c[aim]
-        delta = np.float64(F[aim]) - F[away]
+        price = weights[i] * (np.sqrt(c[away]) if kind == "root" else c[away] - c[aim])
+        delta = weights[i] * (np.float64(F[aim]) - F[away])
         value = price - w @ delta
         wrong = guess != gold
         if away == aim or value <= 0.0:
@@ -115,9 +117,9 @@ def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, seed):
         w = w + (min(C, value / square) if square else 0.0) * delta
         asked.append(price)
         short = max(0.0, c[guess] - c[aim]) * wrong
-        margins.append(np.sqrt(short) if kind == "root" else short)
+        margins.append(weights[i] * (np.sqrt(short) if kind == "root" else short))
         deltas.append(delta)
-        cost += short
+        cost += weights[i] * short
     trainer.learn(rows, order)
     said = trainer.theory()
     R2 = max(d @ d for d in deltas)

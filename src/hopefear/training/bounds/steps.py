@@ -132,9 +132,9 @@ class MeasuredMIRA(Stepwise):
     ``sum_t min(C R^2 m_t, m_t^2)  <=  R^2 |u|^2 + 2 C R^2 sum_t l_t(u)``
 
     m_t is the margin that the cost of the *prediction* asks for: the cost, beyond that of the hope
-    where that is the aim, or its root with ``root=true``, and then the left side is the sum of
-    costs wherever C R^2 is large enough. l_t(u) is the loss of u on the pair of outputs that moved
-    the weights.
+    where that is the aim, or its root with ``root=true``, times the weight of the example. With the
+    root and without weights the left side is the sum of costs wherever C R^2 is large enough.
+    l_t(u) is the loss of u on the pair of outputs that moved the weights.
 
     Examples
     --------
@@ -191,13 +191,14 @@ class MeasuredMIRA(Stepwise):
                 aim = float(price_of(structure, loss.cost, data, i, work.pad))
         elif mistaken:
             price = loss.asked
-        price = float(data.weights[i]) * max(0.0, price - aim)
-        root = getattr(loss, "root", False)
+        price, weight = max(0.0, price - aim), float(data.weights[i])
         self.coordinates.append(j)
         self.values.append(g)
         self.asked.append(value + lead)
-        self.margins.append(math.sqrt(price) if root else price)
-        self.cost += price
+        # A weight multiplies what is asked for, and so stands outside the root.
+        root = getattr(loss, "root", False)
+        self.margins.append(weight * (math.sqrt(price) if root else price))
+        self.cost += weight * price
 
     def theory(self) -> dict[str, Any] | None:
         if not self.asked:
