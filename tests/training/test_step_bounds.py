@@ -21,10 +21,11 @@ from hopefear.losses.prediction_hinge import PredictionHinge
 from hopefear.losses.ramp import Ramp
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.losses.swvp import BALANCED, OWN, SWVP, substructures
+from hopefear.losses.swvp import BALANCED, OWN, SWVP, WMR_PRINTED, substructures
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.recipes import CHAIN_RECIPES
+from hopefear.rules.fobos import FOBOS
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
@@ -250,15 +251,36 @@ def drawn_chains(seed, separable=False, longest=4):
     return words, labels
 
 
+def test_swvp_is_refused_where_its_theorem_does_not_apply():
+    words, labels = drawn_chains(4, True, 2)
+    rows, chain = chains(words, labels), Chain.new(SYMBOLS, LABELS)
+    for rule in (SGD(l2=0.5), SGD(l1=0.1), SGD(power=0.5), SGD(decay=0.9), FOBOS()):
+        with pytest.raises(CombinationError, match="steps of one length and no penalty"):
+            instrument(chain, Learner(SWVP(), rule, Last()), rows)
+    printed = Learner(SWVP(weighting=WMR_PRINTED), SGD(), Last())
+    with pytest.raises(CombinationError, match="gamma that sum to 1"):
+        instrument(chain, printed, rows)
+    learner, half = Learner(SWVP(), SGD(rate=0.5), Last()), np.full(len(words), 0.5)
+    with pytest.raises(CombinationError, match="weigh all examples alike"):
+        instrument(chain, learner, rows._replace(weights=np.append(half[1:], 1.0)))
+    # One weight for all is a rate, and an example of weight 0 moves nothing.
+    for weights in (half, np.append(half[1:], 0.0)):
+        alike = rows._replace(weights=weights)
+        trainer = instrument(chain, learner, alike)
+        trainer.learn(alike, np.tile(np.arange(len(words)), 3))
+        assert trainer.theory()["holds"] is True
+
+
 @pytest.mark.parametrize("jj", ["single", "own"])
+@pytest.mark.parametrize("checked", [True, False])
 @pytest.mark.parametrize("separable", [True, False])
-def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, separable):
+def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, checked, separable):
     words, labels = drawn_chains(4, separable, 2)  # halves are exact, thirds part what ties
     rows, chain = chains(words, labels), Chain.new(SYMBOLS, LABELS)
     u = np.zeros(chain.n_coordinates())
     u[[s * chain.width + s % LABELS for s in range(SYMBOLS)]] = 1.0
     own = {"jj": OWN, "own": substructures([[0, 1, 2, 3]])} if jj == "own" else {}
-    loss = SWVP(BALANCED, beta=0.0, checked=False, **own)
+    loss = SWVP(BALANCED, beta=0.0, checked=checked, **own)
     trainer = MeasuredSWVP(chain, Learner(loss, SGD(), Last(), "mistakes"), rows, u, np.float64)
     w, square, least, updates = np.zeros(chain.n_coordinates()), 0.0, np.inf, 0
     for _ in range(3):
@@ -270,6 +292,8 @@ def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, separable):
             sets = [range(4)] if jj == "own" else [[t] for t in range(len(gold)) if y[t] != gold[t]]
             mixed = [[y[t] if t in J else gold[t] for t in range(len(gold))] for J in sets]
             deltas = [phi(chain, symbols, gold) - phi(chain, symbols, m) for m in mixed]
+            if checked and w @ sum(deltas) > 1e-9:  # condition (2)
+                deltas = [phi(chain, symbols, gold) - phi(chain, symbols, y)]
             w, updates = w + sum(deltas) / len(deltas), updates + 1
             square = max(square, *(d @ d for d in deltas), 0.0)
             least = min(least, *(u @ d for d in deltas), np.inf)
@@ -280,8 +304,8 @@ def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, separable):
     assert said["updates"] == updates and said["R_JJ"] == pytest.approx(np.sqrt(square))
     assert said["delta_JJ"] == pytest.approx(least / np.linalg.norm(u))
     assert (said["bound"] is not None) == (least > 0)
-    if separable:
-        assert said["holds"] and updates <= said["bound"]
+    assert said["holds"] is (True if checked else None)
+    assert not separable or updates <= said["bound"]
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
