@@ -15,6 +15,7 @@ from hopefear.costs.regret import Regret
 from hopefear.data.generators import candidate_lists, chunks, sparse_linear
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
+from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import WORST, HopeFear
 from hopefear.losses.prediction_hinge import PredictionHinge
@@ -31,7 +32,9 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
+from hopefear.tasks import base
 from hopefear.tasks.classify import task as classify
+from hopefear.tasks.parse import task as parse
 from hopefear.tasks.rerank import task as rerank
 from hopefear.tasks.tag import task as tag
 from hopefear.training.bounds.steps import (
@@ -42,6 +45,7 @@ from hopefear.training.bounds.steps import (
 )
 from hopefear.training.bounds.watched import Watched
 from hopefear.training.online import OnlineTrainer
+from tests.support.small_trees import small_treebank
 
 pytestmark = pytest.mark.interpreted
 COSTS = (0.55, 0.3, 0.1)
@@ -138,15 +142,25 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     classes = sparse_linear(80, 20, per_row=(3, 6), true_weights=12, seed=2).dataset()
     text = tag.dataset(chunks(10, 30, seed=1), "ner")
     lists = rerank.dataset(candidate_lists(30, 5, 12, doubt=2.0, seed=1))
-    for task, data, name in (
-        (classify, classes, "pa"),
-        (tag, text, "mira"),
-        (rerank, lists, "mira"),
+    bank = small_treebank(40, seed=1)
+    short = bank.take(np.flatnonzero(np.diff(bank.starts) <= 3)[:6])
+    assert len(short)
+    few = ArcTemplates(("h.tag m.tag",), ("m.tag",))
+    trees = parse.dataset(short, 1, features=few, heads=0, plain_bits=8, row_bits=8)
+
+    def parser(data, name, bounds=False, **how):
+        return base.train(parse.Parsing(data.kind, bounds), data, name, **how)
+
+    for train, data, name in (
+        (classify.train, classes, "pa"),
+        (tag.train, text, "mira"),
+        (rerank.train, lists, "mira"),
+        (parser, trees, "mira"),
     ):
         how = {"epochs": 2, "seed": 3}
         events = []
-        looked = task.train(data, name, bounds=True, on_event=[events.append], **how)
-        plain = task.train(data, name, **how)
+        looked = train(data, name, bounds=True, on_event=[events.append], **how)
+        plain = train(data, name, **how)
         assert looked.model.to_bytes() == plain.model.to_bytes()
         said = [event["theory"] for event in events if event.get("theory")]
         assert said and all(one["holds"] for one in said)
