@@ -1,14 +1,16 @@
 """A signature says everything that changes a model: every option of train, by reflection.
 
-Of each option one of two things is shown: another value gives other weights *and* another
-signature, or it gives neither, for the reason that stands here. An option that is in neither table
-fails.
+Of each option one of three things is said: another value gives other weights *and* another
+signature; or it gives neither, for the reason that stands here; or another test shows it, which
+is named. An option that is in no table fails.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +18,14 @@ import pytest
 from hopefear.cli import main, parser_of
 from hopefear.cli.surface import task_names
 from hopefear.errors import HopefearError
+from hopefear.recipes.base import ON
+from hopefear.recipes.parts import COSTS, LOSSES, READOUTS, RULES
 from hopefear.storage import load
 from hopefear.tasks import TASKS, recipes_of
+from hopefear.training.cccp import INNER
+from hopefear.training.cutting_plane import SLACKS
+from hopefear.translation.tuners import mert
+from hopefear.translation.tuners.online_tuner import BACKGROUNDS, KEEPS
 
 pytestmark = pytest.mark.interpreted
 
@@ -126,10 +134,7 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
 }  # fmt: skip
 
 _OUTPUT = "what is written or said beside the model"
-_NETWORKS = "networks have their own test, tests/neural/test_network_commands.py"
 _SAVED = "a run that goes on is the same run"
-_ELSEWHERE = "changes models: tests/tasks/parse/test_parsing_task.py has it, quicker"
-_SHARED = "changes models: code that all tasks share, shown above for others"
 _LOOKS_ON = "looks at what is learned, and changes nothing"
 _JOBS = "threads share work that is then put together in a fixed order"
 # Option: a command line, what is added, and why that must not change weights.
@@ -153,12 +158,9 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
         "--comparator": (f"{TSV} --learner vrda --bounds", "--comparator vrda.model", _LOOKS_ON),
     },
     "tag": {
-        "--vectors": ("", "", _NETWORKS),
-        "--device": ("", "", _NETWORKS),
         "--allow-outside": (TEXT, "--allow-outside", "lets files be read, which features name"),
         "--no-names": (TEXT, "--no-names", "words for what weights weigh"),
         "--jobs": (TEXT, "--jobs 2", _JOBS),
-        "--metric": ("", "", _SHARED),
         "--bounds": (f"{TEXT} --learner mira", "--bounds", _LOOKS_ON),
     },
     "rerank": {
@@ -170,16 +172,39 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "parse": {
         "--encoding": (TREES, "--encoding latin-1", "the words are ASCII; others it would change"),
-        "--vectors": ("", "", _NETWORKS),
-        "--device": ("", "", _NETWORKS),
         "--jobs": (TREES, "--jobs 2", _JOBS),
-        **dict.fromkeys(("--order", "--tree", "--features", "--heads", "--tags"),
-                        ("", "", _ELSEWHERE)),
-        **dict.fromkeys(("--unlabelled", "--hash-bits", "--dictionary"), ("", "", _ELSEWHERE)),
-        **dict.fromkeys(("--epochs", "--seed", "--no-shuffle", "--learner", "-p"),
-                        ("", "", _SHARED)),
-        **dict.fromkeys(("--patience", "--metric"), ("", "", _SHARED)),
-        "--bounds": ("", "", _LOOKS_ON),
+    },
+}  # fmt: skip
+
+_NETWORKS = (
+    "tests/neural/test_network_commands.py",
+    "test_training_says_what_it_read_and_made",
+    "networks train for seconds",
+)
+_TREES = (
+    "tests/tasks/parse/test_parsing_task.py",
+    "test_every_option_that_changes_a_model_is_in_its_signature",
+    "quicker without commands",
+)
+_SHARED = (
+    "tests/cli/test_signatures.py",
+    "test_what_changes_a_model_changes_its_signature",
+    "code that all tasks share, shown for another one",
+)
+# Option: the file and the test that show it, and why it is not shown here.
+ELSEWHERE: dict[str, dict[str, tuple[str, str, str]]] = {
+    "classify": {},
+    "tag": {"--vectors": _NETWORKS, "--device": _NETWORKS, "--metric": _SHARED},
+    "rerank": {},
+    "parse": {
+        **dict.fromkeys(("--vectors", "--device"), _NETWORKS),
+        **dict.fromkeys(("--order", "--tree", "--features", "--heads", "--tags", "--unlabelled",
+                         "--hash-bits", "--dictionary"), _TREES),
+        **dict.fromkeys(("--epochs", "--seed", "--no-shuffle", "--learner", "-p", "--patience",
+                         "--metric"), _SHARED),
+        "--bounds": ("tests/training/test_step_bounds.py",
+                     "test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_"
+                     "nothing", "quicker without commands"),
     },
 }  # fmt: skip
 USUAL = {"classify": TSV, "tag": TEXT, "rerank": LISTS, "parse": TREES}
@@ -366,10 +391,19 @@ def changed(line: str, other: str) -> str:
 
 
 @pytest.mark.parametrize("task", task_names())
-def test_every_option_is_known_to_change_models_or_not(task):
-    changing, keeping = set(CHANGING[task]), {*KEEPING[""], *KEEPING[task]}
-    assert not changing & keeping
-    assert changing | keeping == {name if name != "-h" else "--help" for name in options(task)}
+def test_every_option_is_in_one_table(task):
+    tables = CHANGING[task], KEEPING[""], KEEPING[task], ELSEWHERE[task]
+    assert sorted(option for table in tables for option in table) == sorted(
+        name if name != "-h" else "--help" for name in options(task)
+    )
+
+
+def test_what_is_shown_elsewhere_is_shown_there():
+    root = Path(__file__).parents[2]
+    for file, name, reason in (where for table in ELSEWHERE.values() for where in table.values()):
+        assert f"def {name}(" in (root / file).read_text() and reason
+    for option, where in ((o, w) for table in ELSEWHERE.values() for o, w in table.items()):
+        assert where != _SHARED or any(option in table for table in CHANGING.values()), option
 
 
 @pytest.mark.parametrize(
@@ -404,16 +438,36 @@ def test_what_keeps_a_model_keeps_its_signature(folder, monkeypatch, capsys, tas
         assert one[0] == two[0] or option == "--cache"  # signed by the digest of the copy
 
 
-# Parameters that are parts of a learner, with parameters of their own; of networks, where they are
-# computed; and what has a meaning only together with another one.
-_PARTS = {"loss", "rule", "readout", "on", "cost", "price", "device", "penalty", "own"}
+# Words that parameters of learners in batch and of tuners may have; a component says its own.
+WORDS = {
+    **{"slack": SLACKS, "inner": INNER, "background": BACKGROUNDS, "keep": (*KEEPS, *mert.KEEPS)},
+    **{"steps": mert.STEPS, "smooth": mert.SMOOTHINGS, "classifier": ("perceptron", "pa")},
+    **{"loss": LOSSES, "rule": RULES, "readout": READOUTS, "on": ON, "cost": COSTS},
+    "penalty": ("l1", "l2"),
+}
+# Parameters that mean something only together with others: what is built in place of the usual.
+TOGETHER = {
+    "swvp own": ({"jj": "own", "own": "0"}, {"jj": "own", "own": "0; 1"}),
+    "tune memory": ({"background": "hope", "memory": 0.5}, {"background": "hope", "memory": 0.75}),
+    "pro epochs": ({"classifier": "pa", "epochs": 3}, {"classifier": "pa", "epochs": 4}),
+}
+# Of a learner and its parameter: one value alone builds.
+ALONE = {("cw", "rule"), ("cw", "force"), ("rampion-cccp", "loss")}
 
 
-def another(value):
-    """Another value of a parameter."""
+def others(recipe, key, value):
+    """Other values of a parameter."""
     if isinstance(value, bool) or value is None:
-        return not value
-    return value + 1 if isinstance(value, int) else 1.5 if np.isinf(value) else value + 0.5
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1]
+    if isinstance(value, float):  # some must stay below 1, or below that by a rate
+        return [1.5] if np.isinf(value) else [value + 0.5, 0.75 * value or 1e-3]
+    for part in (getattr(recipe, name, None) for name in ("loss", "rule", "readout")):
+        words = getattr(part, "choices", {}).get(key) or getattr(part, "parts", {}).get(key)
+        if words:
+            return [word for word in words if word != value]
+    return [word for word in WORDS.get(key, (0.375,)) if word != value]  # "auto", else
 
 
 @pytest.mark.parametrize("task", [*TASKS])
@@ -423,10 +477,10 @@ def test_every_parameter_of_every_learner_is_in_its_signature(task):
             continue
         usual = recipe.build().signature()
         for key, value in recipe.parameters().items():
-            if key in _PARTS or isinstance(value, str | tuple):
-                continue
-            try:
-                signature = recipe.build(**{key: another(value)}).signature()
-            except HopefearError:
-                continue  # one that needs another one
-            assert signature != usual, (name, key)
+            pairs = TOGETHER.get(f"{task} {key}") or TOGETHER.get(f"{name} {key}")
+            signatures = [] if pairs else [usual]
+            for other in pairs or [{key: other} for other in others(recipe, key, value)]:
+                with contextlib.suppress(HopefearError):  # parts that do not fit, or need another
+                    signatures.append(recipe.build(**other).signature())
+            assert len(signatures) > 1 or (name, key) in ALONE, (name, key)
+            assert len(set(signatures)) == len(signatures), (name, key)

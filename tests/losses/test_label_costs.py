@@ -1,5 +1,7 @@
 """Prices of labels and sets of positions, as people write them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,31 @@ def test_a_bad_line_is_named(tmp_path, line):
 def test_bad_positions_are_named(text):
     with pytest.raises(HopefearError, match="set of positions"):
         CHAIN_RECIPES["swvp"].build(jj="own", own=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("3-1", "ends before it begins, '3-1'; write 1-3"),
+        ("0-3000000", "goes beyond the limit, '0-3000000'; positions go from -10000 to 9999"),
+        ("-10001", "goes beyond the limit"),
+        ("10000", "goes beyond the limit"),
+    ],
+)
+def test_sets_that_are_empty_or_too_far_are_refused_by_line(tmp_path, text, reason):
+    file = tmp_path / "sets.txt"
+    file.write_text(f"0-9999,-10000\n\n1,{text}\n")
+    with pytest.raises(HopefearError, match=re.escape(f"sets.txt:3: a set of positions {reason}")):
+        CHAIN_RECIPES["swvp"].build(jj="own", own=file)
+    for own in (f"0; {text}", f"{text}; 0"):
+        with pytest.raises(HopefearError, match=f"^a set of positions {re.escape(reason)}"):
+            CHAIN_RECIPES["swvp"].build(jj="own", own=own)
+
+
+@pytest.mark.parametrize("sets", [[[]], [[0], []], [[0, 10_000]], [range(-10_001, 0)]])
+def test_sets_from_lists_have_the_same_limits(sets):
+    with pytest.raises(HopefearError, match=r"is empty; leave it out|beyond the limit"):
+        CHAIN_RECIPES["swvp"].build(jj="own", own=sets)
 
 
 def test_faults_are_found_before_labels_are_known(tmp_path):

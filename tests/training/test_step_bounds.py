@@ -15,22 +15,26 @@ from hopefear.costs.regret import Regret
 from hopefear.data.generators import candidate_lists, chunks, sparse_linear
 from hopefear.data.sequences import SequenceDataset, TokenRows
 from hopefear.errors import CombinationError, HopefearError
+from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.losses.hinge import Hinge
 from hopefear.losses.hope_fear import WORST, HopeFear
 from hopefear.losses.prediction_hinge import PredictionHinge
 from hopefear.losses.ramp import Ramp
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.losses.swvp import BALANCED, OWN, SWVP, substructures
+from hopefear.losses.swvp import BALANCED, OWN, SWVP, WMR_PRINTED, substructures
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.recipes import CHAIN_RECIPES
+from hopefear.rules.fobos import FOBOS
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.chain.chain import Chain
 from hopefear.structures.nbest import NBest
+from hopefear.tasks import base
 from hopefear.tasks.classify import task as classify
+from hopefear.tasks.parse import task as parse
 from hopefear.tasks.rerank import task as rerank
 from hopefear.tasks.tag import task as tag
 from hopefear.training.bounds.steps import (
@@ -41,6 +45,7 @@ from hopefear.training.bounds.steps import (
 )
 from hopefear.training.bounds.watched import Watched
 from hopefear.training.online import OnlineTrainer
+from tests.support.small_trees import small_treebank
 
 pytestmark = pytest.mark.interpreted
 COSTS = (0.55, 0.3, 0.1)
@@ -81,11 +86,13 @@ def drawn_lists(rng, n=12, features=5):
 
 @pytest.mark.parametrize("kind", ["prediction", "root", "fear", "hope"])
 @pytest.mark.parametrize("C", [0.05, 10.0])
+@pytest.mark.parametrize("weights", [(1.0,), (0.5, 0.25)])
 @pytest.mark.parametrize("seed", range(4))
-def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, seed):
+def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, weights, seed):
     rng = np.random.default_rng(seed)
     matrices, costs = drawn_lists(rng)
-    rows = rows_of(matrices, costs)
+    weights = np.resize(weights, len(costs))
+    rows = rows_of(matrices, costs, weights=weights)
     loss = {
         "prediction": PredictionHinge(Regret()),
         "root": PredictionHinge(Regret(), root=True),
@@ -105,8 +112,8 @@ def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, seed):
         guess = int(np.argmax(scores))
         away = int(np.argmax(scores + c)) if kind in ("fear", "hope") else guess
         aim = int(np.argmax(scores - c)) if kind == "hope" else gold
-        price = np.sqrt(c[away]) if kind == "root" else c[away] - c[aim]
-        delta = np.float64(F[aim]) - F[away]
+        price = weights[i] * (np.sqrt(c[away]) if kind == "root" else c[away] - c[aim])
+        delta = weights[i] * (np.float64(F[aim]) - F[away])
         value = price - w @ delta
         wrong = guess != gold
         if away == aim or value <= 0.0:
@@ -115,9 +122,9 @@ def test_both_sides_for_mira_are_those_of_plain_numpy(kind, C, seed):
         w = w + (min(C, value / square) if square else 0.0) * delta
         asked.append(price)
         short = max(0.0, c[guess] - c[aim]) * wrong
-        margins.append(np.sqrt(short) if kind == "root" else short)
+        margins.append(weights[i] * (np.sqrt(short) if kind == "root" else short))
         deltas.append(delta)
-        cost += short
+        cost += weights[i] * short
     trainer.learn(rows, order)
     said = trainer.theory()
     R2 = max(d @ d for d in deltas)
@@ -135,15 +142,25 @@ def test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_noth
     classes = sparse_linear(80, 20, per_row=(3, 6), true_weights=12, seed=2).dataset()
     text = tag.dataset(chunks(10, 30, seed=1), "ner")
     lists = rerank.dataset(candidate_lists(30, 5, 12, doubt=2.0, seed=1))
-    for task, data, name in (
-        (classify, classes, "pa"),
-        (tag, text, "mira"),
-        (rerank, lists, "mira"),
+    bank = small_treebank(40, seed=1)
+    short = bank.take(np.flatnonzero(np.diff(bank.starts) <= 3)[:6])
+    assert len(short)
+    few = ArcTemplates(("h.tag m.tag",), ("m.tag",))
+    trees = parse.dataset(short, 1, features=few, heads=0, plain_bits=8, row_bits=8)
+
+    def parser(data, name, bounds=False, **how):
+        return base.train(parse.Parsing(data.kind, bounds), data, name, **how)
+
+    for train, data, name in (
+        (classify.train, classes, "pa"),
+        (tag.train, text, "mira"),
+        (rerank.train, lists, "mira"),
+        (parser, trees, "mira"),
     ):
         how = {"epochs": 2, "seed": 3}
         events = []
-        looked = task.train(data, name, bounds=True, on_event=[events.append], **how)
-        plain = task.train(data, name, **how)
+        looked = train(data, name, bounds=True, on_event=[events.append], **how)
+        plain = train(data, name, **how)
         assert looked.model.to_bytes() == plain.model.to_bytes()
         said = [event["theory"] for event in events if event.get("theory")]
         assert said and all(one["holds"] for one in said)
@@ -248,15 +265,36 @@ def drawn_chains(seed, separable=False, longest=4):
     return words, labels
 
 
+def test_swvp_is_refused_where_its_theorem_does_not_apply():
+    words, labels = drawn_chains(4, True, 2)
+    rows, chain = chains(words, labels), Chain.new(SYMBOLS, LABELS)
+    for rule in (SGD(l2=0.5), SGD(l1=0.1), SGD(power=0.5), SGD(decay=0.9), FOBOS()):
+        with pytest.raises(CombinationError, match="steps of one length and no penalty"):
+            instrument(chain, Learner(SWVP(), rule, Last()), rows)
+    printed = Learner(SWVP(weighting=WMR_PRINTED), SGD(), Last())
+    with pytest.raises(CombinationError, match="gamma that sum to 1"):
+        instrument(chain, printed, rows)
+    learner, half = Learner(SWVP(), SGD(rate=0.5), Last()), np.full(len(words), 0.5)
+    with pytest.raises(CombinationError, match="weigh all examples alike"):
+        instrument(chain, learner, rows._replace(weights=np.append(half[1:], 1.0)))
+    # One weight for all is a rate, and an example of weight 0 moves nothing.
+    for weights in (half, np.append(half[1:], 0.0)):
+        alike = rows._replace(weights=weights)
+        trainer = instrument(chain, learner, alike)
+        trainer.learn(alike, np.tile(np.arange(len(words)), 3))
+        assert trainer.theory()["holds"] is True
+
+
 @pytest.mark.parametrize("jj", ["single", "own"])
+@pytest.mark.parametrize("checked", [True, False])
 @pytest.mark.parametrize("separable", [True, False])
-def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, separable):
+def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, checked, separable):
     words, labels = drawn_chains(4, separable, 2)  # halves are exact, thirds part what ties
     rows, chain = chains(words, labels), Chain.new(SYMBOLS, LABELS)
     u = np.zeros(chain.n_coordinates())
     u[[s * chain.width + s % LABELS for s in range(SYMBOLS)]] = 1.0
     own = {"jj": OWN, "own": substructures([[0, 1, 2, 3]])} if jj == "own" else {}
-    loss = SWVP(BALANCED, beta=0.0, checked=False, **own)
+    loss = SWVP(BALANCED, beta=0.0, checked=checked, **own)
     trainer = MeasuredSWVP(chain, Learner(loss, SGD(), Last(), "mistakes"), rows, u, np.float64)
     w, square, least, updates = np.zeros(chain.n_coordinates()), 0.0, np.inf, 0
     for _ in range(3):
@@ -268,6 +306,8 @@ def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, separable):
             sets = [range(4)] if jj == "own" else [[t] for t in range(len(gold)) if y[t] != gold[t]]
             mixed = [[y[t] if t in J else gold[t] for t in range(len(gold))] for J in sets]
             deltas = [phi(chain, symbols, gold) - phi(chain, symbols, m) for m in mixed]
+            if checked and w @ sum(deltas) > 1e-9:  # condition (2)
+                deltas = [phi(chain, symbols, gold) - phi(chain, symbols, y)]
             w, updates = w + sum(deltas) / len(deltas), updates + 1
             square = max(square, *(d @ d for d in deltas), 0.0)
             least = min(least, *(u @ d for d in deltas), np.inf)
@@ -278,8 +318,8 @@ def test_radius_and_margin_of_swvp_are_those_of_plain_python(jj, separable):
     assert said["updates"] == updates and said["R_JJ"] == pytest.approx(np.sqrt(square))
     assert said["delta_JJ"] == pytest.approx(least / np.linalg.norm(u))
     assert (said["bound"] is not None) == (least > 0)
-    if separable:
-        assert said["holds"] and updates <= said["bound"]
+    assert said["holds"] is (True if checked else None)
+    assert not separable or updates <= said["bound"]
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

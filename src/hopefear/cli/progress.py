@@ -147,16 +147,16 @@ def _bound(event: dict[str, Any]) -> str:
     return f", {bound['mistakes']:,} mistakes so far, bound {limit}"
 
 
-def _theory(said: dict[str, Any] | None) -> str:
+def _theory(report: dict[str, Any] | None) -> str:
     """What a theorem says of the run so far."""
-    if not said:
+    if not report:
         return ""
-    if said["name"] == "mira":
-        return f", squared costs {said['left']:,.4g}, bound {said['right']:,.4g}"
-    if said["name"] == "swvp":
-        limit = "none" if said["bound"] is None else f"{said['bound']:,.0f}"
-        return f", {said['updates']:,} updates so far, bound {limit}"
-    return f", probability outside the {said['n']} best {said['rho']:.4f}"
+    if report["name"] == "mira":
+        return f", squared costs {report['left']:,.4g}, bound {report['right']:,.4g}"
+    if report["name"] == "swvp":
+        limit = "none" if report["bound"] is None else f"{report['bound']:,.0f}"
+        return f", {report['updates']:,} updates so far, bound {limit}"
+    return f", probability outside the {report['n']} best {report['rho']:.4f}"
 
 
 class Counting(Bar):

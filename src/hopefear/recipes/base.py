@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ PARTS = ("loss", "rule", "readout", "on")
 ON = ("every", "mistakes")
 # Mean cost at which a unit of it has the price 1; about that of the parse lists of 1 - F.
 USUAL_COST = 0.15
+# Positions of sets of one's own stay this near to either end: the sets stand in models' headers.
+_FARTHEST = 10_000
 
 
 @dataclass(frozen=True)
@@ -420,8 +422,9 @@ def _value(cls: Any, key: str, value: Any, like: Any) -> Any:
 def position_sets(text: str | os.PathLike[str] | list[Any]) -> Any:
     """Sets of positions from lists, from text, or from a file with a set a line.
 
-    Positions are written like ``0-2,5`` and count from 0, or from -1 at the end; in text ``;`` is
-    between sets. In a file a blank line and what stands behind ``#`` are left out.
+    Positions are written like ``0-2,5`` and count from 0, or from -1 at the end, 10,000 from either
+    side at most; in text ``;`` is between sets. In a file a blank line and what stands behind ``#``
+    are left out.
 
     >>> position_sets("0-2; -1").spelled()
     '0,1,2; -1'
@@ -429,7 +432,7 @@ def position_sets(text: str | os.PathLike[str] | list[Any]) -> Any:
     from hopefear.losses.swvp import substructures
 
     if isinstance(text, list):
-        return substructures(text)
+        return substructures([_within(list(one), str(one), "") for one in text])
     written = isinstance(text, str) and not set(text) - set("0123456789-,; ")
     if written or not os.path.exists(text):
         return substructures([_positions(one, "") for one in str(text).split(";")])
@@ -449,15 +452,31 @@ def _positions(text: str, where: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.strip().rpartition("-")
         try:
-            if dash and first:
-                positions += range(int(first), int(last) + 1)
-            else:
-                positions.append(int(part))
+            ends = (int(first), int(last)) if dash and first else (int(part), int(part))
         except ValueError:
             raise HopefearError(
                 f"{where}a set of positions is written like 0-2,5 or -1, not {part.strip()!r}; or "
                 "name a file with a set a line"
             ) from None
+        _within(ends, part.strip(), where)  # before millions are written down
+        if ends[1] < ends[0]:
+            raise HopefearError(
+                f"{where}a set of positions ends before it begins, {part.strip()!r}; write "
+                f"{ends[1]}-{ends[0]}"
+            )
+        positions += range(ends[0], ends[1] + 1)
+    return positions
+
+
+def _within(positions: Sequence[int], text: str, where: str) -> Sequence[int]:
+    """Positions, when there are some and an output may have them."""
+    if not positions:
+        raise HopefearError(f"{where}a set of positions is empty; leave it out, or write 0-2,5")
+    if min(positions) < -_FARTHEST or max(positions) >= _FARTHEST:
+        raise HopefearError(
+            f"{where}a set of positions goes beyond the limit, {text!r}; positions go from "
+            f"{-_FARTHEST} to {_FARTHEST - 1}"
+        )
     return positions
 
 

@@ -235,9 +235,9 @@ def train(
     if epochs is None and not learner.batch:
         epochs = getattr(learner, "epochs", task.epochs)
     length = {} if epochs is None else {"epochs": epochs}
-    began = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
+    origin = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
     more = {
-        "start": began,
+        "start": origin,
         "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
         "shuffle": None if shuffle else "false",
         "by_content": "true" if by_content else None,
@@ -258,7 +258,7 @@ def train(
         "by_content": by_content,
         "dev": None if dev is None else dev.digest,
         "stopping": None if stopping is None else [stopping.metric, stopping.patience],
-        "start": began,
+        "start": origin,
         "signature": signature,  # last: what it says at length is said better above
     }
     result = fit(

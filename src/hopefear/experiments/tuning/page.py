@@ -156,8 +156,8 @@ def _losses(page: Page) -> None:
     page.section("Surrogate losses").text(
         "The slides put the direct loss beside losses that bound it, by the margin M of the oracle "
         "over the prediction, for a cost of 1. They call the hinge the tightest convex one. That "
-        "holds among losses that grow no faster than it: max(0, 1 − M/ε) is convex, bounds the "
-        "direct loss, and is below the hinge where ε < M < 1 and above it where M < 0."
+        "holds among losses that grow no faster than it: for 0 < ε < 1, max(0, 1 − M/ε) is convex, "
+        "bounds the direct loss, and is below the hinge where 0 < M < 1 and above it where M < 0."
     )
     margins = np.linspace(-2.0, 3.0, 101)
     curves: dict[str, Any] = {

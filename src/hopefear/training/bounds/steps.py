@@ -22,9 +22,10 @@ from hopefear.losses.log import Log
 from hopefear.losses.prediction_hinge import PredictionHinge
 from hopefear.losses.sapo import SAPO
 from hopefear.losses.structured_hinge import StructuredHinge
-from hopefear.losses.swvp import BACKED_OFF, SWVP, USED, take
+from hopefear.losses.swvp import BACKED_OFF, PASSIVE, SWVP, USED, WMR_PRINTED, take
 from hopefear.rules.passive_aggressive import PassiveAggressive
 from hopefear.rules.rda import RDA
+from hopefear.rules.sgd import SGD
 from hopefear.training.bounds.watched import Watched
 from hopefear.training.online import MISTAKEN, UPDATED, OnlineTrainer
 
@@ -132,9 +133,9 @@ class MeasuredMIRA(Stepwise):
     ``sum_t min(C R^2 m_t, m_t^2)  <=  R^2 |u|^2 + 2 C R^2 sum_t l_t(u)``
 
     m_t is the margin that the cost of the *prediction* asks for: the cost, beyond that of the hope
-    where that is the aim, or its root with ``root=true``, and then the left side is the sum of
-    costs wherever C R^2 is large enough. l_t(u) is the loss of u on the pair of outputs that moved
-    the weights.
+    where that is the aim, or its root with ``root=true``, times the weight of the example. With the
+    root and without weights the left side is the sum of costs wherever C R^2 is large enough.
+    l_t(u) is the loss of u on the pair of outputs that moved the weights.
 
     Examples
     --------
@@ -191,13 +192,14 @@ class MeasuredMIRA(Stepwise):
                 aim = float(price_of(structure, loss.cost, data, i, work.pad))
         elif mistaken:
             price = loss.asked
-        price = float(data.weights[i]) * max(0.0, price - aim)
-        root = getattr(loss, "root", False)
+        price, weight = max(0.0, price - aim), float(data.weights[i])
         self.coordinates.append(j)
         self.values.append(g)
         self.asked.append(value + lead)
-        self.margins.append(math.sqrt(price) if root else price)
-        self.cost += price
+        # A weight multiplies what is asked for, and so stands outside the root.
+        root = getattr(loss, "root", False)
+        self.margins.append(weight * (math.sqrt(price) if root else price))
+        self.cost += weight * price
 
     def theory(self) -> dict[str, Any] | None:
         if not self.asked:
@@ -252,11 +254,43 @@ class MeasuredSWVP(Stepwise):
 
     R_JJ is the longest ``gold - m_J`` of the mixtures that moved the weights, and delta_JJ the
     smallest lead of gold over them under u / |u|; where some m_J leads there is no bound for u.
-    Back-offs count as mixtures of all positions.
+    Back-offs count as mixtures of all positions. The proof adds up steps of one length, of weights
+    gamma that sum to 1 (condition 1), and nothing else may move the weights: other learners are
+    refused. Where the loss does not check condition (2), ``holds`` is None.
+
+    Examples
+    --------
+    >>> from hopefear.recipes import CHAIN_RECIPES
+    >>> from hopefear.structures.chain.chain import Chain
+    >>> MeasuredSWVP(Chain.new(3, 2), CHAIN_RECIPES["swvp"].build(l2=0.5), None)
+    Traceback (most recent call last):
+        ...
+    hopefear.errors.CombinationError: Theorem 1 of SWVP is on steps of one length ...
     """
 
-    def __init__(self, *parts: Any, **options: Any) -> None:
-        super().__init__(*parts, **options)
+    def __init__(
+        self, structure: Any, learner: Learner, rows: Any, *more: Any, **options: Any
+    ) -> None:
+        rule, loss = learner.rule, learner.loss
+        plain = isinstance(rule, SGD) and (rule.power, rule.decay, rule.l1, rule.l2) == (0, 1, 0, 0)
+        if not plain:
+            raise CombinationError(
+                f"Theorem 1 of SWVP is on steps of one length and no penalty, not on "
+                f"{describe(rule)}; use sgd with power=0, decay=1, l1=0 and l2=0, or leave out the "
+                "bounds"
+            )
+        if loss.weighting == WMR_PRINTED:
+            raise CombinationError(
+                "Theorem 1 of SWVP asks for weights gamma that sum to 1, and those of "
+                "weighting=wmr-printed do not; use weighting=wmr, or leave out the bounds"
+            )
+        if rows is not None and np.unique(rows.weights[rows.weights > 0.0]).size > 1:
+            raise CombinationError(
+                "Theorem 1 of SWVP is on steps of one length, and weights of examples make some "
+                "longer; weigh all examples alike, or leave out the bounds"
+            )
+        super().__init__(structure, learner, rows, *more, **options)
+        self.checked = loss.checked or loss.approach == PASSIVE
         self.square = 0.0
         self.mixtures: list[tuple[int, np.ndarray]] = []
 
@@ -275,11 +309,12 @@ class MeasuredSWVP(Stepwise):
         u, work = self.u(), self.structure.workspace(self.rows, self.learner.loss, np.float64)
         norm = math.sqrt(float(u @ u))
         least = min(
-            least_lead(self.structure, self.rows, i, mixtures, Plain(u), work)
+            float(least_lead(self.structure, self.rows, i, mixtures, Plain(u), work))
             for i, mixtures in self.mixtures
         )
         delta = least / norm if norm > 0.0 else 0.0
         bound = self.square / delta**2 if delta > 0.0 else None
+        within = bound is None or len(self.mixtures) <= bound * (1.0 + _ROUNDING)
         return {
             "name": "swvp",
             "mistakes": int(self.mistakes),
@@ -288,7 +323,7 @@ class MeasuredSWVP(Stepwise):
             "R_JJ": math.sqrt(self.square),
             "delta_JJ": delta,
             "backed_off": int(self._work.pad.counts[BACKED_OFF]) if self._work else 0,
-            "holds": bound is None or len(self.mixtures) <= bound * (1.0 + _ROUNDING),
+            "holds": within if self.checked else None,
         }
 
 
