@@ -128,9 +128,7 @@ class Networks:
         default_factory=lambda: {"hidden": 100, "rate": 0.004, "device": "cpu"}
     )
     seeds: tuple[int, ...] = (1,)
-    losses: tuple[str, ...] = (
-        *("log", "sapo", "structured-hinge", "ramp", "perceptron", "risk"),
-    )
+    losses: tuple[str, ...] = ("log", "sapo", "structured-hinge", "ramp", "perceptron", "risk")
     linear: str = "adagrad"
     sentences: int = 2000
     passes: int = 6
