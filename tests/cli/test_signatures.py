@@ -197,7 +197,8 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str, str]]] = {
     "tag": {"--vectors": _NETWORKS, "--device": _NETWORKS, "--metric": _SHARED},
     "rerank": {},
     "parse": {
-        **dict.fromkeys(("--vectors", "--device"), _NETWORKS),
+        **dict.fromkeys(("--vectors", "--device"), ("tests/neural/test_biaffine.py", "test_verbs",
+                                                    _NETWORKS[-1])),
         **dict.fromkeys(("--order", "--tree", "--features", "--heads", "--tags", "--unlabelled",
                          "--hash-bits", "--dictionary"), _TREES),
         **dict.fromkeys(("--epochs", "--seed", "--no-shuffle", "--learner", "-p", "--patience",

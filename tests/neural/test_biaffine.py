@@ -20,6 +20,7 @@ from hopefear.losses.perceptron import Perceptron  # noqa: E402
 from hopefear.neural import TreeLoss  # noqa: E402
 from hopefear.neural.biaffine import by_word  # noqa: E402
 from hopefear.neural.learner import Biaffine  # noqa: E402
+from hopefear.storage import load  # noqa: E402
 from hopefear.tasks import recipe  # noqa: E402
 from hopefear.tasks.parse.task import dataset, held_out, train  # noqa: E402
 
@@ -141,6 +142,11 @@ def test_verbs(bank, tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["order"] == 1
     assert main(["inspect", "--model", "m"]) == 0
     assert "arc_map" in capsys.readouterr().err
+    Path("vectors.txt").write_text("cat 1 0 0 0 0\nlion 0 1 0 0 0\n")
+    assert main([*learn, "--vectors", "vectors.txt", "--epochs", "1", "--model", "v"]) == 0
+    signatures = [load(name, "model")[0]["signature"] for name in "mv"]
+    assert ["vectors:" in signature for signature in signatures] == [False, True]
+    assert not any("device" in signature for signature in signatures)
     assert main([*learn, "--order", "2", "--model", "m"]) == 1
     assert "a network scores arcs one by one" in capsys.readouterr().err
     assert main([*learn, "--features", "light", "--model", "m"]) == 1
