@@ -21,6 +21,7 @@ from hopefear.training.trainer import Event, Trainer
 
 # Padded tokens of a batch, for each sentence that a batch may have.
 _TOKENS = 128
+_NOT_FINITE = "the loss is no longer finite; lower the rate (-p rate=), or clip more (-p clip=)"
 
 
 class NetworkTrainer(Trainer):
@@ -154,6 +155,10 @@ class NetworkTrainer(Trainer):
             values = self.adam.tables[name].weights[numbers[name]].requires_grad_()
             met[name] = Rows(values, places)
         scores = self.network(inputs, met, noise)
+        parts = scores if isinstance(scores, tuple) else (scores,)
+        # Losses that look for the best output alone find one among scores that are no numbers.
+        if any(part is not None and bool(part.isnan().any()) for part in parts):
+            raise HopefearError(_NOT_FINITE)
         losses = self.criterion(scores, self.network.gold(rows, which), inputs.lengths)
         shares = torch.from_numpy(rows.weights[which].astype(np.float32)).to(losses)
         total = (losses * shares).sum()
@@ -176,13 +181,8 @@ class NetworkTrainer(Trainer):
             of_rows[name] = places, g
         self.adam.step(gradients, of_rows, rate)
         single = losses.detach().cpu().numpy()
-        parts = scores if isinstance(scores, tuple) else (scores,)
-        # Losses that look for the best output alone find one among scores that are no numbers.
-        lost = any(part is not None and bool(part.isnan().any()) for part in parts)
-        if lost or not np.isfinite(single).all():
-            raise HopefearError(
-                "the loss is no longer finite; lower the rate (-p rate=), or clip more (-p clip=)"
-            )
+        if not np.isfinite(single).all():
+            raise HopefearError(_NOT_FINITE)
         limit = math.log(2.0) if self.learner.loss.probabilistic() else 0.0
         self.examples += len(which)
         self.updates += 1

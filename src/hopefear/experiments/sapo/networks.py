@@ -30,8 +30,8 @@ class NetworkSetting:
 
     Examples
     --------
-    >>> NetworkSetting("bilstm-crf", {"hidden": 50}, 3).signature(1)[-24:-11]
-    'epochs:3|seed'
+    >>> NetworkSetting("bilstm-crf", {"hidden": 50}, 3).signature(1)[-24:]
+    '|epochs:3|seed:1|v:0.1.0'
     """
 
     recipe: str
