@@ -326,8 +326,8 @@ def train(
     Examples
     --------
     >>> from hopefear.data.grammar import synthetic_treebank
-    >>> bank = synthetic_treebank(30, seed=1)
-    >>> model = train(dataset(bank, order=1), "perceptron", epochs=2).model
+    >>> bank = synthetic_treebank(8, seed=1)
+    >>> model = train(dataset(bank, order=1), "perceptron", epochs=3, calibrate=False).model
     >>> heads, relations = model.parse(bank)
     >>> bool((heads == bank.heads).mean() > 0.8)
     True
