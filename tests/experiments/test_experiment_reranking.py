@@ -110,7 +110,7 @@ def test_page_shows_verdicts_both_tables_and_all_figures(tiny):
         *("91.76", "542K", "Best by dev", "36,000 sentences"),
     ):
         assert part in text, part
-    assert text.count("<svg") == 2 * 2 + 2 + 2 + 2
+    assert text.count("<svg") == 2 * 2 + 2 + 2 + 2 + 2
     assert any("%  fold 2 of 2" in line for line in messages)
     assert messages[-1].count("±") == len(TABLE) + 1
 

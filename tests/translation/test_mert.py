@@ -185,9 +185,10 @@ def test_features_that_tell_nothing_apart_keep_their_weight():
     assert single.weights.tolist() == [1.0]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=25, derandomize=True)
 @given(SEEDS, st.sampled_from([0.5, 5.0, 50.0]))
 @example(255, 0.5)  # candidates are tied at its start
+@example(594, 0.5)  # and on the way, in a corner that no step can stay in
 def test_a_pull_is_part_of_what_is_maximised(seed, l2):
     problem = random_problem(seed, d=2, n=6)
     start = problem.start
@@ -199,7 +200,8 @@ def test_a_pull_is_part_of_what_is_maximised(seed, l2):
     assert value(tuned.weights) >= value(start) - 1e-9
     # No step along a coordinate does much better: what it lacks is the way it keeps off corners.
     w = tuned.weights
-    for j, t in itertools.product(range(2), np.linspace(-2, 2, 81)):
+    # Corners lie at simple numbers, and what ties are worth there is nowhere beside them.
+    for j, t in itertools.product(range(2), np.linspace(-2, 2, 81) + 0.00314159):
         moved = w.copy()
         moved[j] += t
         size = abs(t) + abs(w[j] - start[j]) + 1.0

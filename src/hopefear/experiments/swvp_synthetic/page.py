@@ -147,7 +147,7 @@ def _run(run: Run) -> dict[str, Any]:
         name: dict(zip(KEPT, values.round(4).tolist(), strict=True))
         for name, values in (("dev", run.dev), ("test", run.test))
     }
-    names = ("none_usable", "condition_broken", "backed_off")
+    names = ("none_usable", "condition_broken", "backed_off", "unsuitable", "used")
     counts = dict(zip(names, run.counts[1:].tolist(), strict=True))
     return {"beta": run.beta, **scores, "mistakes": run.mistakes.tolist(), **counts}
 
