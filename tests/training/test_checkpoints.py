@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import struct
 from hashlib import sha256
 
@@ -13,7 +15,12 @@ from hopefear.data.generators import sparse_linear
 from hopefear.errors import HopefearError, ModelError, NewerFormatError
 from hopefear.tasks.classify.task import train
 from hopefear.training.batch import Batch
-from hopefear.training.checkpoints import Checkpoints, CheckpointWarning
+from hopefear.training.checkpoints import (
+    Checkpoints,
+    CheckpointWarning,
+    InterruptedTrainingError,
+)
+from hopefear.training.loop import Loop
 from hopefear.training.stopping import Stopping
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.usefixtures("small_window")]
@@ -84,6 +91,22 @@ def folder(saved, tmp_path):
     for name, data in saved.items():
         (tmp_path / name).write_bytes(data)
     return tmp_path
+
+
+def test_a_run_interrupted_in_the_last_piece_of_a_pass_goes_on(kind, tmp_path, monkeypatch):
+    whole = train(DATA, *LEARNERS[kind], epochs=6, dev=DATA, stopping=Stopping(), pieces=2)
+    heed = Loop._heed
+
+    def at_the_end(loop, interruption):
+        if (loop.progress.epoch, loop.progress.piece) == (2, loop.passes.n_pieces):
+            os.kill(os.getpid(), signal.SIGINT)
+        heed(loop, interruption)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "_heed", at_the_end)
+        with pytest.raises(InterruptedTrainingError):
+            go_on(tmp_path, kind, resume=False)
+    assert go_on(tmp_path, kind).model.to_bytes() == whole.model.to_bytes()
 
 
 def test_one_damaged_of_two_is_said_and_the_other_used(folder, kind, tmp_path_factory):

@@ -261,6 +261,9 @@ def train(
         "start": origin,
         "signature": signature,  # last: what it says at length is said better above
     }
+    trainer = task.trainer(structure, learner, passes)
+    if trainer is not None and checkpoints is not None:
+        trainer.arrays()  # what cannot be saved is refused now, not after the first pass
     result = fit(
         structure,
         learner,
@@ -276,7 +279,7 @@ def train(
         identity=identity,
         start=start,
         n_jobs=n_jobs,
-        trainer=task.trainer(structure, learner, passes),
+        trainer=trainer,
     )
     temperature = 1.0
     if calibrate and needs_temperature(learner, result.predictor):

@@ -337,7 +337,8 @@ def _progress_of(header: Any, pieces: int) -> Progress:
     """Where a checkpoint says its run stood, or ModelError."""
     progress = Progress(**header)
     epoch, piece, history = progress.epoch, progress.piece, progress.history
-    if not (type(epoch) is type(piece) is int and epoch >= 0 and 0 <= piece < pieces):
+    # A run that was interrupted in the last piece of a pass has all of them, and is to end it.
+    if not (type(epoch) is type(piece) is int and epoch >= 0 and 0 <= piece <= pieces):
         raise ModelError(f"it stands at pass {epoch!r:.60}, piece {piece!r:.60} of {pieces}")
     before = progress.before
     if before.keys() != Progress().before.keys() or not all(map(_is_number, before.values())):
