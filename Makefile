@@ -7,11 +7,11 @@ INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
 	--disable-pip-version-check --quiet --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-all lint format docs wheel hooks clean
+.PHONY: help demo check test test-all lint format docs wheel release-check hooks clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; \
-		do printf '  make %-8s %s\n' "$$name" "$$what"; done
+		do printf '  make %-13s %s\n' "$$name" "$$what"; done
 
 demo: $(VENV)/.ready ## install into .venv and train several learners on built-in data
 	$(BIN)/hopefear demo
@@ -43,6 +43,9 @@ docs: $(VENV)/.ready-docs ## build the documentation into site/
 wheel: $(VENV)/.ready ## build a wheel that brings its compiled kernels into dist/
 	$(BIN)/python tools/ship_kernels.py build/kernels
 	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
+
+release-check: $(VENV)/.ready-dev ## build what is published, install each into an empty environment and try it there
+	$(BIN)/python tools/release_check.py
 
 hooks: $(VENV)/.ready-dev ## check every commit of this clone before it is made
 	git config core.hooksPath hooks

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
+from hopefear.cli.config import add_option, read_config, with_config
 from hopefear.cli.options import look_ahead
 from hopefear.cli.surface import said_of_all, surface_of, task_names
 from hopefear.tasks import TASKS, find_tasks
@@ -30,6 +31,7 @@ VERBS = {
     "report": "turn run folders into one HTML page",
     "reproduce": "run a paper's experiments, next to the paper's numbers",
     "warm-up": "compile kernels now, so that nobody waits for them later",
+    "completion": "write a script that completes commands in bash, zsh or fish",
 }
 # Verbs that take a TASK first: each task has options of its own.
 BY_TASK = ("train", "compare")
@@ -115,17 +117,20 @@ def dispatch(argv: Sequence[str]) -> int:
         top.error(f"there is no verb {verb!r}; {hint}")
     find_tasks()
     words, tasks = list(argv[1:]), task_names()
+    path, config = read_config(words)
     task = None
-    if verb in BY_TASK and words and not words[0].startswith("-"):
-        task = words.pop(0)
-        if task not in tasks:
-            hint = "; `hopefear tune` is a verb" if task == "tune" else ""
-            top.error(f"there is no task {task!r}; there are {', '.join(tasks)}{hint}")
+    if verb in BY_TASK:
+        task = config.pop("task", None)
+        if words and not words[0].startswith("-"):
+            task = words.pop(0)
+    if task is not None and task not in tasks:
+        hint = "; `hopefear tune` is a verb" if task == "tune" else ""
+        top.error(f"there is no task {task!r}; there are {', '.join(tasks)}{hint}")
     parser = parser_of(verb, task)
     if verb in BY_TASK and task is None:
         parser.parse_known_args(words)  # --help ends here
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(tasks)} …")
-    args = parser.parse_args(words)
+    args = parser.parse_args(with_config(words, parser, path, config))
     args.usage_error, args.default_of = parser.error, parser.get_default
     look_ahead(args, parser)
     return _module(verb).run(args)
@@ -169,6 +174,7 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
         module.configure(parser, surface)
     else:
         module.configure(parser)
+    add_option(parser.add_argument_group("settings"))
     shared = parser.add_argument_group("messages")
     shared.add_argument("--quiet", action="store_true", help="say nothing but errors and warnings")
     shared.add_argument("--debug", action="store_true", help="show where an error came from")

@@ -11,7 +11,7 @@ from hopefear.cli import options
 from hopefear.cli.console import Console, print_json
 from hopefear.cli.surface import opened, use_options
 
-USAGE = "--model PATH | --weights FILE [--top N] [--explain FILE --list ID]"
+USAGE = "--model PATH | --weights FILE [--top N] [--explain FILE --list ID] [--card FILE.md]"
 DESCRIPTION = """
 Show the size and sparsity of a model, how it was trained and on what, and the heaviest features
 of every label; of a tagger also its templates and its strongest transitions, those it seeks and
@@ -28,6 +28,7 @@ EXAMPLES = """
 examples:
 {tasks}
   hopefear inspect --weights tuned.json --top 30
+  hopefear inspect --model chunks.model --card chunks.md
 """
 _VOTED = (
     "\nA voted model has no single weight for a feature; train with "
@@ -42,6 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser, "--top", "features to show for each label, or for and against", 10, least=0
     )
     use_options("inspect", parser)
+    parser.add_argument(
+        "--card",
+        metavar="FILE.md",
+        help="write a model card: what it is, scores, heaviest features, how to use it, and "
+        "questions for whoever hands it on; - is standard output",
+    )
     options.json_option(parser)
 
 
@@ -70,7 +77,14 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(facts)
         return 0
-    console.pairs(_in_words(facts, size, surface.use.facts_in_words(facts)))
+    words = _in_words(facts, size, surface.use.facts_in_words(facts))
+    if args.card:
+        from hopefear.cli.card import card
+        from hopefear.cli.guard import put
+
+        put(args.card, [card(facts, words).encode()])
+        return 0
+    console.pairs(words)
     surface.use.show_weights(console, facts)
     if "top" not in facts and "layers" not in facts:
         console.say(_VOTED)
