@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tomllib
 
 import pytest
 
@@ -149,3 +150,25 @@ def test_a_card_says_what_a_model_is_and_asks_what_no_file_knows(place, capsys):
     assert capsys.readouterr().out == card
     assert main(["inspect", "--model", "m.model", "--card", "no/such/card.md"]) == 1
     assert "no/such" in capsys.readouterr().err
+
+
+def test_a_model_tells_the_file_that_makes_it_again(place, capsys):
+    assert main(["train", *config(place, FULL)]) == 0
+    assert main(["inspect", "--model", "m.model", "--config"]) == 0
+    told = capsys.readouterr().out
+    assert 'dev = "train.svm"' in told and "no-shuffle = true" in told and "quiet" not in told
+    (place / "again.toml").write_text(told)
+    assert main(["train", "--config", "again.toml", "--quiet"]) == 0
+    assert (place / "NEW.model").read_bytes() == (place / "m.model").read_bytes()
+
+
+def test_settings_of_a_forged_model_do_no_harm(place, capsys):
+    from hopefear.storage import load, save
+
+    assert main(["train", *config(place, FULL)]) == 0
+    header, arrays = load("m.model", "model")
+    header["about"]["config"] = {'x"\n[a]': {"y": 1}, "z": [None]}
+    save("forged.model", "model", header, arrays)
+    assert main(["inspect", "--model", "forged.model", "--config"]) == 0
+    told = tomllib.loads(capsys.readouterr().out)
+    assert told['x"\n[a]'] == {"y": 1} and "z" not in told

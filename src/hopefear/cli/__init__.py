@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
-from hopefear.cli.config import add_option, read_config, with_config
+from hopefear.cli.config import add_option, read_config, settings_typed, with_config
 from hopefear.cli.options import look_ahead
 from hopefear.cli.surface import said_of_all, surface_of, task_names
 from hopefear.tasks import TASKS, find_tasks
@@ -117,7 +117,8 @@ def dispatch(argv: Sequence[str]) -> int:
         top.error(f"there is no verb {verb!r}; {hint}")
     find_tasks()
     words, tasks = list(argv[1:]), task_names()
-    path, config = read_config(words)
+    # Inspect has no use for a file of options, and --config of it writes one.
+    path, config = ("", {}) if verb == "inspect" else read_config(words)
     task = None
     if verb in BY_TASK:
         task = config.pop("task", None)
@@ -132,6 +133,8 @@ def dispatch(argv: Sequence[str]) -> int:
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(tasks)} …")
     args = parser.parse_args(with_config(words, parser, path, config))
     args.usage_error, args.default_of = parser.error, parser.get_default
+    if verb == "train":
+        args.settings = settings_typed(args, parser)
     look_ahead(args, parser)
     return _module(verb).run(args)
 
@@ -174,7 +177,8 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
         module.configure(parser, surface)
     else:
         module.configure(parser)
-    add_option(parser.add_argument_group("settings"))
+    if verb != "inspect":
+        add_option(parser.add_argument_group("settings"))
     shared = parser.add_argument_group("messages")
     shared.add_argument("--quiet", action="store_true", help="say nothing but errors and warnings")
     shared.add_argument("--debug", action="store_true", help="show where an error came from")

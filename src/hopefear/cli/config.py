@@ -1,9 +1,11 @@
-"""``--config FILE.toml``: the options of a command, from a file."""
+"""``--config FILE.toml``: the options of a command, from a file, and such a file of a model."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import json
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -110,3 +112,84 @@ def _text(value: Any, path: str, key: str) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     raise HopefearError(f"{path}: {key} is neither text nor a number: {value!r:.60}")
+
+
+# Options of train that change no model, and those that models tell of themselves anyway.
+_UNTOLD = {"model", "run", "json", "checkpoint", "checkpoint_every", "resume", "jobs", "config"}
+_UNTOLD |= {"quiet", "debug", "train", "learner", "param", "epochs", "seed", "help"}
+
+
+def settings_typed(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """Options of train that are not the usual ones, as a model keeps them; of files the names."""
+    settings = {}
+    for action in parser._actions:
+        value = getattr(args, action.dest, None)
+        if action.dest in _UNTOLD or value is None or value == action.default:
+            continue
+        many = value if isinstance(value, list) else [value]
+        if action.metavar == "FILE":
+            many = [os.path.basename(path) for path in many]
+        told = many if isinstance(value, list) else many[0]
+        settings[_key(action.dest)] = told if _is_toml(told) else str(told)
+    return settings
+
+
+def config_of(about: Mapping[str, Any], task: str) -> str:
+    """The file with which ``hopefear train --config`` makes such a model again.
+
+    >>> about = {"learner": "rda", "seed": 1, "given": {"l1": "0.5"}, "data": {"source": "a.svm"}}
+    >>> print(config_of(about, "classify"))
+    # hopefear train --config FILE.toml
+    task = "classify"
+    train = "a.svm"
+    model = "NEW.model"
+    learner = "rda"
+    seed = 1
+    param = {l1 = "0.5"}
+    <BLANKLINE>
+    """
+    data = about.get("data", {})
+    lines = ["# hopefear train --config FILE.toml"]
+    if digest := data.get("digest"):
+        lines.append(f"# learned from data of the digest {digest}")
+    settings = {
+        "task": task,
+        "train": data.get("source"),
+        "model": "NEW.model",
+        **{name: about.get(name) for name in ("learner", "epochs", "seed")},
+        "param": about.get("given") or None,
+        **about.get("config", {}),
+    }
+    rows = (f"{_bare(k)} = {_toml(v)}" for k, v in settings.items() if _is_toml(v))
+    return "\n".join([*lines, *rows]) + "\n"
+
+
+def _is_toml(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_toml, value.values()))
+    return all(map(_is_toml, value)) if isinstance(value, list) else type(value) in _PLAIN
+
+
+_PLAIN = (str, int, float, bool)
+
+
+def _toml(value: Any) -> str:
+    """A value in one line of TOML.
+
+    >>> _toml({"a b": [1, True, 'so "it" is']})
+    '{"a b" = [1, true, "so \\\\"it\\\\" is"]}'
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_bare(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, float) and not isinstance(value, bool):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bare(key: str) -> str:
+    """A key, between quotes where it must be."""
+    return (
+        key if key and all(c.isascii() and (c.isalnum() or c in "-_") for c in key) else _toml(key)
+    )

@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from hopefear.cli import options
+from hopefear.cli.config import config_of
 from hopefear.cli.console import Console, print_json
+from hopefear.cli.guard import put, write_out
 from hopefear.cli.surface import opened, use_options
 
-USAGE = "--model PATH | --weights FILE [--top N] [--explain FILE --list ID] [--card FILE.md]"
+USAGE = (
+    "--model PATH | --weights FILE [--top N] [--explain FILE --list ID] [--card FILE.md] [--config]"
+)
 DESCRIPTION = """
 Show the size and sparsity of a model, how it was trained and on what, and the heaviest features
 of every label; of a tagger also its templates and its strongest transitions, those it seeks and
@@ -29,6 +33,7 @@ examples:
 {tasks}
   hopefear inspect --weights tuned.json --top 30
   hopefear inspect --model chunks.model --card chunks.md
+  hopefear inspect --model chunks.model --config > chunks.toml
 """
 _VOTED = (
     "\nA voted model has no single weight for a feature; train with "
@@ -49,6 +54,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write a model card: what it is, scores, heaviest features, how to use it, and "
         "questions for whoever hands it on; - is standard output",
     )
+    options.flag(
+        parser,
+        "--config",
+        "print the file with which `hopefear train --config` makes such a model again",
+    )
     options.json_option(parser)
 
 
@@ -61,6 +71,9 @@ def run(args: argparse.Namespace) -> int:
     surface, model = opened(args, "inspect")
     console = Console(args.quiet)
     if surface.explain(args, model, console):
+        return 0
+    if args.config:
+        write_out(config_of(model.about, surface.name))
         return 0
     own = surface.use.model_facts(model, args.top)
     size = own.get("coordinates", own["features"])
@@ -80,7 +93,6 @@ def run(args: argparse.Namespace) -> int:
     words = _in_words(facts, size, surface.use.facts_in_words(facts))
     if args.card:
         from hopefear.cli.card import card
-        from hopefear.cli.guard import put
 
         put(args.card, [card(facts, words).encode()])
         return 0

@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
         except InterruptedTrainingError as error:
             remedy = "" if args.checkpoint else "; use --checkpoint DIR to be able to go on"
             raise InterruptedTrainingError(f"{error}{remedy}", error.signum) from None
-    model = trained.model
-    if corpus.reading is not None:
-        model = replace(model, about={**model.about, "reading": corpus.reading})
+    more = {"reading": corpus.reading, "config": args.settings or None}
+    about = {**trained.model.about, **{k: v for k, v in more.items() if v is not None}}
+    model = replace(trained.model, about=about)
     save(args, model)
     result = {
         **outcome(args, trained, time.perf_counter() - started),

@@ -397,7 +397,7 @@ _NONE = type(None)
 _ABOUT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "": {
         **dict.fromkeys(("data", "training", "reading", "estimator", "parameters"), (dict,)),
-        "given": (dict,),
+        **dict.fromkeys(("given", "config"), (dict,)),
         **{"learner": (str,), "label_kind": (str,), "feature_names": (list, _NONE)},
     },
     "data": dict.fromkeys(("features", "examples", "lists", "tokens", "candidates"), (int,)),
