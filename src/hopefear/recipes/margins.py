@@ -7,7 +7,9 @@ from typing import Any
 from hopefear.recipes.base import BatchRecipe
 
 
-def margin_recipes(l2: float, rate: Any, **of_loss: Any) -> tuple[Any, ...]:
+def margin_recipes(
+    l2: float, rate: Any, ramp_l2: float | None = None, **of_loss: Any
+) -> tuple[Any, ...]:
     """Recipes of one kind of outputs.
 
     Parameters
@@ -16,6 +18,8 @@ def margin_recipes(l2: float, rate: Any, **of_loss: Any) -> tuple[Any, ...]:
         Strength of the penalty over all examples.
     rate : float or Auto
         Of subgradient steps between two searches for hopes.
+    ramp_l2 : float, optional
+        Strength for the ramp loss, where it is another.
     **of_loss
         Parameters of the loss, such as its cost.
 
@@ -45,7 +49,7 @@ def margin_recipes(l2: float, rate: Any, **of_loss: Any) -> tuple[Any, ...]:
             "rampion-cccp",
             "ramp loss, hopes fixed in an outer loop (Gimpel and Smith, 2012)",
             "hopefear.training.cccp:ConcaveConvex",
-            {"l2": l2, "rate": rate},
+            {"l2": ramp_l2 or l2, "rate": rate},
             "ramp",
             of_loss,
         ),
