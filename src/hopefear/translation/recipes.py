@@ -161,10 +161,10 @@ LONG_CORPUS = {"background": "hope", "memory": 0.999}
 
 # Where the numbers come from, all of them on Multi30k: those of most online learners were chosen by
 # how weights tuned on val score on lists of train10k; those of adagrad-risk by lists of train10k
-# that were held out of training, with the scores of the test sets in view. The penalties of ssvm-cp,
-# ssvm-bcfw and rampion-cccp were chosen as those of most, of six powers of ten by one seed, so that
-# the first two reach their gap. Those of perceptron, vrda, tg, sgd and pa were not tuned. Tuners of
-# whole lists say so themselves.
+# that were held out of training, with the scores of the test sets in view. The penalties of
+# ssvm-cp, ssvm-bcfw and rampion-cccp were chosen as those of most, of six powers of ten by one
+# seed, so that the first two reach their gap. Those of perceptron, vrda, tg, sgd and pa were not
+# tuned. Tuners of whole lists say so themselves.
 TUNE_RECIPES: dict[str, Any] = {
     recipe.name: recipe
     for recipe in (

@@ -119,7 +119,7 @@ def gridded(
 
 
 _PASSES = 15  # over the large set of lists
-_PENALTIES = (1.0, 10.0, 100.0)  # of learners that go to the optimum
+_PENALTIES = (10.0, 100.0, 1e3, 1e4)  # of learners that go to the optimum
 _ON_TRAIN = (
     gridded("kbmira", {"C": (1e-3, 3e-3, 1e-2), "memory": (0.9, 0.999)}, price=3.0, epochs=_PASSES),
     gridded("mira", {"C": (1e-4, 3e-4, 1e-3)}, epochs=_PASSES),
