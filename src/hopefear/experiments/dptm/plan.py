@@ -119,7 +119,7 @@ FULL = Plan(
     (
         Spec("vrda-risk", {"l1": _STRENGTHS, "sharp": _WIDE, "rate": (10.0, 1e3, 1e4)}),
         *_truncated(
-            (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3), _WIDE, (1.0, 100.0), (100.0, 1e4), (10, 100)
+            (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3), _WIDE, (1.0, 100.0), (10.0, 100.0, 1e3), (10, 100)
         ),
     ),
     _STRENGTHS,
