@@ -506,12 +506,12 @@ def _settings(page: Page, problems: Problems, plan: Plan) -> None:
             align="llrrrrl",
         )
     with page.details("Grids"):
-        for name, specs in (("texts", plan.specs), ("lists", plan.list_specs)):
+        for name, learners in (("texts", plan.specs), ("lists", plan.list_specs)):
             page.text(f"**{name}**")
             page.keyvalues(
                 {
                     s.title: {s.strength: s.strengths, "rate": s.rates or "fixed"}
-                    for s in specs
+                    for s in learners
                     if s.strength
                 }
             )

@@ -88,7 +88,7 @@ def _specs(
     tg: Values,
     ada: Values = (),
 ) -> tuple[Spec, ...]:
-    average = {"readout": "averaged"}
+    average: dict[str, Any] = {"readout": "averaged"}
     specs = [Spec("perceptron", "Perceptron", "perceptron")]
     for rule, strength, *grid in (("tg", "gravity", gravity, tg), ("rda", "l1", every, rda)):
         for name, loss in LOSSES.items():
@@ -220,7 +220,7 @@ def generated(n_train: int = 40_000, n_test: int = 20_000, n_features: int = 20_
 def generated_lists(sizes: tuple[int, int, int] = (300, 100, 100)) -> Problem:
     """Lists for training, choosing and test, with brackets that follow the costs."""
     lists = candidate_lists(sum(sizes), features=80, doubt=2.0)
-    right = np.rint(20 * (1.0 - lists.costs)).astype(np.int64)
+    right = np.rint(20 * (1.0 - np.asarray(lists.costs))).astype(np.int64)
     counts = np.stack([right, np.full(right.size, 20), np.full(right.size, 20)], axis=1)
     data = dataset(lists, min_count=MIN_COUNT)
     whole = ListDataset(data.rows, None, counts, "parseval", source="generated")

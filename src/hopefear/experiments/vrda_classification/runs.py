@@ -91,7 +91,9 @@ class Lists:
         return self.metric.scores(np.array(sums))
 
     def counts(self, data: Any, choices: np.ndarray) -> np.ndarray:
-        return sum(brackets(data, one).astype(np.int64) for one in choices.astype(np.int64))
+        chosen = [brackets(data, one) for one in choices.astype(np.int64)]
+        counts: np.ndarray = np.array(chosen, np.int64).sum(axis=0)
+        return counts
 
     def error(self, data: Any, choices: np.ndarray) -> float:
         """By bootstrap over lists: a fourth of the 95 % interval."""
@@ -196,8 +198,8 @@ def seconds(learner: Learner, problem: Problem, passes: int) -> float:
 def compare_scores(first: Scores, second: Scores, passes: slice = slice(None)) -> Difference:
     """Paired bootstrap over examples of the scores that decide, over some of the passes."""
     task = first.task
-    sides = (task.counts(one.problem.test, one.choices[passes]) for one in (first, second))
-    return compare(task.metric, task.main, *sides, 2000, randomise=False)
+    a, b = (task.counts(one.problem.test, one.choices[passes]) for one in (first, second))
+    return compare(task.metric, task.main, a, b, 2000, randomise=False)
 
 
 class _Recorder:
@@ -400,7 +402,7 @@ def vote(spec: Spec, choice: Choice, problem: Problem, plan: Plan) -> Votes:
         scores.append(recorder.scores())
         size.append(sum(a.nbytes for a in predictor.arrays().values()) / 1e6)
         predictors = trainer.updates + 1
-    return Votes(*scores, (cost[0], cost[1]), predictors, (size[0], size[1]))
+    return Votes(scores[0], scores[1], (cost[0], cost[1]), predictors, (size[0], size[1]))
 
 
 def time_all(
