@@ -15,8 +15,8 @@ from hopefear.errors import HopefearError
 Progress = Callable[[str], None]
 
 EXPERIMENTS: dict[str, str] = {
-    "vrda-classification": "voted RDA against perceptron, truncated gradient and RDA on parses and "
-    "texts: Table 1 and Figures 1 to 5 of Xu, Gao, Xiao and Regan",
+    "vrda-classification": "voted RDA against perceptron, truncated gradient and RDA: Table 1 and "
+    "Figures 1 to 5 of Xu, Gao, Xiao and Regan",
     "vrda-reranking": "voted RDA against perceptron and truncated gradient on lists of parses: "
     "Tables 1 and 2 and Figures 3 to 6 of Gao, Xiao, Xu and He",
     "swvp-synthetic": "structured weighted violations perceptron against the perceptron on hidden "
