@@ -28,7 +28,7 @@ import reranking_passes as passes
 import reranking_whole as whole
 
 from hopefear.experiments.frame import find_files
-from hopefear.experiments.vrda_reranking.plan import FILES, FOLDER
+from hopefear.experiments.parses import FILES, FOLDER
 from hopefear.tasks.rerank.task import train
 
 QUICK = lists.Size(30, 1_500, 30, 150, 1_500)

@@ -19,6 +19,7 @@ from hopefear.experiments.dptm.plan import (
     LOSSES,
     QUICK,
     TABLE,
+    TG,
     Plan,
     Spec,
     at,
@@ -36,6 +37,7 @@ from hopefear.experiments.dptm.runs import (
     Results,
     Trial,
     as_is,
+    build,
     choose,
     edges,
     follow,
@@ -75,6 +77,7 @@ def test_page_has_the_tables_the_figures_and_the_papers_numbers(quick):
     for part in ("Table 3", "Table 4", "Figures 7 and 8", "2,500,000", "26.6 αβ", "slip"):
         assert part in text
     assert text.count("<svg") == 2 * 3 + 1
+    assert all(f"TG, {rate}" in text and f"than TG ({rate})" in text for rate in TG.values())
     assert "generated lists: nothing can be concluded" in text
     assert messages[-1].count("\n") == len(TABLE) + 2
 
@@ -209,6 +212,8 @@ def test_paper_and_plan_speak_of_the_same_models():
     assert set(claims.TABLE_3) == set(TABLE)
     assert {spec.loss for spec in FULL.table} == set(LOSSES)
     assert FULL.strengths == FULL.sweeps[0].grid["l1"]
+    powers = {spec.rule: build(spec, {"rate": 1.0}).rule.power for spec in FULL.sweeps[1:]}
+    assert powers == {"tg": 0.0, "tg-printed": 0.5}  # constant, and as eqs. 12 to 14 have it
 
 
 def test_generated_lists_have_their_best_first(problem):

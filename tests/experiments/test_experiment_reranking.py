@@ -15,23 +15,27 @@ from hopefear.errors import HopefearError
 from hopefear.experiments import EXPERIMENTS
 from hopefear.experiments.claims import Difference, order_of
 from hopefear.experiments.frame import Experiment, KeptRuns, Trail, at_most
+from hopefear.experiments.parses import (
+    FILES,
+    MIN_COUNT,
+    Part,
+    Problem,
+    extracted,
+    f_score,
+    find_problem,
+)
 from hopefear.experiments.vrda_reranking import claims, runs
 from hopefear.experiments.vrda_reranking.claims import settled
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
-    FILES,
     FULL,
     KEPT,
     LAST,
     LOSSES,
-    MIN_COUNT,
     QUICK,
     SUPPORT,
-    Part,
+    TG,
     Plan,
-    Problem,
-    extracted,
-    find_problem,
 )
 from hopefear.experiments.vrda_reranking.runs import (
     TABLE,
@@ -41,7 +45,6 @@ from hopefear.experiments.vrda_reranking.runs import (
     bounded,
     choose,
     compare,
-    f_score,
     follow,
     readings,
     run,
@@ -111,6 +114,7 @@ def test_page_shows_verdicts_both_tables_and_all_figures(tiny):
     ):
         assert part in text, part
     assert text.count("<svg") == 2 * 2 + 2 + 2 + 2 + 2
+    assert all(f"TG, {rate}" in text and f"than TG ({rate})" in text for rate in TG.values())
     assert any("%  fold 2 of 2" in line for line in messages)
     assert messages[-1].count("±") == len(TABLE) + 1
 
@@ -341,13 +345,13 @@ def test_missing_lists_are_named(tmp_path, monkeypatch):
 def test_parses_are_read_and_kept(tmp_path, monkeypatch):
     if not (DATA / "ptb-nbest").is_dir():
         pytest.skip(f"{DATA / 'ptb-nbest'} is not there; set HOPEFEAR_DATA")
-    monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.LIMITED", (30, 10, 10))
+    monkeypatch.setattr("hopefear.experiments.parses.LIMITED", (30, 10, 10))
     record = find_problem(DATA, tmp_path, True, silent)
     outcome = np.bincount(record.files)  # whole blocks
     assert all(a <= n <= 3 * a for n, a in zip(outcome, (30, 10, 10), strict=True))
     assert record.lists.ids[0] == "wsj_0001.0" and record.lists.counts.shape[1] == 3
     assert 0.5 < record.published.mean() < 1.0
-    monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.extracted", None)
+    monkeypatch.setattr("hopefear.experiments.parses.extracted", None)
     again = find_problem(DATA, tmp_path, True, silent)  # from the file it was kept in
     assert again.lists.digest == record.lists.digest
     assert again.published.tolist() == record.published.tolist()
@@ -357,18 +361,21 @@ def test_parses_are_read_and_kept(tmp_path, monkeypatch):
     assert 0 < split.size < record.cut(Part()).size
     path = tmp_path / "lists-quick.bin"
     path.write_bytes(path.read_bytes()[:-7])
-    monkeypatch.setattr("hopefear.experiments.vrda_reranking.plan.extracted", extracted)
+    monkeypatch.setattr("hopefear.experiments.parses.extracted", extracted)
     assert find_problem(DATA, tmp_path, True, silent).lists.digest == record.lists.digest
 
 
 def test_the_plan_is_the_papers():
     assert "vrda-reranking" in EXPERIMENTS
     assert set(claims.TABLE_2) <= set(FULL.sweep) and set(FULL.fold_sweep) <= set(FULL.sweep)
-    assert [name for name, *_ in claims.TABLE_1] == ["baseline", *TABLE]
+    theirs = [name for name in TABLE if not name.startswith("tg-printed")]
+    assert [name for name, *_ in claims.TABLE_1] == ["baseline", *theirs]
     assert {spec.key for spec in FULL.specs} == set(TABLE)
     assert len(FULL.seeds) >= 3 and FULL.folds == 5
     for loss in LOSSES:
         assert set(FULL.sweep) <= set(FULL.spec(f"vrda-{loss}").grid["l1"])
+        powers = [FULL.spec(f"{tg}-{loss}").fixed["power"] for tg in TG]
+        assert powers == [0.0, 0.5]  # constant, and as eqs. 12 to 14 have it
     losses = {spec.fixed["loss"] for spec in FULL.extensions}
     assert losses == {"structured-hinge", "log", "weighted-log", "risk"}
     assert len(FULL.extensions) == 12 and set(FULL.fold_levels) <= set(FULL.levels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,12 @@ from hopefear.experiments.vrda_classification import claims
 from hopefear.experiments.vrda_classification import plan as data
 from hopefear.experiments.vrda_classification.plan import QUICK
 from hopefear.experiments.vrda_classification.runs import (
+    TASKS,
+    Scores,
     Trial,
     bound_curves,
     build,
-    compare_right,
+    compare_scores,
     follow,
     measure_problem,
     pick,
@@ -29,6 +32,7 @@ from hopefear.experiments.vrda_classification.runs import (
 
 NAME = "vrda-classification"
 SPECS = {spec.key: spec for spec in QUICK.specs}
+LIST_SPECS = {spec.key: spec for spec in QUICK.list_specs}
 WORDS = {"agrees", "disagrees", "not shown"}
 
 
@@ -42,6 +46,11 @@ def quick(tmp_path_factory):
 @pytest.fixture(scope="module")
 def problem():
     return data.generated(600, 400, 120)
+
+
+@pytest.fixture(scope="module")
+def lists():
+    return data.generated_lists((60, 30, 40))
 
 
 def svmlight(path: Path, labels: list[int]) -> None:
@@ -97,17 +106,21 @@ def test_page_shows_the_table_all_figures_and_the_papers_numbers(quick):
         "89.7%",
         "87.2%",
         "parse reranking",
+        "Baseline: the first of each list",
+        "last: F",
+        "η′/√k",
+        "own task: ",
     ):
-        assert part in text
-    assert text.count("<svg") == 2 + 1 + 2 + 1 + 1 + 2
-    assert "generated problem only" in text
+        assert part in text, part
+    assert text.count("<svg") == 2 * (2 + 1 + 2 + 1 + 1) + 2  # lists and texts, and the bound
+    assert "generated problems only" in text
     assert len(messages) > 10
     assert list(page.parent.glob(".hopefear-*")) == []
 
 
 def test_results_hold_scores_settings_seeds_and_verdicts(quick):
     _, results, _ = quick
-    problem = results["problems"]["generated"]
+    problem, lists = (results["problems"][name] for name in ("generated", "generated lists"))
     assert results["settings"]["seed"] == 1
     assert set(results["versions"]) == {"hopefear", "python", "numpy", "numba"}
     assert "passes:6" in results["signature"]
@@ -116,9 +129,14 @@ def test_results_hold_scores_settings_seeds_and_verdicts(quick):
         assert len(done["averaged"]["accuracy"]) == QUICK.passes
         assert done["averaged"]["mean"]["accuracy"] > 75.0
         assert "seed:1" in done["signature"]
+    assert set(lists["best"]) == set(LIST_SPECS)
+    for done in lists["best"].values():
+        assert len(done["averaged"]["f1"]) == QUICK.passes
+        assert done["averaged"]["mean"]["f1"] > lists["baseline"]["mean"]["f1"]
+        assert "accuracy" not in done["averaged"]
     assert {v["verdict"] for v in results["verdicts"]} <= WORDS
     assert all(v["evidence"] for v in results["verdicts"])
-    assert len(results["verdicts"]) == len(claims.TABLE_CLAIMS + claims.FIGURE_CLAIMS) + 1
+    assert len(results["verdicts"]) == 2 * len(claims.TABLE_CLAIMS + claims.FIGURE_CLAIMS) + 1
 
 
 def test_hinge_without_regularisation_is_the_perceptron(quick):
@@ -138,10 +156,10 @@ def test_the_same_run_again_gives_the_same_numbers(quick, tmp_path):
     run_experiment(NAME, None, tmp_path, quick=True)
     second = json.loads((tmp_path / "results.json").read_text("utf-8"))
     for results in (first, second):
-        results = results["problems"]["generated"]
-        results.pop("seconds_per_pass", None)
-        for votes in results["votes"].values():
-            votes.pop("seconds_per_1000", None)
+        for problem in results["problems"].values():
+            problem.pop("seconds_per_pass", None)
+            for votes in problem["votes"].values():
+                votes.pop("seconds_per_1000", None)
     assert first["problems"] == second["problems"]
     assert first["bound"] == second["bound"]
 
@@ -149,25 +167,44 @@ def test_the_same_run_again_gives_the_same_numbers(quick, tmp_path):
 def test_settings_are_chosen_without_the_test_rows(problem, monkeypatch):
     seen = []
 
-    def watched(spec, setting, train, test, passes):
-        seen.append((len(train), test is problem.test))
-        return run(spec, setting, train, test, passes)
+    def watched(spec, setting, part, passes):
+        seen.append((len(part.train), part.test is problem.test))
+        return run(spec, setting, part, passes)
 
     monkeypatch.setattr("hopefear.experiments.vrda_classification.runs.run", watched)
-    table = data.Problem("x", "", problem.train, problem.test, table_only=True)
-    record = measure_problem(table, QUICK, lambda done, text: None)
+    record = measure_problem(replace(problem, table_only=True), QUICK, lambda done, text: None)
     # Only runs on all 600 training rows, with settings that are chosen already, look at the test.
     assert set(seen) == {(480, False), (600, True)}
-    assert record.best["vrda-log"].averaged.right.shape == (QUICK.passes, 400)
+    assert record.best["vrda-log"].averaged.choices.shape == (QUICK.passes, 400)
     assert not record.trails
 
 
+def test_settings_of_lists_are_chosen_on_development_lists(lists):
+    tuning = lists.tuning()
+    assert tuning.test is lists.dev and tuning.train is lists.train
+    done = run(LIST_SPECS["vrda-hinge"], {"l1": 1e-3}, tuning, passes=2)
+    assert done.averaged.choices.shape == (2, 30)
+    assert 0.0 < TASKS["rerank"].error(lists.dev, done.averaged.choices) < 20.0
+
+
+def test_choices_from_lists_are_scored_by_their_brackets(lists):
+    done = run(LIST_SPECS["vrda-log"], {"l1": 1e-3, "rate": 1.0}, lists, passes=3)
+    counts = lists.test.counts[lists.test.rows.starts[:-1] + done.averaged.choices]
+    right, proposed, gold = counts.sum(axis=1).T
+    assert done.averaged.series("f1") == pytest.approx(200.0 * right / (proposed + gold))
+    outcome = compare_scores(done.averaged, done.last, slice(1, None))
+    right, proposed, gold = counts[1:].sum(axis=(0, 1))
+    assert outcome.first == pytest.approx(200.0 * right / (proposed + gold))
+    assert done.last.nnz[-1] <= done.averaged.nnz[-1]
+
+
 def test_an_average_of_passes_is_scored_as_one_would_by_hand(problem):
-    done = run(SPECS["vrda-hinge"], {"l1": 1e-3}, problem.train, problem.test, passes=3)
+    done = run(SPECS["vrda-hinge"], {"l1": 1e-3}, problem, passes=3)
     for scores in (done.averaged, done.last):
-        assert scores.series("accuracy") == pytest.approx(100 * scores.right.mean(axis=1))
+        right = scores.choices == problem.test.rows.labels
+        assert scores.series("accuracy") == pytest.approx(100 * right.mean(axis=1))
         summary = scores.summary(slice(1, None))
-        assert summary["accuracy"] == pytest.approx(100 * scores.right[1:].mean())
+        assert summary["accuracy"] == pytest.approx(100 * right[1:].mean())
         assert summary["error"] == pytest.approx(100 - summary["accuracy"])
     assert done.last.nnz[-1] < done.averaged.nnz[-1]
     assert np.all(np.diff(done.mistakes) > 0)
@@ -175,8 +212,8 @@ def test_an_average_of_passes_is_scored_as_one_would_by_hand(problem):
 
 def test_a_trail_ends_where_the_run_ends(problem):
     setting = {"l1": 1e-3}
-    trail = follow(SPECS["vrda-hinge"], setting, problem.train, passes=3)
-    done = run(SPECS["vrda-hinge"], setting, problem.train, problem.test, passes=3)
+    trail = follow(SPECS["vrda-hinge"], setting, problem, passes=3)
+    done = run(SPECS["vrda-hinge"], setting, problem, passes=3)
     assert trail.samples[-1] == 3 * len(problem.train)
     assert trail.mistakes[-1] == done.mistakes[-1]
     assert trail.nnz[-1] == done.last.nnz[-1]
@@ -186,37 +223,44 @@ def test_a_trail_ends_where_the_run_ends(problem):
         assert np.all(np.diff(marks) > 0)
 
 
-def test_learners_update_as_their_papers_say(problem):
-    on = {key: build(spec, spec.settings()[0], problem.train).on for key, spec in SPECS.items()}
-    assert {key for key, when in on.items() if when == "mistakes"} == {
-        "perceptron",
-        "vrda-hinge",
-        "vrda-log",
-    }
+def test_learners_update_as_their_papers_say(problem, lists):
+    for place, specs in ((problem, SPECS), (lists, LIST_SPECS)):
+        learners = {key: build(spec, spec.settings()[0], place) for key, spec in specs.items()}
+        assert {key for key, learner in learners.items() if learner.on == "mistakes"} == {
+            "perceptron",
+            "vrda-hinge",
+            "vrda-log",
+        }
+        powers = [learners[f"tg-{loss}"].rule.power for loss in ("hinge", "log")]
+        assert powers == [0.5, 0.5]  # the rate falls as it is printed
 
 
 def test_best_and_sparse_settings():
     spec = SPECS["vrda-log"]
     trials = [
-        Trial({"l1": l1, "rate": 100.0}, accuracy, accuracy, nnz, nnz // 2, accuracy)
+        Trial({"l1": l1, "rate": 100.0}, accuracy, 0.9, accuracy, nnz, nnz // 2, accuracy)
         for l1, accuracy, nnz in ((0.0, 90.0, 500), (1e-4, 90.0, 300), (1e-3, 89.9, 40))
     ]
-    choice = pick(spec, trials, n=1000)
+    choice = pick(spec, trials)
     assert choice.best is trials[1]
     assert choice.sparse is trials[2]
     assert choice.edges == ("rate",)
-    assert pick(spec, trials, n=10**9).sparse is trials[1]
+    exact = [replace(trial, error=1e-3) for trial in trials]
+    assert pick(spec, exact).sparse is exact[1]
     assert choice.along("l1") == trials
 
 
-def test_verdicts_follow_the_numbers():
-    rng = np.random.default_rng(0)
-    good, poor = rng.random((3, 2000)) < 0.9, rng.random((3, 2000)) < 0.8
-    assert better(compare_right(good, poor)) == "agrees"
-    assert better(compare_right(poor, good)) == "disagrees"
-    assert better(compare_right(good, good)) == "not shown"
-    assert claims.as_good(compare_right(good, good)) == "agrees"
-    assert claims.as_good(compare_right(poor, good)) == "disagrees"
+def test_verdicts_follow_the_numbers(problem):
+    rng, labels = np.random.default_rng(0), problem.test.rows.labels
+    good, poor = (
+        Scores(problem, labels ^ (rng.random((3, 400)) > share), np.zeros(3))
+        for share in (0.95, 0.75)
+    )
+    assert better(compare_scores(good, poor)) == "agrees"
+    assert better(compare_scores(poor, good)) == "disagrees"
+    assert better(compare_scores(good, good)) == "not shown"
+    assert claims.as_good(compare_scores(good, good)) == "agrees"
+    assert claims.as_good(compare_scores(poor, good)) == "disagrees"
     wide = Difference(90.0, 90.2, -2.0, 1.6, 0.8)
     assert claims.as_good(wide) == "not shown"
     assert order_of([0, 1, 2, 3], [5, 6, 9, 20]) == pytest.approx(1.0)
@@ -247,7 +291,7 @@ def test_corpora_become_unit_rows_of_present_features(corpora):
     outcome, note = data.find_problems(corpora, quick=False)
     names = [p.name for p in outcome]
     assert names == ["imdb", "news20", "news20, 20 classes", "generated"]
-    assert note == ""
+    assert note == "Not found, and so left out: ptb-nbest."
     news = outcome[1]
     assert news.train.classes == ("-1", "1")
     assert news.train.rows.labels.tolist() == [0, 1, 0, 0]
@@ -260,7 +304,7 @@ def test_missing_corpora(corpora, monkeypatch, tmp_path_factory):
     with pytest.raises(HopefearError, match=r"imdb holds no train\.libsvm"):
         data.find_problems(corpora, quick=False)
     (corpora / "imdb").rename(corpora / "other")
-    assert "left out: imdb" in data.find_problems(corpora, quick=False)[1]
+    assert "left out: ptb-nbest, imdb" in data.find_problems(corpora, quick=False)[1]
     empty = tmp_path_factory.mktemp("empty")
     with pytest.raises(HopefearError, match="holds neither"):
         data.find_problems(empty, quick=False)

@@ -81,8 +81,11 @@ def phrase_learner(
     rate: float | None = None,
     l1: float = 0.0,
     every: int = 10,
+    power: float = 0.0,
 ) -> Learner:
     """The learner of a phrase model; ``every`` is the K of the truncated gradient.
+
+    Its rate is ``rate / k**power`` at the k-th list: constant, or with 0.5 that of eq. 12.
 
     Examples
     --------
@@ -97,7 +100,7 @@ def phrase_learner(
     step_rule: Any = {
         "vrda": lambda: RDA(rate=step, l1=l1),
         "sgd": lambda: SGD(rate=step, l1=l1),
-        "tg": lambda: TruncatedGradient(rate=step, gravity=l1, every=every),
+        "tg": lambda: TruncatedGradient(step, l1, every, power=power),
     }[rule]()
     return Learner(LOSSES[loss](), step_rule, Averaged(), "mistakes" if rule == "vrda" else "every")
 

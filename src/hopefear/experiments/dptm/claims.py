@@ -19,7 +19,7 @@ from hopefear.experiments.claims import (
     pairwise,
     some_of,
 )
-from hopefear.experiments.dptm.plan import GOAL, LOSSES, at
+from hopefear.experiments.dptm.plan import GOAL, LOSSES, TG, at
 from hopefear.experiments.dptm.runs import DECODER, LINE, MERT, POOLED, RETUNED, Results
 from hopefear.experiments.frame import at_most
 
@@ -108,10 +108,10 @@ def _claims(results: Results) -> Iterator[Claim]:
         *(_better, (at(0.0), at(least))),
     )
     sparse = results.plan.sparse_levels
-    yield Claim(
-        f"with {sparse:,} weights or fewer VRDA is better than TG",
-        *(_pairs, [pair for level, pair in levels(results) if level <= sparse], better, some_of),
-    )
+    for tg, rate in TG.items():
+        pairs = [pair for level, pair in levels(results, tg) if level <= sparse]
+        text = f"with {sparse:,} weights or fewer VRDA is better than TG ({rate})"
+        yield Claim(text, _pairs, pairs, better, some_of)
     anew = "dense features tuned anew"
     for rule in ("vrda", "sgd"):
         text = f"{OURS}Bayes risk ({rule.upper()}) is better than {anew}"
@@ -119,10 +119,10 @@ def _claims(results: Results) -> Iterator[Claim]:
     yield Claim(f"{OURS}{anew} are better than the decoder's", _better, (RETUNED, DECODER))
 
 
-def levels(results: Results) -> list[tuple[int, tuple[str, str]]]:
-    """Numbers of weights that both VRDA and TG have a choice for."""
+def levels(results: Results, tg: str) -> list[tuple[int, tuple[str, str]]]:
+    """Numbers of weights that both VRDA and TG (one of ``TG``) have a choice for."""
     pairs = [
-        (level, (at_most("vrda-risk", level), at_most("tg-risk", level)))
+        (level, (at_most("vrda-risk", level), at_most(f"{tg}-risk", level)))
         for level in results.plan.levels
     ]
     return [(level, pair) for level, pair in pairs if set(pair) <= results.scored.keys()]

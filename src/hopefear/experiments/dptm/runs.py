@@ -65,6 +65,8 @@ def build(spec: Spec, params: Mapping[str, float]) -> Learner:
     values: dict[str, Any] = {k: v for k, v in params.items() if k not in ("sharp", "every")}
     if "every" in params:
         values["every"] = int(params["every"])
+    if spec.rule == "tg-printed":
+        return phrase_learner(spec.loss, "tg", power=0.5, **values)
     return phrase_learner(spec.loss, spec.rule, **values)
 
 

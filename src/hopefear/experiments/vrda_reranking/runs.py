@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.learner import Learner
-from hopefear.data.lists.dataset import ListDataset
 from hopefear.experiments.claims import Difference, Tests, compare_choices
 from hopefear.experiments.frame import (
     Call,
@@ -29,18 +28,24 @@ from hopefear.experiments.frame import (
     plain,
     short,
 )
+from hopefear.experiments.parses import (
+    Part,
+    Problem,
+    Split,
+    brackets,
+    chosen,
+    f_score,
+    find_problem,
+)
 from hopefear.experiments.vrda_reranking.plan import (
     AVERAGED,
     GOAL,
     KEPT,
     LOSSES,
     SUPPORT,
-    Part,
+    TG,
     Plan,
-    Problem,
     Spec,
-    Split,
-    find_problem,
 )
 from hopefear.metrics.lists import Brackets
 from hopefear.recipes import Scale
@@ -48,8 +53,7 @@ from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
 from hopefear.training.bounds.watched import Watched
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.predictors import LinearPredictor, Predictor
-from hopefear.training.ranking import Ranker
+from hopefear.training.predictors import LinearPredictor
 
 
 @dataclass(frozen=True)
@@ -138,28 +142,6 @@ def bounded(spec: Spec, params: Mapping[str, Any], split: Split, seed: int, pass
     return Bounded(params.get(spec.strength, 0.0), *np.array(notes).T)
 
 
-def chosen(predictor: Predictor, structure: NBest, data: ListDataset) -> np.ndarray:
-    """Counts of the brackets of the best candidate of each list (int64[lists, 3])."""
-    return brackets(data, Ranker(structure, predictor).best(data.rows))
-
-
-def brackets(data: ListDataset, positions: np.ndarray) -> np.ndarray:
-    """Counts of brackets of one candidate of each list (int64[lists, 3])."""
-    if data.counts is None:
-        raise TypeError("lists of parses come with counts of brackets")
-    counts: np.ndarray = data.counts[data.rows.starts[:-1] + positions]
-    return counts
-
-
-def f_score(counts: np.ndarray) -> float:
-    """F from counts, in percent.
-
-    >>> f_score(np.array([[3, 4, 4], [4, 4, 4]]))
-    87.5
-    """
-    return float(Brackets().scores(counts.sum(axis=0))["f1"]) if len(counts) else 0.0
-
-
 def readings(trainer: Any, dense: np.ndarray) -> list[LinearPredictor]:
     """In the order of ``KEPT``; an average on the last support has the dense features too."""
     mean, last = trainer.average().astype(np.float32), trainer.weights()
@@ -236,11 +218,11 @@ def choose(trials: Trials, plan: Plan) -> dict[str, Trial]:
     """
     choices = {key: best(every) for key, every in trials.items()}
     floor = choices["perceptron"].dev
-    for key in dict.fromkeys([*(s.key for s in plan.voted), *(f"tg-{loss}" for loss in LOSSES)]):
+    for key in dict.fromkeys([*(s.key for s in plan.voted), *truncated()]):
         choices[sparse(key)] = sparsest(trials[key], floor)
         most = GOAL * choices["perceptron"].nnz
         choices[tenth(key)] = within(trials[key], most) or choices[sparse(key)]
-    for key in (f"{rule}-{loss}" for loss in LOSSES for rule in ("vrda", "tg")):
+    for key in (*(f"vrda-{loss}" for loss in LOSSES), *truncated()):
         for level in plan.levels:
             small = within(trials[key], level)
             if small is not None:
@@ -251,6 +233,11 @@ def choose(trials: Trials, plan: Plan) -> dict[str, Trial]:
             for kept in (AVERAGED, SUPPORT):
                 choices[at(loss, l1, kept)] = best([t for t in alike if t.kept == kept])
     return choices
+
+
+def truncated() -> list[str]:
+    """Truncated gradient with either rate and either loss."""
+    return [f"{rule}-{loss}" for rule in TG for loss in LOSSES]
 
 
 def sparse(key: str) -> str:
@@ -280,7 +267,7 @@ def compare(first: Sequence[np.ndarray], second: Sequence[np.ndarray], samples: 
     return compare_choices(Brackets(), "f1", first, second, samples)
 
 
-TABLE = ("perceptron", *(f"{rule}-{loss}" for rule in ("tg", "vrda") for loss in LOSSES))
+TABLE = ("perceptron", *(f"{rule}-{loss}" for rule in (*TG, "vrda") for loss in LOSSES))
 TOP = "best of all"
 VOTED = " voted"
 _STRIDE = 4  # runs from one report of progress to the next
@@ -513,12 +500,12 @@ def _cross(results: Results, bench: _Bench, tell: Tell) -> None:
 def _crossed(plan: Plan) -> Iterable[str]:
     """Choices that are tried on folds as well."""
     yield from (*TABLE, TOP)
-    for key in (*(spec.key for spec in plan.voted), *(f"tg-{loss}" for loss in LOSSES)):
+    for key in (*(spec.key for spec in plan.voted), *truncated()):
         yield from (sparse(key), tenth(key))
     for loss in LOSSES:
         yield from (at(loss, l1) for l1 in plan.fold_sweep)
         for level in plan.fold_levels:
-            yield from (at_most(f"{rule}-{loss}", level) for rule in ("vrda", "tg"))
+            yield from (at_most(f"{rule}-{loss}", level) for rule in ("vrda", *TG))
 
 
 def _identity(spec: Spec, params: Mapping[str, float]) -> dict[str, Any]:
