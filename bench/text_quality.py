@@ -93,7 +93,7 @@ def choose(name: str, data: Texts) -> dict[str, Any]:
             seen = np.bincount(rest.rows.indices, minlength=rest.n_features) > 0
             for values in SHARES:
                 # A model of these rows would not know the columns of the others.
-                scale = rest.column_scale(values) * seen
+                scale = np.asarray(rest.column_scale(values)) * seen
                 fitted, asked = (part.transformed(values, "l2", scale) for part in (rest, held))
                 for rate in RATES:
                     model = train(
@@ -107,8 +107,8 @@ def choose(name: str, data: Texts) -> dict[str, Any]:
                         answers, _ = mixed.decide(model.structure, asked.rows)
                         right = np.count_nonzero(answers == held.rows.labels)
                         rights[chars, values, share, rate] += int(right)
-    for point, right in rights.most_common():
-        print(name, *point, f"{100.0 * right / len(labels):.2f}", flush=True)
+    for point, count in rights.most_common():
+        print(name, *point, f"{100.0 * count / len(labels):.2f}", flush=True)
     chars, values, share, rate = rights.most_common(1)[0][0]
     chosen = {"chars": chars, "values": values, "nb_share": share, "rate": rate}
     print(f"{name}: chosen {chosen}", flush=True)

@@ -397,7 +397,7 @@ class SparseDataset:
         >>> data.classes, data.naive_bayes().tolist()
         (('fear', 'hope'), [[-1.0], [1.0]])
         """
-        scale = np.maximum(self.column_scale("nb"), np.finfo(np.float32).tiny)
+        scale = np.maximum(_largest_ratios(self), np.finfo(np.float32).tiny).astype(np.float32)
         ratios = [np.float32(ratio) / scale for ratio in _log_count_ratios(self)]
         return np.stack(ratios[1:] if len(ratios) == 2 else ratios, axis=1)
 

@@ -241,7 +241,7 @@ def evaluate_predictor(predictor: Predictor, structure: Any, data: SparseDataset
 
 def check_nb_share(share: Any, values: str) -> None:
     """HopefearError for a share of naive Bayes that weights cannot have."""
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0.0 <= share < 1.0:
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= float(share) < 1:
         raise HopefearError(f"nb_share must be from 0 to below 1, not {share!r}")
     if share and values != "nb":
         raise HopefearError(
