@@ -31,6 +31,7 @@ SETTINGS = [
     {"ngrams": 2, "chars": (2, 4), "values": "tfidf"},
     {"ngrams": 0, "chars": (3, 3), "values": "nb", "norm": "none"},
     {"ngrams": 2, "values": "nb", "lowercase": False, "min_count": 2},
+    {"ngrams": 2, "chars": (2, 4), "values": "nb", "nb_share": 0.6},
     {"chars": (2, 3), "values": "log", "max_share": 0.4, "marks": True},
     {"chars": (2, 3), "values": "tfidf", "hash_bits": 12},
 ]
@@ -250,3 +251,52 @@ def test_command_line_refuses(lines: Path, capsys: pytest.CaptureFixture[str]) -
     assert main([*train, str(lines), "--chars", "2-3", "--learner", "perceptron", *cache]) == 0
     assert main([*train, str(lines), "--chars", "2-3", "--learner", "perceptron", *cache]) == 0
     assert "again" not in capsys.readouterr().err
+
+
+def test_a_share_of_naive_bayes_is_mixed_into_the_weights() -> None:
+    """Against plain NumPy: two classes, three classes, held-out texts."""
+    three = ["pos", "neg", "odd"] * (len(TEXTS) // 3)
+    for labels in (LABELS, three):
+        plain, mixed = (
+            Classifier("softmax", values="nb", nb_share=share).fit(TEXTS, labels)
+            for share in (0.0, 0.6)
+        )
+        data = plain.model_.counted(TEXTS)
+        present = data.to_csr().toarray() != 0
+        ratios = []
+        for name in plain.classes_:
+            own = np.array([label == name for label in labels])
+            p, q = 1.0 + present[own].sum(axis=0), 1.0 + present[~own].sum(axis=0)
+            ratios.append(np.log((p / p.sum()) / (q / q.sum())))
+        signs = np.array(ratios) / np.abs(ratios).max(axis=0)
+        signs = signs[1:] if len(signs) == 2 else signs
+        wanted = 0.4 * plain.coef_ + 0.6 * np.abs(plain.coef_).mean() * signs
+        np.testing.assert_allclose(mixed.coef_, wanted, atol=1e-6)
+        np.testing.assert_allclose(mixed.intercept_, 0.4 * plain.intercept_, atol=1e-6)
+        assert "|nb_share:0.6|" in mixed.model_.signature
+        rest = mixed.fit(TEXTS, labels, X_val=TEXTS, y_val=labels)
+        assert rest.history_[rest.best_epoch_ - 1]["dev"]["accuracy"] == pytest.approx(
+            100.0 * rest.score(TEXTS, labels)
+        )
+
+
+def test_a_share_of_naive_bayes_needs_its_values_weights_and_all_data(
+    lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for share in (-0.1, 1.0, "half", True):
+        with pytest.raises(ValueError, match="nb_share must be from 0 to below 1"):
+            Classifier(values="nb", nb_share=share).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="give values='nb', or leave nb_share out"):
+        Classifier(values="tfidf", nb_share=0.5).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="votes have none"):
+        Classifier("vrda", readout="voted", values="nb", nb_share=0.5).fit(TEXTS, LABELS)
+    model = Classifier(values="nb", nb_share=0.5).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="nb_share needs all the data"):
+        model.partial_fit(TEXTS, LABELS)
+    train = ["train", "classify", "--train", str(lines), "--model", str(tmp_path / "m")]
+    for wrong, message in (
+        (["--nb-share", "0.5"], "--nb-share belongs to --values nb"),
+        (["--nb-share", "1", "--values", "nb"], "must be from 0 to below 1"),
+    ):
+        assert main([*train, *wrong]) == 2
+        assert message in capsys.readouterr().err

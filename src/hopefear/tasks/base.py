@@ -398,7 +398,12 @@ _ABOUT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "": {
         **dict.fromkeys(("data", "training", "reading", "estimator", "parameters"), (dict,)),
         **dict.fromkeys(("given", "config"), (dict,)),
-        **{"learner": (str,), "label_kind": (str,), "feature_names": (list, _NONE)},
+        **{
+            "learner": (str,),
+            "nb_share": (float,),
+            "label_kind": (str,),
+            "feature_names": (list, _NONE),
+        },
     },
     "data": dict.fromkeys(("features", "examples", "lists", "tokens", "candidates"), (int,)),
     "training": {**dict.fromkeys(("last_nnz", "best_epoch"), (int, _NONE)), "history": (list,)},

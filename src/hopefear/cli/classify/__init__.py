@@ -170,6 +170,14 @@ class Classes(Surface):
             "values as they are, 1 for each present, log(1 + value), values times inverse document "
             "frequencies, or 1 times how much a feature tells of a class (NB-SVM)",
         )
+        group.add_argument(
+            "--nb-share",
+            type=_less_than_one,
+            default=0.0,
+            metavar="SHARE",
+            help="with --values nb, the share of naive Bayes in the weights when they are learned, "
+            "such as 0.6 (default: 0)",
+        )
         options.choice(
             group,
             "--norm",
@@ -201,6 +209,8 @@ class Classes(Surface):
         )
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
+        if getattr(args, "nb_share", 0.0) and args.values != "nb":
+            args.usage_error("--nb-share belongs to --values nb")
         if verb == "train":
             if args.comparator and not args.bounds:
                 args.usage_error("--comparator belongs to --bounds")
@@ -239,6 +249,13 @@ def _share(text: str) -> float:
     value = options.number(text)
     if not 0.0 < value <= 1.0:
         raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text!r}")
+    return value
+
+
+def _less_than_one(text: str) -> float:
+    value = options.number(text)
+    if not 0.0 <= value < 1.0:
+        raise argparse.ArgumentTypeError(f"must be from 0 to below 1, not {text!r}")
     return value
 
 

@@ -99,6 +99,7 @@ class Examples(Corpus):
         return Classification(
             **self.settings(args),
             class_weight=args.class_weight,
+            nb_share=args.nb_share,
             transformed=self.prepared,
             bounds=getattr(args, "bounds", False),
             comparator=None if comparator is None else self._comparator(comparator),

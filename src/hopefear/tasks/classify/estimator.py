@@ -57,6 +57,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         What each value becomes: itself, 1, ``sign(v) log(1 + |v|)``, itself times the inverse
         document frequency of the feature, or 1 times how much it tells of a class; see
         :meth:`hopefear.data.sparse.SparseDataset.column_scale`.
+    nb_share : float
+        With ``values="nb"``, the share of naive Bayes in the weights when they are learned, from 0
+        to below 1, such as 0.6; see :func:`hopefear.tasks.classify.task.train`.
     norm : {"l2", "none"}
         ``"l2"`` makes every row of length one afterwards, so that one set of rates suits all data.
     ngrams : int
@@ -139,6 +142,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         intercept: float | str = "auto",
         values: str = "counts",
         norm: str = "l2",
+        nb_share: float = 0.0,
         ngrams: int = 1,
         chars: tuple[int, int] | None = None,
         lowercase: bool = True,
@@ -216,6 +220,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         with as_value_errors():
             goes_on = self._begun()
             labels = self._labels(classes)
+            if self.nb_share:
+                raise HopefearError("nb_share needs all the data; fit, or leave it out")
             if self.class_weight == "balanced":
                 raise HopefearError("class_weight='balanced' needs all the data; give a dict")
             task, data = self._asked(), _dataset(X, y, labels, sample_weight)
@@ -233,7 +239,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
 
     def _asked(self) -> Classification:
         weights = _by_name(self.class_weight)
-        return Classification(self.intercept, self.values, self.norm, weights)
+        share = self.nb_share
+        return Classification(self.intercept, self.values, self.norm, weights, nb_share=share)
 
     def predict(self, X: Any) -> np.ndarray:
         """The best label of every row."""
@@ -282,7 +289,8 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
     @classmethod
     def from_model(cls, model: Model) -> Self:
         learner, how = str(model.about.get("learner", DEFAULT_LEARNER)), model.transform
-        classifier = cls(learner, values=how["values"], norm=how["norm"])
+        share = model.about.get("nb_share", 0.0)
+        classifier = cls(learner, values=how["values"], norm=how["norm"], nb_share=share)
         if isinstance(model.features, NGramFeatures | HashedFeatures):
             grams = model.features.grams
             bits = getattr(model.features, "bits", None)

@@ -25,7 +25,7 @@ from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.loop import Fit
 from hopefear.training.passes import Passes
-from hopefear.training.predictors import Predictor
+from hopefear.training.predictors import LinearPredictor, Predictor
 
 DEFAULT_LEARNER = TASKS["classify"].learner
 
@@ -43,8 +43,10 @@ class Classification(Task):
     bounds: bool = False
     comparator: np.ndarray | None = None
     scaled_by: np.ndarray | None = None  # a factor for each column, where earlier data decided it
+    nb_share: float = 0.0
 
     def check(self, data: SparseDataset, dev: SparseDataset | None) -> None:
+        check_nb_share(self.nb_share, self.values)
         check_labels(data)
         if dev is not None:
             alike(dev, data)
@@ -73,6 +75,13 @@ class Classification(Task):
         scale = Scale(square + bias**2 or 1.0, passes.n)
         return structure_for(passes.dataset, bias), build(scale)
 
+    def check_together(self, structure: Any, learner: Any, data: SparseDataset) -> None:
+        if self.nb_share and not learner.batch and not learner.readout.keeps_scale():
+            raise HopefearError(
+                "nb_share mixes weights with those of naive Bayes, and votes have none; use "
+                "readout=averaged"
+            )
+
     def score_names(self, data: SparseDataset) -> set[str]:
         return score_names(len(data.classes))
 
@@ -80,10 +89,29 @@ class Classification(Task):
         self, structure: Any, data: SparseDataset, dev: SparseDataset, n_jobs: int
     ) -> Callable[[Predictor], dict[str, float]]:
         held_out = dev.transformed(self.values, self.norm, self.column_scale(data))
-        return lambda predictor: evaluate_predictor(predictor, structure, held_out)
+
+        def evaluate(predictor: Predictor) -> dict[str, float]:
+            return evaluate_predictor(self.mixed(predictor, structure, data), structure, held_out)
+
+        return evaluate
+
+    def mixed(self, predictor: Any, structure: Any, data: SparseDataset) -> Any:
+        """The predictor, with the share of naive Bayes in its weights that was asked for.
+
+        ``(1 - nb_share) w + nb_share mean(|w|) r``, where r are the weights of naive Bayes.
+        """
+        if not self.nb_share:
+            return predictor
+        weights = predictor.weights.reshape(-1, structure.n_parts()) * (1.0 - self.nb_share)
+        own = weights[: data.n_features]  # all but those of the intercept
+        size = np.abs(own).mean(dtype=np.float64) / (1.0 - self.nb_share)
+        own += self.nb_share * size * data.naive_bayes()
+        return LinearPredictor(weights.astype(predictor.weights.dtype).ravel())
 
     def words(self, data: SparseDataset) -> dict[str, Any]:
         options = {name: getattr(self, name) for name in ("intercept", "values", "norm")}
+        if self.nb_share:
+            options["nb_share"] = self.nb_share
         if self.class_weight is not None:
             options["class_weight"] = self.class_weight
             if isinstance(self.class_weight, Mapping):
@@ -118,6 +146,8 @@ class Classification(Task):
     def model(self, data, structure, predictor, temperature, signature, about) -> Model:
         transform, scale = {"values": self.values, "norm": self.norm}, self.column_scale(data)
         meaning = data.classes, data.features, transform
+        predictor = self.mixed(predictor, structure, data)
+        about = {**about, **({"nb_share": self.nb_share} if self.nb_share else {})}
         return Model(structure, predictor, *meaning, signature, about, scale)
 
 
@@ -129,6 +159,7 @@ def train(
     intercept: float | str = "auto",
     values: str = "counts",
     norm: str = "none",
+    nb_share: float = 0.0,
     class_weight: str | Mapping[str, float] | None = None,
     prepared: bool = False,
     bounds: bool = False,
@@ -151,6 +182,11 @@ def train(
         What is done to each row, now and whenever the model is used: ``counts``, ``presence``,
         ``log``, ``tfidf`` or ``nb``; ``none`` or ``l2``. See
         :meth:`hopefear.data.sparse.SparseDataset.transformed`.
+    nb_share : float
+        With ``values="nb"``, the share of naive Bayes in the weights when they are learned, from 0
+        to below 1: ``(1 - nb_share) w + nb_share mean(|w|) r``, for r of
+        :meth:`hopefear.data.sparse.SparseDataset.naive_bayes`. More trusts single features more
+        and what was learned of their company less.
     class_weight : "balanced" or dict, optional
         Weight of the examples of each class.
     prepared : bool
@@ -170,7 +206,9 @@ def train(
     >>> trained.model.classes, len(trained.model.predict(data))
     (('-1', '1'), 500)
     """
-    task = Classification(intercept, values, norm, class_weight, prepared, bounds, comparator)
+    task = Classification(
+        *(intercept, values, norm, class_weight, prepared, bounds, comparator), nb_share=nb_share
+    )
     return base.train(task, dataset, learner, params, **common)
 
 
@@ -199,6 +237,17 @@ def evaluate_predictor(predictor: Predictor, structure: Any, data: SparseDataset
         n_classes=len(data.classes),
         probabilities=probabilities(predictor, scores),
     )
+
+
+def check_nb_share(share: Any, values: str) -> None:
+    """HopefearError for a share of naive Bayes that weights cannot have."""
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= float(share) < 1:
+        raise HopefearError(f"nb_share must be from 0 to below 1, not {share!r}")
+    if share and values != "nb":
+        raise HopefearError(
+            f"nb_share={share:g} mixes in naive Bayes, which knows values='nb', not {values!r}; "
+            "give values='nb', or leave nb_share out"
+        )
 
 
 def check_labels(dataset: SparseDataset) -> None:
