@@ -98,7 +98,8 @@ def fit(
     start : float array, optional
         Weights that a batch learner starts from.
     n_jobs : int
-        Threads of a batch learner. The model does not depend on it.
+        Threads of a batch learner, or of one that takes blocks of examples. The model does not
+        depend on it.
     trainer : Trainer, optional
         Go on with this one instead of starting from zero.
 
@@ -151,7 +152,7 @@ def trainer_of(
         return learner.trainer(structure, passes.rows, start, n_jobs)
     if hasattr(learner, "trainer"):  # a network, which this layer does not know
         return learner.trainer(structure, passes, n_jobs)
-    return OnlineTrainer(structure, learner, dtype)
+    return OnlineTrainer(structure, learner, dtype, n_jobs)
 
 
 @dataclass
