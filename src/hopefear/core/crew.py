@@ -96,6 +96,7 @@ def add_to(array, p, amount):
 
 def look_at(array, p):
     """What other threads have left at ``array[p]``."""
+    time.sleep(0.0)  # they need Python too
     return int(array[p])
 
 
@@ -158,8 +159,6 @@ def _call_address(typing_context, array, p, microseconds):
 
 def _sleep_address() -> int:
     """Where the function is that sleeps for so many microseconds; of Windows, milliseconds."""
-    if os.name == "nt":
-        function = ctypes.windll.kernel32.Sleep  # type: ignore[attr-defined]
-    else:
-        function = ctypes.CDLL(None).usleep
+    system: Any = ctypes
+    function = system.windll.kernel32.Sleep if os.name == "nt" else system.CDLL(None).usleep
     return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -13,7 +13,6 @@ import numpy as np
 from hopefear import __version__
 from hopefear.errors import CombinationError
 
-
 # Examples of a block at most.
 MOST_AT_A_TIME = 1 << 16
 
@@ -96,7 +95,8 @@ def parameters_by_part(learner: Any) -> dict[str, dict[str, Any]]:
         return {**loss, "batch": learner.parameters()}
     if hasattr(learner, "trainer"):
         return {"loss": _fields(learner.loss), "network": learner.parameters()}
-    return {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
+    parts = {part: _fields(getattr(learner, part)) for part in ("loss", "rule", "readout")}
+    return parts if learner.block == 1 else {**parts, "block": {"examples": learner.block}}
 
 
 def _fields(part: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, inlined, lean, linked, prefetch
+from hopefear.core.component import component, inlined, lean, linked
 from hopefear.core.crew import desert, dismiss, is_last, new_crew, take, wait
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner
@@ -49,7 +49,7 @@ _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 # Between what two threads count, so that it is not in one cache line.
 _GAP = 16
 # Entries of a direction that are asked for ahead of their moves.
-_AHEAD = 8
+_AHEAD = 24
 # Room for the entries of a block at first; it grows to what a block needs.
 _ROOM = 1 << 12
 
@@ -57,7 +57,7 @@ _ROOM = 1 << 12
 class Record(NamedTuple):
     """What threads write down of the examples of a block; B examples, N threads."""
 
-    coordinates: np.ndarray  # uint64[N, N, room]: by the thread that searched and that will move
+    coordinates: np.ndarray  # uint[N, N, room]: by the thread that searched and that will move
     values: np.ndarray  # real[N, N, room]: entries of directions at these coordinates
     fill: np.ndarray  # int64[N, N + gap]: entries so far, also those without room
     begins: np.ndarray  # int64[B, N]: where an example's entries begin, by the thread that moves
@@ -172,7 +172,18 @@ def learn_blocks(
             n = start + take(crew)
         if is_last(crew):
             go_through(
-                rule, readout, state, memory, data, order, tally, outcome, always, start, stop, record
+                rule,
+                readout,
+                state,
+                memory,
+                data,
+                order,
+                tally,
+                outcome,
+                always,
+                start,
+                stop,
+                record,
             )
             dismiss(crew)
         elif not wait(crew, meetings):
@@ -259,11 +270,11 @@ def move_along(rule, readout, state, memory, record, k, p):
     values = record.values[record.searcher[k], p]
     books = (record.books[k, 0], record.books[k, 1], record.books[k, 2])
     row = Mover(rule, state, readout, memory, books, record.steps[k, 0], record.steps[k, 1])
-    end = record.ends[k, p]
-    for e in range(record.begins[k, p], end):
-        if e + _AHEAD < end:
-            row.ask(coordinates[e + _AHEAD])
-        row.put(coordinates[e], values[e])
+    written = record.fill[record.searcher[k], p]  # with the examples behind this one
+    for e in range(record.begins[k, p], record.ends[k, p]):
+        if e + _AHEAD < written:
+            row.ask(np.uint64(coordinates[e + _AHEAD]))
+        row.put(np.uint64(coordinates[e]), values[e])
 
 
 class Blocks:
@@ -282,7 +293,7 @@ class Blocks:
         self.structure, self.learner, self.dtype = structure, learner, dtype
         self.threads = max(1, min(n_jobs, learner.block))
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
-        self._record = new_record(learner.block, self.threads, _ROOM, dtype)
+        self._record = self._new_record(_ROOM)
         self._works: list[Any] = []
         self._compiled = False
 
@@ -307,9 +318,7 @@ class Blocks:
             if need <= room:
                 return done
             try:
-                self._record = new_record(
-                    self.learner.block, self.threads, need + need // 2, self.dtype
-                )
+                self._record = self._new_record(need + need // 2)
             except MemoryError:
                 raise HopefearError(
                     f"the directions of {self.learner.block:,} examples do not fit into memory; "
@@ -355,20 +364,24 @@ class Blocks:
             other.result()
         return done
 
+    def _new_record(self, room: int) -> Record:
+        kind = np.uint32 if self.structure.n_coordinates() <= 1 << 32 else np.uint64
+        return new_record(self.learner.block, self.threads, room, kind, self.dtype)
+
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
             self.threads = 1
-            self._record = new_record(self.learner.block, 1, _ROOM, self.dtype)
+            self._record = self._new_record(_ROOM)
             self._works = self._works[:1]
 
 
-def new_record(block: int, threads: int, room: int, dtype: Any) -> Record:
+def new_record(block: int, threads: int, room: int, kind: Any, dtype: Any) -> Record:
     """Space for what so many threads write down of a block."""
     return Record(
-        np.zeros((threads, threads, room), np.uint64),
+        np.zeros((threads, threads, room), kind),
         np.zeros((threads, threads, room), dtype),
         np.zeros((threads, threads + _GAP), np.int64),
         np.zeros((block, threads), np.int64),

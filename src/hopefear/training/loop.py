@@ -118,6 +118,8 @@ def fit(
     if learner.batch:
         epochs = learner.max_iter if epochs is None else epochs
         passes = passes.whole()
+    elif getattr(learner, "block", 1) > 1:
+        passes.align(learner.block)
     if passes.n == 0:
         raise HopefearError("there are no examples to learn from, of weight above 0")
     if stopping is not None:
