@@ -48,7 +48,7 @@ ROWS = {
     "nbest-mira": Row("conll2000", "nbest-mira", {}, 16, 10),
     "perceptron": Row("conll2000", "perceptron", {}, 16, 10),
     "parse": Row("ewt", "mira", {}, 16, 5, 2000),
-    "classes": Row("imdb", "perceptron", {}, 64, 5),
+    "classes": Row("random", "perceptron", {}, 64, 5),
 }
 
 
@@ -180,17 +180,37 @@ class Parsing:
         return Task(data.kind).structure(data)
 
     def score(self, row: Row, block: int, seed: int, epochs: int) -> float:
+        from hopefear.metrics import Dependencies, Trees
         from hopefear.tasks.parse.task import train
 
         params = {**row.params, "block": block}
         model = train(
             self.data, row.learner, params, epochs=epochs, seed=seed, calibrate=False
         ).model
-        heads = model.parse(self.test)
-        return heads
+        heads, relations = model.parse(self.test)
+        gold, metric = Trees.of(self.test), Dependencies(True)
+        stats = metric.stats(gold, gold._replace(heads=heads, relations=relations))
+        return round(float(metric.scores(stats)["uas"]), 3)
 
 
-CORPORA = {"conll2000": Chunking, "ewt": Parsing}
+class Classes:
+    """Two classes on random data of many sparse features."""
+
+    task, metric = "classify", "accuracy"
+
+    def __init__(self, folder: Path) -> None:
+        from hopefear.data.generators import sparse_linear
+
+        whole = sparse_linear(60_000, 200_000, per_row=(50, 150), true_weights=2_000, seed=1)
+        self.data, self.test = whole.dataset().take(np.arange(50_000)), whole.dataset()
+
+    def structure(self, data: Any) -> Any:
+        from hopefear.structures.classes import Binary
+
+        return Binary(data.n_features)
+
+
+CORPORA = {"conll2000": Chunking, "ewt": Parsing, "random": Classes}
 
 
 if __name__ == "__main__":

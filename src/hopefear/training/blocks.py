@@ -110,6 +110,7 @@ def learn_blocks(
     memory,
     data,
     order,
+    turns,
     work,
     tally,
     outcome,
@@ -122,20 +123,21 @@ def learn_blocks(
 ):
     """Learn from ``order``, ``size`` examples at a time, as thread number ``thread`` of a crew.
 
-    Returns how far all of them came, as ``learn`` does. ``own`` is the state with a clock of this
-    thread's own.
+    Returns how far all of them came, as ``learn`` does. ``turns`` are places in ``order``, block by
+    block, as they are taken up. ``own`` is the state with a clock of this thread's own.
     """
     start, meetings = 0, 0
     while start < order.size:
         stop = min(start + size, order.size)
         for p in range(crew.size):
             record.fill[thread, p] = 0
-        n = start + take(crew)
-        while n < stop:
-            if n + FAR < order.size:
-                structure.announce(Example(data, order[n + FAR]))
-            if n + NEAR < order.size:
-                structure.fetch(Example(data, order[n + NEAR]))
+        turn = start + take(crew)
+        while turn < stop:
+            if turn + FAR < order.size:
+                structure.announce(Example(data, order[turns[turn + FAR]]))
+            if turn + NEAR < order.size:
+                structure.fetch(Example(data, order[turns[turn + NEAR]]))
+            n = turns[turn]
             x = Example(data, order[n])
             k = n - start
             structure.score(x, rule.reading(state), work.theta)
@@ -169,7 +171,7 @@ def learn_blocks(
                 )
             for p in range(crew.size):
                 record.ends[k, p] = record.fill[thread, p]
-            n = start + take(crew)
+            turn = start + take(crew)
         if is_last(crew):
             go_through(
                 rule,
@@ -329,6 +331,7 @@ class Blocks:
         self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
     ) -> int:
         learner, crew = self.learner, new_crew(self.threads)
+        turns = longest_first(data, order, learner.block if self.threads > 1 else 1)
         self._record.news[:] = 0
 
         def work(thread: int) -> int:
@@ -342,6 +345,7 @@ class Blocks:
                     memory,
                     data,
                     order,
+                    turns,
                     self._works[thread],
                     tally,
                     outcome,
@@ -376,6 +380,19 @@ class Blocks:
             self.threads = 1
             self._record = self._new_record(_ROOM)
             self._works = self._works[:1]
+
+
+def longest_first(data: Any, order: np.ndarray, block: int) -> np.ndarray:
+    """Places of examples in an order, in each block the longest first: then none ends it alone.
+
+    >>> from hopefear.data.sparse import SparseDataset
+    >>> rows = SparseDataset.from_csr([[1, 0], [1, 1], [1, 1], [0, 1]]).rows
+    >>> longest_first(rows, np.array([0, 1, 3, 2]), 2)
+    array([1, 0, 3, 2])
+    """
+    ends = data.starts if hasattr(data, "starts") else data.indptr
+    sizes = ends[order + 1] - ends[order]
+    return np.lexsort((-sizes, np.arange(order.size) // block))
 
 
 def new_record(block: int, threads: int, room: int, kind: Any, dtype: Any) -> Record:
