@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -362,7 +363,10 @@ class Blocks:
 
         if self._pool is None or not order.size:
             return work(0)
-        others = [self._pool.submit(work, thread) for thread in range(1, self.threads)]
+        # What NumPy is told to say of overflow, it is told for one thread.
+        others = [
+            self._pool.submit(copy_context().run, work, thread) for thread in range(1, self.threads)
+        ]
         done = work(0)
         for other in others:
             other.result()
