@@ -363,13 +363,18 @@ class Blocks:
 
         if self._pool is None or not order.size:
             return work(0)
-        # What NumPy is told to say of overflow, it is told for one thread.
-        others = [
-            self._pool.submit(copy_context().run, work, thread) for thread in range(1, self.threads)
-        ]
-        done = work(0)
-        for other in others:
-            other.result()
+        try:
+            # What NumPy is told to say of overflow, it is told for one thread.
+            others = [
+                self._pool.submit(copy_context().run, work, thread)
+                for thread in range(1, self.threads)
+            ]
+            done = work(0)
+            for other in others:
+                other.result()
+        except BaseException:  # also an interrupt before this thread has joined the others
+            desert(crew)
+            raise
         return done
 
     def _new_record(self, room: int) -> Record:
