@@ -399,7 +399,9 @@ def longest_first(data: Any, order: np.ndarray, block: int) -> np.ndarray:
     >>> longest_first(rows, np.array([0, 1, 3, 2]), 2)
     array([1, 0, 3, 2])
     """
-    ends = data.starts if hasattr(data, "starts") else data.indptr
+    ends = getattr(data, "starts", getattr(data, "indptr", None))
+    if ends is None or ends.size != data.weights.size + 1:  # of a structure that is not ours
+        return np.arange(order.size)
     sizes = ends[order + 1] - ends[order]
     return np.lexsort((-sizes, np.arange(order.size) // block))
 
