@@ -154,25 +154,26 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     "classify": {
         "--cache": (TSV, "--cache texts.cache", "a copy of the data, read piece by piece"),
         "--names": ("--train rows.svm", "--names names.txt", "words for what weights weigh"),
+        "--jobs": (f"{TSV} -p block=4", "--jobs 3", _JOBS),
         "--bounds": (f"{TSV} --learner vrda", "--bounds", _LOOKS_ON),
         "--comparator": (f"{TSV} --learner vrda --bounds", "--comparator vrda.model", _LOOKS_ON),
     },
     "tag": {
         "--allow-outside": (TEXT, "--allow-outside", "lets files be read, which features name"),
         "--no-names": (TEXT, "--no-names", "words for what weights weigh"),
-        "--jobs": (TEXT, "--jobs 2", _JOBS),
+        "--jobs": (f"{TEXT} -p block=4", "--jobs 3", _JOBS),
         "--bounds": (f"{TEXT} --learner mira", "--bounds", _LOOKS_ON),
     },
     "rerank": {
         "--format": ("--train lists.jsonl", "--format json", "a file fits one format alone"),
         "--encoding": (LISTS, "--encoding utf-16", "JSON is Unicode; of texts it makes others"),
         "--scratch": (LISTS, "--scratch scratch", "where things lie, not what they are"),
-        "--jobs": (LISTS, "--jobs 2", _JOBS),
+        "--jobs": (f"{LISTS} -p block=4", "--jobs 3", _JOBS),
         "--bounds": (LISTS, "--bounds", _LOOKS_ON),
     },
     "parse": {
         "--encoding": (TREES, "--encoding latin-1", "the words are ASCII; others it would change"),
-        "--jobs": (TREES, "--jobs 2", _JOBS),
+        "--jobs": (f"{TREES} -p block=4", "--jobs 3", _JOBS),
     },
 }  # fmt: skip
 

@@ -23,6 +23,7 @@ from hopefear.features import FeatureMap
 from hopefear.features.templates import (
     TemplateFeatures,
     load_templates,
+    numbering,
     parse_templates,
 )
 from hopefear.features.templates.views import classes
@@ -372,3 +373,21 @@ def test_forged_arrays_are_refused() -> None:
             forged = array + np.uint16(3)
             _forged(lambda parts, name=name, a=forged: parts.arrays.update({name: a}))
     _forged(lambda parts: parts.arrays.update({"more": np.zeros(1)}))
+
+
+@pytest.mark.parametrize("options", [{}, {"min_count": 2}, {"hash_bits": 6}, {"keep_names": False}])
+def test_threads_change_no_number(options, monkeypatch) -> None:
+    monkeypatch.setattr(numbering, "_STRETCH", 1)
+    rng = np.random.default_rng(3)
+    words = [[(f"w{k}",) for k in rng.integers(0, 9, rng.integers(1, 6))] for _ in range(12)]
+    features = ("word[0]", "word[-1] word[0]", "substrings(word, 1..2)")
+    how = {"sentences": sentences_of(words, "word"), "padding": True, "edges": '"both"', **options}
+    one, rows = fitted(*features, **how)
+    for jobs in (2, 3, 40):
+        many, others = fitted(*features, n_jobs=jobs, **how)
+        arrays, wanted = many.arrays(), one.arrays()
+        assert arrays.keys() == wanted.keys()
+        assert all(np.array_equal(arrays[name], wanted[name]) for name in wanted)
+        assert many.to_header() == one.to_header()
+        for array, other in zip(rows, others, strict=True):
+            assert array.dtype == other.dtype and np.array_equal(array, other)

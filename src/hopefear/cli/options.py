@@ -125,11 +125,23 @@ def class_weights(group: argparse._ArgumentGroup, words: str) -> None:
 
 
 def jobs(group: argparse._ArgumentGroup) -> None:
-    """``--jobs``."""
+    """``--jobs`` of what answers."""
     whole(
         group,
         "--jobs",
         "tags and trees: threads that search; results do not depend on it (default: one a core)",
+    )
+
+
+def learning_jobs(
+    group: argparse._ArgumentGroup, more: str = "", usual: str = "one a core"
+) -> None:
+    """``--jobs`` of what learns; ``more`` is what else its threads do."""
+    whole(
+        group,
+        "--jobs",
+        f"threads of batch learners, and of others with -p block=N, which searches N examples at "
+        f"a time{more}; the model does not depend on it (default: {usual})",
     )
 
 

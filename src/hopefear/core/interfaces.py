@@ -102,6 +102,11 @@ class Cost:
 class Pricing:
     """Says what the candidates of a list cost at the moment the list comes up."""
 
+    @python_only
+    def in_turn(self):
+        """Why lists must come up one after another; empty where they need not."""
+        return ""
+
     @required
     def refresh(self, x, points):
         """Set the costs of a list, and its oracle, given the scores of its candidates."""
@@ -192,6 +197,11 @@ class Structure:
     @required
     def entries(self, data, order):
         """At most how many coordinates the directions of these examples can touch, in all."""
+
+    @python_only
+    def in_turn(self):
+        """Why examples must be searched one after another; empty where they need not."""
+        return ""
 
     def announce(self, x):
         """Ask for what says where an example lies; it comes up later."""
@@ -438,7 +448,7 @@ class Rule:
 
     @required
     def move(self, state, j, g, a, b):
-        """Move coordinate ``j`` along ``g``."""
+        """Move coordinate ``j`` along ``g``; it writes to no other."""
 
     def tick(self, state, t):
         """Set the clock for the predictor made by ``t`` ticks."""
@@ -535,6 +545,13 @@ class Readout:
 
     def expect_touch(self, memory, j):
         """Coordinate ``j`` comes up soon; changes nothing but time."""
+
+    def alone(self):
+        """Whether a touch writes to more than its own coordinate, or must come right at its tick.
+
+        Where it does neither, threads touch coordinates of their own, after ticks to come.
+        """
+        return False
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         """Coordinate ``j`` went from line 0 to line 1."""

@@ -209,7 +209,8 @@ def train(
     start : float array, optional
         Weights of all coordinates that a batch learner starts from.
     n_jobs : int
-        Threads for evaluation and batch learners; the model does not depend on it.
+        Threads for evaluation, batch learners and those that take blocks of examples; the model
+        does not depend on it.
     on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
     calibrate : bool
@@ -222,6 +223,7 @@ def train(
     name, build, parameters = builder(task, learner, params or {}, data)
     structure, learner = task.composed(passes, build, parameters)
     task.check_together(structure, learner, data)
+    passes.align(getattr(learner, "block", 1))
     if start is not None and not learner.batch:
         raise HopefearError(
             f"{name} learns online, and only batch learners start from given weights; "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -435,6 +436,7 @@ def check_rule(
     _demand(bool(copies.any()), f"{name} moved nothing with the loss {describe(loss)}")
     _agree(trainer.average(), copies.mean(axis=0), f"{name}: average of the weights there were")
     _check_sums(rule)
+    _check_threads(structure, trainer.learner, rows, order)
     _check_rebase(trainer)
     oracle = dense_rule(rule, trainer.n) if dense is None else dense(trainer.n)
     if oracle is not None:
@@ -489,6 +491,23 @@ def _check_sums(rule: Any) -> None:
         _agree(twice, once, f"{describe(rule)}: additive() promises that two moves add up")
 
 
+def _check_threads(structure: Any, learner: Learner, rows: Any, order: np.ndarray) -> None:
+    """Blocks on three threads, against one."""
+    trainers = [
+        OnlineTrainer(structure, replace(learner, block=5), np.float64, jobs) for jobs in (1, 3)
+    ]
+    for trainer in trainers:
+        trainer.learn(rows, order)
+        trainer.close()
+    one, many = (trainer.arrays() for trainer in trainers)
+    for key, array in one.items():
+        _demand(
+            array.tobytes() == many[key].tobytes(),
+            f"{learner.signature()}: {key} depends on the number of threads; moves and touches "
+            "must write to their own coordinate alone, or the readout say that it stands alone",
+        )
+
+
 def _check_rebase(trainer: OnlineTrainer) -> None:
     rule, before = trainer.learner.rule, _weights(trainer)
     if type(rule).rebase is Rule.rebase:
@@ -522,8 +541,8 @@ def _compare(structure, rows, learner, oracle, order, copies) -> bool:
 def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
     """Hold a readout to what it promises of the weights there were.
 
-    It changes nothing about learning; settling its books early, and saving and going on, change
-    nothing about what it keeps.
+    It changes nothing about learning; settling its books early, saving and going on, and the number
+    of threads change nothing about what it keeps.
 
     Parameters
     ----------
@@ -546,6 +565,7 @@ def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None 
                 OnlineTrainer(structure, learner, np.float64) for _ in range(4)
             )
             copies = np.array(list(_steps(whole, rows, order)))
+            _check_threads(structure, learner, rows, order)
             plain = OnlineTrainer(structure, Learner(Hinge(), rule, Last(), on), np.float64)
             plain.learn(rows, order)
             _agree(copies[-1], _weights(plain), f"{name} changes what is learned", 0.0)

@@ -177,6 +177,9 @@ class OnlineTrainer(Trainer):
         Loss, rule, readout.
     dtype : numpy dtype
         Of the weights that are read in dot products: float32 (fast) or float64 (for checking).
+    n_jobs : int
+        Threads that search the examples of a block; without blocks there is one. What is learned
+        does not depend on it.
 
     Examples
     --------
@@ -193,7 +196,9 @@ class OnlineTrainer(Trainer):
     (200, True)
     """
 
-    def __init__(self, structure: Any, learner: Learner, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, structure: Any, learner: Learner, dtype: Any = np.float32, n_jobs: int = 1
+    ) -> None:
         _check_together(structure, learner)
         self.structure, self.learner = structure, learner
         self.n = structure.n_coordinates()
@@ -203,6 +208,11 @@ class OnlineTrainer(Trainer):
         self._dtype = dtype
         self._work: Workspace | None = None
         self._prepared_for: Any = None
+        self._blocks: Any = None
+        if learner.block > 1:
+            from hopefear.training.blocks import Blocks  # which needs what is above
+
+            self._blocks = Blocks(structure, learner, dtype, n_jobs)
 
     def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
         """Learn from the rows named by ``order``; ``outcome`` takes a byte per example."""
@@ -210,7 +220,10 @@ class OnlineTrainer(Trainer):
         if outcome is None:
             outcome = np.empty(order.size, np.uint8)
         if data is not self._prepared_for:
-            self._work = self.structure.workspace(data, learner.loss, self._dtype)
+            if self._blocks is None:
+                self._work = self.structure.workspace(data, learner.loss, self._dtype)
+            else:
+                self._blocks.prepare(data)
             self._prepared_for = data
         done = 0
         while done < order.size:
@@ -219,20 +232,7 @@ class OnlineTrainer(Trainer):
                 order.size - done,
                 lambda rest=order[done:]: self.structure.entries(data, rest),
             )
-            done += learn(
-                self.structure,
-                learner.loss,
-                learner.rule,
-                learner.readout,
-                self.state,
-                self.memory,
-                data,
-                order[done:],
-                self._work,
-                self.tally,
-                outcome[done:],
-                learner.on == "every",
-            )
+            done += self._learn_some(data, order[done:], outcome[done:])
             if self.tally.counts[BROKEN]:
                 self.tally.counts[BROKEN] = 0  # said once; other examples may still be learnt
                 raise DivergedError(
@@ -241,6 +241,26 @@ class OnlineTrainer(Trainer):
                 )
             if learner.readout.full(self.memory) or learner.rule.worn(self.state):
                 self.settle()
+
+    def _learn_some(self, data: Any, order: np.ndarray, outcome: np.ndarray) -> int:
+        """Learn until the order ends or the books must be settled; how far it came."""
+        if self._blocks is not None:
+            return self._blocks.learn(self.state, self.memory, data, order, self.tally, outcome)
+        learner = self.learner
+        return learn(
+            self.structure,
+            learner.loss,
+            learner.rule,
+            learner.readout,
+            self.state,
+            self.memory,
+            data,
+            order,
+            self._work,
+            self.tally,
+            outcome,
+            learner.on == "every",
+        )
 
     def settle(self) -> None:
         """Bring the books up to date and empty them."""
@@ -314,6 +334,10 @@ class OnlineTrainer(Trainer):
     def loss(self) -> float:
         return float(self.tally.loss[0])
 
+    def close(self) -> None:
+        if self._blocks is not None:
+            self._blocks.close()
+
     def arrays(self) -> dict[str, np.ndarray]:
         return {
             f"{part}.{name}": array
@@ -341,6 +365,11 @@ def _check_together(structure: Any, learner: Learner) -> None:
         kept = type(getattr(readout, "readout", readout)).__name__
         raise CombinationError(f"{type(loss).__name__} and {kept}: {reason}")
     check_served(structure, loss)
+    if learner.block > 1 and (reason := structure.in_turn()):
+        raise CombinationError(
+            f"block={learner.block} and {type(structure).__name__}: examples of a block are "
+            f"searched at the same time, and {reason}; use block=1"
+        )
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:

@@ -88,6 +88,14 @@ class Passes:
         """Pieces in one pass."""
         return max(1, -(-(len(self.dataset) if self._streamed else self.n) // self._rows))
 
+    def align(self, block: int) -> None:
+        """Make pieces of whole blocks of a learner, so that how many there are changes nothing.
+
+        Blocks of a mapped dataset stay as they are, and end those of the learner.
+        """
+        if not self._streamed:
+            self._rows = -(-self._rows // block) * block
+
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of every piece of a pass but the first ``skip``."""
         for number, (rows, visits) in enumerate(self._blocks()):

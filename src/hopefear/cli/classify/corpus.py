@@ -60,7 +60,8 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     if getattr(args, "weights", None):
         data = with_weights(data, args.weights, report.skipped)
     check_labels(data)
-    return Examples(data=data, skipped=report.skipped, prepared=cached)
+    jobs = getattr(args, "jobs", None) or 1
+    return Examples(data=data, skipped=report.skipped, prepared=cached, jobs=jobs)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -182,11 +182,7 @@ class Lists(Surface):
         options.flag(
             group, "--tied", "all of the cheapest candidates are right, not one of them alone"
         )
-        options.whole(
-            group,
-            "--jobs",
-            "threads of batch learners; the model does not depend on it (default: one a core)",
-        )
+        options.learning_jobs(group)
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("features")

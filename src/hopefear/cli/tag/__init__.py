@@ -207,7 +207,7 @@ class Tags(Surface):
                 "do not fit the temperature that makes probabilities of scores; they are then "
                 "surer or less sure than they should be",
             )
-        options.jobs(group)
+        options.learning_jobs(group, ", of templates and of tagging held-out data")
 
     def use_options(
         self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup

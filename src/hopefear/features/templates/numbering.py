@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from hopefear.features.templates.program import (
     Program,
     Slots,
     fill_slots,
+    join_keys,
     look_up,
     move_slots,
     new_work,
@@ -36,6 +38,8 @@ from hopefear.features.templates.spec import POSITIONS
 from hopefear.features.templates.views import seen
 
 _FIRST_ROOM = 1 << 12
+# Tokens of a stretch, at least, that a thread of its own is worth.
+_STRETCH = 1 << 13
 
 
 class Rows(NamedTuple):
@@ -100,8 +104,22 @@ class Table:
         return fill_slots(slots, np.array(self.keys)) == len(self.keys), slots
 
 
-def number(bound: Bound, program: Program, keep_names: bool) -> Numbered:
-    """Number the attributes of a program in the order they come."""
+def number(bound: Bound, program: Program, keep_names: bool, n_jobs: int = 1) -> Numbered:
+    """Number the attributes of a program in the order they come.
+
+    Threads number those of a stretch of sentences each, which are then joined: attributes that were
+    new in a stretch get their numbers in the order in which it met them.
+    """
+    stretches = bound.stretches(min(n_jobs, bound.ids.shape[1] // _STRETCH + 1))
+    if len(stretches) == 1:
+        return _number(bound, program, keep_names)[0]
+    with ThreadPoolExecutor(len(stretches)) as pool:
+        parts = list(pool.map(lambda part: _number(part, program, keep_names), stretches))
+        return _joined(parts, [part.ids.shape[1] for part in stretches], pool)
+
+
+def _number(bound: Bound, program: Program, keep_names: bool) -> tuple[Numbered, np.ndarray]:
+    """Attributes of a program, and the table of their keys."""
     plan: Plan = bound.plan(program)
     rows, work = _room_for(bound, program), new_work(plan.most)
     slots = _slots_for(_FIRST_ROOM + 4 * plan.most)
@@ -118,7 +136,56 @@ def number(bound: Bound, program: Program, keep_names: bool) -> Numbered:
         keys, counts = np.zeros(used, np.uint64), np.zeros(used, np.int64)
         read_slots(slots, keys, counts)
     born = Born(*(a[: used if keep_names else 0].copy() for a in born))
-    return Numbered(keys, counts, born, fired, _cut(rows, int(work.state[ENTRIES])))
+    return Numbered(keys, counts, born, fired, _cut(rows, int(work.state[ENTRIES]))), slots
+
+
+def _joined(
+    parts: list[tuple[Numbered, np.ndarray]], tokens: list[int], pool: ThreadPoolExecutor
+) -> Numbered:
+    """What one pass over all tokens would have found, from passes over stretches of them."""
+    (first, slots), used = parts[0], len(parts[0][0].keys)
+    numbers: list[np.ndarray] = []
+    places: list[Any] = [slice(None)]  # of the attributes that each part met first
+    for part, _ in parts[1:]:
+        while 3 * len(slots) < 8 * (used + len(part.keys)):
+            slots, smaller = np.zeros(2 * len(slots), np.uint64), slots
+            move_slots(smaller, slots)
+        new = np.empty(len(part.keys), np.int32)
+        before, used = used, join_keys(slots, used, part.keys, new)
+        numbers.append(new)
+        places.append(new >= before)
+    total = np.zeros(used, np.int64)
+    total[: len(first.counts)] = first.counts
+    for (part, _), new in zip(parts[1:], numbers, strict=True):
+        total[new] += part.counts
+    rows = [part.rows for part, _ in parts]
+    list(pool.map(lambda new, some: renumber(new, *some), numbers, rows[1:]))
+    starts = np.cumsum([0, *tokens])
+    ends = np.cumsum([0, *(len(some.indices) for some in rows)])
+    born = [
+        Born(part.born.token + start, part.born.template, part.born.which)
+        for (part, _), start in zip(parts, starts, strict=False)
+    ]
+    named = len(first.born.token) > 0
+    indptr = [some.indptr[1:] + end for some, end in zip(rows, ends, strict=False)]
+    return Numbered(
+        np.concatenate([part.keys[where] for (part, _), where in zip(parts, places, strict=True)]),
+        total,
+        Born(
+            *(
+                np.concatenate([a[where] for a, where in zip(arrays, places, strict=True)])
+                for arrays in zip(*born, strict=True)
+            )
+        )
+        if named
+        else first.born,
+        np.sum([part.fired for part, _ in parts], axis=0),
+        Rows(
+            np.concatenate([np.zeros(1, np.int64), *indptr]),
+            np.concatenate([some.indices for some in rows]),
+            np.concatenate([some.values for some in rows]),
+        ),
+    )
 
 
 def cut_off(attributes: Numbered, min_count: int) -> Numbered:

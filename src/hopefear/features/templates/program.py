@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from hopefear.features.templates.spec import (
 from hopefear.features.templates.views import SEVERAL, Types, hashes_of, seen
 
 BLOCK = 512  # keys made ahead; more than fits the first-level cache would be fetched twice
+JOINED_AHEAD = 16  # keys whose slots are asked for ahead
 SENTENCE, TOKEN, ENTRIES, USED = 0, 1, 2, 3  # positions in Work.state
 
 
@@ -256,6 +258,24 @@ def move_slots(old, new):
 
 
 @lean
+def join_keys(slots, used, keys, number):
+    """Numbers of distinct keys in a table that holds ``used``, new ones behind these, in order.
+
+    Returns how many the table holds then. A number stands beside its key as in `number_keys`.
+    """
+    for i in range(len(keys)):
+        if i + JOINED_AHEAD < len(keys):
+            prefetch(slots, slot_of(slots, keys[i + JOINED_AHEAD]))
+        slot = pair_slot(slots, keys[i], keys[i])
+        if slots[slot] == 0:
+            slots[slot] = keys[i]
+            slots[slot + 1] = np.uint64(used)
+            used += 1
+        number[i] = np.int32(slots[slot + 1] & np.uint64(0xFFFFFFFF))
+    return used
+
+
+@lean
 def read_slots(slots, keys, counts):
     """Key and count of every number in a table."""
     for place in range(0, len(slots), 2):
@@ -447,6 +467,21 @@ class Bound(NamedTuple):
         most = int(self._counts(program, np.max).sum())
         values: tuple[Any, ...] = (*program[3:10], *self, program.edges, most)
         return Plan(*values)
+
+    def stretches(self, n: int) -> list[Bound]:
+        """The sentences in at most n stretches of about as many tokens."""
+        cuts = np.searchsorted(self.starts, np.linspace(0, self.starts[-1], n + 1))
+        cuts[0], cuts[-1] = 0, len(self.starts) - 1
+        if n == 1:
+            return [self]
+        return [
+            self._replace(
+                starts=self.starts[a : b + 1] - self.starts[a],
+                ids=np.ascontiguousarray(self.ids[:, self.starts[a] : self.starts[b]]),
+            )
+            for a, b in pairwise(cuts.tolist())
+            if a < b
+        ]
 
     def room(self, program: Program) -> int:
         """Entries that a program makes, at most."""

@@ -335,6 +335,7 @@ class TemplateFeatures:
         min_count: int = 1,
         hash_bits: int | None = None,
         keep_names: bool = True,
+        n_jobs: int = 1,
     ) -> tuple[TemplateFeatures, Attributes]:
         """Number the attributes of sentences and encode these, in one pass.
 
@@ -352,6 +353,8 @@ class TemplateFeatures:
             theirs has a weight for every pair of labels.
         keep_names : bool
             Keep what names are made of; without, models are smaller and cannot be inspected.
+        n_jobs : int
+            Threads. Numbers and names do not depend on it.
         """
         if min_count < 1:
             raise HopefearError(f"min_count must be 1 or more, not {min_count}")
@@ -371,7 +374,7 @@ class TemplateFeatures:
         tables, names, rows = [], [], []
         collisions, named = 0.0, None
         for program in programs:
-            attributes = number(bound, program, keep_names)
+            attributes = number(bound, program, keep_names, n_jobs)
             _check_fired(templates, program, attributes, sentences)
             attributes = cut_off(attributes, min_count)
             order = None

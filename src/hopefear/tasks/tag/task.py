@@ -186,6 +186,7 @@ def dataset(
     min_count: int = 1,
     hash_bits: int | None = None,
     keep_names: bool = True,
+    n_jobs: int = 1,
 ) -> SequenceDataset:
     """Apply templates to labelled sentences and number what they give.
 
@@ -198,7 +199,7 @@ def dataset(
         for networks, what ``inputs`` of their recipe gives.
     column : str
         The column that holds the labels.
-    min_count, hash_bits, keep_names
+    min_count, hash_bits, keep_names, n_jobs
         As in :meth:`hopefear.features.templates.TemplateFeatures.fit_encode`.
 
     Examples
@@ -210,7 +211,12 @@ def dataset(
     """
     gold = gold_column(sentences, column)
     feature_map, attributes = fit_encode(
-        features, sentences, min_count=min_count, hash_bits=hash_bits, keep_names=keep_names
+        features,
+        sentences,
+        n_jobs,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        keep_names=keep_names,
     )
     if any(sentences.columns[name] is gold for name in feature_map.needs):
         raise HopefearError(
@@ -220,11 +226,13 @@ def dataset(
     return encoded(sentences, attributes, (), gold, feature_map)
 
 
-def fit_encode(features: Any, sentences: Sentences, **options: Any) -> tuple[Any, Any]:
+def fit_encode(
+    features: Any, sentences: Sentences, n_jobs: int = 1, **options: Any
+) -> tuple[Any, Any]:
     """A feature map and the attributes of sentences, by templates or by settings of one's own."""
     if hasattr(features, "fit_encode"):
         return features.fit_encode(sentences, **options)
-    return TemplateFeatures.fit_encode(features, sentences, **options)
+    return TemplateFeatures.fit_encode(features, sentences, n_jobs=n_jobs, **options)
 
 
 def check_inputs(learner: Any, data: SequenceDataset) -> None:

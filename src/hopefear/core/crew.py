@@ -1,0 +1,164 @@
+"""Threads that run one kernel together: who takes the next piece of work, and when all are done.
+
+Handing work over through Python costs more than searching a sentence does, so threads stay in their
+kernel and meet there. One that waits looks for a while and then sleeps: where cores are free it
+goes on within a microsecond, and where they are not it leaves them to those it waits for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from hopefear.core.component import INLINED_OPTIONS, linked
+
+# Words of a crew, each in a cache line of its own.
+_NEXT, _ARRIVED, _MEETINGS, _LOST, _SLEEP = (8 * k for k in range(5))
+# Looks before a thread sleeps, some tens of microseconds; and how long it then sleeps.
+_LOOKS, _MICROSECONDS = 10_000, 20
+_PYTHON_LOCK = threading.Lock()
+
+
+class Crew(NamedTuple):
+    """What the threads of one run share; see :func:`new_crew`."""
+
+    size: int
+    words: np.ndarray
+
+
+def new_crew(size: int) -> Crew:
+    """A crew of so many threads that have taken nothing yet.
+
+    Examples
+    --------
+    >>> crew = new_crew(1)
+    >>> take(crew), take(crew), is_last(crew)
+    (0, 1, True)
+    """
+    words = np.zeros(8 * 5, np.int64)
+    words[_SLEEP] = _sleep_address()
+    return Crew(size, words)
+
+
+def desert(crew: Crew) -> None:
+    """Let nobody wait any more: a thread of the crew has failed."""
+    crew.words[_LOST] = 1
+
+
+@linked
+def take(crew):
+    """Number of the next piece of work, from 0; no two threads get the same."""
+    return add_to(crew.words, _NEXT, 1)
+
+
+@linked
+def is_last(crew):
+    """Whether all others of the crew have arrived; the last may work alone, then `dismiss` them."""
+    return add_to(crew.words, _ARRIVED, 1) == crew.size - 1
+
+
+@linked
+def dismiss(crew):
+    """Let those go on that wait; work is counted from 0 again."""
+    crew.words[_NEXT] = 0
+    crew.words[_ARRIVED] = 0
+    add_to(crew.words, _MEETINGS, 1)
+
+
+@linked
+def wait(crew, meetings):
+    """Wait until the crew was dismissed more than so often; False where one of it is lost."""
+    looks = 0
+    while look_at(crew.words, _MEETINGS) <= meetings:
+        if look_at(crew.words, _LOST) != 0:
+            return False
+        looks += 1
+        if looks > _LOOKS:
+            sleep(crew.words, _SLEEP, _MICROSECONDS)
+    return True
+
+
+def add_to(array, p, amount):
+    """Add to ``array[p]``; returns what it was. No other thread comes in between."""
+    with _PYTHON_LOCK:
+        before = array[p]
+        array[p] = before + amount
+        return int(before)
+
+
+def look_at(array, p):
+    """What other threads have left at ``array[p]``."""
+    time.sleep(0.0)  # they need Python too
+    return int(array[p])
+
+
+def sleep(array, p, microseconds):
+    """Leave the core to others; ``array[p]`` is the address of the system's function for it."""
+    time.sleep(microseconds * 1e-6)
+
+
+@overload(add_to, jit_options=INLINED_OPTIONS)
+def _add_to(array, p, amount):
+    return lambda array, p, amount: _atomic_add(array, p, amount)
+
+
+@overload(look_at, jit_options=INLINED_OPTIONS)
+def _look_at(array, p):
+    return lambda array, p: _atomic_load(array, p)
+
+
+@overload(sleep, jit_options=INLINED_OPTIONS)
+def _sleep(array, p, microseconds):
+    return lambda array, p, microseconds: _call_address(array, p, microseconds)
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    data = context.make_array(signature.args[0])(context, builder, args[0]).data
+    return builder.gep(data, [args[1]])
+
+
+@intrinsic
+def _atomic_add(typing_context, array, p, amount):
+    def generate(context, builder, signature, args):
+        return builder.atomic_rmw(
+            "add", _place(context, builder, signature, args), args[2], "seq_cst"
+        )
+
+    return types.int64(array, types.intp, types.int64), generate
+
+
+@intrinsic
+def _atomic_load(typing_context, array, p):
+    def generate(context, builder, signature, args):
+        place = _place(context, builder, signature, args)
+        return builder.load_atomic(place, "seq_cst", 8)
+
+    return types.int64(array, types.intp), generate
+
+
+@intrinsic
+def _call_address(typing_context, array, p, microseconds):
+    # By address and not by name, so that compiled kernels can be kept on disk.
+    def generate(context, builder, signature, args):
+        number = ir.IntType(32)
+        address = builder.load(_place(context, builder, signature, args))
+        function = builder.inttoptr(address, ir.FunctionType(number, [number]).as_pointer())
+        builder.call(function, [builder.trunc(args[2], number)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), generate
+
+
+def _sleep_address() -> int:
+    """Where the function is that sleeps for so many microseconds; of Windows, milliseconds."""
+    system: Any = ctypes
+    function = system.windll.kernel32.Sleep if os.name == "nt" else system.CDLL(None).usleep
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

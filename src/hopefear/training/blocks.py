@@ -1,0 +1,424 @@
+"""Blocks: examples that are searched at the same time, and whose directions are added in order.
+
+A block learner is the online learner in which the examples of a block are all scored and searched
+under the weights of the block's beginning; their strides are chosen there too. Then everything
+happens as it would one by one: the account of a tick is closed, the direction of the next example
+moves the weights, the clock ticks. So a block of one example is the online learner, and averages
+are exact for the sequence of predictors that a block goes through.
+
+Threads of a crew search examples and write down their directions, entry by entry, sorted by the
+thread that a coordinate belongs to. The last to finish goes through the ticks, which takes no time,
+and notes the clock and the books at each. Then each thread moves its own coordinates, example after
+example: a coordinate meets the same moves under the same clocks in the same order however many
+threads there are, so no bit depends on their number.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.core.component import component, inlined, lean, linked
+from hopefear.core.crew import desert, dismiss, is_last, new_crew, take, wait
+from hopefear.core.interfaces import Row
+from hopefear.core.learner import Learner
+from hopefear.core.workspace import Example
+from hopefear.errors import HopefearError
+from hopefear.training.online import (
+    BROKEN,
+    EXAMPLES,
+    FAR,
+    MISTAKEN,
+    MISTAKES,
+    NEAR,
+    TICKS,
+    UPDATED,
+    UPDATES,
+    Mover,
+)
+
+# Entries of ``Record.news``.
+_REACHED, _HALTED, _NEED = 0, 1, 2
+# Coordinates that belong to one thread together: cache lines must not go to and fro.
+_TOGETHER = np.uint64(6)
+_SPREAD = np.uint64(0x9E3779B1)
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+# Between what two threads count, so that it is not in one cache line.
+_GAP = 16
+# Entries of a direction that are asked for ahead of their moves.
+_AHEAD = 24
+# Room for the entries of a block at first; it grows to what a block needs.
+_ROOM = 1 << 12
+
+
+class Record(NamedTuple):
+    """What threads write down of the examples of a block; B examples, N threads."""
+
+    coordinates: np.ndarray  # uint[N, N, room]: by the thread that searched and that will move
+    values: np.ndarray  # real[N, N, room]: entries of directions at these coordinates
+    fill: np.ndarray  # int64[N, N + gap]: entries so far, also those without room
+    begins: np.ndarray  # int64[B, N]: where an example's entries begin, by the thread that moves
+    ends: np.ndarray  # int64[B, N]
+    searcher: np.ndarray  # int64[B]: thread that searched the example
+    steps: np.ndarray  # float64[B, 2]: a and b of its stride
+    facts: np.ndarray  # float64[B, 2]: its loss and margin
+    forced: np.ndarray  # uint8[B]: it has a direction; later, one that is to be moved along
+    clocks: np.ndarray  # float64[B, 3]: the clock it moves under
+    books: np.ndarray  # float64[B, 3]: the books at that moment
+    news: np.ndarray  # int64[3]: how far the block came, whether to return, room that it needs
+
+
+@component(Row)
+class Recorder(NamedTuple):
+    """A row that is written down."""
+
+    rule: Any
+    coordinates: np.ndarray
+    values: np.ndarray
+    fill: np.ndarray
+    threads: int
+
+    def additive(self):
+        return self.rule.additive()
+
+    def put(self, j, g):
+        p = owner(j, self.threads)
+        k = self.fill[p]
+        if k < self.values.shape[1]:
+            self.coordinates[p, k] = j
+            self.values[p, k] = g
+        self.fill[p] = k + 1
+
+
+@inlined
+def owner(j, threads):
+    """The thread that moves coordinate ``j``."""
+    mixed = ((np.uint64(j) >> _TOGETHER) * _SPREAD) & _LOW
+    return np.int64((mixed * np.uint64(threads)) >> _HALF)
+
+
+@lean
+def learn_blocks(
+    structure,
+    loss,
+    rule,
+    readout,
+    state,
+    memory,
+    data,
+    order,
+    turns,
+    work,
+    tally,
+    outcome,
+    always,
+    size,
+    record,
+    crew,
+    thread,
+    own,
+):
+    """Learn from ``order``, ``size`` examples at a time, as thread number ``thread`` of a crew.
+
+    Returns how far all of them came, as ``learn`` does. ``turns`` are places in ``order``, block by
+    block, as they are taken up. ``own`` is the state with a clock of this thread's own.
+    """
+    start, meetings = 0, 0
+    while start < order.size:
+        stop = min(start + size, order.size)
+        for p in range(crew.size):
+            record.fill[thread, p] = 0
+        turn = start + take(crew)
+        while turn < stop:
+            if turn + FAR < order.size:
+                structure.announce(Example(data, order[turns[turn + FAR]]))
+            if turn + NEAR < order.size:
+                structure.fetch(Example(data, order[turns[turn + NEAR]]))
+            n = turns[turn]
+            x = Example(data, order[n])
+            k = n - start
+            structure.score(x, rule.reading(state), work.theta)
+            forced = loss.subgradient(structure, x, work) > 0
+            record.facts[k, 0] = work.loss[0]
+            record.facts[k, 1] = work.gap[0]
+            record.forced[k] = forced
+            record.searcher[k] = thread
+            for p in range(crew.size):
+                record.begins[k, p] = record.fill[thread, p]
+            if forced and (always or is_mistaken(data, order[n], work.gap[0])):
+                record.steps[k, 0], record.steps[k, 1] = rule.stride(
+                    structure,
+                    x,
+                    work.mu,
+                    state,
+                    work.loss[0],
+                    work.gap[0],
+                    float(data.weights[order[n]]),
+                )
+                structure.scatter(
+                    x,
+                    work.mu,
+                    Recorder(
+                        rule,
+                        record.coordinates[thread],
+                        record.values[thread],
+                        record.fill[thread],
+                        crew.size,
+                    ),
+                )
+            for p in range(crew.size):
+                record.ends[k, p] = record.fill[thread, p]
+            turn = start + take(crew)
+        if is_last(crew):
+            go_through(
+                rule,
+                readout,
+                state,
+                memory,
+                data,
+                order,
+                tally,
+                outcome,
+                always,
+                start,
+                stop,
+                record,
+            )
+            dismiss(crew)
+        elif not wait(crew, meetings):
+            return start
+        reached, halted = start + record.news[_REACHED], record.news[_HALTED]
+        if not readout.alone():
+            for k in range(reached - start):
+                if record.forced[k]:
+                    for e in range(own.clock.size):
+                        own.clock[e] = record.clocks[k, e]
+                    move_along(rule, readout, own, memory, record, k, thread)
+        if is_last(crew):
+            dismiss(crew)
+        elif not wait(crew, meetings + 1):
+            return start
+        meetings += 2
+        start = reached
+        if halted:
+            break
+    return start
+
+
+@inlined
+def is_mistaken(data, i, gap):
+    """Whether the margin of example ``i`` is a mistake."""
+    return gap <= 0.0 and data.weights[i] > 0.0
+
+
+@linked
+def go_through(
+    rule, readout, state, memory, data, order, tally, outcome, always, start, stop, record
+):
+    """Count the examples of a block and go through their ticks, until books must be settled.
+
+    Readouts that stand alone have their moves made here, each at its tick.
+    """
+    counts, news = tally.counts, record.news
+    news[_REACHED], news[_HALTED], news[_NEED] = 0, 0, 0
+    threads = record.begins.shape[1]
+    for searcher in range(threads):
+        for p in range(threads):
+            news[_NEED] = max(news[_NEED], record.fill[searcher, p])
+    if news[_NEED] > record.values.shape[2]:
+        news[_HALTED] = 1
+        return
+    for n in range(start, stop):
+        k = n - start
+        if not math.isfinite(record.facts[k, 1]):
+            counts[BROKEN] = 1
+            news[_HALTED] = 1
+            return
+        mistaken, forced = is_mistaken(data, order[n], record.facts[k, 1]), record.forced[k] > 0
+        tally.loss[0] += record.facts[k, 0]
+        counts[EXAMPLES] += 1
+        counts[MISTAKES] += mistaken
+        outcome[n] = MISTAKEN if mistaken else 0
+        record.forced[k] = 0
+        if always or (mistaken and forced):
+            readout.close(memory, state.clock)
+            if forced:
+                record.forced[k] = 1
+                books = readout.now(memory)
+                for e in range(3):
+                    record.clocks[k, e] = state.clock[e]
+                record.books[k, 0], record.books[k, 1], record.books[k, 2] = books
+                if readout.alone():
+                    for p in range(threads):
+                        move_along(rule, readout, state, memory, record, k, p)
+                counts[UPDATES] += 1
+                outcome[n] |= UPDATED
+            counts[TICKS] += 1
+            rule.tick(state, counts[TICKS])
+        readout.survive(memory)
+        news[_REACHED] = k + 1
+        if readout.full(memory) or rule.worn(state):
+            news[_HALTED] = 1
+            return
+
+
+@linked
+def move_along(rule, readout, state, memory, record, k, p):
+    """Move the coordinates of thread ``p`` along the direction of the block's k-th example."""
+    coordinates = record.coordinates[record.searcher[k], p]
+    values = record.values[record.searcher[k], p]
+    books = (record.books[k, 0], record.books[k, 1], record.books[k, 2])
+    row = Mover(rule, state, readout, memory, books, record.steps[k, 0], record.steps[k, 1])
+    written = record.fill[record.searcher[k], p]  # with the examples behind this one
+    for e in range(record.begins[k, p], record.ends[k, p]):
+        if e + _AHEAD < written:
+            row.ask(np.uint64(coordinates[e + _AHEAD]))
+        row.put(np.uint64(coordinates[e]), values[e])
+
+
+class Blocks:
+    """The threads of a block learner, and what they write on.
+
+    Parameters
+    ----------
+    structure, learner, dtype
+        As for :class:`~hopefear.training.online.OnlineTrainer`; the learner's ``block`` is how many
+        examples are searched at a time.
+    n_jobs : int
+        Threads, at most one for each example of a block. Nothing depends on it but time.
+    """
+
+    def __init__(self, structure: Any, learner: Learner, dtype: Any, n_jobs: int = 1) -> None:
+        self.structure, self.learner, self.dtype = structure, learner, dtype
+        self.threads = max(1, min(n_jobs, learner.block))
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+        self._record = self._new_record(_ROOM)
+        self._works: list[Any] = []
+        self._compiled = False
+
+    def prepare(self, data: Any) -> None:
+        """Make space for the examples of ``data``, for every thread."""
+        loss = self.learner.loss
+        self._works = [
+            self.structure.workspace(data, loss, self.dtype) for _ in range(self.threads)
+        ]
+
+    def learn(
+        self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
+    ) -> int:
+        """Learn from ``order`` until it ends or the books must be settled; how far it came."""
+        if not self._compiled:  # by one thread, before others wait for it
+            self._run(state, memory, data, order[:0], tally, outcome)
+            self._compiled = True
+        done = 0
+        while True:
+            done += self._run(state, memory, data, order[done:], tally, outcome[done:])
+            need, room = int(self._record.news[_NEED]), self._record.values.shape[2]
+            if need <= room:
+                return done
+            try:
+                self._record = self._new_record(need + need // 2)
+            except MemoryError:
+                raise HopefearError(
+                    f"the directions of {self.learner.block:,} examples do not fit into memory; "
+                    "use a smaller block"
+                ) from None
+
+    def _run(
+        self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
+    ) -> int:
+        learner, crew = self.learner, new_crew(self.threads)
+        turns = longest_first(data, order, learner.block if self.threads > 1 else 1)
+        self._record.news[:] = 0
+
+        def work(thread: int) -> int:
+            try:
+                return learn_blocks(
+                    self.structure,
+                    learner.loss,
+                    learner.rule,
+                    learner.readout,
+                    state,
+                    memory,
+                    data,
+                    order,
+                    turns,
+                    self._works[thread],
+                    tally,
+                    outcome,
+                    learner.on == "every",
+                    learner.block,
+                    self._record,
+                    crew,
+                    thread,
+                    state._replace(clock=state.clock.copy()),
+                )
+            except BaseException:
+                desert(crew)
+                raise
+
+        if self._pool is None or not order.size:
+            return work(0)
+        try:
+            # What NumPy is told to say of overflow, it is told for one thread.
+            others = [
+                self._pool.submit(copy_context().run, work, thread)
+                for thread in range(1, self.threads)
+            ]
+            done = work(0)
+            for other in others:
+                other.result()
+        except BaseException:  # also an interrupt before this thread has joined the others
+            desert(crew)
+            raise
+        return done
+
+    def _new_record(self, room: int) -> Record:
+        kind = np.uint32 if self.structure.n_coordinates() <= 1 << 32 else np.uint64
+        return new_record(self.learner.block, self.threads, room, kind, self.dtype)
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+            self.threads = 1
+            self._record = self._new_record(_ROOM)
+            self._works = self._works[:1]
+
+
+def longest_first(data: Any, order: np.ndarray, block: int) -> np.ndarray:
+    """Places of examples in an order, in each block the longest first: then none ends it alone.
+
+    >>> from hopefear.data.sparse import SparseDataset
+    >>> rows = SparseDataset.from_csr([[1, 0], [1, 1], [1, 1], [0, 1]]).rows
+    >>> longest_first(rows, np.array([0, 1, 3, 2]), 2)
+    array([1, 0, 3, 2])
+    """
+    ends = getattr(data, "starts", getattr(data, "indptr", None))
+    if ends is None or ends.size != data.weights.size + 1:  # of a structure that is not ours
+        return np.arange(order.size)
+    sizes = ends[order + 1] - ends[order]
+    return np.lexsort((-sizes, np.arange(order.size) // block))
+
+
+def new_record(block: int, threads: int, room: int, kind: Any, dtype: Any) -> Record:
+    """Space for what so many threads write down of a block."""
+    return Record(
+        np.zeros((threads, threads, room), kind),
+        np.zeros((threads, threads, room), dtype),
+        np.zeros((threads, threads + _GAP), np.int64),
+        np.zeros((block, threads), np.int64),
+        np.zeros((block, threads), np.int64),
+        np.zeros(block, np.int64),
+        np.zeros((block, 2)),
+        np.zeros((block, 2)),
+        np.zeros(block, np.uint8),
+        np.zeros((block, 3)),
+        np.zeros((block, 3)),
+        np.zeros(3, np.int64),
+    )

@@ -1,0 +1,309 @@
+"""Blocks: directions of old weights, added in order; the same bits for any number of threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from catalogue import FEW_RULES, READOUTS, RULES, STRUCTURES, natural_loss
+from reference import close, exact_weights, random_problem, replay
+
+from hopefear.core.crew import desert, new_crew, wait
+from hopefear.core.learner import Learner, parameters_by_part
+from hopefear.costs.pseudo_corpus import PseudoCorpus
+from hopefear.costs.regret import Regret
+from hopefear.data.generators import sparse_linear
+from hopefear.errors import CombinationError, HopefearError
+from hopefear.losses.hinge import Hinge
+from hopefear.losses.hope_fear import HopeFear
+from hopefear.losses.log import Log
+from hopefear.losses.nbest_mira import NBestMIRA
+from hopefear.losses.perceptron import Perceptron
+from hopefear.losses.sapo import SAPO
+from hopefear.losses.structured_hinge import StructuredHinge
+from hopefear.readouts.averaged import Averaged
+from hopefear.readouts.last import Last
+from hopefear.readouts.voted import Voted
+from hopefear.recipes import RECIPES
+from hopefear.rules.arow import AROW
+from hopefear.rules.rda import RDA
+from hopefear.rules.sgd import SGD
+from hopefear.structures.chain.chain import Chain
+from hopefear.structures.classes import Binary, Multiclass
+from hopefear.structures.nbest import NBest
+from hopefear.tasks.classify.task import train
+from hopefear.testing import tiny_rows
+from hopefear.testing.trees import tiny_structures
+from hopefear.training import blocks
+from hopefear.training.blocks import Blocks
+from hopefear.training.bounds.steps import instrument
+from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.online import DivergedError, OnlineTrainer
+from hopefear.training.passes import Passes
+
+pytestmark = pytest.mark.interpreted
+
+ORDER = np.random.default_rng(0).permutation(np.tile(np.arange(30), 2))
+# Rules whose strides depend on nothing that moves within a block.
+STEADY = [
+    name for name in RULES if not name.startswith(("sgd-sq", "sgd-exp", "sgd-l2", "cw", "arow"))
+]
+DATA = sparse_linear(60, 12, per_row=(3, 6), true_weights=6, seed=2).dataset()
+
+
+def learned(structure, learner, rows, jobs=1, order=ORDER, dtype=np.float64):
+    trainer = OnlineTrainer(structure, learner, dtype, jobs)
+    trainer.learn(rows, order)
+    trainer.close()
+    return trainer
+
+
+def same(one, other):
+    one, other = one.arrays(), other.arrays()
+    assert one.keys() == other.keys()
+    for key in one:
+        assert one[key].tobytes() == other[key].tobytes(), key
+
+
+@pytest.mark.parametrize("on", ["every", "mistakes"])
+@pytest.mark.parametrize("block", [4, 100])
+@pytest.mark.parametrize("name", STEADY)
+def test_blocks_do_what_dense_rules_do(name, block, on):
+    for structure in STRUCTURES:
+        weighted = not name.startswith("pa")  # the dense one knows no weights
+        problem = random_problem(12, n=30, classes=structure.n_labels(), weighted=weighted)
+        learner = Learner(natural_loss(RULES[name]), RULES[name], Averaged(), on, block)
+        if name.startswith("sgd-l1-l2"):
+            learner = replace(learner, rule=SGD(rate=0.3, l1=0.0217))
+        trainer = learned(structure, learner, problem.rows, jobs=2)
+        wanted = replay(structure, learner, problem, ORDER)
+        close(exact_weights(trainer), wanted.snapshots[-1], 1e-9)
+        close(trainer.average(), wanted.average, 1e-9)
+        counts = (trainer.mistakes, trainer.updates, trainer.ticks)
+        assert counts == (wanted.mistakes, wanted.updates, wanted.ticks)
+        assert trainer.loss == pytest.approx(wanted.loss)
+
+
+def test_second_order_strides_are_those_of_the_beginning():
+    problem, r, block = random_problem(3, n=30), 0.5, 7
+    learner = Learner(Hinge(), AROW(r=r), Last(), "every", block)
+    trainer = learned(Binary(12), learner, problem.rows)
+    w, variance = np.zeros(12), np.ones(12)
+    for n, i in enumerate(ORDER):
+        if n % block == 0:
+            old_w, old_variance = w.copy(), variance.copy()
+        x = problem.X[i] * (1.0 if problem.rows.labels[i] else -1.0)
+        value = max(0.0, 1.0 - old_w @ x)
+        if value > 0.0:
+            b = 1.0 / (old_variance @ x**2 + r)
+            w = w + value * b * variance * x
+            variance = variance - b * (variance * x) ** 2
+    close(exact_weights(trainer), w, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("on", ["every", "mistakes"])
+@pytest.mark.parametrize("name", RULES)
+def test_a_block_of_one_is_the_online_learner(name, on, dtype):
+    for structure, readout in zip(STRUCTURES * 3, READOUTS, strict=False):
+        real = np.float32 if isinstance(structure, Multiclass) else dtype
+        rows = random_problem(5, n=30, classes=structure.n_labels(), dtype=real).rows
+        learner = Learner(natural_loss(RULES[name]), RULES[name], readout, on)
+        one = OnlineTrainer(structure, learner, real)
+        one._blocks = Blocks(structure, learner, real)
+        one.learn(rows, ORDER)
+        same(one, learned(structure, learner, rows, dtype=real))
+
+
+@pytest.mark.parametrize("readout", READOUTS, ids=lambda readout: type(readout).__name__)
+@pytest.mark.parametrize("name", FEW_RULES)
+def test_threads_change_no_bit_on_classes(name, readout):
+    structure = STRUCTURES[1]
+    rows = random_problem(9, n=30, classes=3, weighted=True).rows
+    for on, block in (("every", 5), ("mistakes", 64)):
+        learner = Learner(natural_loss(RULES[name]), RULES[name], readout, on, block)
+        one = learned(structure, learner, rows)
+        for jobs in (2, 3):
+            same(learned(structure, learner, rows, jobs), one)
+
+
+STRUCTURED = {
+    "chain": (Chain.new(5, 3), (SAPO(n=3), Log(), StructuredHinge())),
+    "second-order": (Chain.new(5, 2, 4, order=2), (SAPO(n=3), NBestMIRA(n=3))),
+    "list": (NBest(6), (Perceptron(), Log(), HopeFear(Regret()))),
+    "ties": (NBest(6, tied=True), (Hinge(),)),
+    "projective": (tiny_structures()["projective trees"], (Hinge(), Log())),
+    "second-order tree": (tiny_structures()["second-order trees"], (StructuredHinge(),)),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_threads_change_no_bit_on_structures(name):
+    structure, losses = STRUCTURED[name]
+    rows = tiny_rows(structure)
+    order = np.tile(np.arange(rows.weights.size), 3)
+    for loss in losses:
+        for rule in (SGD(rate=0.3, l1=0.01, l2=0.1), RULES["adagrad-l1"], RULES["rda-elastic"]):
+            learner = Learner(loss, rule, Averaged(), "every", 4)
+            one = learned(structure, learner, rows, 1, order)
+            for jobs in (2, 3):
+                same(learned(structure, learner, rows, jobs, order), one)
+            online = replace(learner, block=1)
+            single = OnlineTrainer(structure, online, np.float64)
+            single._blocks = Blocks(structure, online, np.float64)
+            single.learn(rows, order)
+            same(single, learned(structure, online, rows, 1, order))
+
+
+def test_records_grow_to_what_a_block_needs(monkeypatch):
+    learner = Learner(Hinge(), RDA(l1=0.01), Averaged(), "every", 8)
+    wanted = learned(STRUCTURES[0], learner, random_problem(1, n=30).rows, 2)
+    monkeypatch.setattr(blocks, "_ROOM", 1)
+    same(learned(STRUCTURES[0], learner, random_problem(1, n=30).rows, 2), wanted)
+
+
+def test_directions_beyond_memory_are_said(monkeypatch):
+    learner = Learner(Hinge(), RDA(), Last(), "every", 8)
+    monkeypatch.setattr(blocks, "_ROOM", 1)
+    trainer = OnlineTrainer(STRUCTURES[0], learner)
+
+    def too_much(*sizes):
+        raise MemoryError
+
+    monkeypatch.setattr(blocks, "new_record", too_much)
+    with pytest.raises(HopefearError, match=r"directions of 8 examples .* use a smaller block"):
+        trainer.learn(random_problem(1, n=30, dtype=np.float32).rows, ORDER)
+
+
+@pytest.mark.parametrize("rule", [RDA(l1=0.01), SGD(rate=0.5, l2=1.5)])
+def test_books_that_fill_up_end_a_block_for_any_number_of_threads(rule, monkeypatch):
+    from hopefear.training import online
+
+    monkeypatch.setattr(online, "_WINDOW", 7)
+    rows = random_problem(4, n=30).rows
+    learner = Learner(Hinge(), rule, Averaged(), "every", 5)
+    one = learned(STRUCTURES[0], learner, rows)
+    assert one.examples == ORDER.size
+    for jobs in (2, 3):
+        same(learned(STRUCTURES[0], learner, rows, jobs), one)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_overflow_is_said_where_it_comes():
+    rows = random_problem(4, n=30).rows
+    learner = Learner(Hinge(), SGD(rate=1e300), Last(), "every", 4)
+    counts = set()
+    for jobs in (1, 2):
+        trainer = OnlineTrainer(STRUCTURES[0], learner, n_jobs=jobs)
+        with pytest.raises(DivergedError, match=r"block:4"):
+            trainer.learn(rows, ORDER)
+        counts.add((trainer.examples, trainer.updates))
+        trainer.close()
+    assert len(counts) == 1 and 4 <= counts.pop()[0] < ORDER.size
+
+
+def test_a_thread_that_fails_ends_the_others():
+    crew = new_crew(2)
+    desert(crew)
+    assert not wait(crew, 0)
+
+    class FailingError(Exception):
+        pass
+
+    learner = Learner(Hinge(), RDA(), Last(), "every", 4)
+    runner = Blocks(STRUCTURES[0], learner, np.float64, 3)
+    trainer = OnlineTrainer(STRUCTURES[0], learner, np.float64)
+    rows = random_problem(4, n=30).rows
+    runner.prepare(rows)
+    runner.learn(trainer.state, trainer.memory, rows, ORDER[:0], trainer.tally, np.empty(0, "u1"))
+
+    class Broken:
+        def __getitem__(self, thread):
+            if thread == 1:
+                raise FailingError
+            return works[thread]
+
+    works, runner._works = runner._works, Broken()
+    outcome = np.empty(ORDER.size, np.uint8)
+    with pytest.raises(FailingError):
+        runner.learn(trainer.state, trainer.memory, rows, ORDER, trainer.tally, outcome)
+    runner._works = works
+    runner.close()
+
+
+def test_learners_say_their_block_where_it_is_not_one():
+    plain = RECIPES["perceptron"].build()
+    assert plain.block == 1 and "block" not in plain.signature()
+    assert RECIPES["perceptron"].parameters()["block"] == 1
+    learner = RECIPES["perceptron"].build(block="32")
+    assert "|block:32|" in learner.signature()
+    assert parameters_by_part(learner)["block"] == {"examples": 32}
+    assert "block" not in parameters_by_part(plain)
+    model = train(DATA, "perceptron", {"block": 8}, epochs=1).model
+    assert "|block:8|" in model.signature and model.about["given"] == {"block": 8}
+    for wrong in (0, -1, 1 << 20):
+        with pytest.raises(CombinationError, match="block is a whole number from 1 to 65,536"):
+            RECIPES["perceptron"].build(block=wrong)
+    with pytest.raises(HopefearError, match="block must be a whole number"):
+        RECIPES["perceptron"].build(block="many")
+
+
+def test_what_cannot_take_blocks_says_so():
+    learner = RECIPES["pa"].build(block=4)
+    with pytest.raises(CombinationError, match=r"block=4 and bounds: .* use block=1"):
+        instrument(Binary(3), learner, None)
+    corpus = PseudoCorpus(np.zeros((4, 10)), np.ones(10))
+    with pytest.raises(CombinationError, match=r"block=4 and NBest: .*pseudo-corpus.* use block=1"):
+        OnlineTrainer(NBest(3, False, corpus), replace(learner, loss=Hinge()))
+    from hopefear.recipes import CHAIN_RECIPES
+
+    with pytest.raises(HopefearError, match="block"):
+        CHAIN_RECIPES["crf-lbfgs"].build(block=4)
+
+
+def test_pieces_hold_whole_blocks():
+    passes = Passes(DATA, at_least=7)
+    passes.align(8)
+    sizes = [order.size for _, order in passes.pieces(0)]
+    assert sizes == [16, 16, 16, 12] and passes.n_pieces == 4
+    one, many = (
+        train(DATA, "vrda", {"block": 8}, epochs=2, pieces=n).model.to_bytes() for n in (1, 7)
+    )
+    assert one == many
+
+
+class StopError(Exception):
+    """A run that ends in its middle."""
+
+
+def test_a_run_goes_on_in_the_middle_of_a_pass(tmp_path):
+    def stop(event):
+        if event["epoch"] > 1.4:
+            raise StopError
+
+    def go(places=None, jobs=1, **more):
+        return train(
+            DATA,
+            "vrda",
+            {"block": 5, "readout": "averaged"},
+            epochs=3,
+            pieces=4,
+            n_jobs=jobs,
+            checkpoints=places,
+            **more,
+        ).model.to_bytes()
+
+    places = Checkpoints(tmp_path, every=0.0)
+    with pytest.raises(StopError):
+        go(places, 2, on_event=[stop])
+    assert go(places, 3, resume=True) == go()
+
+
+def test_votes_of_blocks_replay_every_update():
+    rows = random_problem(4, n=30, dtype=np.float32).rows
+    learner = Learner(Hinge(), RDA(l1=0.01), Voted(), "mistakes", 6)
+    trainer = learned(STRUCTURES[0], learner, rows, 2, dtype=np.float32)
+    assert trainer.memory.counts[0] == trainer.updates
+    predictor = trainer.predictor()
+    assert predictor.arrays()
