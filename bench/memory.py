@@ -25,7 +25,10 @@ import text_to_model
 import vowpal
 
 IMPORTS = "import hopefear.cli.classify.corpus, hopefear.tasks.classify.task"
-BUILD = "import sys; from hopefear.data.cache import build_cache; build_cache(*sys.argv[1:3])"
+BUILD = (
+    "import sys; from hopefear.data.cached_examples import cache_examples; "
+    "cache_examples(*sys.argv[1:3])"
+)
 STATE_BYTES = 8  # per weight of adagrad-rda
 
 

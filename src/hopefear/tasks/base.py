@@ -180,6 +180,7 @@ def train(
     resume: bool = False,
     pieces: int = 1,
     by_content: bool = False,
+    by_block: bool | None = None,
     n_jobs: int = 1,
     dtype: Any = np.float32,
     calibrate: bool = True,
@@ -200,7 +201,7 @@ def train(
     epochs : int, optional
         Passes over the data, as many as the task says unless said. For a batch learner the most
         iterations; by default it goes on until it has settled.
-    seed, shuffle, pieces, by_content
+    seed, shuffle, pieces, by_content, by_block
         The order of the data; see :class:`hopefear.training.passes.Passes`.
     dev : dataset, optional
         Held-out data in the same features, scored after each pass.
@@ -218,7 +219,7 @@ def train(
         Called when the temperature is about to be fitted.
     """
     task.check(data, dev)
-    passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content)
+    passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content, by_block)
     name, build, parameters = builder(task, learner, params or {}, data)
     structure, learner = task.composed(passes, build, parameters)
     task.check_together(structure, learner, data)
@@ -241,6 +242,7 @@ def train(
         "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
         "shuffle": None if shuffle else "false",
         "by_content": "true" if by_content else None,
+        "by_block": "true" if passes.by_block and not learner.batch else None,
         "data": data.digest[:8],
         "dev": None if dev is None else dev.digest[:8],
         "stopping": None if stopping is None else f"{stopping.metric},{stopping.patience}",
@@ -256,6 +258,7 @@ def train(
         "shuffle": shuffle,
         "pieces": passes.n_pieces,
         "by_content": by_content,
+        "by_block": passes.by_block,
         "dev": None if dev is None else dev.digest,
         "stopping": None if stopping is None else [stopping.metric, stopping.patience],
         "start": origin,
