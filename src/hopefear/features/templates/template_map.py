@@ -353,14 +353,7 @@ class TemplateFeatures:
         keep_names : bool
             Keep what names are made of; without, models are smaller and cannot be inspected.
         """
-        if min_count < 1:
-            raise HopefearError(f"min_count must be 1 or more, not {min_count}")
-        if hash_bits is not None and not 1 <= hash_bits <= MAX_BITS:
-            raise HopefearError(f"hash_bits must be 1 to {MAX_BITS}, not {hash_bits}")
-        if hash_bits is not None and min_count > 1:
-            raise HopefearError(
-                "min_count needs a table of attributes, which hash_bits avoids; use one of them"
-            )
+        check_options(min_count, hash_bits)
         if isinstance(templates, str):
             templates = load_templates(templates)
         templates = templates.for_columns(sentences.columns)
@@ -500,6 +493,18 @@ class TemplateFeatures:
 
     def _name(self, program: Program, names: Names, i: int) -> str:
         return name_of(self._slots, program, names, self._strings, i)
+
+
+def check_options(min_count: int, hash_bits: int | None) -> None:
+    """Refuse what cannot be, alone or together."""
+    if min_count < 1:
+        raise HopefearError(f"min_count must be 1 or more, not {min_count}")
+    if hash_bits is not None and not 1 <= hash_bits <= MAX_BITS:
+        raise HopefearError(f"hash_bits must be 1 to {MAX_BITS}, not {hash_bits}")
+    if hash_bits is not None and min_count > 1:
+        raise HopefearError(
+            "min_count needs a table of attributes, which hash_bits avoids; use one of them"
+        )
 
 
 def _first_of_each(columns: np.ndarray) -> np.ndarray:
