@@ -11,12 +11,15 @@ from hopefear.errors import HopefearError
 
 # Files of so many bytes are cached without being asked for. A fixed number, and no share of the
 # memory there is: the order of visits depends on it, so that the model does.
-LARGE = {"classify": 1 << 30, "tag": 1 << 27}
+LARGE = {"classify": 1 << 30, "tag": 1 << 27, "rerank": 1 << 27}
 
 
 def option(group: argparse._ArgumentGroup, task: str) -> None:
-    """``--cache``."""
-    usual = f"; without being asked for from {LARGE[task] >> 20} MiB on" if task in LARGE else ""
+    """``--cache``; of a task that has none it is known, so that it can be refused in words."""
+    if task not in LARGE:
+        group.add_argument("--cache", metavar="DIR", help=argparse.SUPPRESS)
+        return
+    usual = f"; without being asked for from {LARGE[task] >> 20} MiB on"
     options.named(
         group,
         "--cache",
@@ -28,6 +31,11 @@ def option(group: argparse._ArgumentGroup, task: str) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Wrong usage of ``--cache``, before anything is read."""
+    if args.cache is not None and args.task not in LARGE:
+        raise HopefearError(
+            f"--cache {args.cache}: the task {args.task} holds its data in memory, and has no "
+            "cache; leave it out"
+        )
     if args.cache is not None and os.path.exists(args.cache) and not os.path.isdir(args.cache):
         raise HopefearError(
             f"--cache {args.cache}: is a file, and caches lie in a folder; name one, which need "

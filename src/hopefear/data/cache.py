@@ -181,6 +181,41 @@ def write_cache(
         _write_header(out, offset, whole)
 
 
+def store_lists(
+    path: str | os.PathLike[str], dataset: Any, source: Mapping[str, Any], **header: Any
+) -> None:
+    """Write a dataset of lists, whose long arrays may lie on disk already, block by block.
+
+    Parameters
+    ----------
+    path : str or path
+        The cache.
+    dataset : ListDataset
+        The lists.
+    source : mapping
+        What :func:`source_of` says of the file they come from.
+    **header
+        ``options`` of the data, and ``facts`` that are to be known when it is used again.
+    """
+    n_rows, counts = rows_of(dataset, _CHECKED_BYTES), dataset.counts
+
+    def pieces() -> Iterator[dict[str, np.ndarray]]:
+        for number, rows in enumerate(blocks(dataset, n_rows)):
+            piece = rows._asdict()
+            if counts is not None:
+                begin = number * n_rows
+                first, last = dataset.spans(begin, begin + rows.weights.size)["costs"]
+                piece["counts"] = np.ascontiguousarray(counts[first:last]).reshape(-1)
+            yield piece
+
+    room = {name: (array.dtype, array.size) for name, array in dataset.rows._asdict().items()}
+    if counts is not None:
+        room["counts"] = counts.dtype, counts.size
+    own = {"metric": dataset.metric, "ids": None if dataset.ids is None else list(dataset.ids)}
+    whole = {"source": source, **header, **own}
+    write_cache(path, "lists", pieces(), room, dataset.features, whole)
+
+
 def _page_up(offset: int) -> int:
     return -(-offset // PAGE) * PAGE
 

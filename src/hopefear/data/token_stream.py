@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import stat
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -29,16 +27,6 @@ class Part(NamedTuple):
 
     text: bytes
     file: TokenFile | AttributeFile | None
-
-
-def is_pipe(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is standard input from a pipe or a terminal, or a named pipe."""
-    name = os.fspath(path)
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode if name == "-" else os.stat(name).st_mode
-    except (OSError, ValueError, AttributeError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (name == "-" and stat.S_ISCHR(mode))
 
 
 def arriving(path: str | os.PathLike[str], piece_bytes: int | None = None) -> Iterator[bytes]:

@@ -40,7 +40,7 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     from hopefear.tasks.classify.task import check_labels
 
     report = ReadReport()
-    file = _file(args.train, args, report)
+    file = file_of(args.train, args, report)
     if file.kind != "text" and text_options(args) != _USUAL:
         raise HopefearError(
             f"{args.train} is {file.format}, whose features are given: --ngrams, --chars, "
@@ -90,7 +90,7 @@ class Examples(Corpus):
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> SparseDataset:
         path, report = getattr(args, which), ReadReport()
         like = {"features": self.data.features, "classes": self.data.classes}
-        data = _read(_file(path, args, report, **like), args, report, **like)
+        data = _read(file_of(path, args, report, **like), args, report, **like)
         tell_skipped(report, console)
         return data
 
@@ -194,13 +194,13 @@ def blocks(
 ) -> Iterator[SparseDataset]:
     """A file of any size, some rows at a time, in the columns of the model."""
     given = {"features": model.features, "classes": model.classes}
-    file = _file(path, args, report, require_labels=require_labels, **given)
+    file = file_of(path, args, report, require_labels=require_labels, **given)
     yield from file.blocks(
         require_labels=require_labels, on_error=args.on_error, report=report, **given
     )
 
 
-def _file(path: str, args: Any, report: ReadReport, **like: Any) -> Any:
+def file_of(path: str, args: Any, report: ReadReport, **like: Any) -> Any:
     """The file as it is to be read."""
     columns = {"text_column": args.text_column, "label_column": args.label_column}
     how = {"on_error": args.on_error, "report": report}

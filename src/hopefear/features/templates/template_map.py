@@ -393,6 +393,31 @@ class TemplateFeatures:
         )
         return features, Attributes(*rows[0], *rows[1])
 
+    @classmethod
+    def hashed(cls, templates: Templates | str, columns: Any, bits: int) -> TemplateFeatures:
+        """Attributes without a table: the numbers are hashes, for streams whose end nobody knows.
+
+        Parameters
+        ----------
+        templates : Templates or str
+            Templates, or what ``load_templates`` reads; none may fire on edges.
+        columns : mapping
+            Columns of the sentences, by name.
+        bits : int
+            There are ``2**bits`` numbers.
+        """
+        check_options(1, bits)
+        if isinstance(templates, str):
+            templates = load_templates(templates)
+        templates = templates.for_columns(columns)
+        if Slots(templates).program(ON_EDGES).templates:
+            raise HopefearError(
+                f"{templates.source}: templates on pairs of labels are numbered by a table, which "
+                "a stream has not; leave them out, or train on a file"
+            )
+        nothing = np.zeros(0, np.uint64)
+        return cls(templates, Table(nothing, bits), Table(nothing))
+
     def encode(self, sentences: Any) -> Attributes:
         """Attributes of other sentences; those never seen in training are left out."""
         if not all(name in sentences.columns for name in self.needs):
