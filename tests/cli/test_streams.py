@@ -151,10 +151,10 @@ def test_an_interrupt_saves_the_model_though_nothing_comes(tmp_path, pipe, capsy
 
 def test_new_labels_and_bad_lines(tmp_path, pipe, capsys) -> None:
     model = tmp_path / "m"
-    many = "".join(lines(5000))  # more than comes at once
+    many = "".join(lines(6000))  # more than comes at once
     assert run("classify", pipe([many, "7 4:1\n"]), model, "--format", "svmlight", "--quiet") == 1
     err = capsys.readouterr().err
-    assert ":5001" in err and "what came before" in err and "--on-error skip" in err
+    assert ":6001" in err and "what came before" in err and "--on-error skip" in err
     assert Model.load(model).about["training"]["samples"] > 0
     more = ("--format", "svmlight", "--on-error", "skip", "--json", "--classes=-1,1")
     pieces = [*lines(200), "7 4:1\n", "what?\n", *lines(10)]

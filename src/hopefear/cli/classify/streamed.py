@@ -17,6 +17,9 @@ from hopefear.features import HashedFeatures, IdentityFeatures
 from hopefear.features.ngrams import Grams
 from hopefear.tasks.classify.task import Classification
 
+# Of text at a time, at most: a bad line takes those before it in its block along.
+BLOCK_BYTES = 1 << 16
+
 
 def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> Incoming:
     """The lines of ``--train`` as they come."""
@@ -66,7 +69,8 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
 
     def blocks() -> Iterator[Any]:
         again = replace_format(args, file.format)
-        yield from file_of(args.train, again, report, **like).blocks(report=report, **how, **like)
+        read = {"report": report, "block_bytes": BLOCK_BYTES, **how, **like}
+        yield from file_of(args.train, again, report, **like).blocks(**read)
 
     def held_out(path: str) -> Any:
         file = file_of(path, args, ReadReport(), **like)
