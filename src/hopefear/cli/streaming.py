@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 from hopefear.cli import options
 from hopefear.errors import HopefearError
 
+# Tasks that can.
+TASKS = ("classify", "tag")
 # Bits of hashed columns where --hash-bits names none.
 BITS = 22
 # Lines that say what there is: format, labels, scheme, the scale of values; fewer where the labels
@@ -25,28 +27,24 @@ HEAD, SHORT_HEAD = 2000, 100
 _WHOLE = ("checkpoint", "run", "cache", "resume", "patience", "no_shuffle", "bounds")
 
 
-def stream_options(parser: argparse.ArgumentParser) -> None:
-    """``--stream`` and what belongs to it."""
+def stream_options(parser: argparse.ArgumentParser, task: str) -> None:
+    """``--stream`` and what belongs to it; known but not shown where it is refused."""
     group = parser.add_argument_group("streams")
-    options.flag(
-        group,
-        "--stream",
-        "learn from --train line by line as it comes, once, in bounded memory: for pipes without "
-        "an end, such as --train -; features are hashed (--hash-bits, 22 unless said)",
-    )
+    words = {
+        "stream": "learn from --train line by line as it comes, once, in bounded memory: for pipes "
+        "without an end, such as --train -; features are hashed (--hash-bits, 22 unless said)",
+        "classes": "streams: the labels there will be (default: those of the first 2000 lines)",
+        "save_every": "streams: write the model after each N examples",
+        "save_seconds": "streams: write the model when so much time has gone by; at the end and on "
+        "an interrupt it is written in any case",
+    }
+    if task not in TASKS:
+        words = dict.fromkeys(words, argparse.SUPPRESS)
+    options.flag(group, "--stream", words["stream"])
+    group.add_argument("--classes", type=options.names, metavar="A,B,…", help=words["classes"])
+    options.whole(group, "--save-every", words["save_every"])
     group.add_argument(
-        "--classes",
-        type=options.names,
-        metavar="A,B,…",
-        help="streams: the labels there will be (default: those of the first 2000 lines)",
-    )
-    options.whole(group, "--save-every", "streams: write the model after each N examples")
-    group.add_argument(
-        "--save-seconds",
-        type=options.number,
-        metavar="SECONDS",
-        help="streams: write the model when so much time has gone by; at the end and on an "
-        "interrupt it is written in any case",
+        "--save-seconds", type=options.number, metavar="SECONDS", help=words["save_seconds"]
     )
 
 
@@ -114,6 +112,10 @@ def run(args: argparse.Namespace, surface: Any, learner: Any) -> int:
     from hopefear.training.streams import Standing, learn_stream
     from hopefear.training.trainer import counts
 
+    if args.task not in TASKS:
+        raise HopefearError(
+            f"--stream: the task {args.task} learns from data that is read as a whole; leave it out"
+        )
     if learner.batch or hasattr(learner, "trainer"):
         raise HopefearError(
             f"--stream: {args.learner} learns from all data at once; take an online learner such "

@@ -260,13 +260,7 @@ class Surface:
 
     def stream(self, args: argparse.Namespace, console: Any, report: Any) -> Any:
         """The data of ``--train`` as it comes, as ``stream`` of the module ``streamed`` has it."""
-        try:
-            module = importlib.import_module(f"{type(self).__module__}.streamed")
-        except ModuleNotFoundError:
-            raise HopefearError(
-                f"--stream: the task {self.name} learns from data that is read as a whole; leave "
-                "it out"
-            ) from None
+        module = importlib.import_module(f"{type(self).__module__}.streamed")
         return module.stream(args, console, report)
 
     def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:

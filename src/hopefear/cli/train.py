@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     options.learning(parser, surface, "train", lambda group: options.one_learner(group, surface))
     surface.feature_options(parser, "train")
     options.checkpoints(parser)
-    streaming.stream_options(parser)
+    streaming.stream_options(parser, surface.name)
     surface.last_options(parser, "train")
 
 

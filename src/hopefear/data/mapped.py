@@ -150,18 +150,7 @@ def available_memory() -> int | None:
             limits += [int(word[1]) * 1024 for word in words if word[0] == "MemAvailable:"]
     except (OSError, ValueError, IndexError):
         return None
-    for most, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
-        try:
-            with open(most) as limit, open(used) as usage:
-                limits.append(int(limit.read()) - int(usage.read()))
-        except (OSError, ValueError):
-            continue
+    limits += _group_limits()
     try:
         import resource
 
@@ -171,3 +160,25 @@ def available_memory() -> int | None:
     except (ImportError, OSError, ValueError):
         pass
     return max(0, min(limits)) if limits else None
+
+
+def _group_limits() -> Iterator[int]:
+    """What the control groups of this process leave; pages of files can go and do not count."""
+    try:
+        with open("/proc/self/cgroup") as file:
+            groups = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return
+    for _, controllers, path in groups:
+        first = "memory" in controllers.split(",")
+        if controllers and not first:
+            continue
+        root = "/sys/fs/cgroup/memory" if first else "/sys/fs/cgroup"
+        limit = "memory.limit_in_bytes" if first else "memory.max"
+        for folder in {root, root + path}:
+            try:
+                with open(f"{folder}/{limit}") as most, open(f"{folder}/memory.stat") as file:
+                    stat = dict(line.split() for line in file)
+                    yield int(most.read()) - int(stat["rss" if first else "anon"])
+            except (OSError, ValueError, KeyError):
+                continue

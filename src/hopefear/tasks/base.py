@@ -242,7 +242,8 @@ def train(
         "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
         "shuffle": None if shuffle else "false",
         "by_content": "true" if by_content else None,
-        "by_block": "true" if passes.by_block and not learner.batch else None,
+        # One block is shuffled as the whole is.
+        "by_block": "true" if passes.by_block and passes.n_pieces > 1 and shuffle else None,
         "data": data.digest[:8],
         "dev": None if dev is None else dev.digest[:8],
         "stopping": None if stopping is None else f"{stopping.metric},{stopping.patience}",
