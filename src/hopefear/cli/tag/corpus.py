@@ -257,7 +257,8 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         features=described(inputs, data.features, features),
         jobs=threads(args.jobs),
         mended=count,
-        origin=source,
+        # Other learners may want other inputs, where several are compared; else the text may go.
+        origin=source if hasattr(args, "learners") else None,
         inputs=inputs,
     )
 
