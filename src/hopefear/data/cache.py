@@ -258,8 +258,8 @@ def _classes(kind: str) -> tuple[Any, Any, Mapping[str, tuple[np.dtype, ...]]]:
         dataset, rows = module.SequenceDataset, module.TokenRows
     elif kind == "lists":
         dataset, rows = module.ListDataset, module.ListRows
-        types = {name: (dtype,) for name, dtype in module.DTYPES.items()}
-        return dataset, rows, {**types, "columns": (np.dtype("u2"), np.dtype("i4"))}
+        own = {name: (dtype,) for name, dtype in module.DTYPES.items()}
+        return dataset, rows, {**own, "columns": (np.dtype("u2"), np.dtype("i4"))}
     else:
         dataset, rows = module.TreeDataset, module.TreeRows
     types = zip(rows._fields, module.DTYPES, strict=True)

@@ -21,7 +21,12 @@ class Standing(NamedTuple):
 
     def since(self, before: Standing) -> Standing:
         """What has come after an earlier standing."""
-        return Standing(*(a - b for a, b in zip(self, before, strict=True)))
+        return Standing(
+            self.examples - before.examples,
+            self.weight - before.weight,
+            self.loss - before.loss,
+            self.mistakes - before.mistakes,
+        )
 
     @property
     def mean_loss(self) -> float:
@@ -97,7 +102,7 @@ def learn_stream(
                     before, due = now, 2 * due
                 if every is not None and trainer.examples == saved:
                     save(data)
-                    saved += every
+                    saved = trainer.examples + every
             if seconds is not None and time.monotonic() - began >= seconds:
                 save(data)
                 began = time.monotonic()

@@ -55,7 +55,7 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
         start = examples(head, file.format, **columns, **how)
         classes = args.classes
         if classes is None:
-            hashed = {"hash_bits": 16} if file.kind == "text" else {}
+            hashed: dict[str, Any] = {"hash_bits": 16} if file.kind == "text" else {}
             classes = start.read(**how, **hashed).classes
         known(classes, args.train)
         like = {"features": features, "classes": tuple(classes)}

@@ -64,8 +64,10 @@ def read(args: argparse.Namespace, folder: str, console: Console, report: ReadRe
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
-    names = ("format", "columns", "column", "scheme", "convert", "scheme_errors", "on_error")
-    names += ("encoding", "features", "min_count", "hash_bits", "no_names")
+    names = [
+        *("format", "columns", "column", "scheme", "convert", "scheme_errors", "on_error"),
+        *("encoding", "features", "min_count", "hash_bits", "no_names"),
+    ]
     options = {name: getattr(args, name) for name in names}
     if args.features:  # a file may say something else than it did
         from hopefear.features.templates import load_templates
@@ -79,7 +81,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def texts(
-    args: argparse.Namespace, form: str, report: ReadReport, piece_bytes: int
+    args: argparse.Namespace, form: str, report: ReadReport, piece_bytes: int | None
 ) -> Iterator[Text]:
     """The file piece by piece, with the lines of tokens as they are in the whole of it."""
     before = 0

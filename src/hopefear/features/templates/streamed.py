@@ -138,7 +138,8 @@ class StreamedTemplates:
         """
         if self._templates is None:
             raise HopefearError("there is no text to take attributes from")
-        tables, moved, names = [], [], []
+        tables, moved, names = [], [], list[Names]()
+        order: np.ndarray | None = None  # of hashed attributes, those with names by their numbers
         collisions, named = 0.0, None
         for part in self._parts:
             part.check_fired(self._templates, self._source)
@@ -147,34 +148,31 @@ class StreamedTemplates:
             if not keep.all():
                 new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
                 keys = keys[keep]
-            called = part.names(keep) if self._keep_names else None
+            if self._keep_names:
+                names.append(part.names(keep))
             if self._bits and not part.program.edges:
                 empty = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
                 nobody = Born(*(np.zeros(0, t) for t in (np.int64, np.uint16, np.int32)))
                 numbered = _Numbered(keys, counts, nobody, counts, empty)
                 _, new, collisions = hash_to(numbered, self._bits)
-                if called is not None:
+                if self._keep_names:
                     columns = new[part.first()]
                     order = np.argsort(columns)
                     named = columns[order]
-                    called = called, order
-            names.append(called)
             tables.append(Table(keys, 0 if part.program.edges else self._bits))
             moved.append(new)
         vocabularies, final = None, None
         if self._keep_names:
-            vocabularies, final = self._renumbered(names)
+            vocabularies, final = self._renumbered(names, order)
         features = TemplateFeatures(
             self._templates, tables[0], tables[1], final, vocabularies, collisions, named
         )
         return features, None if moved[0] is moved[1] is None else (moved[0], moved[1])
 
-    def _renumbered(self, names: list[Any]) -> tuple[dict[str, Strings], tuple[Names, Names]]:
+    def _renumbered(
+        self, names: list[Names], order: np.ndarray | None
+    ) -> tuple[dict[str, Strings], tuple[Names, Names]]:
         """Vocabularies of what names use, in the order of first use, and names in their numbers."""
-        orders = [None, None]
-        for place, called in enumerate(names):
-            if not isinstance(called, Names):
-                names[place], orders[place] = called
         owners = [
             _owners(part.program, called.template, self._slots)
             for part, called in zip(self._parts, names, strict=True)
@@ -201,8 +199,7 @@ class StreamedTemplates:
             Names(called.template, part, called.ptr)
             for called, part in zip(names, parts, strict=True)
         ]
-        final = [n if o is None else n.take(o) for n, o in zip(final, orders, strict=True)]
-        return texts, (final[0], final[1])
+        return texts, (final[0] if order is None else final[0].take(order), final[1])
 
 
 class _Growing:
