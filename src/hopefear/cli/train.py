@@ -135,6 +135,7 @@ def _train(
             n_jobs=corpus.jobs,
             calibrate=not getattr(args, "no_temperature", False),
             on_calibration=watcher.calibrating,
+            final=True,
         )
         if log is not None:
             model = trained.model

@@ -185,6 +185,7 @@ def train(
     dtype: Any = np.float32,
     calibrate: bool = True,
     on_calibration: Callable[[], None] | None = None,
+    final: bool = False,
 ) -> Trained:
     """Train a model, whatever the task, online or in batch.
 
@@ -217,6 +218,8 @@ def train(
         False: no temperature is fitted, and scores count as log probabilities as they are.
     on_calibration : callable, optional
         Called when the temperature is about to be fitted.
+    final : bool
+        Nobody will go on with the trainer, so that its books may go before the model is made.
     """
     task.check(data, dev)
     passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content, by_block)
@@ -285,6 +288,8 @@ def train(
         n_jobs=n_jobs,
         trainer=trainer,
     )
+    if final:
+        result.trainer.forget()
     temperature = 1.0
     if calibrate and needs_temperature(learner, result.predictor):
         if on_calibration is not None:
