@@ -357,7 +357,7 @@ def cache_file(folder: str | os.PathLike[str], path: str | os.PathLike[str], kin
     """Where in a folder the cache of a file lies.
 
     >>> cache_file("caches", "-", "examples").name
-    'stdin-e40c5ca0.examples.cache'
+    'stdin-3973e022.examples.cache'
     """
     name = os.fspath(path)
     whole = os.path.abspath(name) if name != "-" else name
