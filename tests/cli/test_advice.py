@@ -100,7 +100,7 @@ def test_advice_for_memory_names_options_that_the_command_has(command):
     assert status == 1 and message.startswith("not enough memory (8 GiB); ")
     assert set(OPTION.findall(message)) <= options(command)
     if command == ("train", "classify"):
-        assert "--cache FILE" in message and "--hash-bits N" in message
+        assert "--cache DIR" in message and "--hash-bits N" in message
     if command == ("inspect",):
         assert "use less data" in message
 

@@ -14,7 +14,7 @@ import pytest
 
 import hopefear
 from hopefear.cli import main
-from hopefear.data import token_stream
+from hopefear.data import files, token_stream
 from hopefear.data.files import ReadReport
 from hopefear.data.token_stream import read_parts
 from hopefear.errors import InputError
@@ -176,8 +176,8 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
 
 def test_standard_input_that_is_no_pipe(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a")))
-    assert not token_stream.is_pipe("-")
-    assert not token_stream.is_pipe(__file__) and not token_stream.is_pipe("no such file")
+    assert not files.is_pipe("-")
+    assert not files.is_pipe(__file__) and not files.is_pipe("no such file")
 
 
 def answer(process: subprocess.Popen, wanted: str) -> None:

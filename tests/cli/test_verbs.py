@@ -89,7 +89,7 @@ def test_cache_is_built_used_again_and_refreshed(run, folder):
     _, _, err = run(*argv)
     assert "again" in err and "501 examples" in err
     status, _, err = run(*argv[:5], "cached.svm", *argv[6:])
-    assert status == 1 and "give another name" in err
+    assert status == 1 and "caches lie in a folder" in err
     assert (folder / "cached.svm").read_text().endswith("1 1:1\n"), "a user's file was overwritten"
 
 

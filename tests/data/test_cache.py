@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopefear.data.cache import build_cache, cache_options, open_cache
+from hopefear.data.cache import cache_header, open_cache
+from hopefear.data.cached_examples import cache_examples
 from hopefear.data.files import ReadReport
-from hopefear.data.sparse import blocks
+from hopefear.data.mapped import blocks
 from hopefear.data.svmlight import read_svmlight
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError
@@ -33,21 +34,21 @@ def svm(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("options", [{}, {"values": "presence", "norm": "l2"}, {"values": "log"}])
 def test_equals_the_reader(svm: Path, tmp_path: Path, options: dict) -> None:
     report = ReadReport()
-    build_cache(svm, tmp_path / "c", block_bytes=1000, report=report, **options)
+    cache_examples(svm, tmp_path / "c", block_bytes=1000, report=report, **options)
     cached = open_cache(tmp_path / "c", verify=True)
     direct = read_svmlight(svm).transformed(**options)
-    assert cached.digest == direct.digest
+    assert cached.digest == read_svmlight(svm).digest  # of the data before values and norm
     assert (cached.classes, report.rows) == (direct.classes, 400)
     assert all(np.array_equal(a, b) for a, b in zip(cached.rows, direct.rows, strict=True))
     assert all(not a.flags.writeable and a.flags.c_contiguous for a in cached.rows)
-    assert cache_options(tmp_path / "c")["values"] == options.get("values", "counts")
+    assert cache_header(tmp_path / "c")["options"]["values"] == options.get("values", "counts")
     assert sorted(os.listdir(tmp_path)) == ["a.svm", "c"]
 
 
 def test_large_ids(tmp_path: Path) -> None:
     path = tmp_path / "a.svm"
     path.write_text("".join(f"1 {i}:1 {2**50 + i}:2\n" for i in range(50)))
-    build_cache(path, tmp_path / "c", block_bytes=100)
+    cache_examples(path, tmp_path / "c", block_bytes=100)
     cached = open_cache(tmp_path / "c", verify=True)
     assert cached.digest == read_svmlight(path).digest
     assert cached.features.name(99) == str(2**50 + 49)
@@ -57,7 +58,7 @@ def test_large_ids(tmp_path: Path) -> None:
 def test_text(tmp_path: Path, options: dict) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("".join(f"k{i % 3}\tword{i % 7} and w{i} again\n" for i in range(100)))
-    build_cache(path, tmp_path / "c", format="text", block_bytes=300, **options)
+    cache_examples(path, tmp_path / "c", format="text", block_bytes=300, **options)
     cached, direct = open_cache(tmp_path / "c", verify=True), read_text(path, **options)
     assert cached.digest == direct.digest
     assert cached.features.names(range(9)) == direct.features.names(range(9))
@@ -72,16 +73,16 @@ def test_given_features_and_classes(svm: Path, tmp_path: Path) -> None:
         "classes": train.classes,
         "require_labels": False,
     }
-    build_cache(other, tmp_path / "c", **options)
+    cache_examples(other, tmp_path / "c", **options)
     assert open_cache(tmp_path / "c").digest == read_svmlight(other, **options).digest
     with pytest.raises(HopefearError, match=r"b\.svm:2"):
-        build_cache(other, tmp_path / "d", **(options | {"require_labels": True}))
+        cache_examples(other, tmp_path / "d", **(options | {"require_labels": True}))
     assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.parametrize("mapped", [True, False])
 def test_blocks_cover_every_row_once(svm: Path, tmp_path: Path, mapped: bool) -> None:
-    build_cache(svm, tmp_path / "c")
+    cache_examples(svm, tmp_path / "c")
     data = open_cache(tmp_path / "c") if mapped else read_svmlight(svm)
     for _ in range(2):
         parts = [(b.indptr[-1], b.values.copy(), b.labels.copy()) for b in blocks(data, 33)]
@@ -92,7 +93,7 @@ def test_blocks_cover_every_row_once(svm: Path, tmp_path: Path, mapped: bool) ->
 
 
 def test_a_changed_source_is_noticed(svm: Path, tmp_path: Path) -> None:
-    build_cache(svm, tmp_path / "c")
+    cache_examples(svm, tmp_path / "c")
     with open(svm, "a") as out:
         out.write("1 1:1\n")
     with pytest.raises(HopefearError, match="has changed since"):
@@ -104,7 +105,7 @@ def test_a_changed_source_is_noticed(svm: Path, tmp_path: Path) -> None:
 
 def test_damage_is_noticed(svm: Path, tmp_path: Path) -> None:
     path = tmp_path / "c"
-    build_cache(svm, path)
+    cache_examples(svm, path)
     good = path.read_bytes()
     used = open_cache(path).rows.values.nbytes
     assert used > 0
@@ -136,23 +137,24 @@ def test_damage_is_noticed(svm: Path, tmp_path: Path) -> None:
 def test_wrong_settings(svm: Path, tmp_path: Path) -> None:
     for options in ({"format": "csv"}, {"values": "x"}, {"norm": "x"}, {"on_error": "x"}):
         with pytest.raises(HopefearError):
-            build_cache(svm, tmp_path / "c", **options)
+            cache_examples(svm, tmp_path / "c", **options)
     with pytest.raises(HopefearError, match="cannot write"):
-        build_cache(svm, tmp_path / "no" / "c")
+        cache_examples(svm, tmp_path / "no" / "c")
 
 
 MEASURE = """
 import resource, sys
-from hopefear.data.cache import build_cache, open_cache
-from hopefear.data.sparse import blocks
+from hopefear.data.cache import open_cache
+from hopefear.data.cached_examples import cache_examples
+from hopefear.data.mapped import blocks
 
 def now():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * resource.getpagesize()
 
-build_cache(sys.argv[1], sys.argv[2])
+cache_examples(sys.argv[1], sys.argv[2])
 top = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-build_cache(sys.argv[3], sys.argv[2])
+cache_examples(sys.argv[3], sys.argv[2])
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - top
 data = open_cache(sys.argv[2])
 start, most = now(), 0

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from hopefear.data.cache import build_cache, open_cache
+from hopefear.data.cache import open_cache
+from hopefear.data.cached_examples import cache_examples
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.data.svmlight import read_svmlight, write_svmlight
@@ -81,7 +82,7 @@ def test_a_run_chosen_by_other_held_out_scores_is_another_run(data, tmp_path, ot
 
 def test_pieces_of_data_in_memory_are_not_those_of_a_cache(data, tmp_path):
     write_svmlight(tmp_path / "a.svm", data)
-    build_cache(tmp_path / "a.svm", tmp_path / "cache", format="svmlight")
+    cache_examples(tmp_path / "a.svm", tmp_path / "cache", format="svmlight")
     read, mapped = read_svmlight(tmp_path / "a.svm"), open_cache(tmp_path / "cache")
     assert read.digest == mapped.digest
     train(read, checkpoints=Checkpoints(tmp_path / "state"))

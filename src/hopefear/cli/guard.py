@@ -124,7 +124,7 @@ def guarded(
 
 # What may help where memory does not reach.
 _SAVING = {
-    "--cache": "--cache FILE for large data",
+    "--cache": "--cache DIR for large data",
     "--hash-bits": "--hash-bits N for many features",
     "--min-count": "--min-count N for rare features",
 }

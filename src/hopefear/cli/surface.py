@@ -258,6 +258,11 @@ class Surface:
         """The data of ``--train``, as ``read`` of the module ``corpus`` beside has it."""
         return importlib.import_module(f"{type(self).__module__}.corpus").read(args, console)
 
+    def stream(self, args: argparse.Namespace, console: Any, report: Any) -> Any:
+        """The data of ``--train`` as it comes, as ``stream`` of the module ``streamed`` has it."""
+        module = importlib.import_module(f"{type(self).__module__}.streamed")
+        return module.stream(args, console, report)
+
     def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:
         """Say why an answer is what it is, where inspect is asked for that; whether it was."""
         return False

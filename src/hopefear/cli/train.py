@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hopefear.cli import options
+from hopefear.cli import options, streaming
 from hopefear.cli.console import Console, check_folder, check_output, print_json, scored
 from hopefear.cli.guard import write_out
 from hopefear.cli.surface import Corpus, Surface, surface_of
@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     options.learning(parser, surface, "train", lambda group: options.one_learner(group, surface))
     surface.feature_options(parser, "train")
     options.checkpoints(parser)
+    streaming.stream_options(parser, surface.name)
     surface.last_options(parser, "train")
 
 
@@ -54,11 +55,14 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("--resume needs --checkpoint DIR: where the run was saved")
     if args.model == "-" and args.json:
         args.usage_error("--model - and --json would share standard output")
+    streaming.check(args)
     check(args, surface, "train", args.model)
     args.learner = args.learner or TASKS[args.task].learner
     options.check_networks(args, [args.learner])
     args.param = list(options.with_network(args, args.learner, dict(args.param)).items())
     learner = surface.build(args.learner, dict(args.param), args)
+    if args.stream:
+        return streaming.run(args, surface, learner)
     from hopefear.cli.progress import announced
     from hopefear.training.checkpoints import InterruptedTrainingError
 
@@ -131,6 +135,7 @@ def _train(
             n_jobs=corpus.jobs,
             calibrate=not getattr(args, "no_temperature", False),
             on_calibration=watcher.calibrating,
+            final=True,
         )
         if log is not None:
             model = trained.model

@@ -1,325 +1,88 @@
-"""Data larger than memory: a binary cache on disk, read by mapping it.
+"""Data larger than memory: a binary copy on disk, read by mapping it; one format for all tasks.
 
-A cache is built in one pass over text, in bounded memory. The file is a first page, sections on
-page borders in their final form, and a JSON header at the end.
+A cache is a file: a first page, the arrays of a dataset on page borders in their final form, and a
+JSON header at the end. It is built in bounded memory: pieces of rows wait in a temporary file until
+all is known of their numbers, and the cache takes its name when it is complete and synced.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib
 import json
 import mmap
 import os
 import struct
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
-from hopefear.data.files import BLOCK_BYTES, ReadReport, require_rows
-from hopefear.data.labels import distinct, number_codes
-from hopefear.data.sparse import (
-    DTYPES,
-    MEASURED,
-    NO_SCALE,
-    NORMS,
-    VALUES,
-    SparseDataset,
-    SparseRows,
-    blocks,
-    check_transform,
-    content_digest,
-    drop_unknown,
-    let_go,
-    rows_sound,
-    transform_values,
-)
-from hopefear.data.svmlight import (
-    checked_classes,
-    distinct_numbers,
-    keeps_ids,
-    known_columns,
-    known_labels,
-    raw_blocks,
-)
-from hopefear.data.text import check_shares, known_text_labels, text_codes
-from hopefear.data.text_counter import TextCounter
+from hopefear import __version__
+from hopefear.core.kernel_cache import cache_folder
+from hopefear.data.mapped import blocks, rows_of, update_hash
 from hopefear.errors import HopefearError, ModelError
-from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures, from_parts
-from hopefear.features.maps import MAX_COLUMNS
-from hopefear.features.ngrams import Grams
+from hopefear.features import parts
 from hopefear.storage import atomic_file
 
+MAGIC = b"hopefear-cache 2"
+PAGE = 4096
+_FIRST = struct.Struct("<16sQQ64s")
+_FEATURES = "features."
+# What blocks take while everything is checked.
+_CHECKED_BYTES = 1 << 23
 
-class _Plan(NamedTuple):
-    """How raw blocks become final rows."""
-
-    features: FeatureMap
-    classes: tuple[str, ...]
-    columns: Callable[[np.ndarray], np.ndarray]  # -1 drops a value
-    codes: Callable[[np.ndarray], np.ndarray]
+Pieces = Mapping[str, np.ndarray]
 
 
-def build_cache(
-    path: str | os.PathLike[str],
-    cache_path: str | os.PathLike[str],
-    *,
-    format: str = "svmlight",
-    values: str = "counts",
-    norm: str = "none",
-    ngrams: int = 1,
-    chars: tuple[int, int] | None = None,
-    lowercase: bool = True,
-    marks: bool = False,
-    min_count: int = 1,
-    max_share: float = 1.0,
-    hash_bits: int | None = None,
-    features: FeatureMap | None = None,
-    classes: Sequence[str] | None = None,
-    require_labels: bool = True,
-    on_error: str = "raise",
-    report: ReadReport | None = None,
-    block_bytes: int = BLOCK_BYTES,
-) -> None:
-    """Turn a text file of any size into a cache file; the result is that of the reader.
-
-    Memory is bounded by a few blocks plus the feature map. Rows wait in a temporary file next to
-    the cache, which takes its name only when it is complete and synced.
+class Spool:
+    """Pieces of arrays in the order they come, in a temporary file that has no name.
 
     Parameters
     ----------
-    path, cache_path : str or path
-        Text in, cache out.
-    format : {"svmlight", "text"}
-        What the lines are.
-    values, norm : str
-        Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`.
-    ngrams, chars, lowercase, marks, min_count, max_share, hash_bits
-        For text, as in :func:`hopefear.data.text.read_text`.
-    features, classes, require_labels, on_error, report, block_bytes
-        As for the readers.
+    folder : str or path
+        Where the file lies: next to the cache.
     """
-    check_transform(values, norm)
-    if values in MEASURED:
-        raise HopefearError(
-            f"a cache is written row by row, and values={values!r} is measured on all of them; "
-            "take counts, presence or log, or train without a cache"
-        )
-    check_shares(min_count, max_share, hash_bits)
-    if format not in ("svmlight", "text"):
-        raise HopefearError(f"a cache is built from svmlight or text, not from {format!r}")
-    report = ReadReport() if report is None else report
-    text_hash = hashlib.sha256()
-    common: dict[str, Any] = {
-        "block_bytes": block_bytes,
-        "require_labels": require_labels,
-        "on_error": on_error,
-        "report": report,
-    }
-    folder = os.path.dirname(os.path.abspath(os.fspath(cache_path)))
-    try:
-        spool_file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise HopefearError(f"cannot write {os.fspath(cache_path)}: {error.strerror}") from error
-    with spool_file:
-        spool = _Spool(spool_file)
-        if format == "svmlight":
-            watched = raw_blocks(path, watch=text_hash.update, **common)
-            plan = _spool_svmlight(spool, watched, os.fspath(path), features, classes, common)
-        else:
-            grams = Grams(ngrams, chars, lowercase, marks)
-            counter = TextCounter(grams, hash_bits, features)
-            watched_text = counter.blocks(path, watch=text_hash.update, **common)
-            for raw in watched_text:
-                if classes is not None:
-                    raw = known_text_labels(
-                        raw, counter, classes, os.fspath(path), require_labels, on_error, report
-                    )
-                spool.add(raw.indptr, raw.columns, raw.values, raw.labels)
-            plan = _text_plan(counter, min_count, max_share, classes)
-        require_rows(path, spool.n_rows, report)
-        report.rows += spool.n_rows
-        header: dict[str, Any] = {
-            "source": _source(path, text_hash.hexdigest()),
-            "options": {
-                "format": format,
-                "values": values,
-                "norm": norm,
-                "ngrams": ngrams,
-                "chars": chars and list(chars),
-                "lowercase": lowercase,
-                "marks": marks,
-                "min_count": min_count,
-                "max_share": max_share,
-                "hash_bits": hash_bits,
-            },
-        }
-        with atomic_file(cache_path) as out:
-            _write(out, spool, plan, VALUES.index(values), NORMS.index(norm), header, report)
 
-
-class _Spool:
-    """Rows as they were read, in a temporary file."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._shapes: list[tuple[int, int, np.dtype, np.dtype]] = []
-        self.n_rows = self.nnz = 0
-        self.largest = -1
-
-    def add(
-        self, indptr: np.ndarray, ids: np.ndarray, values: np.ndarray, labels: np.ndarray
-    ) -> None:
-        top = int(ids.max()) if len(ids) else -1
-        ids = ids.astype(np.int32 if top <= MAX_COLUMNS else np.int64, copy=False)
-        self._shapes.append((len(labels), len(ids), ids.dtype, labels.dtype))
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         try:
-            for array in (np.diff(indptr), ids, values, labels):
+            self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        except OSError as error:
+            raise HopefearError(f"cannot write {os.fspath(folder)}: {error.strerror}") from error
+        self._shapes: list[list[tuple[str, np.dtype, int]]] = []
+        self.totals: dict[str, int] = {}
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # Closing flushes once more, and fails once more where the disk is full.
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def add(self, **arrays: np.ndarray) -> None:
+        """Keep a piece."""
+        self._shapes.append([(name, a.dtype, len(a)) for name, a in arrays.items()])
+        try:
+            for name, array in arrays.items():
                 self._file.write(np.ascontiguousarray(array).view(np.uint8).data)
+                self.totals[name] = self.totals.get(name, 0) + len(array)
         except OSError as error:
             raise HopefearError(
                 f"rows cannot be kept next to the cache: {error.strerror}; free some space there"
             ) from error
-        self.n_rows += len(labels)
-        self.nnz += len(ids)
-        self.largest = max(self.largest, top)
 
-    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    def pieces(self) -> Iterator[dict[str, np.ndarray]]:
+        """All pieces, in order."""
         self._file.seek(0)
-        for n, nnz, id_type, label_type in self._shapes:
-            indptr = np.zeros(n + 1, np.int64)
-            np.cumsum(self._read(n, np.dtype(np.int64)), out=indptr[1:])
-            ids = self._read(nnz, id_type)
-            values = self._read(nnz, np.dtype(np.float32))
-            yield indptr, ids, values, self._read(n, label_type)
-
-    def distinct_ids(self) -> np.ndarray:
-        """Sorted distinct ids, merged when as many wait as are known."""
-        table, waiting, count = np.zeros(0, np.int64), [], 0
-        for _, ids, _, _ in self.blocks():
-            waiting.append(distinct(ids).astype(np.int64))
-            count += len(waiting[-1])
-            if count > max(len(table), 1 << 20):
-                table, waiting, count = distinct(np.concatenate([table, *waiting])), [], 0
-        return distinct(np.concatenate([table, *waiting]))
+        for shapes in self._shapes:
+            yield {name: self._read(n, dtype) for name, dtype, n in shapes}
 
     def _read(self, count: int, dtype: np.dtype) -> np.ndarray:
         return np.frombuffer(self._file.read(count * dtype.itemsize), dtype)
-
-
-def _spool_svmlight(
-    spool: _Spool,
-    raws: Any,
-    name: str,
-    features: FeatureMap | None,
-    classes: Sequence[str] | None,
-    common: dict[str, Any],
-) -> _Plan:
-    numbers = np.zeros(0)
-    for raw in raws:
-        if classes is not None:
-            raw = known_labels(
-                raw, classes, name, common["require_labels"], common["on_error"], common["report"]
-            )
-        if features is not None:
-            raw = known_columns(raw, features, common["report"])
-        if classes is None:
-            numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
-        spool.add(raw.indptr, raw.ids, raw.values, raw.labels)
-    if classes is None:
-        classes = checked_classes(name, numbers, spool.n_rows)
-    names = tuple(classes)
-
-    def codes(labels: np.ndarray) -> np.ndarray:
-        return number_codes(labels, names)
-
-    if features is not None:
-        return _Plan(features, names, np.asarray, codes)
-    if keeps_ids(spool.largest, spool.nnz):
-        return _Plan(IdentityFeatures(spool.largest + 1), names, np.asarray, codes)
-    table = TableFeatures(spool.distinct_ids())
-    return _Plan(table, names, table.columns, codes)
-
-
-def _text_plan(
-    counter: TextCounter, min_count: int, max_share: float, classes: Sequence[str] | None
-) -> _Plan:
-    final, moved = counter.finish(min_count, max_share)
-    names = counter.classes() if classes is None else tuple(classes)
-    labels = counter.label_names()
-    return _Plan(
-        final,
-        names,
-        np.asarray if moved is None else moved,
-        lambda numbers: text_codes(numbers, labels, names),
-    )
-
-
-def _write(
-    out: IO[bytes],
-    spool: _Spool,
-    plan: _Plan,
-    how: int,
-    norm: int,
-    header: dict[str, Any],
-    report: ReadReport,
-) -> None:
-    # Room for every value read; what a plan drops stays a hole, which takes no disk.
-    most = (spool.n_rows + 1, spool.nnz, spool.nnz, spool.n_rows, spool.n_rows)
-    offset = PAGE
-    writers: dict[str, SectionWriter] = {}
-    for key, dtype, count in zip(SparseRows._fields, DTYPES, most, strict=True):
-        writers[key] = SectionWriter(out, offset, dtype)
-        offset = page_up(offset + count * dtype.itemsize)
-    writers["indptr"].write(np.zeros(1, np.int64))
-    for indptr, ids, values, labels in spool.blocks():
-        columns = plan.columns(ids)
-        if len(columns) and columns.min() < 0:
-            indptr, columns, values = drop_unknown(indptr, columns, values)
-        if how or norm:
-            split = getattr(plan.features, "split", plan.features.size)
-            values = transform_values(indptr, columns, values, how, norm, NO_SCALE, split)
-        codes = plan.codes(labels)
-        report.unknown_labels += int(np.count_nonzero(codes < 0))
-        writers["indptr"].write(indptr[1:] + writers["indices"].count)
-        writers["indices"].write(columns)
-        writers["values"].write(values)
-        writers["labels"].write(codes)
-        writers["weights"].write(np.ones(len(codes), np.float32))
-    for key, array in plan.features.arrays().items():
-        writer = writers[f"features.{key}"] = SectionWriter(out, offset, array.dtype)
-        writer.write(array)
-        offset = page_up(offset + array.nbytes)
-    arrays = {key: writer.entry() for key, writer in writers.items()}
-    hashes = {key: arrays[key]["sha256"] for key in SparseRows._fields}
-    header |= {
-        "n_rows": spool.n_rows,
-        "n_features": plan.features.size,
-        "classes": list(plan.classes),
-        "features": plan.features.to_header(),
-        "arrays": arrays,
-        "digest": content_digest(hashes, plan.features.size, plan.classes),
-    }
-    write_header(out, offset, header)
-
-
-def _source(path: str | os.PathLike[str], digest: str) -> dict[str, Any]:
-    name = os.fspath(path)
-    if name == "-":
-        return {"path": "-", "size": 0, "mtime_ns": 0, "sha256": digest}
-    stat = os.stat(name)
-    return {
-        "path": os.path.abspath(name),
-        "size": stat.st_size,
-        "mtime_ns": stat.st_mtime_ns,
-        "sha256": digest,
-    }
-
-
-MAGIC = b"hopefear-cache 1"
-PAGE = 4096
-_FIRST = struct.Struct("<16sQQ64s")
 
 
 class SectionWriter:
@@ -349,12 +112,115 @@ class SectionWriter:
         }
 
 
-def page_up(offset: int) -> int:
-    """The next page border."""
+def write_cache(
+    path: str | os.PathLike[str],
+    kind: str,
+    pieces: Iterable[Pieces],
+    room: Mapping[str, tuple[Any, int]],
+    features: Any,
+    header: Mapping[str, Any],
+    digest: Callable[[Mapping[str, Any]], str] | None = None,
+) -> None:
+    """Write the arrays of a dataset whose pieces come one after the other.
+
+    Parameters
+    ----------
+    path : str or path
+        The cache; a file of that name is replaced when the new one is complete.
+    kind : str
+        ``examples``, ``sentences``, ``lists`` or ``trees``.
+    pieces : iterable of mappings
+        Arrays of some examples by name; in each piece pointers begin with 0.
+    room : mapping
+        By name of an array, its type and how long it will be at most. What is not used stays a
+        hole, which takes no disk.
+    features : feature map
+        What columns mean.
+    header : mapping
+        ``source`` and ``options`` of the data, and what its kind needs.
+    digest : callable, optional
+        The digest of the dataset, given what the header says of the arrays; else it is asked
+        itself.
+    """
+    pointers = _classes(kind)[0].pointers
+    with atomic_file(path) as out:
+        offset = PAGE
+        writers: dict[str, SectionWriter] = {}
+        for name, (dtype, count) in room.items():
+            writers[name] = SectionWriter(out, offset, dtype)
+            offset = _page_up(offset + (count + 1) * np.dtype(dtype).itemsize)
+        ends = dict.fromkeys(pointers, 0)
+        for name in pointers & writers.keys():
+            writers[name].write(np.zeros(1, np.int64))
+        for piece in pieces:
+            for name, array in piece.items():
+                if name in pointers:
+                    writers[name].write(array[1:] + ends[name])
+                    ends[name] += int(array[-1])
+                else:
+                    writers[name].write(array)
+        for key, array in features.arrays().items():
+            writer = writers[f"{_FEATURES}{key}"] = SectionWriter(out, offset, array.dtype)
+            writer.write(array)
+            offset = _page_up(offset + array.nbytes)
+        entries = {name: writer.entry() for name, writer in writers.items()}
+        whole = {
+            "kind": kind,
+            "library": __version__,
+            **header,
+            "features": features.to_header(),
+            "arrays": entries,
+        }
+        if digest is not None:
+            whole["digest"] = digest(entries)
+        else:
+            out.truncate(offset)
+            out.flush()
+            mapping = mmap.mmap(out.fileno(), 0, access=mmap.ACCESS_READ)
+            whole["digest"] = _dataset(mapping, whole, os.fspath(path), features).digest
+        _write_header(out, offset, whole)
+
+
+def store_lists(
+    path: str | os.PathLike[str], dataset: Any, source: Mapping[str, Any], **header: Any
+) -> None:
+    """Write a dataset of lists, whose long arrays may lie on disk already, block by block.
+
+    Parameters
+    ----------
+    path : str or path
+        The cache.
+    dataset : ListDataset
+        The lists.
+    source : mapping
+        What :func:`source_of` says of the file they come from.
+    **header
+        ``options`` of the data, and ``facts`` that are to be known when it is used again.
+    """
+    n_rows, counts = rows_of(dataset, _CHECKED_BYTES), dataset.counts
+
+    def pieces() -> Iterator[dict[str, np.ndarray]]:
+        for number, rows in enumerate(blocks(dataset, n_rows)):
+            piece = rows._asdict()
+            if counts is not None:
+                begin = number * n_rows
+                first, last = dataset.spans(begin, begin + rows.weights.size)["costs"]
+                piece["counts"] = np.ascontiguousarray(counts[first:last]).reshape(-1)
+            yield piece
+
+    room = {name: (array.dtype, array.size) for name, array in dataset.rows._asdict().items()}
+    if counts is not None:
+        room["counts"] = counts.dtype, counts.size
+    own = {"metric": dataset.metric, "ids": None if dataset.ids is None else list(dataset.ids)}
+    whole = {"source": source, **header, **own}
+    write_cache(path, "lists", pieces(), room, dataset.features, whole)
+
+
+def _page_up(offset: int) -> int:
     return -(-offset // PAGE) * PAGE
 
 
-def write_header(out: IO[bytes], offset: int, header: Mapping[str, Any]) -> None:
+def _write_header(out: IO[bytes], offset: int, header: Mapping[str, Any]) -> None:
     """Write the header at a position, and the first page that points to it."""
     data = json.dumps(header).encode()
     out.seek(offset)
@@ -364,62 +230,49 @@ def write_header(out: IO[bytes], offset: int, header: Mapping[str, Any]) -> None
     out.write(_FIRST.pack(MAGIC, offset, len(data), digest))
 
 
-def read_header(data: Any, name: str) -> dict[str, Any]:
-    """The header of a mapped cache file, checked; HopefearError when it is not sound."""
-    if len(data) < PAGE or data[:14] != MAGIC[:14]:
-        raise HopefearError(f"{name}: not a hopefear cache")
-    magic, offset, length, digest = _FIRST.unpack(data[: _FIRST.size])
-    if magic != MAGIC:
-        raise HopefearError(f"{name}: a cache of another format version; build it again")
-    if offset + length != len(data):
-        raise damaged(name, "its length is not what it was")
-    text = data[offset : offset + length]
-    if hashlib.sha256(text).hexdigest().encode() != digest:
-        raise damaged(name, "its header has changed")
-    try:
-        header = json.loads(text)
-    except ValueError:
-        header = None
-    if not isinstance(header, dict):
-        raise damaged(name, "its header is not JSON")
-    return header
+def source_of(path: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any]:
+    """What a cache says of the file it was built from."""
+    name = os.fspath(path)
+    if not os.path.isfile(name):
+        return {"path": name, "size": 0, "mtime_ns": 0, "sha256": digest}
+    stat = os.stat(name)
+    size, time = stat.st_size, stat.st_mtime_ns
+    return {"path": os.path.abspath(name), "size": size, "mtime_ns": time, "sha256": digest}
 
 
-def section(data: Any, entry: Any, name: str) -> np.ndarray:
-    """Read-only view of a section of a mapped file."""
-    try:
-        dtype, offset, count = np.dtype(entry["dtype"]), entry["offset"], entry["count"]
-        sound = (
-            dtype.kind in "iuf"
-            and isinstance(offset, int)
-            and isinstance(count, int)
-            and offset >= PAGE
-            and count >= 0
-            and offset + count * dtype.itemsize <= len(data)
-        )
-    except (TypeError, KeyError, ValueError):
-        sound = False
-    if not sound:
-        raise damaged(name, "a section does not fit the file")
-    return np.frombuffer(data, dtype, count, offset)
+# Modules of the datasets, which training one task need not import all.
+_MODULES = {
+    "examples": "hopefear.data.sparse",
+    "sentences": "hopefear.data.sequences",
+    "lists": "hopefear.data.lists.dataset",
+    "trees": "hopefear.data.tree_rows",
+}
 
 
-def damaged(name: str, what: str) -> HopefearError:
-    """The error for a file that cannot be trusted."""
-    return HopefearError(f"{name}: the cache is damaged: {what}; build it again")
-
-
-# Numbers to hold at a time while everything is checked.
-_SLICE = 1 << 20
+def _classes(kind: str) -> tuple[Any, Any, Mapping[str, tuple[np.dtype, ...]]]:
+    """Dataset and rows of a kind, and the types that arrays may have."""
+    module = importlib.import_module(_MODULES[kind])
+    if kind == "examples":
+        dataset, rows = module.SparseDataset, module.SparseRows
+    elif kind == "sentences":
+        dataset, rows = module.SequenceDataset, module.TokenRows
+    elif kind == "lists":
+        dataset, rows = module.ListDataset, module.ListRows
+        own = {name: (dtype,) for name, dtype in module.DTYPES.items()}
+        return dataset, rows, {**own, "columns": (np.dtype("u2"), np.dtype("i4"))}
+    else:
+        dataset, rows = module.TreeDataset, module.TreeRows
+    types = zip(rows._fields, module.DTYPES, strict=True)
+    return dataset, rows, {name: (dtype,) for name, dtype in types}
 
 
 def open_cache(
     cache_path: str | os.PathLike[str], *, check_source: bool = True, verify: bool = False
-) -> SparseDataset:
-    """Map a cache that :func:`hopefear.data.cache.build_cache` wrote.
+) -> Any:
+    """Map a cache: the dataset that was written, of whatever task.
 
-    The arrays are read-only views of the file; pages come in as they are read and can go again,
-    see :func:`blocks`. The sizes and the header are always checked.
+    The arrays are read-only views of the file; pages come in as they are read and can go again, see
+    :func:`hopefear.data.mapped.blocks`. The sizes and the header are always checked.
 
     Parameters
     ----------
@@ -428,39 +281,132 @@ def open_cache(
     check_source : bool
         Refuse a cache whose source file is there but has another size or time.
     verify : bool
-        Check the hash of every section too, which reads the whole file.
+        Check the hash of every array and the numbers in it too, which reads the whole file.
     """
     name = os.fspath(cache_path)
-    mapping = map_file(name)
-    header = read_header(mapping, name)
-    try:
-        arrays = {key: section(mapping, e, name) for key, e in header["arrays"].items()}
-        rows = SparseRows(*(arrays[key] for key in SparseRows._fields))
-        _check_shapes(rows, header["n_rows"], name)
-        own = {k[len("features.") :]: a for k, a in arrays.items() if k.startswith("features.")}
-        features = from_parts(header["features"], own)
-        source, digest = header["source"], header["digest"]
-        dataset = SparseDataset(
-            rows, header["n_features"], header["classes"], features, source["path"], digest
-        )
-        if check_source:
-            _check_source(source, name)
-        dataset.mapping = mapping
+    mapping = _map_file(name)
+    header = _read_header(mapping, name)
+    with _sound_header(name):
+        dataset = _dataset(mapping, header, name)
+        dataset.__dict__["digest"] = header["digest"]
+        if check_source and (reason := _changed(header["source"])):
+            raise HopefearError(f"{name}: {reason}; build it again")
         if verify:
-            _check_content(header["arrays"], arrays, dataset, name)
-    except (KeyError, TypeError, AttributeError, ModelError) as error:
-        raise damaged(name, f"its header is not sound ({error})") from error
+            _check_content(mapping, header, dataset, name)
     return dataset
 
 
-def cache_options(cache_path: str | os.PathLike[str]) -> dict[str, Any]:
-    """How a cache was built: format, transforms, n-grams."""
-    with map_file(cache_path) as data:
-        return read_header(data, os.fspath(cache_path)).get("options", {})
+def cache_header(cache_path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a cache says of itself: kind, source, options, and what its kind needs."""
+    with _map_file(cache_path) as data:
+        return _read_header(data, os.fspath(cache_path))
 
 
-def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
-    """A read-only map of a whole file."""
+def use_cache(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    kind: str,
+    options: Mapping[str, Any],
+    build: Callable[[Path], None],
+    say: Callable[[str], None] = lambda line: None,
+) -> tuple[Any, dict[str, Any]]:
+    """(dataset, header) of the cache of a file, which is built where it is missing or stale.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where caches lie; made where it is missing. Each file and kind has one there.
+    path : str or path
+        The file that is cached.
+    kind : str
+        As in :func:`write_cache`.
+    options : mapping
+        How the file is read, as JSON has it; a cache of other options is built again.
+    build : callable
+        Writes the cache under the name it is given.
+    say : callable
+        Gets a line on what is done and why.
+    """
+    target = cache_file(folder, path, kind)
+    same = json.loads(json.dumps(options))
+    if reason := _why_stale(target, os.fspath(path), kind, same):
+        say(f"{target}: {reason}; building it again" if target.exists() else _building(target))
+    else:
+        try:
+            dataset = open_cache(target, verify=True)
+            say(f"{target}: the cache is fresh and used again")
+            return dataset, cache_header(target)
+        except HopefearError as error:
+            say(f"{error}; building it again" if "build it" not in str(error) else str(error))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HopefearError(
+            f"the folder {target.parent} of caches cannot be made: {error.strerror}; name another "
+            "with --cache"
+        ) from error
+    build(target)
+    return open_cache(target), cache_header(target)
+
+
+def _building(target: Path) -> str:
+    return f"{target}: building the cache"
+
+
+def cache_file(folder: str | os.PathLike[str], path: str | os.PathLike[str], kind: str) -> Path:
+    """Where in a folder the cache of a file lies.
+
+    >>> cache_file("caches", "-", "examples").name
+    'stdin-3973e022.examples.cache'
+    """
+    name = os.fspath(path)
+    whole = os.path.abspath(name) if name != "-" else name
+    known = hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    shown = "stdin" if name == "-" else os.path.basename(whole)
+    return Path(folder) / f"{shown}-{known}.{kind}.cache"
+
+
+def usual_folder() -> Path:
+    """Where caches lie that nobody asked for (``HOPEFEAR_CACHE`` moves it)."""
+    return cache_folder().parent / "data"
+
+
+def _why_stale(target: Path, path: str, kind: str, options: Mapping[str, Any]) -> str:
+    """Why a cache cannot stand for a file; empty where it can."""
+    if not target.exists():
+        return "there is none"
+    try:
+        header = cache_header(target)
+    except HopefearError as error:
+        return str(error).removeprefix(f"{target}: ").removesuffix("; build it again")
+    if header.get("library") != __version__:
+        return f"written by hopefear {header.get('library')}, and this is {__version__}"
+    source, known = header.get("source"), header.get("options")
+    if not isinstance(source, dict) or not isinstance(known, dict) or header.get("kind") != kind:
+        return "its header is not sound"
+    if not os.path.isfile(path):
+        return f"{path} cannot be read twice"
+    if other := [name for name in options if known.get(name, _MISSING) != options[name]]:
+        return f"built with other options ({', '.join(other)})"
+    if source.get("path") != os.path.abspath(path):
+        return f"the cache of another file, {source.get('path')}"
+    return _changed(source)
+
+
+_MISSING: Any = object()
+
+
+def _changed(source: Mapping[str, Any]) -> str:
+    try:
+        now = os.stat(source["path"])
+    except (OSError, ValueError):
+        return ""  # the cache stands for itself
+    if source["size"] and (now.st_size, now.st_mtime_ns) != (source["size"], source["mtime_ns"]):
+        return f"the cache is older than {source['path']}, which has changed since"
+    return ""
+
+
+def _map_file(path: str | os.PathLike[str]) -> mmap.mmap:
     try:
         with open(path, "rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -469,45 +415,130 @@ def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
         raise HopefearError(f"{os.fspath(path)}: cannot be read: {reason}") from error
 
 
-def _check_shapes(rows: SparseRows, n_rows: Any, name: str) -> None:
+def _read_header(data: Any, name: str) -> dict[str, Any]:
+    """The header of a mapped cache file, checked; HopefearError when it is not sound."""
+    if len(data) < PAGE or data[:14] != MAGIC[:14]:
+        raise HopefearError(f"{name}: not a hopefear cache")
+    magic, offset, length, digest = _FIRST.unpack(data[: _FIRST.size])
+    if magic != MAGIC:
+        raise HopefearError(f"{name}: a cache of another format version; build it again")
+    if offset + length != len(data):
+        raise _damaged(name, "its length is not what it was")
+    text = data[offset : offset + length]
+    if hashlib.sha256(text).hexdigest().encode() != digest:
+        raise _damaged(name, "its header has changed")
+    try:
+        header = json.loads(text)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict):
+        raise _damaged(name, "its header is not JSON")
+    return header
+
+
+@contextlib.contextmanager
+def _sound_header(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ModelError) as error:
+        raise _damaged(name, f"its header is not sound ({error})") from error
+
+
+def _damaged(name: str, what: str) -> HopefearError:
+    return HopefearError(f"{name}: the cache is damaged: {what}; build it again")
+
+
+def _section(data: Any, entry: Any, name: str) -> np.ndarray:
+    """Read-only view of a section of a mapped file."""
+    dtype, offset, count = np.dtype(entry["dtype"]), entry["offset"], entry["count"]
     sound = (
-        isinstance(n_rows, int)
-        and all(a.dtype == t for a, t in zip(rows, DTYPES, strict=True))
-        and len(rows.indptr) == n_rows + 1
-        and len(rows.labels) == len(rows.weights) == n_rows
-        and len(rows.indices) == len(rows.values) == rows.indptr[-1]
-        and rows.indptr[0] == 0
+        dtype.kind in "iuf"
+        and isinstance(offset, int)
+        and isinstance(count, int)
+        and offset >= PAGE
+        and count >= 0
+        and offset + count * dtype.itemsize <= len(data)
     )
     if not sound:
-        raise damaged(name, "its arrays do not fit each other")
+        raise _damaged(name, "a section does not fit the file")
+    return np.frombuffer(data, dtype, count, offset)
 
 
-def _check_source(source: dict[str, Any], name: str) -> None:
-    try:
-        now = os.stat(source["path"])
-    except OSError:
-        return  # the cache stands for itself
-    if (now.st_size, now.st_mtime_ns) != (source["size"], source["mtime_ns"]):
-        raise HopefearError(
-            f"{name}: the cache is older than {source['path']}, which has changed since; "
-            "build it again"
-        )
+def _dataset(mapping: mmap.mmap, header: Mapping[str, Any], name: str, features: Any = None) -> Any:
+    """The dataset of a mapped file; its numbers are trusted, its shapes are not."""
+    kind = header["kind"]
+    dataset_type, rows_type, types = _classes(kind)
+    arrays = {key: _section(mapping, e, name) for key, e in header["arrays"].items()}
+    for key, allowed in types.items():
+        if arrays[key].dtype not in allowed:
+            raise _damaged(name, f"{key} is of another type")
+    rows = rows_type(*(arrays[key] for key in rows_type._fields))
+    if features is None:
+        own = {k[len(_FEATURES) :]: a for k, a in arrays.items() if k.startswith(_FEATURES)}
+        features = _FEATURE_MAPS[kind](header["features"], own)
+    source = str(header["source"]["path"])
+    dataset: Any
+    if kind == "examples":
+        meaning = header["n_features"], header["classes"], features, source
+        dataset = dataset_type(rows, *meaning)
+        dataset.mapping = mapping
+    elif kind == "sentences":
+        dataset = dataset_type(rows, header["labels"], features, source, mapping)
+    elif kind == "lists":
+        counts = arrays.get("counts")
+        if counts is not None:
+            counts = counts.reshape(len(rows.costs), -1)
+        judged = counts, header["metric"], header["ids"], source
+        dataset = dataset_type(rows, features, *judged, mapping)
+    else:
+        trees = importlib.import_module(_MODULES[kind]).TreeKind(*header["trees"])
+        more = {"lifted": header["lifted"], "mapping": mapping}
+        dataset = dataset_type(rows, header["labels"], features, source, trees, **more)
+    for key, (first, last) in dataset.spans(0, len(dataset)).items():
+        array = arrays[key]
+        if first != 0 or len(array) != last + (key in dataset.pointers):
+            raise _damaged(name, "its arrays do not fit each other")
+        if key in dataset.pointers and array[0] != 0:
+            raise _damaged(name, "its arrays do not fit each other")
+    return dataset
 
 
-def _check_content(
-    entries: dict[str, Any], arrays: dict[str, np.ndarray], dataset: SparseDataset, name: str
-) -> None:
+def _arc_features(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    from hopefear.features.arcs.arc_map import ArcMap
+
+    return ArcMap.from_parts(header, arrays)
+
+
+_FEATURE_MAPS: dict[str, Callable[[Any, Any], Any]] = {
+    "examples": parts.from_parts,
+    "sentences": parts.token_features_from_parts,
+    "lists": parts.list_features_from_parts,
+    "trees": _arc_features,
+}
+
+
+def _check_content(mapping: mmap.mmap, header: Mapping[str, Any], dataset: Any, name: str) -> None:
     """Read everything once, some pages at a time."""
-    for key, array in arrays.items():
+    for key, entry in header["arrays"].items():
         digest = hashlib.sha256()
-        flat = array.reshape(-1)
-        for first in range(0, flat.size, _SLICE):
-            last = min(first + _SLICE, flat.size)
-            digest.update(flat[first:last].view(np.uint8).data)
-            if dataset.mapping is not None:
-                let_go(dataset.mapping, flat, first, last)
-        if digest.hexdigest() != entries[key]["sha256"]:
-            raise damaged(name, f"the section {key} has changed")
-    for r in blocks(dataset, _SLICE // 64):
-        if not rows_sound(r.indptr, r.indices, r.labels, dataset.n_features, len(dataset.classes)):
-            raise damaged(name, "a row points outside the arrays")
+        update_hash(digest, _section(mapping, entry, name), mapping)
+        if digest.hexdigest() != entry["sha256"]:
+            raise _damaged(name, f"the section {key} has changed")
+    for rows in blocks(dataset, rows_of(dataset, _CHECKED_BYTES)):
+        try:
+            _check_rows(dataset, rows)
+        except HopefearError as error:
+            raise _damaged(name, str(error)) from None
+
+
+def _check_rows(dataset: Any, rows: Any) -> None:
+    """HopefearError where kernels would follow the numbers of a block out of its arrays."""
+    if hasattr(dataset, "classes"):
+        sound = importlib.import_module(_MODULES["examples"]).rows_sound
+        sizes = dataset.n_features, len(dataset.classes)
+        if not sound(rows.indptr, rows.indices, rows.labels, *sizes):
+            raise HopefearError("a row points outside the arrays")
+    elif hasattr(dataset, "labels"):
+        type(dataset)(rows, dataset.labels, dataset.features)
+    else:
+        type(dataset)(rows, dataset.features)

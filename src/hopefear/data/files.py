@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -93,12 +94,14 @@ def fill_blocks(
     rest, line, first = 0, 1, True
     tail = b""
     with open_bytes(path) as stream:
+        # Lines of a pipe are read when they come, and not when a block is full.
+        fill = stream.readinto1 if is_pipe(path) else stream.readinto
         while True:
             if rest == len(buffer) - PADDING:
                 if rest >= max_line:
                     raise InputError(name, line, f"lines of at most {max_line} bytes", "more")
                 buffer = np.concatenate([buffer, np.empty(rest, np.uint8)])
-            got = stream.readinto(buffer[rest : len(buffer) - PADDING].data)
+            got = fill(buffer[rest : len(buffer) - PADDING].data)
             have = rest + got
             if first:
                 have = _without_mark(buffer, have, name)
@@ -126,6 +129,16 @@ def file_size(path: str | os.PathLike[str]) -> int:
     except (OSError, ValueError):
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is standard input from a pipe or a terminal, or a named pipe."""
+    name = os.fspath(path)
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode if name == "-" else os.stat(name).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (name == "-" and stat.S_ISCHR(mode))
 
 
 def count_lines(text: np.ndarray) -> int:

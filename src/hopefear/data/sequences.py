@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
+from hopefear.data.mapped import Spans, update_hash
 from hopefear.errors import HopefearError
 
 
@@ -127,6 +129,8 @@ class SequenceDataset:
         number, and whoever uses them must know how many there are.
     source : str
         Where the data came from, for messages and model files.
+    mapping : mmap, optional
+        The file beneath the arrays, where there is one.
 
     Examples
     --------
@@ -137,15 +141,23 @@ class SequenceDataset:
     (1, 2)
     """
 
+    pointers = frozenset({"starts", "indptr", "edge_indptr"})
+
     def __init__(
-        self, rows: TokenRows, labels: Sequence[str], features: Any, source: str = "memory"
+        self,
+        rows: TokenRows,
+        labels: Sequence[str],
+        features: Any,
+        source: str = "memory",
+        mapping: mmap.mmap | None = None,
     ) -> None:
         self.rows = TokenRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
         self.features = features
         self.source = source
-        self.mapping = None  # in memory, always
-        self._check()
+        self.mapping = mapping
+        if mapping is None:  # else block by block, by whoever mapped it
+            self._check()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -153,6 +165,20 @@ class SequenceDataset:
     @property
     def n_tokens(self) -> int:
         return len(self.rows.labels)
+
+    def spans(self, begin: int, end: int) -> Spans:
+        """Which stretch of each array the sequences from ``begin`` to ``end`` take."""
+        rows, some = self.rows, (begin, end)
+        tokens = int(rows.starts[begin]), int(rows.starts[end])
+        entries = int(rows.indptr[tokens[0]]), int(rows.indptr[tokens[1]])
+        edges, edge_tokens = (0, 0), (0, 0)
+        if rows.edge_indptr.size > 1:
+            edge_tokens = tokens
+            edges = int(rows.edge_indptr[tokens[0]]), int(rows.edge_indptr[tokens[1]])
+        values = entries if rows.values.size else (0, 0)
+        edge_values = edges if rows.edge_values.size else (0, 0)
+        spans = (some, tokens, entries, values, edge_tokens, edges, edge_values, tokens, some)
+        return dict(zip(TokenRows._fields, spans, strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -195,7 +221,8 @@ class SequenceDataset:
             ).encode()
         )
         for array in self.rows:
-            h.update(str(array.size).encode() + array.tobytes())
+            h.update(str(array.size).encode())
+            update_hash(h, array, self.mapping)
         return h.hexdigest()
 
     def take(self, which: Sequence[int] | np.ndarray) -> SequenceDataset:
@@ -234,6 +261,5 @@ class SequenceDataset:
             raise HopefearError(
                 f"{len(self)} sequences need as many weights, not an array of {weights.shape}"
             )
-        return SequenceDataset(
-            self.rows._replace(weights=weights), self.labels, self.features, self.source
-        )
+        rows = self.rows._replace(weights=weights)
+        return SequenceDataset(rows, self.labels, self.features, self.source, self.mapping)

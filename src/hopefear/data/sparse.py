@@ -6,15 +6,16 @@ import functools
 import hashlib
 import json
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.checks import check_at_least, check_fraction, check_not_negative
+from hopefear.core.checks import check_fraction, check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.labels import class_codes, classes_of
+from hopefear.data.mapped import Spans
 from hopefear.data.numbers import LARGEST
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import FeatureMap, IdentityFeatures
@@ -205,6 +206,8 @@ class SparseDataset:
     (('ham', 'spam'), [1, 0], [0, 1])
     """
 
+    pointers = frozenset({"indptr"})
+
     def __init__(
         self,
         rows: SparseRows,
@@ -231,6 +234,11 @@ class SparseDataset:
 
     def __len__(self) -> int:
         return len(self.rows.labels)
+
+    def spans(self, begin: int, end: int) -> Spans:
+        """Which stretch of each array the rows from ``begin`` to ``end`` take."""
+        rows, values = (begin, end), (int(self.rows.indptr[begin]), int(self.rows.indptr[end]))
+        return dict(zip(SparseRows._fields, (rows, values, values, rows, rows), strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -499,59 +507,3 @@ def _frozen(array: Any, dtype: np.dtype) -> np.ndarray:
     view = np.ascontiguousarray(array, dtype).view()
     view.flags.writeable = False
     return view
-
-
-def blocks(dataset: SparseDataset, rows_per_block: int) -> Iterator[SparseRows]:
-    """Yield the rows in order, so many at a time, as views; finished pages of a map may go.
-
-    Parameters
-    ----------
-    dataset : SparseDataset
-        Mapped or in memory.
-    rows_per_block : int
-        Larger blocks mean fewer kernel calls and more memory at a time.
-
-    Examples
-    --------
-    >>> data = SparseDataset.from_csr([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
-    >>> [b.values.tolist() for b in blocks(data, 2)]
-    [[1.0, 2.0], [3.0]]
-    """
-    check_at_least("rows_per_block", rows_per_block, 1)
-    rows = dataset.rows
-    for begin in range(0, len(dataset), rows_per_block):
-        end = min(begin + rows_per_block, len(dataset))
-        a, b = int(rows.indptr[begin]), int(rows.indptr[end])
-        indptr = rows.indptr[begin : end + 1] - a
-        indptr.flags.writeable = False
-        yield SparseRows(
-            indptr,
-            rows.indices[a:b],
-            rows.values[a:b],
-            rows.labels[begin:end],
-            rows.weights[begin:end],
-        )
-        if dataset.mapping is not None:
-            for array, first, last in (
-                (rows.indptr, begin, end),
-                (rows.indices, a, b),
-                (rows.values, a, b),
-                (rows.labels, begin, end),
-                (rows.weights, begin, end),
-            ):
-                let_go(dataset.mapping, array, first, last)
-
-
-def let_go(mapping: mmap.mmap, array: np.ndarray, first: int, last: int) -> None:
-    """Tell the system that these elements of a mapped array will not be read again soon."""
-    if not hasattr(mmap, "MADV_DONTNEED") or last <= first:
-        return
-    base = np.frombuffer(mapping, np.uint8).ctypes.data
-    if not base <= array.ctypes.data < base + len(mapping):
-        return  # weights changed in memory do not lie in the map
-    start = array.ctypes.data - base + first * array.itemsize
-    stop = array.ctypes.data - base + last * array.itemsize
-    # The page that the next block begins in stays.
-    start, stop = start // mmap.PAGESIZE * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
-    if stop > start:
-        mapping.madvise(mmap.MADV_DONTNEED, start, stop - start)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import stat
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -31,21 +29,11 @@ class Part(NamedTuple):
     file: TokenFile | AttributeFile | None
 
 
-def is_pipe(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is standard input from a pipe or a terminal, or a named pipe."""
-    name = os.fspath(path)
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode if name == "-" else os.stat(name).st_mode
-    except (OSError, ValueError, AttributeError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (name == "-" and stat.S_ISCHR(mode))
-
-
-def arriving(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """The bytes of a file, unpacked, as they come."""
+def arriving(path: str | os.PathLike[str], piece_bytes: int | None = None) -> Iterator[bytes]:
+    """The bytes of a file, unpacked, as they come; or so many at a time, whenever they come."""
     with open_bytes(path) as stream:
         first = True
-        while piece := stream.read1(_PIECE):
+        while piece := stream.read1(_PIECE) if piece_bytes is None else stream.read(piece_bytes):
             if first and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
                 found = "UTF-16 text; convert it first"
                 raise InputError(os.fspath(path), 1, "UTF-8 text", found)
@@ -109,6 +97,7 @@ def read_parts(
     optional: int = 0,
     on_error: str = "raise",
     report: ReadReport | None = None,
+    piece_bytes: int | None = None,
 ) -> Iterator[Part]:
     """Sentences of a file as they come, never more in memory than have come at once.
 
@@ -120,6 +109,8 @@ def read_parts(
         As for :func:`hopefear.data.token_files.read_sentences`; and CRFsuite's.
     columns, optional, on_error, report
         As there.
+    piece_bytes : int, optional
+        Wait for so many bytes before sentences are read; without, none is waited for.
 
     Examples
     --------
@@ -133,7 +124,7 @@ def read_parts(
     check_on_error(on_error)
     reader = _Reader(os.fspath(path), format, columns, optional, on_error == "skip")
     reader.report = ReadReport() if report is None else report
-    for block in blocks(arriving(path)):
+    for block in blocks(arriving(path, piece_bytes)):
         yield from reader.read(block)
     if not reader.lines:
         raise InputError(os.fspath(path), 0, "at least one token", "an empty file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import mmap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
+from hopefear.data.mapped import Spans, update_hash
 
 # Rows that the words of a sentence have beside its own: two in front, the root, two behind.
 EXTRA_ROWS = 5
@@ -89,7 +91,11 @@ class TreeDataset:
         What the arrays were made of.
     lifted : int
         Arcs of the bank that cross others and hang elsewhere here.
+    mapping : mmap, optional
+        The file beneath the arrays, where there is one.
     """
+
+    pointers = frozenset({"starts", "morph_ptr", "ptr"})
 
     def __init__(
         self,
@@ -101,14 +107,16 @@ class TreeDataset:
         pruner: Any = None,
         bank: Any = None,
         lifted: int = 0,
+        mapping: mmap.mmap | None = None,
     ) -> None:
         self.kind, self.pruner, self.bank, self.lifted = kind, pruner, bank, lifted
         self.rows = TreeRows(*(frozen_as(a, t) for a, t in zip(rows, DTYPES, strict=True)))
         self.labels = tuple(labels)
         self.features = features
         self.source = source
-        self.mapping = None  # in memory, always
-        self._check()
+        self.mapping = mapping
+        if mapping is None:  # else block by block, by whoever mapped it
+            self._check()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -116,6 +124,18 @@ class TreeDataset:
     @property
     def n_tokens(self) -> int:
         return len(self.rows.labels)
+
+    def spans(self, begin: int, end: int) -> Spans:
+        """Which stretch of each array the sentences from ``begin`` to ``end`` take."""
+        rows, some = self.rows, (begin, end)
+        tokens = int(rows.starts[begin]), int(rows.starts[end])
+        places = tokens[0] + EXTRA_ROWS * begin, tokens[1] + EXTRA_ROWS * end
+        columns = rows.words.size // max(1, rows.coarse.size)
+        words = places[0] * columns, places[1] * columns
+        morphs = int(rows.morph_ptr[places[0]]), int(rows.morph_ptr[places[1]])
+        arcs = int(rows.ptr[tokens[0]]), int(rows.ptr[tokens[1]])
+        spans = (some, words, places, places, places, morphs, tokens, arcs, tokens, some)
+        return dict(zip(TreeRows._fields, spans, strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -145,7 +165,8 @@ class TreeDataset:
         """SHA-256 of the content: names of relations and every array."""
         h = hashlib.sha256("\x1f".join([*self.labels, str(self.features.size)]).encode())
         for array in self.rows:
-            h.update(str(array.size).encode() + array.tobytes())
+            h.update(str(array.size).encode())
+            update_hash(h, array, self.mapping)
         return h.hexdigest()
 
     def take(self, which: Sequence[int] | np.ndarray) -> TreeDataset:

@@ -86,7 +86,8 @@ def atomic_file(path: str | os.PathLike[str], size: int = 0) -> Iterator[IO[byte
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f".hopefear-{secrets.token_hex(8)}.tmp")
     # Not tempfile: its mode 0600 would survive the rename and lock out other readers.
-    flags = os.O_WRONLY if stream else os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    # To be read too: what is written may be mapped before it is complete.
+    flags = os.O_WRONLY if stream else os.O_RDWR | os.O_CREAT | os.O_EXCL
     try:
         with _named(shown):
             handle = os.open(target if stream else temporary, flags, 0o666)

@@ -180,10 +180,12 @@ def train(
     resume: bool = False,
     pieces: int = 1,
     by_content: bool = False,
+    by_block: bool | None = None,
     n_jobs: int = 1,
     dtype: Any = np.float32,
     calibrate: bool = True,
     on_calibration: Callable[[], None] | None = None,
+    final: bool = False,
 ) -> Trained:
     """Train a model, whatever the task, online or in batch.
 
@@ -200,7 +202,7 @@ def train(
     epochs : int, optional
         Passes over the data, as many as the task says unless said. For a batch learner the most
         iterations; by default it goes on until it has settled.
-    seed, shuffle, pieces, by_content
+    seed, shuffle, pieces, by_content, by_block
         The order of the data; see :class:`hopefear.training.passes.Passes`.
     dev : dataset, optional
         Held-out data in the same features, scored after each pass.
@@ -217,9 +219,11 @@ def train(
         False: no temperature is fitted, and scores count as log probabilities as they are.
     on_calibration : callable, optional
         Called when the temperature is about to be fitted.
+    final : bool
+        Nobody will go on with the trainer, so that its books may go before the model is made.
     """
     task.check(data, dev)
-    passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content)
+    passes = Passes(task.prepared(data), seed, shuffle, pieces, by_content, by_block)
     name, build, parameters = builder(task, learner, params or {}, data)
     structure, learner = task.composed(passes, build, parameters)
     task.check_together(structure, learner, data)
@@ -243,6 +247,8 @@ def train(
         "dtype": None if np.dtype(dtype) == np.float32 else np.dtype(dtype).name,
         "shuffle": None if shuffle else "false",
         "by_content": "true" if by_content else None,
+        # One block is shuffled as the whole is.
+        "by_block": "true" if passes.by_block and passes.n_pieces > 1 and shuffle else None,
         "data": data.digest[:8],
         "dev": None if dev is None else dev.digest[:8],
         "stopping": None if stopping is None else f"{stopping.metric},{stopping.patience}",
@@ -258,6 +264,7 @@ def train(
         "shuffle": shuffle,
         "pieces": passes.n_pieces,
         "by_content": by_content,
+        "by_block": passes.by_block,
         "dev": None if dev is None else dev.digest,
         "stopping": None if stopping is None else [stopping.metric, stopping.patience],
         "start": origin,
@@ -283,6 +290,8 @@ def train(
         n_jobs=n_jobs,
         trainer=trainer,
     )
+    if final:
+        result.trainer.forget()
     temperature = 1.0
     if calibrate and needs_temperature(learner, result.predictor):
         if on_calibration is not None:

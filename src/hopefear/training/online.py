@@ -307,6 +307,9 @@ class OnlineTrainer(Trainer):
         """What the readout makes of all the weights there were."""
         return self.learner.readout.predictor(self.memory, self)
 
+    def forget(self) -> None:
+        self.memory = self._work = self._prepared_for = None
+
     def why_all_zero(self) -> str:
         return self.learner.rule.why_all_zero(self.state, self.ticks)
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from hopefear.core.component import kernel
-from hopefear.data.sparse import SparseDataset, SparseRows, blocks
+from hopefear.data.mapped import (
+    available_memory,
+    blocks,
+    n_blocks,
+    rows_of,
+    stored_bytes,
+    stretches_of,
+)
+from hopefear.data.sparse import SparseRows
+from hopefear.errors import HopefearError
 
 # Values per piece: some tens of milliseconds, so that progress and interrupts are prompt.
 _PIECE = 4_000_000
-# Values per block of a mapped dataset: what is in memory at a time.
-_BLOCK = 1_000_000
+# Bytes of a block of a mapped dataset: about what is in memory at a time.
+_BLOCK = 1 << 24
 # Visits an example gets on average, at most: weights of any size must not make a pass endless.
 _VISITS = 10.0
 
@@ -22,8 +31,9 @@ _VISITS = 10.0
 class Passes:
     """Passes over a dataset, the same for the same seed however often they are broken off.
 
-    A dataset in memory is shuffled as a whole. A memory-mapped one is read block after block,
-    shuffled inside each block, and pages that were read are given back.
+    A dataset in memory is shuffled as a whole. A memory-mapped one is read block after block, the
+    blocks in an order drawn anew for each pass and their examples shuffled, and pages that were
+    read are given back.
 
     An example of weight w comes ``ceil(w)`` times in a pass, each time with an equal share of w.
     So a whole weight is the same as so many copies, and weight 0 the same as absence, for every
@@ -32,8 +42,8 @@ class Passes:
 
     Parameters
     ----------
-    dataset : SparseDataset
-        In memory or mapped from a cache.
+    dataset
+        Of any task, in memory or mapped from a cache.
     seed : int
         Fixes every order.
     shuffle : bool
@@ -43,10 +53,14 @@ class Passes:
         The model does not depend on it.
     by_content : bool
         Sort the examples by a hash of what they hold before they are shuffled, so that the same
-        examples in another order give the same passes. Not for memory-mapped data.
+        examples in another order give the same passes. Not by block.
+    by_block : bool, optional
+        Visit the data block by block, whether it is mapped or not, so that both give the same
+        model; by default mapped data only.
 
     Examples
     --------
+    >>> from hopefear.data.sparse import SparseDataset
     >>> data = SparseDataset.from_csr([[1.0], [2.0], [3.0]], [0, 1, 0], sample_weight=[1, 0, 2])
     >>> [order.tolist() for _, order in Passes(data, shuffle=False).pieces(0)]
     [[0, 2, 2]]
@@ -54,27 +68,27 @@ class Passes:
 
     def __init__(
         self,
-        dataset: SparseDataset,
+        dataset: Any,
         seed: int = 1,
         shuffle: bool = True,
         at_least: int = 1,
         by_content: bool = False,
+        by_block: bool | None = None,
     ) -> None:
         self.dataset, self.seed, self.shuffle = dataset, seed, shuffle
-        self._sorted = by_content and shuffle and dataset.mapping is None
-        values_per_row = max(1, stored_values(dataset.rows) // max(1, len(dataset)))
-        self._streamed = dataset.mapping is not None
-        self._rows = max(1, (_BLOCK if self._streamed else _PIECE) // values_per_row)
-        self._unit = max(
-            1.0,
-            float(np.mean(dataset.rows.weights, dtype=np.float64)) / _VISITS
-            if len(dataset)
-            else 1.0,
-        )
+        self.by_block = dataset.mapping is not None if by_block is None else by_block
+        self._sorted = by_content and shuffle and not self.by_block
+        if self.by_block:
+            self._rows = rows_of(dataset, _BLOCK)
+            _check_blocks(dataset, self._rows)
+        else:
+            values_per_row = max(1, stored_values(dataset.rows) // max(1, len(dataset)))
+            self._rows = max(1, _PIECE // values_per_row)
+        self._unit = max(1.0, self._mean_weight() / _VISITS)
         self._visits: np.ndarray | None = None
-        if self._streamed:
+        if self.by_block:
             self.rows = dataset.rows
-            self.n = sum(visits.size for _, visits in self._blocks())
+            self.n = self._count()
             return
         self.rows, times = share_out(dataset.rows, self._unit)
         order = content_order(self.rows) if self._sorted else np.arange(len(dataset))
@@ -86,7 +100,7 @@ class Passes:
     @property
     def n_pieces(self) -> int:
         """Pieces in one pass."""
-        return max(1, -(-(len(self.dataset) if self._streamed else self.n) // self._rows))
+        return max(1, -(-(len(self.dataset) if self.by_block else self.n) // self._rows))
 
     def align(self, block: int) -> None:
         """Make pieces of whole blocks of a learner, so that how many there are changes nothing.
@@ -98,14 +112,16 @@ class Passes:
 
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of every piece of a pass but the first ``skip``."""
-        for number, (rows, visits) in enumerate(self._blocks()):
-            if self._streamed:
-                if number >= skip:
-                    yield rows, self._shuffled(visits, epoch, number)
-            else:
-                order = self._shuffled(visits, epoch, 0)
-                for start in range(skip * self._rows, self.n, self._rows):
-                    yield rows, order[start : start + self._rows]
+        if self.by_block:
+            count = n_blocks(self.dataset, self._rows)
+            order = self._shuffled(np.arange(count), epoch, count).tolist()[skip:]
+            for number, (rows, visits) in zip(order, self._blocks(order), strict=True):
+                yield rows, self._shuffled(visits, epoch, number)
+            return
+        for rows, visits in self._blocks():
+            order = self._shuffled(visits, epoch, 0)
+            for start in range(skip * self._rows, self.n, self._rows):
+                yield rows, order[start : start + self._rows]
 
     def whole(self) -> Whole:
         """The same data for batch learners, which take it all at once and weights as they are."""
@@ -125,14 +141,30 @@ class Passes:
             mass += weights.sum()
         return total / mass if mass > 0.0 else total
 
-    def _blocks(self) -> Iterator[tuple[SparseRows, np.ndarray]]:
+    def _mean_weight(self) -> float:
+        if not len(self.dataset):
+            return 1.0
+        if not self.by_block:
+            return float(np.mean(self.dataset.rows.weights, dtype=np.float64))
+        parts = stretches_of(self.dataset, "weights")
+        return sum(float(part.sum(dtype=np.float64)) for (part,) in parts) / len(self.dataset)
+
+    def _count(self) -> int:
+        """Visits in a pass by block."""
+        n = 0
+        for (weights,) in stretches_of(self.dataset, "weights"):
+            times = visits_of(weights, self._unit)
+            n += weights.size if times is None else int(times.sum())
+        return n
+
+    def _blocks(self, order: Iterable[int] | None = None) -> Iterator[tuple[Any, np.ndarray]]:
         """Rows that are in memory together, and their visits before they are shuffled."""
         if self._visits is not None:
             yield self.rows, self._visits
             return
-        for block in blocks(self.dataset, self._rows):
+        for block in blocks(self.dataset, self._rows, order):
             rows, times = share_out(block, self._unit)
-            visits = np.arange(rows.labels.size)
+            visits = np.arange(rows.weights.size)
             yield rows, visits if times is None else np.repeat(visits, times)
 
     def _shuffled(self, visits: np.ndarray, epoch: int, block: int) -> np.ndarray:
@@ -163,6 +195,7 @@ class Whole:
 
     Examples
     --------
+    >>> from hopefear.data.sparse import SparseDataset
     >>> passes = Whole(SparseDataset.from_csr([[1.0], [2.0], [3.0]]).rows)
     >>> [order.tolist() for _, order in passes.pieces(0)]
     [[0, 1, 2]]
@@ -196,20 +229,44 @@ def share_out(rows: SparseRows, unit: float = 1.0) -> tuple[SparseRows, np.ndarr
 
     Examples
     --------
+    >>> from hopefear.data.sparse import SparseDataset
     >>> data = SparseDataset.from_csr([[1.0], [1.0], [1.0]], sample_weight=[0.5, 2.5, 4.0])
     >>> rows, times = share_out(data.rows)
     >>> rows.weights.round(3).tolist(), times.tolist()
     ([0.5, 0.8330000042915344, 1.0], [1, 3, 4])
     """
     weights = rows.weights
-    if np.all(weights == 1.0):
+    times = visits_of(weights, unit)
+    if times is None:
         return rows, None
-    # A weight a rounding error above a whole number is that number.
-    times = np.ceil(weights.astype(np.float64) / unit * (1.0 - 1e-6)).astype(np.int64)
     shares = np.divide(weights, times, out=np.zeros(weights.size), where=times > 0)
     shares = shares.astype(np.float32)
     shares.flags.writeable = False
     return rows._replace(weights=shares), times
+
+
+def visits_of(weights: np.ndarray, unit: float = 1.0) -> np.ndarray | None:
+    """How often each example comes in a pass; None for once each."""
+    if np.all(weights == 1.0):
+        return None
+    # A weight a rounding error above a whole number is that number.
+    return np.ceil(weights.astype(np.float64) / unit * (1.0 - 1e-6)).astype(np.int64)
+
+
+def _check_blocks(dataset: Any, rows: int) -> None:
+    """Refuse a block that memory cannot hold: a few very long examples, most often."""
+    room = available_memory()
+    if room is None or dataset.mapping is None:
+        return
+    for begin in range(0, len(dataset), rows):
+        end = min(begin + rows, len(dataset))
+        size = stored_bytes(dataset, begin, end)
+        if size > room:
+            raise HopefearError(
+                f"{dataset.source}: the examples {begin + 1:,} to {end:,} are one block and take "
+                f"{size >> 20:,} MiB, and {room >> 20:,} MiB of memory are left; split the long "
+                "examples, or allow more memory"
+            )
 
 
 def content_order(rows: SparseRows) -> np.ndarray:
@@ -217,6 +274,7 @@ def content_order(rows: SparseRows) -> np.ndarray:
 
     Examples
     --------
+    >>> from hopefear.data.sparse import SparseDataset
     >>> one = SparseDataset.from_csr([[1.0, 0.0], [2.0, 3.0], [0.0, 5.0]], [0, 1, 1])
     >>> two = one.take([2, 0, 1])
     >>> [two.take(content_order(two.rows)).digest == one.take(content_order(one.rows)).digest]

@@ -58,6 +58,9 @@ class Trainer:
         """What has been learned."""
         raise NotImplementedError
 
+    def forget(self) -> None:
+        """Let go what only further learning needs; what was counted stays."""
+
     def support(self) -> tuple[int, float]:
         """Number of non-zero weights now, and the sum of their sizes."""
         raise NotImplementedError

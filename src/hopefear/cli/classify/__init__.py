@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from hopefear.cli import options
-from hopefear.cli.console import check_output
+from hopefear.cli import caching, options
 from hopefear.cli.surface import Rehearsal, Surface, Words
 
 _TRAIN = Words(
@@ -113,12 +112,7 @@ class Classes(Surface):
             options.named(
                 group, "--weights", "weights of the examples of --train, one number a line"
             )
-            options.named(
-                group,
-                "--cache",
-                "for data larger than memory: a binary copy of --train, built when "
-                "missing or stale, and mapped instead of read",
-            )
+            caching.option(group, self.name)
 
     def learning_options(
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
@@ -215,8 +209,7 @@ class Classes(Surface):
         if verb == "train":
             if args.comparator and not args.bounds:
                 args.usage_error("--comparator belongs to --bounds")
-            if args.cache:
-                check_output(args.cache, (args.model,))
+            caching.check(args)
 
 
 SURFACE = Classes()

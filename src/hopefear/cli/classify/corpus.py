@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.data.cache import use_cache
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
 from hopefear.data.sidecars import read_names, read_weights
-from hopefear.data.sparse import SparseDataset
+from hopefear.data.sparse import MEASURED, SparseDataset
 from hopefear.errors import HopefearError
 from hopefear.features import IdentityFeatures
 from hopefear.metrics import Accuracy, classification_scores
@@ -39,19 +40,20 @@ def read(args: argparse.Namespace, console: Console) -> Examples:
     from hopefear.tasks.classify.task import check_labels
 
     report = ReadReport()
-    file = _file(args.train, args, report)
+    file = file_of(args.train, args, report)
     if file.kind != "text" and text_options(args) != _USUAL:
         raise HopefearError(
             f"{args.train} is {file.format}, whose features are given: --ngrams, --chars, "
             "--no-lowercase, --marks, --min-count, --max-share and --hash-bits belong to tsv and "
             "other texts; leave them out, or say --format tsv"
         )
-    cached = getattr(args, "cache", None) is not None
-    if cached and file.said:
+    folder = cache_folder(args, console, not file.said and args.values not in MEASURED)
+    if folder is not None and file.said:
         raise HopefearError(f"--cache {args.cache} is for svmlight and tsv, and {file.said}")
+    cached = folder is not None
     data = (
-        _cached(args.train, file.kind, args, report, console)
-        if cached
+        _cached(file, folder, args, report, console)
+        if folder is not None
         else _read(file, args, report)
     )
     tell_skipped(report, console)
@@ -89,7 +91,7 @@ class Examples(Corpus):
     def held_out(self, which: str, args: argparse.Namespace, console: Console) -> SparseDataset:
         path, report = getattr(args, which), ReadReport()
         like = {"features": self.data.features, "classes": self.data.classes}
-        data = _read(_file(path, args, report, **like), args, report, **like)
+        data = _read(file_of(path, args, report, **like), args, report, **like)
         tell_skipped(report, console)
         return data
 
@@ -194,13 +196,13 @@ def blocks(
 ) -> Iterator[SparseDataset]:
     """A file of any size, some rows at a time, in the columns of the model."""
     given = {"features": model.features, "classes": model.classes}
-    file = _file(path, args, report, require_labels=require_labels, **given)
+    file = file_of(path, args, report, require_labels=require_labels, **given)
     yield from file.blocks(
         require_labels=require_labels, on_error=args.on_error, report=report, **given
     )
 
 
-def _file(path: str, args: Any, report: ReadReport, **like: Any) -> Any:
+def file_of(path: str, args: Any, report: ReadReport, **like: Any) -> Any:
     """The file as it is to be read."""
     columns = {"text_column": args.text_column, "label_column": args.label_column}
     how = {"on_error": args.on_error, "report": report}
@@ -217,42 +219,17 @@ def text_options(args: Any) -> dict[str, Any]:
     return {name: getattr(args, name) for name in _USUAL}
 
 
-def _cached(path: str, form: str, args: Any, report: ReadReport, console: Console) -> SparseDataset:
-    from hopefear.data.cache import build_cache, open_cache
+def _cached(
+    file: Any, folder: str, args: Any, report: ReadReport, console: Console
+) -> SparseDataset:
+    from hopefear.data.cached_examples import cache_examples
 
-    options = {
-        "format": form,
-        "values": args.values,
-        "norm": args.norm,
-        **text_options(args),
-    }
-    if os.path.exists(args.cache):
-        if _options(args.cache) == options:
-            try:
-                data = open_cache(args.cache, verify=True)
-                if path != "-" and data.source == os.path.abspath(path):
-                    console.say(f"{args.cache}: the cache is fresh and used again")
-                    return data
-            except HopefearError as stale:
-                console.say(str(stale))
-        console.say(f"{args.cache}: building the cache again")
-    else:
-        console.say(f"{args.cache}: building the cache")
-    build_cache(path, args.cache, on_error=args.on_error, report=report, **options)
-    return open_cache(args.cache)
+    own = {"format": file.kind, "values": args.values, "norm": args.norm, **text_options(args)}
+    more = {"on_error": args.on_error, "encoding": args.encoding}
 
+    def build(target: Any) -> None:
+        how = {"on_error": args.on_error, "report": report, "options": more}
+        cache_examples(args.train, target, **how, **own)
 
-def _options(cache: str) -> dict[str, Any]:
-    """How an existing cache was built; a file that is no cache is not overwritten."""
-    from hopefear.data.cache import cache_options
-
-    try:
-        options = cache_options(cache)
-    except HopefearError as error:
-        if "not a hopefear cache" in str(error):
-            raise HopefearError(
-                f"{cache}: is there already and is no cache; give another name for --cache"
-            ) from error
-        return {}
-    chars = options.get("chars")
-    return {**options, "chars": chars and tuple(chars)}
+    options = {**own, **more}
+    return use_cache(folder, args.train, "examples", options, build, console.say)[0]

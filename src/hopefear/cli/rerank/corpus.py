@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.options import threads
 from hopefear.cli.progress import Counting
@@ -32,30 +34,76 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
     from hopefear.tasks.rerank import task
 
     metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
-    with Counting(console, "lists") as counting:
-        how = {**_how(args), "format": args.format}
-        blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
-        data = task.dataset(
-            counting(blocks, args.train),
-            args.features or "auto",
-            min_count=args.min_count,
-            baseline=args.baseline,
-            oracle=args.oracle,
-            metric=metric,
-            folder=args.scratch,
-        )
+    folder = cache_folder(args, console)
+    if folder is None:
+        data, skipped = _read(args, console, metric, report, args.scratch), report.skipped
+    else:
+        data, skipped = _cached(args, console, metric, report, folder)
     tell_skipped(report, console)
     task.check(data)
     trees = data.features.extraction.trees is not None
     return Candidates(
         data=data,
-        skipped=report.skipped,
+        skipped=skipped,
         reading={"dedup": args.dedup},
         jobs=threads(args.jobs),
         judged_by=task.metric_of(metric, data),
         features=args.features or (task.TREE_FEATURES if trees else task.OTHER_FEATURES),
         min_count=args.min_count or (task.TREE_COUNT if trees else task.OTHER_COUNT),
     )
+
+
+def _read(
+    args: argparse.Namespace,
+    console: Console,
+    metric: ListMetric | None,
+    report: ReadReport,
+    folder: str | None,
+) -> ListDataset:
+    from hopefear.tasks.rerank import task
+
+    with Counting(console, "lists") as counting:
+        how = {**_how(args), "format": args.format}
+        blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
+        return task.dataset(
+            counting(blocks, args.train),
+            args.features or "auto",
+            min_count=args.min_count,
+            baseline=args.baseline,
+            oracle=args.oracle,
+            metric=metric,
+            folder=folder,
+        )
+
+
+def _cached(
+    args: argparse.Namespace,
+    console: Console,
+    metric: ListMetric | None,
+    report: ReadReport,
+    folder: str,
+) -> tuple[ListDataset, int]:
+    """The lists as a cache in a folder has them, and how many were left out."""
+    from hopefear.data.cache import source_of, store_lists, use_cache
+
+    names = ("format", "features", "min_count", "baseline", "oracle", "dedup", "on_error")
+    options = {name: getattr(args, name) for name in (*names, "encoding", "metric")}
+    options["metric_option"] = [list(pair) for pair in args.metric_option]
+    others = [*([] if args.gold is None else [args.gold]), *(args.refs or ())]
+    options["judged_by"] = [source_of(path) for path in others]
+
+    def build(target: Any) -> None:
+        # What waits for its numbers lies next to the cache, and goes with this folder.
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".hopefear-") as scratch:
+            data = _read(args, console, metric, report, scratch)
+            facts = {"seen": data.features.seen, "skipped": report.skipped}
+            store_lists(target, data, source_of(args.train), options=options, facts=facts)
+            if data.features.pile is not None:
+                data.features.pile.close()
+
+    data, header = use_cache(folder, args.train, "lists", options, build, console.say)
+    data.features.seen = header["facts"]["seen"]
+    return data, header["facts"]["skipped"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,9 @@ from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
 from hopefear.cli.tag.corpus import Text, arriving_for, how, read_for, spelled
 from hopefear.cli.tag.showing import columns, is_coloured, lines, objects, painter
-from hopefear.data.files import ReadReport
+from hopefear.data.files import ReadReport, is_pipe
 from hopefear.data.schemes import scheme_name, spans
 from hopefear.data.sequences import Column, SequenceDataset
-from hopefear.data.token_stream import is_pipe
 from hopefear.data.write_tokens import repeated, with_columns
 from hopefear.errors import HopefearError
 from hopefear.tasks.base import Explanation

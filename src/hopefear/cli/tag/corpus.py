@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import first_learner, threads
@@ -221,16 +222,22 @@ def warn_of_strangers(data: SequenceDataset, known: int) -> int:
 
 def read(args: argparse.Namespace, console: Console) -> Tokens:
     """The tokens of ``--train``."""
-    from hopefear.tasks.tag.task import check, suitable
+    from hopefear.tasks.tag.task import check
 
     report = ReadReport()
+    folder = cache_folder(args, console, _cacheable(args))
+    if folder is not None:
+        from hopefear.cli.tag.cached import read as read_cached
+
+        tokens = read_cached(args, folder, console, report)
+        tell_skipped(report, console)
+        return tokens
     text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
     schemes = schemes_of(text, gold, args.scheme, args.convert, args.scheme_errors)
     text, gold, count = mended(text, gold, schemes.file, args.scheme_errors, console)
-    auto = "attributes" if text.form == "crfsuite" else None
-    features = args.features or auto or suitable(text.names, gold.strings, are_spans(gold))
+    features = features_named(args, text, gold)
     source = Source(args, text, name, schemes.read(text, gold), features)
     inputs = source.inputs(*first_learner(args))
     data = source.dataset(inputs)
@@ -250,9 +257,27 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         features=described(inputs, data.features, features),
         jobs=threads(args.jobs),
         mended=count,
-        origin=source,
+        # Other learners may want other inputs, where several are compared; else the text may go.
+        origin=source if hasattr(args, "learners") else None,
         inputs=inputs,
     )
+
+
+def features_named(args: argparse.Namespace, text: Text, gold: Column) -> str:
+    """Name of the feature set: the one that was typed, or what suits the text."""
+    from hopefear.tasks.tag.task import suitable
+
+    auto = "attributes" if text.form == "crfsuite" else None
+    return args.features or auto or suitable(text.names, gold.strings, are_spans(gold))
+
+
+def _cacheable(args: argparse.Namespace) -> bool:
+    """Whether a file is cached without being asked for: not for networks, nor attributes."""
+    if token_format(args.train, args.format, args.columns) == "crfsuite":
+        return False
+    learner, params = first_learner(args)
+    templates = object()
+    return recipe(learner, "tag").inputs(params, templates) is templates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -495,7 +520,21 @@ def _dataset(
         return text.encode(fitted, (), gold)
     from hopefear.tasks.tag.task import dataset
 
+    return dataset(
+        labelled_columns(text, name, gold),
+        inputs,
+        _LABELS,
+        min_count=args.min_count,
+        hash_bits=args.hash_bits,
+        keep_names=not args.no_names,
+        n_jobs=threads(args.jobs),
+    )
+
+
+def labelled_columns(text: Text, name: str, gold: Column) -> Sentences:
+    """The sentences with their labels under a name that no template has."""
     sentences = text.content
+    assert isinstance(sentences, Sentences)
     # Under another name, or a set with templates "when" there is a column of this one takes them.
     columns = {
         (_LABELS if key == name else key): (gold if key == name else column)
@@ -507,15 +546,7 @@ def _dataset(
         if key != name
     }
     table = ColumnTable(columns, aliases)
-    return dataset(
-        Sentences(sentences.starts, table, sentences.source, sentences.lines),
-        inputs,
-        _LABELS,
-        min_count=args.min_count,
-        hash_bits=args.hash_bits,
-        keep_names=not args.no_names,
-        n_jobs=threads(args.jobs),
-    )
+    return Sentences(sentences.starts, table, sentences.source, sentences.lines)
 
 
 def read_text(
@@ -534,15 +565,16 @@ def read_text(
             raise HopefearError(
                 f"{path} is a CRFsuite file and has no columns; leave out --columns"
             )
-        return _text_of(read_crfsuite(path, on_error=on_error, report=report))
-    return _text_of(
+        return text_of(read_crfsuite(path, on_error=on_error, report=report))
+    return text_of(
         read_sentences(
             path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
         )
     )
 
 
-def _text_of(file: TokenFile | AttributeFile) -> Text:
+def text_of(file: TokenFile | AttributeFile) -> Text:
+    """What a reader gives, whatever it is."""
     if isinstance(file, AttributeFile):
         return Text("crfsuite", file.rows, file.source, file.lines, file.labels, file.weights)
     sentences, lines = file.sentences, file.sentences.lines
@@ -586,7 +618,7 @@ def arriving_for(
         report=report,
     ):
         if part.file is not None:
-            yield _text_of(part.file)
+            yield text_of(part.file)
         elif form != "crfsuite":
             yield part.text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +17,7 @@ from hopefear.core.checks import check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
+from hopefear.data.mapped import Spans, update_hash
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
 from hopefear.features.lists.keyed import SCORE, Numbered, joined
@@ -70,6 +72,8 @@ class ListDataset:
         Name of each list.
     source : str
         Where the data came from, for messages and model files.
+    mapping : mmap, optional
+        The one file beneath the arrays, where there is one.
 
     Examples
     --------
@@ -79,6 +83,8 @@ class ListDataset:
     (1, 2)
     """
 
+    pointers = frozenset({"starts", "scopes", "indptr"})
+
     def __init__(
         self,
         rows: ListRows,
@@ -87,14 +93,16 @@ class ListDataset:
         metric: str = "cost",
         ids: Sequence[str] | None = None,
         source: str = "memory",
+        mapping: mmap.mmap | None = None,
     ) -> None:
         self.rows = ListRows(*map(frozen_as, rows, _dtypes(rows)))
         self.features = features
         self.counts, self.metric, self.ids = counts, metric, ids
         self.source = source
-        self.mapping = None  # in memory, or mapped array by array
-        self._check()
-        self._check_entries()
+        self.mapping = mapping
+        if mapping is None:  # else block by block, by whoever mapped it
+            self._check()
+            self._check_entries()
 
     def __len__(self) -> int:
         return len(self.rows.weights)
@@ -102,6 +110,15 @@ class ListDataset:
     @property
     def n_candidates(self) -> int:
         return len(self.rows.costs)
+
+    def spans(self, begin: int, end: int) -> Spans:
+        """Which stretch of each array the lists from ``begin`` to ``end`` take."""
+        rows, some = self.rows, (begin, end)
+        candidates = int(rows.starts[begin]), int(rows.starts[end])
+        features = int(rows.scopes[begin]), int(rows.scopes[end])
+        entries = int(rows.indptr[candidates[0]]), int(rows.indptr[candidates[1]])
+        spans = (some, some, features, candidates, entries, entries, candidates, candidates)
+        return dict(zip(ListRows._fields, (*spans, some, some), strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -153,7 +170,7 @@ class ListDataset:
         h = hashlib.sha256(self.metric.encode())
         for array in self.rows:
             h.update(str(array.size).encode())
-            h.update(array.data)
+            update_hash(h, array, self.mapping)
         return h.hexdigest()
 
     def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:

@@ -408,6 +408,10 @@ class Slots:
         numbers = [np.zeros(0, np.float32) for _ in self.numbers]
         return self._bound(tables, numbers, np.zeros(1, np.int64), ids)
 
+    def row_of(self, slot: int) -> int:
+        """Which of the sources a slot looks at."""
+        return int(self._rows[slot])
+
     def strings_of(self, source: Source, strings: dict[str, Sequence[str]]) -> Sequence[str]:
         """Distinct strings of a source, given those of the columns."""
         return POSITIONS if source.lexicon else strings[source.needs()]

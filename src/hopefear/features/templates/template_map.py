@@ -356,14 +356,7 @@ class TemplateFeatures:
         n_jobs : int
             Threads. Numbers and names do not depend on it.
         """
-        if min_count < 1:
-            raise HopefearError(f"min_count must be 1 or more, not {min_count}")
-        if hash_bits is not None and not 1 <= hash_bits <= MAX_BITS:
-            raise HopefearError(f"hash_bits must be 1 to {MAX_BITS}, not {hash_bits}")
-        if hash_bits is not None and min_count > 1:
-            raise HopefearError(
-                "min_count needs a table of attributes, which hash_bits avoids; use one of them"
-            )
+        check_options(min_count, hash_bits)
         if isinstance(templates, str):
             templates = load_templates(templates)
         templates = templates.for_columns(sentences.columns)
@@ -402,6 +395,31 @@ class TemplateFeatures:
             named,
         )
         return features, Attributes(*rows[0], *rows[1])
+
+    @classmethod
+    def hashed(cls, templates: Templates | str, columns: Any, bits: int) -> TemplateFeatures:
+        """Attributes without a table: the numbers are hashes, for streams whose end nobody knows.
+
+        Parameters
+        ----------
+        templates : Templates or str
+            Templates, or what ``load_templates`` reads; none may fire on edges.
+        columns : mapping
+            Columns of the sentences, by name.
+        bits : int
+            There are ``2**bits`` numbers.
+        """
+        check_options(1, bits)
+        if isinstance(templates, str):
+            templates = load_templates(templates)
+        templates = templates.for_columns(columns)
+        if Slots(templates).program(ON_EDGES).templates:
+            raise HopefearError(
+                f"{templates.source}: templates on pairs of labels are numbered by a table, which "
+                "a stream has not; leave them out, or train on a file"
+            )
+        nothing = np.zeros(0, np.uint64)
+        return cls(templates, Table(nothing, bits), Table(nothing))
 
     def encode(self, sentences: Any) -> Attributes:
         """Attributes of other sentences; those never seen in training are left out."""
@@ -503,6 +521,18 @@ class TemplateFeatures:
 
     def _name(self, program: Program, names: Names, i: int) -> str:
         return name_of(self._slots, program, names, self._strings, i)
+
+
+def check_options(min_count: int, hash_bits: int | None) -> None:
+    """Refuse what cannot be, alone or together."""
+    if min_count < 1:
+        raise HopefearError(f"min_count must be 1 or more, not {min_count}")
+    if hash_bits is not None and not 1 <= hash_bits <= MAX_BITS:
+        raise HopefearError(f"hash_bits must be 1 to {MAX_BITS}, not {hash_bits}")
+    if hash_bits is not None and min_count > 1:
+        raise HopefearError(
+            "min_count needs a table of attributes, which hash_bits avoids; use one of them"
+        )
 
 
 def _first_of_each(columns: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from hopefear.core.checks import check_class_weight
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
+from hopefear.data.mapped import stretches_of
 from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.metrics import classification_scores, score_names
@@ -125,7 +126,6 @@ class Classification(Task):
             "intercept": structure.bias,
             "values": self.values,
             "norm": self.norm,
-            "mapped": data.mapping is not None,
             "class_weight": self.class_weight and str(self.class_weight),
         }
 
@@ -252,15 +252,17 @@ def check_nb_share(share: Any, values: str) -> None:
 
 def check_labels(dataset: SparseDataset) -> None:
     """Training needs a label on every row, and two different ones."""
-    labels = dataset.rows.labels
-    if labels.size == 0:
+    if not len(dataset):
         raise HopefearError(f"{dataset.source}: there are no examples to learn from")
-    if labels.min() < 0:
-        raise HopefearError(
-            f"{dataset.source}: example {int(np.argmin(labels)) + 1} has no label; "
-            "every training example needs one"
-        )
-    present = np.bincount(labels[dataset.rows.weights > 0.0], minlength=len(dataset.classes)) > 0
+    present, before = np.zeros(len(dataset.classes), bool), 0
+    for labels, weights in stretches_of(dataset, "labels", "weights"):
+        if labels.min() < 0:
+            raise HopefearError(
+                f"{dataset.source}: example {before + int(np.argmin(labels)) + 1} has no label; "
+                "every training example needs one"
+            )
+        present |= np.bincount(labels[weights > 0.0], minlength=present.size) > 0
+        before += labels.size
     if present.sum() < 2:
         only = dataset.classes[int(np.argmax(present))] if present.any() else "none"
         raise HopefearError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from hopefear.core.checks import check_one_of
 from hopefear.core.learner import Learner
+from hopefear.data.mapped import stretches_of
 from hopefear.data.schemes import Place, detect_scheme, spans
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
@@ -218,12 +219,17 @@ def dataset(
         hash_bits=hash_bits,
         keep_names=keep_names,
     )
-    if any(sentences.columns[name] is gold for name in feature_map.needs):
+    check_needs(feature_map, sentences, gold, column)
+    return encoded(sentences, attributes, (), gold, feature_map)
+
+
+def check_needs(features: Any, sentences: Sentences, gold: Column, column: str) -> None:
+    """Refuse features that look at the labels."""
+    if any(sentences.columns[name] is gold for name in features.needs):
         raise HopefearError(
             f"the features look at the column {column!r}, which holds the labels to be learned; "
             "take it out of them, or name another label column"
         )
-    return encoded(sentences, attributes, (), gold, feature_map)
 
 
 def fit_encode(
@@ -340,14 +346,16 @@ def train(
 
 def check(data: SequenceDataset) -> None:
     """Training needs sequences, a label on every token, and two different ones."""
-    labels = data.rows.labels
-    if labels.size == 0:
+    if not data.n_tokens:
         raise HopefearError(f"{data.source}: there are no tokens to learn from")
-    if labels.min() < 0:
-        raise HopefearError(
-            f"{data.source}: token {int(np.argmin(labels)) + 1} has no label; every token of the "
-            "training data needs one"
-        )
+    before = 0
+    for (labels,) in stretches_of(data, "labels"):
+        if labels.min() < 0:
+            raise HopefearError(
+                f"{data.source}: token {before + int(np.argmin(labels)) + 1} has no label; every "
+                "token of the training data needs one"
+            )
+        before += labels.size
     if len(data.labels) < 2:
         raise HopefearError(
             f"{data.source}: expected at least two labels, found {data.labels[0]!r} only; there is "

@@ -1,0 +1,86 @@
+"""A stream of labelled lines: svmlight, or texts with hashed n-grams."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from hopefear.cli.classify.corpus import file_of, text_options
+from hopefear.cli.console import Console
+from hopefear.cli.streaming import BITS, Incoming, head_of, known
+from hopefear.data.examples import examples
+from hopefear.data.files import ReadReport
+from hopefear.data.sparse import MEASURED
+from hopefear.errors import HopefearError
+from hopefear.features import HashedFeatures, IdentityFeatures
+from hopefear.features.ngrams import Grams
+from hopefear.tasks.classify.task import Classification
+
+# Of text at a time, at most: a bad line takes those before it in its block along.
+BLOCK_BYTES = 1 << 16
+
+
+def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> Incoming:
+    """The lines of ``--train`` as they come."""
+    whole = {
+        "values": args.values in MEASURED,
+        "class-weight": args.class_weight == "balanced",
+        "weights": args.weights is not None,
+        "names": args.names is not None,
+        "min-count": args.min_count > 1,
+        "max-share": args.max_share < 1.0,
+    }
+    if wrong := [name for name, given in whole.items() if given]:
+        raise HopefearError(
+            f"--{wrong[0]} as given is measured on, or belongs to, data that is read as a whole; "
+            "leave it out with --stream"
+        )
+    file = file_of(args.train, args, ReadReport())
+    if file.kind == "vw":
+        raise HopefearError(
+            f"--stream: {args.train} has the names of Vowpal Wabbit, whose table would grow "
+            "without end; give svmlight or texts"
+        )
+    bits = args.hash_bits or BITS
+    features: Any = IdentityFeatures(1 << bits)
+    if file.kind == "text":
+        chosen = text_options(args)
+        features = HashedFeatures(
+            Grams(*(chosen[name] for name in ("ngrams", "chars", "lowercase", "marks"))), bits
+        )
+    columns = {"text_column": args.text_column, "label_column": args.label_column}
+    how = {"on_error": args.on_error}
+    with head_of(args) as head:
+        start = examples(head, file.format, **columns, **how)
+        classes = args.classes
+        if classes is None:
+            hashed: dict[str, Any] = {"hash_bits": 16} if file.kind == "text" else {}
+            classes = start.read(**how, **hashed).classes
+        known(classes, args.train)
+        like = {"features": features, "classes": tuple(classes)}
+        first = examples(head, file.format, **columns, **how, **like).read(**how, **like)
+    first.source = str(args.train)
+    if file.kind == "svmlight":
+        console.say(
+            f"{args.train}: {1 << bits:,} columns; ids from there on are left out (--hash-bits N "
+            "gives 2^N)"
+        )
+
+    def blocks() -> Iterator[Any]:
+        again = replace_format(args, file.format)
+        read = {"report": report, "block_bytes": BLOCK_BYTES, **how, **like}
+        yield from file_of(args.train, again, report, **like).blocks(**read)
+
+    def held_out(path: str) -> Any:
+        file = file_of(path, args, ReadReport(), **like)
+        return file.read(**how, **like)
+
+    options = {name: getattr(args, name) for name in ("intercept", "values", "norm")}
+    task = Classification(**options, class_weight=args.class_weight)
+    return Incoming(task, first, blocks, held_out)
+
+
+def replace_format(args: argparse.Namespace, form: str) -> argparse.Namespace:
+    """The same with the format that was found."""
+    return argparse.Namespace(**{**vars(args), "format": form})

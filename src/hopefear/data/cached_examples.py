@@ -1,0 +1,258 @@
+"""Caches of labelled examples: from svmlight lines or texts of any size to sparse rows on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.data.cache import Spool, source_of, write_cache
+from hopefear.data.files import BLOCK_BYTES, ReadReport, require_rows
+from hopefear.data.labels import distinct, number_codes
+from hopefear.data.sparse import (
+    DTYPES,
+    MEASURED,
+    NO_SCALE,
+    NORMS,
+    VALUES,
+    SparseRows,
+    check_transform,
+    content_digest,
+    drop_unknown,
+    transform_values,
+)
+from hopefear.data.svmlight import (
+    checked_classes,
+    distinct_numbers,
+    keeps_ids,
+    known_columns,
+    known_labels,
+    raw_blocks,
+)
+from hopefear.data.text import check_shares, known_text_labels, text_codes
+from hopefear.data.text_counter import TextCounter
+from hopefear.errors import HopefearError
+from hopefear.features import FeatureMap, IdentityFeatures, TableFeatures
+from hopefear.features.maps import MAX_COLUMNS
+from hopefear.features.ngrams import Grams
+
+
+class _Plan(NamedTuple):
+    """How raw blocks become final rows."""
+
+    features: FeatureMap
+    classes: tuple[str, ...]
+    columns: Callable[[np.ndarray], np.ndarray]  # -1 drops a value
+    codes: Callable[[np.ndarray], np.ndarray]
+
+
+def cache_examples(
+    path: str | os.PathLike[str],
+    cache_path: str | os.PathLike[str],
+    *,
+    format: str = "svmlight",
+    values: str = "counts",
+    norm: str = "none",
+    ngrams: int = 1,
+    chars: tuple[int, int] | None = None,
+    lowercase: bool = True,
+    marks: bool = False,
+    min_count: int = 1,
+    max_share: float = 1.0,
+    hash_bits: int | None = None,
+    features: FeatureMap | None = None,
+    classes: Sequence[str] | None = None,
+    require_labels: bool = True,
+    on_error: str = "raise",
+    report: ReadReport | None = None,
+    block_bytes: int = BLOCK_BYTES,
+    options: Mapping[str, Any] | None = None,
+) -> None:
+    """Turn a text file of any size into a cache of examples; the result is that of the reader.
+
+    Memory is bounded by a few blocks plus the feature map. Values and norm are those of training;
+    the digest is that of the data before.
+
+    Parameters
+    ----------
+    path, cache_path : str or path
+        Text in, cache out.
+    format : {"svmlight", "text"}
+        What the lines are.
+    values, norm : str
+        Row transforms as in :meth:`hopefear.data.sparse.SparseDataset.transformed`.
+    ngrams, chars, lowercase, marks, min_count, max_share, hash_bits
+        For text, as in :func:`hopefear.data.text.read_text`.
+    features, classes, require_labels, on_error, report, block_bytes
+        As for the readers.
+    options : mapping, optional
+        What else the header is to say of how the file was read.
+    """
+    check_transform(values, norm)
+    if values in MEASURED:
+        raise HopefearError(
+            f"a cache is written row by row, and values={values!r} is measured on all of them; "
+            "take counts, presence or log, or train without a cache"
+        )
+    check_shares(min_count, max_share, hash_bits)
+    if format not in ("svmlight", "text"):
+        raise HopefearError(f"a cache is built from svmlight or text, not from {format!r}")
+    report = ReadReport() if report is None else report
+    text_hash = hashlib.sha256()
+    common: dict[str, Any] = {
+        "block_bytes": block_bytes,
+        "require_labels": require_labels,
+        "on_error": on_error,
+        "report": report,
+    }
+    with Spool(os.path.dirname(os.path.abspath(os.fspath(cache_path)))) as spool:
+        if format == "svmlight":
+            watched = raw_blocks(path, watch=text_hash.update, **common)
+            plan = _spool_svmlight(spool, watched, os.fspath(path), features, classes, common)
+        else:
+            grams = Grams(ngrams, chars, lowercase, marks)
+            counter = TextCounter(grams, hash_bits, features)
+            watched_text = counter.blocks(path, watch=text_hash.update, **common)
+            for raw in watched_text:
+                if classes is not None:
+                    raw = known_text_labels(
+                        raw, counter, classes, os.fspath(path), require_labels, on_error, report
+                    )
+                _keep(spool, raw.indptr, raw.columns, raw.values, raw.labels)
+            plan = _text_plan(counter, min_count, max_share, classes)
+        n_rows, n_values = spool.totals.get("labels", 0), spool.totals.get("values", 0)
+        require_rows(path, n_rows, report)
+        report.rows += n_rows
+        header: dict[str, Any] = {
+            "source": source_of(path, text_hash.hexdigest()),
+            "options": {
+                "format": format,
+                "values": values,
+                "norm": norm,
+                "ngrams": ngrams,
+                "chars": chars and list(chars),
+                "lowercase": lowercase,
+                "marks": marks,
+                "min_count": min_count,
+                "max_share": max_share,
+                "hash_bits": hash_bits,
+                **(options or {}),
+            },
+            "n_features": plan.features.size,
+            "classes": list(plan.classes),
+        }
+        most = (n_rows, n_values, n_values, n_rows, n_rows)
+        room = dict(zip(SparseRows._fields, zip(DTYPES, most, strict=True), strict=True))
+        pieces = _Final(spool, plan, VALUES.index(values), NORMS.index(norm), report)
+        write_cache(cache_path, "examples", pieces, room, plan.features, header, pieces.digest)
+
+
+class _Final:
+    """Pieces of a spool as they will be trained on, and the digest that they had before."""
+
+    def __init__(
+        self, spool: Spool, plan: _Plan, values: int, norm: int, report: ReadReport
+    ) -> None:
+        self._spool, self._plan, self._report = spool, plan, report
+        self._how, self._norm = values, norm
+        self._raw = hashlib.sha256()
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        plan = self._plan
+        split = getattr(plan.features, "split", plan.features.size)
+        for piece in self._spool.pieces():
+            indptr, values = piece["indptr"], piece["values"]
+            columns = plan.columns(piece["ids"])
+            if len(columns) and columns.min() < 0:
+                indptr, columns, values = drop_unknown(indptr, columns, values)
+            self._raw.update(np.ascontiguousarray(values, np.float32).view(np.uint8).data)
+            if self._how or self._norm:
+                how = self._how, self._norm, NO_SCALE, split
+                values = transform_values(indptr, columns, values, *how)
+            codes = plan.codes(piece["labels"])
+            self._report.unknown_labels += int(np.count_nonzero(codes < 0))
+            weights = np.ones(len(codes), np.float32)
+            arrays = indptr, columns, values, codes, weights
+            yield dict(zip(SparseRows._fields, arrays, strict=True))
+
+    def digest(self, entries: Mapping[str, Any]) -> str:
+        """That of the data in memory, whose values are changed when it is learned from."""
+        hashes = {key: entries[key]["sha256"] for key in SparseRows._fields}
+        hashes["values"] = self._raw.hexdigest()
+        return content_digest(hashes, self._plan.features.size, self._plan.classes)
+
+
+def _largest(ids: np.ndarray) -> int:
+    return int(ids.max()) if len(ids) else -1
+
+
+def _keep(
+    spool: Spool, indptr: np.ndarray, ids: np.ndarray, values: np.ndarray, labels: np.ndarray
+) -> None:
+    short = _largest(ids) <= MAX_COLUMNS
+    ids = ids.astype(np.int32 if short else np.int64, copy=False)
+    spool.add(indptr=indptr, ids=ids, values=values, labels=labels)
+
+
+def _distinct_ids(spool: Spool) -> np.ndarray:
+    """Sorted distinct ids, merged when as many wait as are known."""
+    table, waiting, count = np.zeros(0, np.int64), [], 0
+    for piece in spool.pieces():
+        waiting.append(distinct(piece["ids"]).astype(np.int64))
+        count += len(waiting[-1])
+        if count > max(len(table), 1 << 20):
+            table, waiting, count = distinct(np.concatenate([table, *waiting])), [], 0
+    return distinct(np.concatenate([table, *waiting]))
+
+
+def _spool_svmlight(
+    spool: Spool,
+    raws: Any,
+    name: str,
+    features: FeatureMap | None,
+    classes: Sequence[str] | None,
+    common: dict[str, Any],
+) -> _Plan:
+    numbers, largest = np.zeros(0), -1
+    for raw in raws:
+        if classes is not None:
+            raw = known_labels(
+                raw, classes, name, common["require_labels"], common["on_error"], common["report"]
+            )
+        if features is not None:
+            raw = known_columns(raw, features, common["report"])
+        if classes is None:
+            numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
+        largest = max(largest, _largest(raw.ids))
+        _keep(spool, raw.indptr, raw.ids, raw.values, raw.labels)
+    n_rows, n_values = spool.totals.get("labels", 0), spool.totals.get("values", 0)
+    if classes is None:
+        classes = checked_classes(name, numbers, n_rows)
+    names = tuple(classes)
+
+    def codes(labels: np.ndarray) -> np.ndarray:
+        return number_codes(labels, names)
+
+    if features is not None:
+        return _Plan(features, names, np.asarray, codes)
+    if keeps_ids(largest, n_values):
+        return _Plan(IdentityFeatures(largest + 1), names, np.asarray, codes)
+    table = TableFeatures(_distinct_ids(spool))
+    return _Plan(table, names, table.columns, codes)
+
+
+def _text_plan(
+    counter: TextCounter, min_count: int, max_share: float, classes: Sequence[str] | None
+) -> _Plan:
+    final, moved = counter.finish(min_count, max_share)
+    names = counter.classes() if classes is None else tuple(classes)
+    labels = counter.label_names()
+    return _Plan(
+        final,
+        names,
+        np.asarray if moved is None else moved,
+        lambda numbers: text_codes(numbers, labels, names),
+    )

@@ -1,0 +1,304 @@
+"""Templates over text that comes in pieces: numbers grow, and the map is that of the whole text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hopefear.core.arrays import Strings
+from hopefear.errors import HopefearError
+from hopefear.features.attributes import Attributes
+from hopefear.features.ngrams import MAX_NAMES
+from hopefear.features.templates.loading import load_templates
+from hopefear.features.templates.numbering import (
+    _FIRST_ROOM,
+    Names,
+    Rows,
+    Table,
+    _born,
+    _cut,
+    _longer,
+    _pointers,
+    _record,
+    _room_for,
+    _slots_for,
+    hash_to,
+    no_rows,
+    part_sizes,
+)
+from hopefear.features.templates.numbering import Numbered as _Numbered
+from hopefear.features.templates.program import (
+    ENTRIES,
+    USED,
+    Born,
+    Bound,
+    Program,
+    Slots,
+    move_slots,
+    new_work,
+    number_keys,
+    read_slots,
+)
+from hopefear.features.templates.spec import ON_EDGES, ON_LABELS, POSITIONS, Templates
+from hopefear.features.templates.template_map import TemplateFeatures, check_options
+
+
+class StreamedTemplates:
+    """Numbers attributes piece by piece, in the order they come.
+
+    Memory is that of the attributes, not of the text: what :meth:`finish` returns is byte for byte
+    what ``TemplateFeatures.fit_encode`` makes of the whole text.
+
+    Parameters
+    ----------
+    templates : Templates or str
+        Templates, or what ``load_templates`` reads.
+    min_count, hash_bits, keep_names
+        As in :meth:`hopefear.features.templates.TemplateFeatures.fit_encode`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Space
+    >>> from hopefear.features.templates import parse_templates
+    >>> def piece(*texts):
+    ...     words = Space(strings=list(texts), ids=np.arange(len(texts), dtype=np.int32))
+    ...     return Space(starts=np.array([0, len(texts)]), columns={"word": words}, source="-")
+    >>> stream = StreamedTemplates(parse_templates('[[templates]]\\nfeatures = ["word[0]"]'))
+    >>> stream.encode(piece("the", "cat")).indices.tolist()
+    [0, 1]
+    >>> stream.encode(piece("a", "cat")).indices.tolist()
+    [2, 1]
+    >>> features, numbers = stream.finish()
+    >>> features.size, features.name(2), numbers is None
+    (3, 'word[0]=a', True)
+    """
+
+    def __init__(
+        self,
+        templates: Templates | str,
+        *,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+        keep_names: bool = True,
+    ) -> None:
+        check_options(min_count, hash_bits)
+        self._given = load_templates(templates) if isinstance(templates, str) else templates
+        self._min_count, self._bits, self._keep_names = min_count, hash_bits or 0, keep_names
+        self._templates: Templates | None = None
+        self._source = "the text"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that sentences must have; known with the first of them."""
+        return () if self._templates is None else self._slots.columns
+
+    def encode(self, sentences: Any) -> Attributes:
+        """Attributes of some more sentences; numbers are not final until :meth:`finish`."""
+        if self._templates is None:
+            self._templates = self._given.for_columns(sentences.columns)
+            self._slots = Slots(self._templates)
+            self._source = sentences.source
+            # By column, the number of every string that has come.
+            self._codes: dict[str, dict[str, int]] = {c: {} for c in self._slots.columns}
+            programs = self._slots.program(ON_LABELS), self._slots.program(ON_EDGES)
+            self._parts = [_Growing(program, self._keep_names, self._bits) for program in programs]
+        bound = self._slots.bind(sentences)
+        base, numbers = self._numbers(sentences)
+        rows = [
+            part.encode(bound, base, numbers)
+            if part.program.templates or not part.program.edges
+            else no_rows()
+            for part in self._parts
+        ]
+        return Attributes(*rows[0], *rows[1])
+
+    def _numbers(self, sentences: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Where each source's strings begin, and the number of each in all of the text."""
+        by_column = {}
+        for column, codes in self._codes.items():
+            strings = sentences.columns[column].strings
+            by_column[column] = np.array(
+                [codes.setdefault(s, len(codes)) for s in strings] if self._keep_names else [],
+                np.int32,
+            )
+        tables = [
+            np.arange(len(POSITIONS), dtype=np.int32)
+            if source.lexicon
+            else by_column[source.needs()]
+            for source in self._slots.sources
+        ]
+        base = np.cumsum([0, *map(len, tables)])
+        return base, np.concatenate([np.zeros(0, np.int32), *tables])
+
+    def finish(self) -> tuple[TemplateFeatures, tuple[np.ndarray | None, np.ndarray | None] | None]:
+        """The feature map, and for labels and edges the final number of each (-1: left out).
+
+        None where the numbers are final as they are.
+        """
+        if self._templates is None:
+            raise HopefearError("there is no text to take attributes from")
+        tables, moved, names = [], [], list[Names]()
+        order: np.ndarray | None = None  # of hashed attributes, those with names by their numbers
+        collisions, named = 0.0, None
+        for part in self._parts:
+            part.check_fired(self._templates, self._source)
+            keys, counts = part.table()
+            keep, new = counts >= self._min_count, None
+            if not keep.all():
+                new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+                keys = keys[keep]
+            if self._keep_names:
+                names.append(part.names(keep))
+            if self._bits and not part.program.edges:
+                empty = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+                nobody = Born(*(np.zeros(0, t) for t in (np.int64, np.uint16, np.int32)))
+                numbered = _Numbered(keys, counts, nobody, counts, empty)
+                _, new, collisions = hash_to(numbered, self._bits)
+                if self._keep_names:
+                    columns = new[part.first()]
+                    order = np.argsort(columns)
+                    named = columns[order]
+            tables.append(Table(keys, 0 if part.program.edges else self._bits))
+            moved.append(new)
+        vocabularies, final = None, None
+        if self._keep_names:
+            vocabularies, final = self._renumbered(names, order)
+        features = TemplateFeatures(
+            self._templates, tables[0], tables[1], final, vocabularies, collisions, named
+        )
+        return features, None if moved[0] is moved[1] is None else (moved[0], moved[1])
+
+    def _renumbered(
+        self, names: list[Names], order: np.ndarray | None
+    ) -> tuple[dict[str, Strings], tuple[Names, Names]]:
+        """Vocabularies of what names use, in the order of first use, and names in their numbers."""
+        owners = [
+            _owners(part.program, called.template, self._slots)
+            for part, called in zip(self._parts, names, strict=True)
+        ]
+        parts = [called.parts.copy() for called in names]
+        texts: dict[str, Strings] = {}
+        for row, source in enumerate(self._slots.sources):
+            if source.lexicon:
+                continue
+            places = [
+                np.flatnonzero((owner == row) & (part >= 0))
+                for owner, part in zip(owners, parts, strict=True)
+            ]
+            used = np.concatenate([p[at] for p, at in zip(parts, places, strict=True)])
+            old, first = np.unique(used, return_index=True)
+            old = old[np.argsort(first)]
+            strings = list(self._codes[source.needs()])
+            new = np.zeros(len(strings), np.int32)
+            new[old] = np.arange(len(old))
+            for part, at in zip(parts, places, strict=True):
+                part[at] = new[part[at]]
+            texts[source.needs()] = Strings.pack([strings[i] for i in old.tolist()])
+        final = [
+            Names(called.template, part, called.ptr)
+            for called, part in zip(names, parts, strict=True)
+        ]
+        return texts, (final[0] if order is None else final[0].take(order), final[1])
+
+
+class _Growing:
+    """The attributes of one program, so far."""
+
+    def __init__(self, program: Program, keep_names: bool, bits: int) -> None:
+        self.program = program
+        self._keep_names, self._bits = keep_names, 0 if program.edges else bits
+        self._slots: np.ndarray | None = None
+        self._born = _born(0)
+        self._used = 0
+        self._fired = np.zeros(len(program.seeds), np.int64)
+        self._template: list[np.ndarray] = []
+        self._parts: list[np.ndarray] = []
+        # Of hashed attributes, those that came first on their number have names.
+        self._first: list[np.ndarray] = []
+        self._taken = np.zeros(1 << self._bits if self._bits else 0, bool)
+        self._n_named = 0
+
+    def encode(self, bound: Bound, base: np.ndarray, numbers: np.ndarray) -> Rows:
+        plan, before = bound.plan(self.program), self._used
+        rows, work = _room_for(bound, self.program), new_work(plan.most)
+        work.state[USED] = before
+        if self._slots is None:
+            self._slots = _slots_for(_FIRST_ROOM + 4 * plan.most)
+            self._grow(len(self._slots) // 2)
+        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+            while not number_keys(plan, work, self._slots, self._born, self._fired, *rows):
+                larger = np.zeros(2 * len(self._slots), np.uint64)
+                move_slots(self._slots, larger)
+                self._slots = larger
+                self._grow(len(larger) // 2)
+        self._used = int(work.state[USED])
+        if self._keep_names and self._used > before:
+            self._record(plan, before, base, numbers)
+        return _cut(rows, int(work.state[ENTRIES]))
+
+    def _grow(self, room: int) -> None:
+        if self._keep_names:
+            self._born = Born(*(_longer(a, room) for a in self._born))
+
+    def _record(self, plan: Any, before: int, base: np.ndarray, numbers: np.ndarray) -> None:
+        """Note template and strings of the attributes that have come with this piece."""
+        new = np.arange(before, self._used)
+        if self._bits:
+            keys, _ = self.table()
+            columns = (keys[before:] >> np.uint64(64 - self._bits)).astype(np.int64)
+            _, first = np.unique(columns, return_index=True)
+            first = np.sort(first[~self._taken[columns[first]]])[: MAX_NAMES - self._n_named]
+            self._taken[columns] = True
+            self._n_named += len(first)
+            new = new[first]
+            self._first.append(new)
+        born = Born(*(a[new] for a in self._born))
+        ptr = _pointers(self.program, born.template)
+        parts = np.zeros(int(ptr[-1]), np.int32)
+        nothing = np.zeros(1, np.int32), np.zeros(len(base), np.int64)
+        _record(plan, born, self.program.several, ptr, parts, base, numbers, *nothing)
+        self._template.append(born.template)
+        self._parts.append(parts)
+
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Key and count of every attribute."""
+        keys, counts = np.zeros(self._used, np.uint64), np.zeros(self._used, np.int64)
+        if self._slots is not None:
+            read_slots(self._slots, keys, counts)
+        return keys, counts
+
+    def first(self) -> np.ndarray:
+        """Of hashed attributes, those that have names."""
+        return np.concatenate([np.zeros(0, np.int64), *self._first])
+
+    def names(self, keep: np.ndarray) -> Names:
+        """Names of the attributes that are kept, in the numbers of all strings."""
+        template = np.concatenate([np.zeros(0, np.uint16), *self._template])
+        parts = np.concatenate([np.zeros(0, np.int32), *self._parts])
+        names = Names.of(self.program, template, parts)
+        return names if self._bits or keep.all() else names.take(np.flatnonzero(keep))
+
+    def check_fired(self, templates: Templates, source: str) -> None:
+        for template, count in zip(self.program.templates, self._fired.tolist(), strict=True):
+            if not count and not template.optional:
+                raise HopefearError(
+                    f"{templates.place(template)} fires on nothing in {source}; remove it, "
+                    "or say optional = true where that may happen"
+                )
+
+
+def _owners(program: Program, template: np.ndarray, slots: Slots) -> np.ndarray:
+    """For every part of a name the source it is a string of; -1 for what is no string."""
+    sizes = part_sizes(program)
+    rows = []
+    for t in range(len(program.templates)):
+        terms = program.slot[program.ptr[t] : program.ptr[t + 1]]
+        own = [slots.row_of(int(slot)) for slot in terms]
+        rows.append(np.array([*own, -1] if program.several[t] else own, np.int32))
+    flat = np.concatenate([np.zeros(0, np.int32), *rows])
+    begins = np.cumsum([0, *sizes.tolist()])[:-1]
+    counts = sizes[template]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    shift = np.repeat(begins[template] - starts[:-1], counts)
+    return flat[np.arange(int(starts[-1])) + shift]

@@ -1,0 +1,229 @@
+"""``--cache``: the model that the same order gives in memory, and never a stale copy."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hopefear.cli import main
+from hopefear.data import cache
+from hopefear.data.mapped import available_memory
+from hopefear.training import passes
+
+pytestmark = pytest.mark.interpreted
+
+
+def columns(n: int, seed: int = 1) -> str:
+    rng = np.random.default_rng(seed)
+    kinds, lines = ("NP", "VP", "PP"), []
+    for _ in range(n):
+        for kind in rng.integers(0, 3, rng.integers(1, 4)).tolist():
+            lines += [f"{kinds[kind]}w{rng.integers(9)} P{kind} B-{kinds[kind]}"]
+            lines += [f"in{rng.integers(5)} Q I-{kinds[kind]}"] * int(rng.integers(0, 2))
+        lines += [". . O", ""]
+    return "\n".join(lines) + "\n"
+
+
+def svmlight(n: int, seed: int = 1) -> str:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        label = rng.choice([-1, 1])
+        ids = np.sort(rng.choice(60, 6, replace=False)) + 1
+        rows.append(f"{label} " + " ".join(f"{i}:{label * (i % 3) + 1}" for i in ids))
+    return "\n".join(rows) + "\n"
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "_BLOCK", 2000)
+    from hopefear.cli.tag import cached
+
+    monkeypatch.setattr(cached, "PIECE_BYTES", 600)
+
+
+@pytest.fixture
+def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data in memory is visited as a cache is."""
+
+    def by_block(*args):
+        return passes.Passes(*args[:5], True)
+
+    monkeypatch.setattr("hopefear.tasks.base.Passes", by_block)
+
+
+def trained(place: Path, task: str, name: str, *more: str) -> bytes:
+    model = place / "m"
+    argv = ["train", task, "--train", str(place / name), "--learner", "perceptron"]
+    status = main([*argv, "--epochs", "2", "--quiet", "--model", str(model), *more])
+    assert status == 0
+    return model.read_bytes()
+
+
+TAG = [
+    (),
+    ("--min-count", "2"),
+    ("--hash-bits", "8"),
+    ("--no-names", "--convert", "iobes"),
+    ("--class-weight", "B-NP=2", "--learner", "mira"),
+]
+
+
+@pytest.mark.parametrize("more", TAG)
+def test_tokens_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, more) -> None:
+    (tmp_path / "a.txt").write_text(columns(60))
+    memory = trained(tmp_path, "tag", "a.txt", *more)
+    folder = ("--cache", str(tmp_path / "caches"))
+    assert trained(tmp_path, "tag", "a.txt", *more, *folder) == memory
+    assert trained(tmp_path, "tag", "a.txt", *more, *folder) == memory  # from the fresh cache
+
+
+@pytest.mark.parametrize("more", [(), ("--values", "log"), ("--norm", "none")])
+def test_examples_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, more) -> None:
+    (tmp_path / "a.svm").write_text(svmlight(80))
+    memory = trained(tmp_path, "classify", "a.svm", *more)
+    folder = ("--cache", str(tmp_path / "caches"))
+    assert trained(tmp_path, "classify", "a.svm", *more, *folder) == memory
+
+
+def lists(n: int) -> str:
+    rng, rows = np.random.default_rng(3), []
+    for i in range(n):
+        costs = rng.permutation(4).tolist()
+        candidates = [
+            {"text": f"c{k}", "cost": c, "score": k, "features": {f"f{c}": 1, f"g{i % 5}": k}}
+            for k, c in enumerate(costs)
+        ]
+        rows.append(json.dumps({"id": f"l{i}", "candidates": candidates}))
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("more", [(), ("--min-count", "3", "--baseline", "offset")])
+def test_lists_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, more) -> None:
+    (tmp_path / "a.jsonl").write_text(lists(60))
+    memory = trained(tmp_path, "rerank", "a.jsonl", *more)
+    folder = ("--cache", str(tmp_path / "caches"))
+    assert trained(tmp_path, "rerank", "a.jsonl", *more, *folder) == memory
+    assert trained(tmp_path, "rerank", "a.jsonl", *more, *folder) == memory  # from the fresh cache
+    assert [path.suffix for path in (tmp_path / "caches").iterdir()] == [".cache"]
+
+
+def test_trees_are_held_in_memory(tmp_path, capsys) -> None:
+    argv = ["train", "parse", "--train", "a.conllu", "--model", "m", "--cache", str(tmp_path)]
+    assert main(argv) == 1
+    assert "the task parse holds its data in memory" in capsys.readouterr().err
+
+
+def test_blocks_are_shuffled_and_passes_go_on(tmp_path, small_blocks) -> None:
+    from hopefear.data.svmlight import read_svmlight
+
+    (tmp_path / "a.svm").write_text(svmlight(80))
+    visits = passes.Passes(read_svmlight(tmp_path / "a.svm"), seed=3, by_block=True)
+    first, second = (
+        [(rows.values.copy(), order) for rows, order in visits.pieces(e)] for e in (0, 1)
+    )
+    assert len(first) == visits.n_pieces > 2
+    assert sum(len(order) for _, order in first) == visits.n == 80
+    assert any(not np.array_equal(a[0], b[0]) for a, b in zip(first, second, strict=True))
+    rest = list(visits.pieces(0, skip=2))
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(first[2:], rest, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text"),
+    [("classify", "a.svm", svmlight), ("tag", "a.txt", columns)],
+)
+def test_a_stale_cache_is_built_again_and_said(tmp_path, capsys, monkeypatch, task, name, text):
+    (tmp_path / name).write_text(text(20))
+    argv = ["train", task, "--train", str(tmp_path / name), "--learner", "perceptron"]
+    argv += ["--epochs", "1", "--model", str(tmp_path / "m"), "--cache", str(tmp_path / "c")]
+
+    def said(*more: str) -> str:
+        assert main([*argv, *more]) == 0
+        return capsys.readouterr().err
+
+    assert "building the cache" in said()
+    assert "fresh and used again" in said()
+    other = ("--norm", "none") if task == "classify" else ("--min-count", "2")
+    assert f"other options ({other[0][2:].replace('-', '_')}); building it again" in said(*other)
+    (tmp_path / name).write_text(text(21))
+    assert "has changed since; building it again" in said(*other)
+    (file,) = (tmp_path / "c").iterdir()
+    monkeypatch.setattr(cache, "__version__", "9.9")
+    assert "and this is 9.9; building it again" in said(*other)
+    content = file.read_bytes()
+    file.write_bytes(content.replace(cache.MAGIC, b"hopefear-cache 1", 1))
+    assert "another format version; building it again" in said(*other)
+    broken = bytearray(content)
+    broken[cache.PAGE + 40] ^= 1
+    file.write_bytes(broken)
+    assert "damaged" in said(*other)
+    assert os.listdir(tmp_path / "c") == [file.name]
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text"),
+    [("classify", "a.svm", svmlight), ("tag", "a.txt", columns)],
+)
+@pytest.mark.parametrize("where", ["spool", "cache"])
+def test_a_full_disk_leaves_nothing(tmp_path, capsys, monkeypatch, task, name, text, where):
+    (tmp_path / name).write_text(text(20))
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if where == "spool":
+
+        class Full(io.BytesIO):
+            write = full  # type: ignore[assignment]
+
+        monkeypatch.setattr(cache.tempfile, "TemporaryFile", lambda dir: Full())
+    else:
+        monkeypatch.setattr("hopefear.storage.atomic.os.fsync", full)
+    argv = ["train", task, "--train", str(tmp_path / name), "--learner", "perceptron"]
+    folder = tmp_path / "c"
+    assert main([*argv, "--model", str(tmp_path / "m"), "--cache", str(folder)]) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert os.listdir(folder) == [] and not (tmp_path / "m").exists()
+
+
+def test_large_files_are_cached_without_being_asked(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HOPEFEAR_CACHE", str(tmp_path / "usual"))
+    monkeypatch.setattr("hopefear.cli.caching.LARGE", {"classify": 10, "tag": 10})
+    for task, name, text in (("classify", "a.svm", svmlight), ("tag", "a.txt", columns)):
+        (tmp_path / name).write_text(text(20))
+        argv = ["train", task, "--train", str(tmp_path / name), "--learner", "perceptron"]
+        assert main([*argv, "--epochs", "1", "--model", str(tmp_path / "m")]) == 0
+        assert f"cached in {tmp_path / 'usual' / 'data'}" in capsys.readouterr().err
+    assert len(list((tmp_path / "usual" / "data").iterdir())) == 2
+    texts = ["--train", str(tmp_path / "a.svm"), "--values", "tfidf"]  # which no cache can hold
+    assert main(["train", "classify", *texts, "--epochs", "1", "--model", str(tmp_path / "m")]) == 0
+    assert "cached in" not in capsys.readouterr().err
+
+
+def test_what_cannot_be_cached_is_refused(tmp_path, capsys) -> None:
+    (tmp_path / "a.txt").write_text(columns(5))
+    (tmp_path / "a.crf").write_text("A\tw=1\nB\tw=2\n\n")
+    for name, more, said in (
+        ("a.crf", (), "CRFsuite file"),
+        ("a.txt", ("--learner", "bilstm-crf"), "bilstm-crf"),
+        ("a.txt", ("--cache", str(tmp_path / "a.txt")), "is a file"),
+    ):
+        argv = ["train", "tag", "--train", str(tmp_path / name), "--model", str(tmp_path / "m")]
+        assert main([*argv, "--cache", str(tmp_path / "c"), *more]) == 1
+        assert said in capsys.readouterr().err
+
+
+def test_a_block_larger_than_memory_is_said(tmp_path, capsys, monkeypatch) -> None:
+    assert available_memory() is None or available_memory() > 0
+    monkeypatch.setattr(passes, "available_memory", lambda: 1000)
+    (tmp_path / "a.svm").write_text(svmlight(80))
+    argv = ["train", "classify", "--train", str(tmp_path / "a.svm"), "--model", str(tmp_path / "m")]
+    assert main([*argv, "--cache", str(tmp_path / "c")]) == 1
+    assert "are one block and take" in capsys.readouterr().err
