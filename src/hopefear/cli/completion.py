@@ -133,8 +133,8 @@ def in_fish() -> str:
     for verb in BY_TASK:
         for task in task_names():
             where = f"{seen} {verb}; and not {seen} {tasks}"
-            words = _quoted(TASKS[task].words)
-            lines.append(f"complete -c hopefear -n '{where}' -f -a {task} -d {words}")
+            what = _quoted(TASKS[task].words)
+            lines.append(f"complete -c hopefear -n '{where}' -f -a {task} -d {what}")
     for verb, task, known, plain in commands():
         where = f"{seen} {verb}" + (f"; and {seen} {task}" if task else "")
         start = f"complete -c hopefear -n '{where}'"

@@ -128,7 +128,7 @@ def write_cache(
     path : str or path
         The cache; a file of that name is replaced when the new one is complete.
     kind : str
-        ``examples``, ``sentences``, ``lists`` or ``trees``.
+        ``examples``, ``sentences`` or ``lists``.
     pieces : iterable of mappings
         Arrays of some examples by name; in each piece pointers begin with 0.
     room : mapping
@@ -245,7 +245,6 @@ _MODULES = {
     "examples": "hopefear.data.sparse",
     "sentences": "hopefear.data.sequences",
     "lists": "hopefear.data.lists.dataset",
-    "trees": "hopefear.data.tree_rows",
 }
 
 
@@ -256,12 +255,10 @@ def _classes(kind: str) -> tuple[Any, Any, Mapping[str, tuple[np.dtype, ...]]]:
         dataset, rows = module.SparseDataset, module.SparseRows
     elif kind == "sentences":
         dataset, rows = module.SequenceDataset, module.TokenRows
-    elif kind == "lists":
+    else:
         dataset, rows = module.ListDataset, module.ListRows
         own = {name: (dtype,) for name, dtype in module.DTYPES.items()}
         return dataset, rows, {**own, "columns": (np.dtype("u2"), np.dtype("i4"))}
-    else:
-        dataset, rows = module.TreeDataset, module.TreeRows
     types = zip(rows._fields, module.DTYPES, strict=True)
     return dataset, rows, {name: (dtype,) for name, dtype in types}
 
@@ -484,16 +481,12 @@ def _dataset(mapping: mmap.mmap, header: Mapping[str, Any], name: str, features:
         dataset.mapping = mapping
     elif kind == "sentences":
         dataset = dataset_type(rows, header["labels"], features, source, mapping)
-    elif kind == "lists":
+    else:
         counts = arrays.get("counts")
         if counts is not None:
             counts = counts.reshape(len(rows.costs), -1)
         judged = counts, header["metric"], header["ids"], source
         dataset = dataset_type(rows, features, *judged, mapping)
-    else:
-        trees = importlib.import_module(_MODULES[kind]).TreeKind(*header["trees"])
-        more = {"lifted": header["lifted"], "mapping": mapping}
-        dataset = dataset_type(rows, header["labels"], features, source, trees, **more)
     for key, (first, last) in dataset.spans(0, len(dataset)).items():
         array = arrays[key]
         if first != 0 or len(array) != last + (key in dataset.pointers):
@@ -503,17 +496,10 @@ def _dataset(mapping: mmap.mmap, header: Mapping[str, Any], name: str, features:
     return dataset
 
 
-def _arc_features(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-    from hopefear.features.arcs.arc_map import ArcMap
-
-    return ArcMap.from_parts(header, arrays)
-
-
 _FEATURE_MAPS: dict[str, Callable[[Any, Any], Any]] = {
     "examples": parts.from_parts,
     "sentences": parts.token_features_from_parts,
     "lists": parts.list_features_from_parts,
-    "trees": _arc_features,
 }
 
 

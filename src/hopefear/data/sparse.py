@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 

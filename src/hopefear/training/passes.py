@@ -105,9 +105,9 @@ class Passes:
     def align(self, block: int) -> None:
         """Make pieces of whole blocks of a learner, so that how many there are changes nothing.
 
-        Blocks of a mapped dataset stay as they are, and end those of the learner.
+        Blocks of a dataset that is visited by them stay as they are, and end those of the learner.
         """
-        if not self._streamed:
+        if not self.by_block:
             self._rows = -(-self._rows // block) * block
 
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:

@@ -118,7 +118,7 @@ def phrase_passes(
 ) -> Iterator[tuple[int, OnlineTrainer]]:
     """Learn; (number of the pass, the trainer) after each."""
     trainer = OnlineTrainer(NBest(data.features.size), learner)
-    passes = Passes(data, seed)  # type: ignore[arg-type]
+    passes = Passes(data, seed)
     for epoch in range(epochs):
         trainer.learn_pass(passes, epoch)
         yield epoch + 1, trainer

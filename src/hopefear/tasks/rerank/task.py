@@ -56,7 +56,7 @@ class Reranking(Task):
         return NBest(data.features.size, self.tied)
 
     def scale(self, passes: Passes) -> Scale:
-        return scale_of(passes.dataset)  # type: ignore[arg-type]
+        return scale_of(passes.dataset)
 
     def check_together(self, structure: NBest, learner: Any, data: ListDataset) -> None:
         if not learner.batch:

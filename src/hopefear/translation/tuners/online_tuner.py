@@ -115,7 +115,7 @@ class OnlineTuner(RoundsTuner):
         data, start = problem.data, np.asarray(problem.start, np.float64)
         scores = Ranker(NBest(len(start)), LinearPredictor(start)).scores(data.rows)
         lists = data.replaced(offsets=fixed_scores(scores, data.rows.starts))
-        passes = Passes(lists, seed)  # type: ignore[arg-type]
+        passes = Passes(lists, seed)
         if self.background != "none":
             # A pseudo-corpus writes costs and oracles anew, list by list.
             own = {"costs": data.rows.costs.copy(), "oracles": data.rows.oracles.copy()}
