@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     options.learning(parser, surface, "train", lambda group: options.one_learner(group, surface))
     surface.feature_options(parser, "train")
     options.checkpoints(parser)
+    options.shards(parser)
     surface.last_options(parser, "train")
 
 
@@ -131,6 +132,7 @@ def _train(
             n_jobs=corpus.jobs,
             calibrate=not getattr(args, "no_temperature", False),
             on_calibration=watcher.calibrating,
+            shards=options.shards_of(args),
         )
         if log is not None:
             model = trained.model

@@ -138,6 +138,7 @@ class ModelEstimator(Estimator, Generic[M]):
     epochs: int | None
     shuffle: bool
     patience: int | None
+    shards: Any = None
 
     @property
     def model_(self) -> M:
@@ -228,6 +229,7 @@ class ModelEstimator(Estimator, Generic[M]):
             stopping=stopping,
             on_event=self._listeners(),
             n_jobs=self._jobs(),
+            shards=self.shards,
             **options,
         )
         result = trained.fit

@@ -62,6 +62,9 @@ class Shards:
         confidence-weighted), and is their default. The others take means of states: all count the
         same (the default of other rules), or as many examples or mistakes as there were in the
         round.
+    rounds : int
+        How often shards are merged in a pass. More rounds come nearer to one learner that sees all
+        examples, and cost more: sums need many, since every shard mends what all others mend too.
     select : int, optional
         After each round only so many features keep their weights, those of the largest l2 norm over
         labels and shards; all others start again from nothing. Larger keeps more of the model.
@@ -78,19 +81,21 @@ class Shards:
 
     n: int
     mix: str | None = None
+    rounds: int = 1
     select: int | None = None
     workers: Any = "threads"
 
     def __post_init__(self) -> None:
-        for name in ("n", "select"):
+        for name in ("n", "rounds", "select"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise HopefearError(
                     f"shards: {name} must be a whole number of at least 1, not {value!r}"
                 )
         if self.mix not in (None, *MIXES):
-            raise HopefearError(f"shards: mix is {', '.join(MIXES[:-1])} or mistakes, not "
-                                f"{self.mix!r}")
+            raise HopefearError(
+                f"shards: mix is {', '.join(MIXES[:-1])} or mistakes, not {self.mix!r}"
+            )
         if isinstance(self.workers, str) and self.workers not in WORKERS:
             raise HopefearError(
                 f"shards: workers are {' or '.join(WORKERS)}, or a pool, not {self.workers!r}"
@@ -135,8 +140,9 @@ class Shards:
                 f"{type(rule).__name__} are not; use uniform, examples or mistakes, or the rule "
                 "rda, adagrad-rda, arow or confidence-weighted"
             )
+        rounds = {} if self.rounds == 1 else {"rounds": self.rounds}
         selected = {} if self.select is None else {"select": self.select}
-        return {"shards": self.n, "mix": mix, **selected}
+        return {"shards": self.n, "mix": mix, **rounds, **selected}
 
     def trainer(
         self,
@@ -150,14 +156,14 @@ class Shards:
     ) -> ShardedTrainer:
         """What learns on shards of the data of ``passes``."""
         words = self.words(learner)
-        shares = self._deal(passes, pieces, by_content)
+        shares = self._deal(passes, max(pieces, self.rounds), by_content)
         workers = WORKERS[self.workers]() if isinstance(self.workers, str) else self.workers
         return ShardedTrainer(
-            structure, learner, shares, words["mix"], self.select, workers, dtype
+            structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype
         )
 
     def _deal(self, passes: Passes, pieces: int, by_content: bool) -> list[Any]:
-        """Passes of every shard: rows at random, but of mapped data every K-th piece."""
+        """The share of every shard: rows at random, but of mapped data every K-th piece."""
         data = passes.dataset
         if data.mapping is not None:
             if passes.n_pieces < self.n:
@@ -177,10 +183,8 @@ class Shards:
         if self.n > 1:
             rows = np.random.default_rng([passes.seed, self.n]).permutation(rows)
         parts = [np.sort(rows[k :: self.n]) for k in range(self.n)]
-        return [
-            Passes(Share(data.take(part).rows), passes.seed, passes.shuffle, pieces, by_content)
-            for part in parts
-        ]
+        order = passes.seed, passes.shuffle, pieces, by_content
+        return [Share(data.take(part).rows, *order) for part in parts]
 
 
 class ShardedTrainer(Trainer):
@@ -190,11 +194,9 @@ class ShardedTrainer(Trainer):
     ----------
     structure, learner, dtype
         As of any online trainer.
-    shares : sequence of passes
+    shares : sequence of Share
         The examples of each shard.
-    mix : str
-        As in :class:`Shards`.
-    select : int, optional
+    mix, rounds, select
         As in :class:`Shards`.
     workers : pool
         Where shards run.
@@ -219,6 +221,7 @@ class ShardedTrainer(Trainer):
         learner: Learner,
         shares: Sequence[Any],
         mix: str,
+        rounds: int = 1,
         select: int | None = None,
         workers: Any = None,
         dtype: Any = np.float32,
@@ -228,6 +231,7 @@ class ShardedTrainer(Trainer):
         self._own = Learner(learner.loss, rule, learner.readout, learner.on)
         self._whole = OnlineTrainer(structure, self._own, dtype)
         self._shares, self._mix, self._select = list(shares), mix, select
+        self._per_pass = rounds
         self._dtype = dtype
         self._workers = Threads() if workers is None else workers
         self._started = False
@@ -239,20 +243,27 @@ class ShardedTrainer(Trainer):
         self._whole.learn(data, order)
 
     def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
-        steps = passes.n_pieces
-        if skip >= steps:
+        pieces = passes.n_pieces
+        if skip >= pieces:
             return
         if not self._started:
             self._workers.start(self.structure, self._own, self._shares, self._dtype)
             self._shares, self._started = [], True
             self._workers.begin(self._whole.state, self._whole.ticks)
+        # A piece is so many steps that rounds end with one.
+        share = -(-self._per_pass // pieces)
+        steps = share * pieces
+        ends = {-(-k * steps // self._per_pass) for k in range(1, self._per_pass + 1)}
         if skip and not self._reports:  # a checkpoint has what was merged; the rest comes again
-            self._learn(epoch, 0, skip, steps)
-        for step in range(skip, steps):
+            merged = max((end for end in ends if end <= skip * share), default=0)
+            if merged < skip * share:
+                self._learn(epoch, merged, skip * share, steps)
+        for piece in range(skip, pieces):
             started = time.perf_counter()
-            self._learn(epoch, step, step + 1, steps)
-            if step == steps - 1:
-                self._merge()
+            for step in range(piece * share, (piece + 1) * share):
+                self._learn(epoch, step, step + 1, steps)
+                if step + 1 in ends:
+                    self._merge()
             yield time.perf_counter() - started
 
     def _learn(self, epoch: int, first: int, last: int, steps: int) -> None:
@@ -388,15 +399,14 @@ class ShardedTrainer(Trainer):
 
 
 def largest(squares: np.ndarray, n: int) -> np.ndarray:
-    """Which are the ``n`` largest; of equal ones the first, and none that are zero.
+    """Which are the ``n`` largest; of equal ones the first.
 
     >>> largest(np.array([1.0, 3.0, 1.0, 0.0]), 2).tolist()
     [True, True, False, False]
     """
     if n >= squares.size:
-        return squares > 0.0
+        return np.ones(squares.size, bool)
     least = np.partition(squares, squares.size - n)[squares.size - n]
     kept = squares > least
-    ties = np.flatnonzero(squares == least)[: n - np.count_nonzero(kept)]
-    kept[ties] = True
-    return kept & (squares > 0.0)
+    kept[np.flatnonzero(squares == least)[: n - np.count_nonzero(kept)]] = True
+    return kept

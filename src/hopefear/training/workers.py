@@ -7,6 +7,7 @@ sums go up a tree whose order is fixed, so the merged state has the same bits wh
 
 from __future__ import annotations
 
+import contextvars
 import os
 import pickle
 import subprocess
@@ -93,7 +94,21 @@ class Report(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The rows of one shard, as ``Passes`` takes a dataset."""
+    """The examples of one shard, and the order in which it takes them, as ``Passes`` has it."""
+
+    rows: Any
+    seed: int
+    shuffle: bool
+    pieces: int
+    by_content: bool
+
+    def passes(self) -> Passes:
+        """Passes over these examples."""
+        return Passes(Rows(self.rows), *self[1:])
+
+
+class Rows(NamedTuple):
+    """Rows, as ``Passes`` takes a dataset."""
 
     rows: Any
     mapping: None = None
@@ -117,6 +132,10 @@ class Dealt:
         self._passes, self._shard, self._shards = passes, shard, shards
         self.n_pieces = len(range(shard, passes.n_pieces, shards))
 
+    def passes(self) -> Dealt:
+        """Passes over these pieces."""
+        return self
+
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of its pieces of a pass but the first ``skip``."""
         first = self._shard + skip * self._shards
@@ -130,7 +149,7 @@ class Shard:
     ----------
     structure, learner, dtype
         As of a trainer.
-    passes : Passes
+    share : Share or Dealt
         The examples of this shard.
 
     Examples
@@ -139,17 +158,18 @@ class Shard:
     >>> from hopefear.recipes import RECIPES
     >>> from hopefear.structures.classes import Binary
     >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
-    >>> shard = Shard(Binary(50), RECIPES["perceptron"].build(), Passes(data))
+    >>> share = Share(data.rows, 1, True, 1, False)
+    >>> shard = Shard(Binary(50), RECIPES["perceptron"].build(), share)
     >>> shard.begin(shard.trainer.learner.rule.init(50, np.float32), 0)
     >>> int(shard.learn(0, 0, 1, 1).counts[0])
     200
     """
 
     def __init__(
-        self, structure: Any, learner: Learner, passes: Any, dtype: Any = np.float32
+        self, structure: Any, learner: Learner, share: Any, dtype: Any = np.float32
     ) -> None:
         self.trainer = OnlineTrainer(structure, learner, dtype)
-        self._passes = passes
+        self._passes = share.passes()
         self._pieces: Iterator[Any] = iter(())
         self._place: tuple[int, int] | None = None  # pass and piece that ``_pieces`` stands at
         self._base: Any = None
@@ -244,6 +264,12 @@ def put(state: Any, update: Update) -> None:
     state.clock[:] = update.clock
 
 
+def in_context(function: Callable[..., T]) -> Callable[..., T]:
+    """The function with what holds for this thread, such as NumPy's ways with overflow."""
+    context = contextvars.copy_context()
+    return lambda *args: context.copy().run(function, *args)
+
+
 def folded(items: Sequence[T], plus: Callable[[T, T], T]) -> T:
     """The sum by twos, then by twos of these, so that the order is the same wherever it is made.
 
@@ -268,11 +294,10 @@ class Threads:
         self._shards: list[Shard] = []
 
     def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
-        """Make a shard of each of the shares, which are passes over its examples."""
+        """Make a shard of each of the shares."""
         self._pool = ThreadPoolExecutor(len(shares))
-        self._shards = list(
-            self._pool.map(lambda passes: Shard(structure, learner, passes, dtype), shares)
-        )
+        make = in_context(lambda share: Shard(structure, learner, share, dtype))
+        self._shards = list(self._pool.map(make, shares))
 
     def begin(self, state: Any, t: int) -> None:
         """Let all begin a round with this state, which is not changed before they take up it."""
@@ -301,8 +326,8 @@ class Threads:
         self._shards = []
 
     def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        jobs = zip(self._shards, arguments, strict=True)
-        return list(self._pool.map(lambda job: getattr(job[0], method)(*job[1]), jobs))
+        call = in_context(lambda shard, args: getattr(shard, method)(*args))
+        return list(self._pool.map(call, self._shards, arguments))
 
 
 class Processes(Threads):
@@ -313,6 +338,7 @@ class Processes(Threads):
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
+        check_movable(shares)
         command = [sys.executable, "-c", "from hopefear.training.workers import serve; serve()"]
         # The modules of this process, wherever it has them from.
         paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -322,7 +348,7 @@ class Processes(Threads):
                 subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=paths)
             )
         self._shards = self._workers  # type: ignore[assignment]
-        self._each("start", [(structure, learner, passes, dtype) for passes in shares])
+        self._each("start", [(structure, learner, share, dtype) for share in shares])
 
     def take_up(self, update: Update) -> None:
         self._each("take_up", [(update,)] * len(self._workers))
@@ -357,6 +383,15 @@ class Processes(Threads):
         if failed:
             raise answer
         return answer, size + more
+
+
+def check_movable(shares: Sequence[Any]) -> None:
+    """Refuse shares that no other process can be given."""
+    if any(isinstance(share, Dealt) for share in shares):
+        raise HopefearError(
+            "mapped data is not copied to other processes; run the shards as threads, or train "
+            "without a cache"
+        )
 
 
 def serve() -> None:
