@@ -21,8 +21,8 @@ from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks.classify.task import train
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.passes import Passes
-from hopefear.training.shards import MIXES, Shards, ShardedTrainer
-from hopefear.training.workers import Report, Shard, Sparse, folded, taken
+from hopefear.training.shards import MIXES, Shards
+from hopefear.training.workers import Shard, Sparse, folded
 
 pytestmark = pytest.mark.interpreted
 
@@ -277,7 +277,7 @@ def test_events_say_what_rounds_cost():
     [
         (61, "perceptron", {}, "60 examples are too few for 61 shards"),
         (2, "vrda", {"readout": "voted"}, "voted .* readout=averaged"),
-        (Shards(2, "sum"), "perceptron", {}, "mix=sum .* SGD are not; use uniform"),
+        (Shards(2, "sum"), "perceptron", {}, "mix=sum .* SGD are not; use moved"),
     ],
 )
 def test_what_cannot_be_sharded_is_refused(shards, learner, params, words):

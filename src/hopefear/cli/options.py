@@ -352,10 +352,10 @@ def shards(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--mix",
-        choices=("uniform", "examples", "mistakes", "sum"),
-        help="how shards are merged: means of their weights, where all count the same or by "
-        "examples or mistakes of the pass; or sums, for rules that add up directions (rda, "
-        "adagrad-rda, arow, cw) (default: uniform)",
+        choices=("moved", "uniform", "examples", "mistakes", "sum"),
+        help="how shards are merged: means over those that moved a weight; over all, which count "
+        "the same or by their examples or mistakes; or sums, for rules that add up directions "
+        "(rda, adagrad-rda, arow, confidence-weighted), which need many --rounds (default: moved)",
     )
     whole(
         group,

@@ -31,7 +31,7 @@ from hopefear.distributed.parcels import (
     unpacked_update,
 )
 from hopefear.errors import HopefearError, ModelError
-from hopefear.training.workers import Change, Report, Share, Shard, Sparse, Update, check_movable
+from hopefear.training.workers import Change, Report, Shard, Share, Sparse, Update, check_movable
 
 # Actors that are lost one after the other, before a run gives up: a cluster that kills
 # everything is no cluster.

@@ -6,9 +6,11 @@ there (iterative parameter mixing). How a state merges is the rule's affair:
 
     merged = base + sum_k share_k (state_k - base)
 
-in the coordinates in which the rule's states add up. Rules whose state is a sum over examples have
-shares of 1, so that nothing that was learned is lost: the state is that of one learner which saw
-all examples, but not the others' weights. Other rules are mixed by shares that sum to 1.
+in the coordinates in which the rule's states add up, with shares that sum to 1. By default a
+coordinate takes the mean over those shards that moved it: a feature that one shard alone has seen
+keeps all that was learned of it, where a mean over all shards would keep a K-th. Rules whose state
+is a sum over examples can also take shares of 1: nothing that was learned is lost then, but all
+shards mend the same mistakes, so that sums need many rounds, and may not settle.
 
 References
 ----------
@@ -45,7 +47,7 @@ from hopefear.training.workers import (
     taken,
 )
 
-MIXES = ("sum", "uniform", "examples", "mistakes")
+MIXES = ("moved", "uniform", "examples", "mistakes", "sum")
 WORKERS = {"threads": Threads, "processes": Processes}
 
 
@@ -57,11 +59,11 @@ class Shards:
     ----------
     n : int
         Number of shards. The model depends on it, but not on where shards run.
-    mix : {"sum", "uniform", "examples", "mistakes"}, optional
-        ``sum`` adds up what all have learned, for rules whose state is a sum (dual averaging, AROW,
-        confidence-weighted), and is their default. The others take means of states: all count the
-        same (the default of other rules), or as many examples or mistakes as there were in the
-        round.
+    mix : {"moved", "uniform", "examples", "mistakes", "sum"}, optional
+        How states are merged. ``moved``: means over the shards that moved a coordinate (the
+        default). ``uniform``, ``examples``, ``mistakes``: means over all shards, which count the
+        same, or by how many examples or mistakes they had in the round. ``sum`` adds up what all
+        have learned, for rules whose state is a sum (dual averaging, AROW, confidence-weighted).
     rounds : int
         How often shards are merged in a pass. More rounds come nearer to one learner that sees all
         examples, and cost more: sums need many, since every shard mends what all others mend too.
@@ -75,8 +77,8 @@ class Shards:
     Examples
     --------
     >>> from hopefear.recipes import RECIPES
-    >>> [Shards(4).words(RECIPES[name].build())["mix"] for name in ("perceptron", "vrda")]
-    ['uniform', 'sum']
+    >>> Shards(4, select=1000).words(RECIPES["perceptron"].build())
+    {'shards': 4, 'mix': 'moved', 'select': 1000}
     """
 
     n: int
@@ -94,7 +96,7 @@ class Shards:
                 )
         if self.mix not in (None, *MIXES):
             raise HopefearError(
-                f"shards: mix is {', '.join(MIXES[:-1])} or mistakes, not {self.mix!r}"
+                f"shards: mix is {', '.join(MIXES[:-1])} or {MIXES[-1]}, not {self.mix!r}"
             )
         if isinstance(self.workers, str) and self.workers not in WORKERS:
             raise HopefearError(
@@ -133,12 +135,12 @@ class Shards:
                 f"{type(rule).__name__} does not say how its states merge; write its methods "
                 "change and merge, or learn without shards"
             )
-        mix = self.mix or ("sum" if rule.sums() else "uniform")
+        mix = self.mix or MIXES[0]
         if mix == "sum" and not rule.sums():
             raise CombinationError(
                 f"mix=sum adds up states that are sums over examples, and those of "
-                f"{type(rule).__name__} are not; use uniform, examples or mistakes, or the rule "
-                "rda, adagrad-rda, arow or confidence-weighted"
+                f"{type(rule).__name__} are not; use moved, uniform, examples or mistakes, or the "
+                "rule rda, adagrad-rda, arow or confidence-weighted"
             )
         rounds = {} if self.rounds == 1 else {"rounds": self.rounds}
         selected = {} if self.select is None else {"select": self.select}
@@ -283,7 +285,9 @@ class ShardedTrainer(Trainer):
         norms = None if self._select is None else self._workers.norms()
         change = self._workers.change(shares, clock)
         ids = change.state.ids
-        merged = rule.merge(taken(whole.state, ids), change.state.values, clock)
+        *rows, moved = change.state.values
+        values = np.array(rows) / moved if self._mix == "moved" else np.array(rows)
+        merged = rule.merge(taken(whole.state, ids), values, clock)
         fields = {
             name: np.asarray(array).astype(getattr(whole.state, name).dtype)
             for name, array in arrays_of(merged).items()

@@ -62,7 +62,7 @@ class Sparse(NamedTuple):
 class Change(NamedTuple):
     """What one shard, or several, changed in a round."""
 
-    state: Sparse  # as the rule has it
+    state: Sparse  # as the rule has it, and in the last row the shares of those that changed it
     totals: tuple[Sparse, ...]  # of the readout, by coordinate
     rest: tuple[np.ndarray, ...]  # of the readout, else
 
@@ -223,9 +223,10 @@ class Shard:
             changed |= different if different.ndim == 1 else different.any(axis=1)
         ids = np.flatnonzero(changed)
         values = rule.change(taken(base, ids), taken(state, ids), share, clock)
+        values = np.concatenate([values, np.full((1, ids.size), share)])
         totals, rest = trainer.learner.readout.totals(trainer.memory)
         return Change(
-            Sparse(ids, np.asarray(values, np.float64)),
+            Sparse(ids, values),
             tuple(Sparse.of(each) for each in totals),
             tuple(each.copy() for each in rest),
         )
