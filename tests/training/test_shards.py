@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from catalogue import RULES, natural_loss
+from sklearn.base import clone
 
+from hopefear import Classifier
 from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
@@ -316,3 +321,43 @@ def test_sparse_sums_have_the_entries_of_both():
     one, two = (Sparse.of(np.array(v)) for v in ([0.0, 1.0, 2.0], [3.0, 0.0, -2.0]))
     both = one.plus(two)
     assert both.ids.tolist() == [0, 1, 2] and both.values.tolist() == [[3.0, 1.0, 0.0]]
+
+
+def test_mapped_data_is_dealt_by_pieces():
+    parts = [DATA.take(np.arange(a, a + 12)).rows for a in range(0, 60, 12)]
+
+    class Mapped:
+        dataset = SimpleNamespace(mapping=object(), source="a cache")
+        n_pieces, seed, shuffle = 5, 1, True
+
+        @staticmethod
+        def pieces(epoch, skip=0):
+            for rows in parts[skip:]:
+                yield rows, np.arange(12)
+
+    learner = Learner(natural_loss(RULES["sgd"]), RULES["sgd"], Last())
+    trainer = Shards(2).trainer(Binary(20), learner, Mapped)
+    trainer.learn_pass(Mapped)
+    trainer.close()
+    assert trainer.examples == 60
+    shares = Shards(2)._deal(Mapped, 1, False)
+    for k, share in enumerate(shares):
+        assert [
+            rows is parts[i] for i, (rows, _) in zip(range(k, 5, 2), share.pieces(0), strict=True)
+        ]
+    assert next(shares[1].pieces(0, 1))[0] is parts[3]
+    with pytest.raises(HopefearError, match="5 blocks are too few for 6 shards"):
+        Shards(6).trainer(Binary(20), learner, Mapped)
+    with pytest.raises(HopefearError, match="mapped data is not copied"):
+        Shards(2, workers="processes").trainer(Binary(20), learner, Mapped).learn_pass(Mapped)
+
+
+def test_an_estimator_goes_on_alone():
+    X, y = DATA.to_csr(), DATA.rows.labels
+    classifier = Classifier("sgd", epochs=2, shards=3).fit(X, y)
+    before = classifier.model_.weights.copy()
+    assert "|shards:3|mix:moved" in classifier.model_.signature
+    classifier = pickle.loads(pickle.dumps(classifier))
+    classifier.partial_fit(X, y)
+    assert classifier.score(X, y) > 0.7 and (classifier.model_.weights != before).any()
+    assert clone(classifier).get_params()["shards"] == 3

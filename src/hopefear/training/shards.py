@@ -44,6 +44,7 @@ from hopefear.training.workers import (
     Update,
     arrays_of,
     put,
+    reopen,
     taken,
 )
 
@@ -240,9 +241,10 @@ class ShardedTrainer(Trainer):
         self._reports: list[Report] = []  # of the round that is under way
         self.rounds, self.waited = 0, 0.0
 
-    def learn(self, data: Any, order: np.ndarray) -> None:
-        """Go on with the merged state, without shards."""
-        self._whole.learn(data, order)
+    def alone(self) -> OnlineTrainer:
+        """One learner that goes on with the merged state."""
+        self._whole.learner = self.learner
+        return self._whole
 
     def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
         pieces = passes.n_pieces
@@ -297,7 +299,7 @@ class ShardedTrainer(Trainer):
         self._add(change, reports, t)
         if norms is not None:
             update = self._restricted(update, norms)
-        whole.learner.readout.reopened(whole.memory, whole.weights())
+        reopen(whole)
         self._workers.take_up(update)
         self._reports = []
         self.rounds += 1

@@ -7,6 +7,7 @@ sums go up a tree whose order is fixed, so the merged state has the same bits wh
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import os
 import pickle
@@ -242,10 +243,16 @@ class Shard:
         trainer.tally.counts[:] = 0
         trainer.tally.counts[TICKS] = t
         trainer.tally.loss[:] = 0.0
-        readout = trainer.learner.readout
-        readout.emptied(trainer.memory)
-        readout.reopened(trainer.memory, trainer.weights())
+        trainer.learner.readout.emptied(trainer.memory)
+        reopen(trainer)
         self._settled = False
+
+
+def reopen(trainer: OnlineTrainer) -> None:
+    """Let a readout go on with lines that have been merged."""
+    readout = trainer.learner.readout
+    if readout.totals(trainer.memory)[0]:  # reading all weights takes time
+        readout.reopened(trainer.memory, trainer.weights())
 
 
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
@@ -346,7 +353,14 @@ class Processes(Threads):
         self._pool = ThreadPoolExecutor(len(shares))
         for _ in shares:
             self._workers.append(
-                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=paths)
+                # A session of its own: control-C is for the process that asks.
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env=paths,
+                    start_new_session=True,
+                )
             )
         self._shards = self._workers  # type: ignore[assignment]
         self._each("start", [(structure, learner, share, dtype) for share in shares])
@@ -358,9 +372,15 @@ class Processes(Threads):
         """End the processes."""
         for worker in self._workers:
             assert worker.stdin is not None and worker.stdout is not None
-            worker.stdin.close()
-            worker.wait(60)
+            with contextlib.suppress(OSError):  # it may have ended by itself
+                worker.stdin.close()
             worker.stdout.close()
+        for worker in self._workers:
+            try:
+                worker.wait(10)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
         self._workers = []
         super().close()
 
@@ -413,7 +433,10 @@ def serve() -> None:
             failed = False
         except Exception as error:
             failed, answer = True, error
-        _send(answers, (failed, answer))
+        try:
+            _send(answers, (failed, answer))
+        except BrokenPipeError:  # nobody waits for it any more
+            os._exit(0)
 
 
 def _send(pipe: Any, message: Any) -> int:
