@@ -1,7 +1,11 @@
-"""Train on three Ray nodes of this machine, and say how the model compares with that of threads."""
+"""Train on three Ray nodes of this machine, and say how models compare with those of threads.
+
+``ray_program.py RUNS`` makes so many runs in which a worker is killed in every round.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -63,21 +67,30 @@ class Spoiler(Cluster):
         return super()._new_actor()
 
 
-def main(what, learner):
+def compared(nodes, learner, killing=False):
+    pool = Cluster(nodes.address)
+    listeners = [Killer(pool)] if killing else []
+    same = model(learner) == model(learner, pool, listeners)
+    return f"{'equal' if same else 'different'}, {pool.lost} lost"
+
+
+def refused(nodes):
+    try:
+        model("perceptron", Spoiler(nodes.address))
+    except HopefearError as error:
+        return str(error)
+
+
+def main(runs="1"):
     nodes = Nodes(initialize_head=True, head_node_args={**node(), "include_dashboard": False})
     for _ in range(2):
         nodes.add_node(**node())
-    if what == "differs":
-        try:
-            model(learner, Spoiler(nodes.address))
-        except HopefearError as error:
-            print(error)
-    else:
-        pool = Cluster(nodes.address)
-        listeners = [Killer(pool)] if what == "killed" else []
-        same = model(learner) == model(learner, pool, listeners)
-        print(f"{'equal' if same else 'different'}, {pool.lost} lost")
-    sys.stdout.flush()
+    answers = {
+        "perceptron": compared(nodes, "perceptron"),
+        "killed": [compared(nodes, "vrda", killing=True) for _ in range(int(runs))],
+        "differs": refused(nodes),
+    }
+    print(json.dumps(answers), flush=True)
     nodes.shutdown()
 
 

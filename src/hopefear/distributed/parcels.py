@@ -93,13 +93,14 @@ def unpacked(parcel: Parcel) -> Change:
 
 def packed_update(update: Update, n: int) -> Parcel:
     """An update; its values are those of the state as they are."""
-    content = update._replace(ids=Places.of(update.ids, n))
+    content = Places.of(update.ids, n), update.fields, update.clock, update.t
     return Parcel(content, size_of(content))
 
 
 def unpacked_update(parcel: Parcel) -> Update:
     """The update again."""
-    return parcel.content._replace(ids=parcel.content.ids.ids())
+    places, *rest = parcel.content
+    return Update(places.ids(), *rest)
 
 
 def size_of(content: Any) -> int:

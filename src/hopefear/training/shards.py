@@ -186,8 +186,8 @@ class Shards:
         if self.n > 1:
             rows = np.random.default_rng([passes.seed, self.n]).permutation(rows)
         parts = [np.sort(rows[k :: self.n]) for k in range(self.n)]
-        order = passes.seed, passes.shuffle, pieces, by_content
-        return [Share(data.take(part).rows, *order) for part in parts]
+        way = passes.seed, passes.shuffle, pieces, by_content
+        return [Share(data.take(part).rows, *way) for part in parts]
 
 
 class ShardedTrainer(Trainer):

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -105,10 +106,12 @@ class Share(NamedTuple):
 
     def passes(self) -> Passes:
         """Passes over these examples."""
-        return Passes(Rows(self.rows), *self[1:])
+        data: Any = Rows(self.rows)
+        return Passes(data, self.seed, self.shuffle, self.pieces, self.by_content)
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Rows, as ``Passes`` takes a dataset."""
 
     rows: Any
