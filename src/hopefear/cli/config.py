@@ -117,6 +117,7 @@ def _text(value: Any, path: str, key: str) -> str:
 # Options of train that change no model, and those that models tell of themselves anyway.
 _UNTOLD = {"model", "run", "json", "checkpoint", "checkpoint_every", "resume", "jobs", "config"}
 _UNTOLD |= {"quiet", "debug", "train", "learner", "param", "epochs", "seed", "help"}
+_UNTOLD |= {"workers", "cluster", "cluster_folder", "save_every", "save_seconds", "bounds"}
 
 
 def settings_typed(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
@@ -127,7 +128,7 @@ def settings_typed(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
         if action.dest in _UNTOLD or value is None or value == action.default:
             continue
         many = value if isinstance(value, list) else [value]
-        if action.metavar == "FILE":
+        if action.metavar in ("FILE", "DIR"):
             many = [os.path.basename(path) for path in many]
         told = many if isinstance(value, list) else many[0]
         settings[_key(action.dest)] = told if _is_toml(told) else str(told)

@@ -353,6 +353,77 @@ def checkpoints(parser: argparse.ArgumentParser) -> None:
     flag(group, "--resume", "go on from the checkpoint, if there is one")
 
 
+def shards(parser: argparse.ArgumentParser) -> None:
+    """Learning on several cores or machines at once."""
+    group = parser.add_argument_group("shards")
+    whole(
+        group,
+        "--shards",
+        "deal the examples to N shards that learn side by side, and merge what they learned after "
+        "every pass; the model depends on N, not on where shards run",
+    )
+    group.add_argument(
+        "--mix",
+        choices=("moved", "uniform", "examples", "mistakes", "sum"),
+        help="how shards are merged: means over those that moved a weight; over all, which count "
+        "the same or by their examples or mistakes; or sums, for rules that add up directions "
+        "(rda, adagrad-rda, arow, confidence-weighted), which need many --rounds (default: moved)",
+    )
+    whole(
+        group,
+        "--rounds",
+        "merge N times in a pass; more come nearer to one learner, and cost more (default: 1)",
+    )
+    whole(
+        group,
+        "--select",
+        "keep the N features of the largest norm over all shards after every pass, and drop the "
+        "weights of all others",
+    )
+    group.add_argument(
+        "--workers",
+        choices=("threads", "processes"),
+        help="where shards run on this machine (default: threads)",
+    )
+    named(
+        group,
+        "--cluster",
+        "run shards on a Ray cluster: its address, or auto for the one that this machine is part "
+        "of, else one of its own (needs hopefear[ray])",
+        "ADDRESS",
+    )
+    named(
+        group,
+        "--cluster-folder",
+        "folder that all machines of the cluster see; the examples of each shard are written there",
+        "DIR",
+    )
+
+
+def shards_of(args: argparse.Namespace) -> Any:
+    """What these options say, or None; wrong usage where they contradict each other."""
+    given = {
+        name: getattr(args, name) for name in ("mix", "rounds", "select", "workers", "cluster")
+    }
+    if args.shards is None:
+        for name, value in given.items():
+            if value is not None:
+                args.usage_error(f"--{name} is about shards: give --shards N too")
+        return None
+    if args.cluster is not None and args.workers is not None:
+        args.usage_error("--cluster and --workers both say where shards run: give one")
+    if args.cluster is None and args.cluster_folder is not None:
+        args.usage_error("--cluster-folder needs --cluster ADDRESS")
+    from hopefear.training.shards import Shards
+
+    workers: Any = args.workers or "threads"
+    if args.cluster is not None:
+        from hopefear.distributed import Cluster
+
+        workers = Cluster(args.cluster, args.cluster_folder)
+    return Shards(args.shards, args.mix, args.rounds or 1, args.select, workers)
+
+
 def bounds(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """``--bounds``."""
     group = parser.add_argument_group("theory")

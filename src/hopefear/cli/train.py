@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     surface.feature_options(parser, "train")
     options.checkpoints(parser)
     streaming.stream_options(parser, surface.name)
+    options.shards(parser)
     surface.last_options(parser, "train")
 
 
@@ -136,6 +137,7 @@ def _train(
             calibrate=not getattr(args, "no_temperature", False),
             on_calibration=watcher.calibrating,
             final=True,
+            shards=options.shards_of(args),
         )
         if log is not None:
             model = trained.model

@@ -171,6 +171,14 @@ class Structure:
         """Number of labels outputs are made of."""
 
     @python_only
+    def tables(self):
+        """(first coordinate, features, coordinates a feature) of every stretch of the weights.
+
+        In a stretch the coordinates of a feature lie side by side, one for each label.
+        """
+        return ((0, self.n_coordinates(), 1),)
+
+    @python_only
     def offers(self):
         """Names of the searches beyond ``margin`` and ``argmax`` that this structure has."""
         return ()
@@ -427,6 +435,39 @@ class Rule:
     def init(self, n, dtype):
         """State for ``n`` coordinates: arrays in a NamedTuple, with a float64 ``clock`` of 3."""
 
+    # How the states of shards merge, which began a round with the state ``base`` and then learned
+    # from different examples (see ``hopefear.training.shards``).
+
+    @python_only
+    def sums(self):
+        """Whether states are sums over examples, so that those of the parts of a stream add up."""
+        return False
+
+    @python_only
+    def among(self, shards):
+        """The rule as each of so many shards uses it, whose passes are so many times shorter."""
+        return self
+
+    @python_only
+    def merged_clock(self, base, clocks, shares, t):
+        """The clock of the merged state, which is ``t`` ticks old."""
+        state = base._replace(clock=base.clock.copy())
+        if t > 0:
+            self.tick(state, t)
+        return state.clock
+
+    @python_only
+    def change(self, base, state, share, clock):
+        """What ``share`` of a shard's state changes: float64[some, n], 0 where it is as ``base``.
+
+        ``base`` and ``state`` hold some coordinates only; ``clock`` is that of the merged state.
+        None: states of this rule cannot be merged.
+        """
+
+    @python_only
+    def merge(self, base, change, clock):
+        """The merged state of these coordinates, given the sum of all changes."""
+
     def additive(self):
         """Whether two moves of one coordinate in one tick equal one move by their sum."""
         return True
@@ -526,6 +567,21 @@ class Readout:
     @python_only
     def afresh(self, memory):
         """Empty the books, once every coordinate has been settled."""
+
+    @python_only
+    def totals(self, memory):
+        """(arrays with an entry a coordinate, others) that add up over shards; None: nothing does.
+
+        Books must have been settled.
+        """
+
+    @python_only
+    def emptied(self, memory):
+        """Forget all there was."""
+
+    @python_only
+    def reopened(self, memory, weights):
+        """Go on with other lines, which now have these weights; books have been settled."""
 
     @python_only
     def average(self, memory, trainer):

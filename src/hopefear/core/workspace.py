@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, inlined, prefetch
-from hopefear.core.interfaces import Weights
+from hopefear.core.interfaces import DROP, SCALE, Weights
 
 
 class Example(NamedTuple):
@@ -88,6 +88,30 @@ class Ones(NamedTuple):
 def shrink(m, drop):
     """Soft threshold ``sign(m) max(0, |m| - drop)``."""
     return math.copysign(max(abs(m) - drop, 0.0), m)
+
+
+def soft(m: Any, drop: Any) -> Any:
+    """Soft thresholds of whole arrays, outside of kernels.
+
+    >>> soft(np.array([-3.0, 0.5]), 1.0)
+    array([-2.,  0.])
+    """
+    return np.copysign(np.maximum(np.abs(m) - drop, 0.0), m)
+
+
+def lifted(w: Any, drop: Any) -> Any:
+    """What ``soft`` with that drop makes these weights of; 0 stays 0."""
+    return np.where(w == 0.0, 0.0, w + np.copysign(drop, w))
+
+
+def mixed_clock(clocks: Any, shares: Any, rate: float) -> np.ndarray:
+    """The clock under which mixed lines go on: untouched ones have the mean of their weights.
+
+    ``scale = sum share scale_k``, ``drop = sum share scale_k drop_k / scale``
+    """
+    scale = math.fsum(s * c[SCALE] for s, c in zip(shares, clocks, strict=True))
+    drop = math.fsum(s * c[SCALE] * c[DROP] for s, c in zip(shares, clocks, strict=True))
+    return np.array([scale, drop / scale, rate])
 
 
 @inlined

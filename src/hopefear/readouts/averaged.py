@@ -51,6 +51,17 @@ class Averaged(NamedTuple):
     def afresh(self, memory):
         start_afresh(memory)
 
+    def totals(self, memory):
+        return (memory.total,), (memory.lived,)
+
+    def emptied(self, memory):
+        memory.total[:] = 0.0
+        memory.lived[:] = 0.0
+
+    def reopened(self, memory, weights):
+        memory.open[:] = weights != 0.0
+        start_afresh(memory)
+
     def average(self, memory, trainer):
         return trainer.mean(memory, np.float64)
 

@@ -251,6 +251,9 @@ def _summary(page: Page, runs: Sequence[Run]) -> None:
             ("nnz", "non-zeros"),
             ("mean_abs_weight", "mean |w|"),
             ("seconds", "seconds"),
+            ("rounds", "rounds of shards"),
+            ("sent", "bytes between shards"),
+            ("waited", "seconds shards waited"),
         )
         if any(run.last(key) is not None for run in runs)
     }

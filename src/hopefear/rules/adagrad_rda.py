@@ -52,6 +52,19 @@ class AdaGradRDA(NamedTuple):
     def init(self, n, dtype):
         return AdaGradRDAState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 
+    def sums(self):
+        return True  # of directions and their squares, and ticks count them
+
+    def change(self, base, state, share, clock):
+        before, after = np.float64(base.cells), np.float64(state.cells)
+        squares = after[:, 1] ** 2 - before[:, 1] ** 2
+        return share * np.stack([after[:, 0] - before[:, 0], squares])
+
+    def merge(self, base, change, clock):
+        m, root = np.float64(base.cells).T
+        cells = np.stack([m + change[0], np.sqrt(np.maximum(root**2 + change[1], 0.0))], axis=1)
+        return base._replace(cells=cells, clock=clock)
+
     def additive(self):
         return False  # squares of the direction are remembered
 

@@ -54,6 +54,19 @@ class AROW(NamedTuple):
     def init(self, n, dtype):
         return AROWState(np.zeros(n, dtype), np.ones(n, dtype), np.array([1.0, 0.0, 1.0]))
 
+    def sums(self):
+        return True  # of what examples say in 1 / variance and w / variance: Gaussians multiply
+
+    def change(self, base, state, share, clock):
+        before, after = (1.0 / np.float64(each.variance) for each in (base, state))
+        return share * np.stack([after * state.w - before * base.w, after - before])
+
+    def merge(self, base, change, clock):
+        before = 1.0 / np.float64(base.variance)
+        precision = before + change[1]
+        w = (before * base.w + change[0]) / precision
+        return base._replace(w=w, variance=1.0 / precision, clock=clock)
+
     def additive(self):
         return False  # squares of the direction are remembered
 

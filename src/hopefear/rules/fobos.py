@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, SCALE, WORN, Rule
-from hopefear.core.workspace import Shrunk, scheduled, shrink
+from hopefear.core.workspace import Shrunk, lifted, mixed_clock, scheduled, shrink, soft
 
 
 class FobosState(NamedTuple):
@@ -53,6 +53,17 @@ class FOBOS(NamedTuple):
 
     def init(self, n, dtype):
         return FobosState(np.zeros(n), np.array([1.0, 0.0, self.rate]))
+
+    def merged_clock(self, base, clocks, shares, t):
+        return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
+
+    def change(self, base, state, share, clock):
+        part, drop = share * state.clock[SCALE] / clock[SCALE], state.clock[DROP]
+        return part * (soft(state.m, drop) - soft(base.m, drop))[None]
+
+    def merge(self, base, change, clock):
+        w = soft(base.m, clock[DROP]) + change[0]
+        return base._replace(m=lifted(w, clock[DROP]), clock=clock)
 
     def reading(self, state):
         return Shrunk(state.m, state.clock[SCALE], state.clock[DROP])

@@ -64,6 +64,22 @@ class FTRL(NamedTuple):
     def init(self, n, dtype):
         return FTRLState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
 
+    def change(self, base, state, share, clock):
+        before, after = np.float64(base.cells), np.float64(state.cells)
+        squares = after[:, 2] ** 2 - before[:, 2] ** 2
+        return share * np.stack([after[:, 0] - before[:, 0], after[:, 1] - before[:, 1], squares])
+
+    def merge(self, base, change, clock):
+        w, z, root, unused = np.float64(base.cells).T
+        w, z = w + change[0], z + change[1]
+        root = np.sqrt(np.maximum(root**2 + change[2], 0.0))
+        # z holds past weights times rates that shards share; of a weight there is but one z.
+        of_weight = -np.copysign(
+            np.abs(w) * ((self.beta + root) / self.rate + self.l2) + self.l1, w
+        )
+        z = np.where(w != 0.0, of_weight, np.clip(z, -self.l1, self.l1))
+        return base._replace(cells=np.stack([w, z, root, unused], axis=1), clock=clock)
+
     def additive(self):
         return False  # squares of the direction are remembered
 

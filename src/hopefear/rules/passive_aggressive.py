@@ -64,6 +64,12 @@ class PassiveAggressive(NamedTuple):
     def init(self, n, dtype):
         return PAState(np.zeros(n, dtype), np.array([1.0, 0.0, 1.0]))
 
+    def change(self, base, state, share, clock):
+        return share * (np.float64(state.w) - base.w)[None]
+
+    def merge(self, base, change, clock):
+        return base._replace(w=base.w + change[0], clock=clock)
+
     def reading(self, state):
         return Plain(state.w)
 

@@ -69,6 +69,15 @@ class RDA(NamedTuple):
     def init(self, n, dtype):
         return RDAState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
 
+    def sums(self):
+        return True  # of directions, and ticks count them
+
+    def change(self, base, state, share, clock):
+        return share * (np.float64(state.m) - base.m)[None]
+
+    def merge(self, base, change, clock):
+        return base._replace(m=base.m + change[0], clock=clock)
+
     def reading(self, state):
         real = state.m.dtype.type
         return Shrunk(state.m, real(state.clock[SCALE]), real(state.clock[DROP]))

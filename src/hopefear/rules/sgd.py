@@ -8,7 +8,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, SCALE, WORN, Rule
-from hopefear.core.workspace import Shrunk, scheduled
+from hopefear.core.workspace import Shrunk, mixed_clock, scheduled
 
 
 class SGDState(NamedTuple):
@@ -71,6 +71,20 @@ class SGD(NamedTuple):
 
     def init(self, n, dtype):
         return SGDState(np.zeros(n, dtype), np.array([1.0, 0.0, self.rate]))
+
+    def among(self, shards):
+        return self._replace(period=self.period / shards)
+
+    def merged_clock(self, base, clocks, shares, t):
+        rate = scheduled(self.rate, self.power, self.decay, self.period, t)
+        return mixed_clock(clocks, shares, rate)
+
+    def change(self, base, state, share, clock):
+        part = share * state.clock[SCALE] / clock[SCALE]
+        return part * (np.float64(state.m) - base.m)[None]
+
+    def merge(self, base, change, clock):
+        return base._replace(m=base.m + change[0], clock=clock)
 
     def reading(self, state):
         real = state.m.dtype.type

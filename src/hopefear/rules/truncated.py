@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, Rule, Weights
-from hopefear.core.workspace import scheduled, shrink
+from hopefear.core.workspace import lifted, mixed_clock, scheduled, shrink, soft
 
 
 class TruncatedState(NamedTuple):
@@ -86,6 +86,22 @@ class TruncatedGradient(NamedTuple):
 
     def init(self, n, dtype):
         return TruncatedState(np.zeros(n), np.zeros(n, np.uint8), np.array([1.0, 0.0, self.rate]))
+
+    def merged_clock(self, base, clocks, shares, t):
+        return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
+
+    def change(self, base, state, share, clock):
+        drop = state.clock[DROP]
+        return share * (self._weights(state, drop) - self._weights(base, drop))[None]
+
+    def merge(self, base, change, clock):
+        w = self._weights(base, clock[DROP]) + change[0]
+        free = np.abs(w) > self.threshold
+        m = np.where(free, w, lifted(w, clock[DROP]))
+        return base._replace(m=m, free=free, clock=clock)
+
+    def _weights(self, state, drop):
+        return np.where(state.free, state.m, soft(state.m, drop))
 
     def reading(self, state):
         return Truncated(state.m, state.free, state.clock[DROP])

@@ -308,6 +308,9 @@ class Multiclass(NamedTuple):
     def n_coordinates(self):
         return (self.n_features + (self.bias != 0.0)) * self.n_classes
 
+    def tables(self):
+        return ((0, self.n_features + (self.bias != 0.0), self.n_classes),)
+
     def n_parts(self):
         return self.n_classes
 

@@ -23,6 +23,7 @@ from hopefear.training.loop import Event, Fit, fit
 from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 from hopefear.training.predictors import Predictor
+from hopefear.training.shards import Shards
 from hopefear.training.stopping import Stopping
 from hopefear.training.trainer import Trainer
 
@@ -183,6 +184,7 @@ def train(
     by_block: bool | None = None,
     n_jobs: int = 1,
     dtype: Any = np.float32,
+    shards: int | Shards | None = None,
     calibrate: bool = True,
     on_calibration: Callable[[], None] | None = None,
     final: bool = False,
@@ -215,6 +217,9 @@ def train(
         does not depend on it.
     on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
+    shards : int or Shards, optional
+        Learn on so many shards of the data side by side, and merge them after every pass; see
+        :class:`hopefear.training.shards.Shards`.
     calibrate : bool
         False: no temperature is fitted, and scores count as log probabilities as they are.
     on_calibration : callable, optional
@@ -241,6 +246,8 @@ def train(
     if epochs is None and not learner.batch:
         epochs = getattr(learner, "epochs", task.epochs)
     length = {} if epochs is None else {"epochs": epochs}
+    shards = Shards.of(shards)
+    split = {} if shards is None else shards.words(learner)
     origin = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
     more = {
         "start": origin,
@@ -255,7 +262,11 @@ def train(
         "temperature": None if calibrate else "none",
     }
     signature = learner.signature(
-        **task.words(data), **length, seed=seed, **{k: v for k, v in more.items() if v is not None}
+        **task.words(data),
+        **length,
+        seed=seed,
+        **split,
+        **{k: v for k, v in more.items() if v is not None},
     )
     identity = {
         "data": data.digest,
@@ -273,6 +284,14 @@ def train(
     trainer = task.trainer(structure, learner, passes)
     if trainer is not None and checkpoints is not None:
         trainer.arrays()  # what cannot be saved is refused now, not after the first pass
+    if shards is not None:
+        if trainer is not None:
+            raise HopefearError(
+                "bounds are theorems on one learner that sees all examples in a row; leave out "
+                "the bounds, or the shards"
+            )
+        order = {"pieces": pieces, "by_content": by_content, "dtype": dtype}
+        trainer = shards.trainer(structure, learner, passes, **order)
     result = fit(
         structure,
         learner,
@@ -314,6 +333,8 @@ def train(
     # Parts and tables are no text; what is, a loaded estimator has again.
     if given := {k: v for k, v in (params or {}).items() if isinstance(v, str | int | float)}:
         about["given"] = given
+    if split:
+        about["shards"] = split
     model = task.model(data, structure, result.predictor, temperature, signature, about)
     return Trained(model, learner, result)
 

@@ -138,6 +138,7 @@ class ModelEstimator(Estimator, Generic[M]):
     epochs: int | None
     shuffle: bool
     patience: int | None
+    shards: Any = None
 
     @property
     def model_(self) -> M:
@@ -228,10 +229,11 @@ class ModelEstimator(Estimator, Generic[M]):
             stopping=stopping,
             on_event=self._listeners(),
             n_jobs=self._jobs(),
+            shards=self.shards,
             **options,
         )
         result = trained.fit
-        self._trainer = result.trainer if isinstance(trained.learner, Learner) else None
+        self._trainer = result.trainer.alone() if isinstance(trained.learner, Learner) else None
         self._recent = None
         self.history_: list[Event] = result.history
         self.n_iter_ = len(self.history_)

@@ -54,6 +54,10 @@ class Trainer:
         for _ in self.learn_pieces(passes, epoch):
             pass
 
+    def alone(self) -> Any:
+        """What goes on learning when this run is over."""
+        return self
+
     def predictor(self) -> Any:
         """What has been learned."""
         raise NotImplementedError

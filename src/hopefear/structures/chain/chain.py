@@ -131,6 +131,9 @@ class Chain(NamedTuple):
         triples = self.width * self.width if self.order == 2 else 0
         return (self.attributes + pairs + triples) * self.width
 
+    def tables(self):
+        return ((0, self.n_coordinates() // self.width, self.width),)
+
     def n_labels(self):
         return self.labels
 

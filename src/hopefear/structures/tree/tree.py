@@ -100,6 +100,10 @@ class Tree(NamedTuple):
         rows = STEP * self.features.rows + self.width if self.labels > 1 else 0
         return self.features.plain + rows
 
+    def tables(self):
+        rows = (self.n_coordinates() - self.features.plain) // STEP
+        return ((0, self.features.plain, 1), (self.features.plain, rows, STEP))
+
     def n_labels(self):
         return self.labels
 

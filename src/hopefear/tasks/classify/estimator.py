@@ -93,6 +93,9 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         Above 0, a line on the standard error stream after each pass.
     random_state : int, RandomState or None
         Fixes the orders. None takes another one each time.
+    shards : int or Shards, optional
+        Learn on so many shards of the data side by side, which are merged after every pass; see
+        :class:`hopefear.training.shards.Shards`.
     **params
         Parts and parameters of the learner, by name, such as ``loss="logistic"``,
         ``readout="voted"`` or ``l1=1e-5``; None is its own value. Checked by :meth:`fit`.
@@ -158,6 +161,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         callbacks: Sequence[Callable[[Event], None]] | None = None,
         verbose: int = 0,
         random_state: Any = 1,
+        shards: Any = None,
         **params: Any,
     ) -> None:
         self._keep(locals())

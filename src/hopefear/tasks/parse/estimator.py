@@ -81,6 +81,9 @@ class Parser(ModelEstimator[ParseModel]):
     random_state : int, RandomState or None
         Fixes the order of the sentences in every pass, and those held out. None takes another one
         each time.
+    shards : int or Shards, optional
+        Learn on so many shards of the data side by side, which are merged after every pass; see
+        :class:`hopefear.training.shards.Shards`.
     **params
         Parts and parameters of the learner, by name, such as ``C=0.1``; None is its own value.
         Checked by :meth:`fit`.
@@ -134,6 +137,7 @@ class Parser(ModelEstimator[ParseModel]):
         callbacks: Sequence[Callable[[Event], None]] | None = None,
         verbose: int = 0,
         random_state: Any = 1,
+        shards: Any = None,
         **params: Any,
     ) -> None:
         self._keep(locals())

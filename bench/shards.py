@@ -1,0 +1,95 @@
+"""Shards against one learner on CoNLL-2000: F1 after as many passes, and the time of a pass.
+
+    python bench/shards.py                                  # F1, 4 shards, seed 1
+    python bench/shards.py --learners sapo --mix uniform mistakes --seeds 3
+    python bench/shards.py --time                           # seconds of a pass, 1 and 2 shards
+
+F1 of the test text is that after 10 passes, and after 15 for shards. Times are wall time, the
+quickest of three passes, and mean something on a quiet machine only; shards run as threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import common
+import sequence_quality_rows as plan
+
+from hopefear.experiments.sapo.plan import Problem, Reader
+from hopefear.tasks.tag.task import train
+from hopefear.training.shards import MIXES, Shards
+
+LEARNERS = ("perceptron", "sapo", "vrda")
+PASSES, MORE = 10, 15
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--learners", nargs="+", default=LEARNERS, metavar="NAME")
+    parser.add_argument("--shards", type=int, default=4, metavar="K")
+    parser.add_argument("--mix", nargs="+", choices=("auto", *MIXES), default=("auto",))
+    parser.add_argument("--rounds", nargs="+", type=int, default=(1,), metavar="R")
+    parser.add_argument("--select", type=int, metavar="N", help="features to keep")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the corpora")
+    parser.add_argument("--features", default="chunking")
+    parser.add_argument("--no-serial", action="store_true", help="shards alone")
+    parser.add_argument("--time", action="store_true", help="measure time, not F1")
+    return parser.parse_args()
+
+
+def main() -> None:
+    chosen = arguments()
+    problem = read(chosen.data or common.data_folder(), chosen.features)
+    for name in chosen.learners:
+        rows = timed(problem, name) if chosen.time else scored(problem, name, chosen)
+        for row in rows:
+            print(json.dumps({"learner": name, **row}), flush=True)
+
+
+def read(folder: Path, features: str) -> Problem:
+    return Reader(plan.task("conll2000", features), folder).read()
+
+
+def scored(problem: Problem, name: str, chosen: argparse.Namespace) -> Any:
+    """F1 after the passes of one learner and of shards, for every seed and way to mix."""
+    for seed in range(1, chosen.seeds + 1):
+        how: dict[str, Any] = {"seed": seed, "dev": problem.test, "calibrate": False}
+        if not chosen.no_serial:
+            serial = train(problem.train, name, epochs=PASSES, **how)
+            yield {"seed": seed, "shards": 1, **scores(serial)}
+        for mix, rounds in itertools.product(chosen.mix, chosen.rounds):
+            mixed = None if mix == "auto" else mix
+            shards = Shards(chosen.shards, mixed, rounds, chosen.select)
+            trained = train(problem.train, name, epochs=MORE, shards=shards, **how)
+            yield {"seed": seed, **trained.model.about["shards"], **scores(trained)}
+
+
+def scores(trained: Any) -> dict[str, Any]:
+    curve = [round(event["dev"]["f1"], 3) for event in trained.fit.history]
+    return {
+        f"f1 {PASSES}": curve[PASSES - 1],
+        **({f"f1 {MORE}": curve[MORE - 1]} if len(curve) >= MORE else {}),
+        "by_pass": curve,
+        "nnz": trained.model.nnz,
+    }
+
+
+def timed(problem: Problem, name: str) -> Any:
+    """Seconds of the quickest of some passes, with one learner and with two shards."""
+    seconds = {}
+    for n in (1, 2):
+        events: list[dict[str, Any]] = []
+        shards = Shards(n) if n > 1 else None
+        how: dict[str, Any] = {"epochs": 4, "calibrate": False, "on_event": [events.append]}
+        train(problem.train, name, shards=shards, **how)
+        seconds[n] = min(event["seconds"] for event in events[1:] if "seconds" in event)
+        yield {"shards": n, "seconds": round(seconds[n], 3), "times": seconds[1] / seconds[n]}
+
+
+if __name__ == "__main__":
+    main()

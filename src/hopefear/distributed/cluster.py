@@ -1,0 +1,343 @@
+"""Shards as actors of a Ray cluster: opened from a shared folder, replaced when they are lost.
+
+The machine that asks writes the examples of every shard to a file and tells its hash. An actor
+reads its file and refuses another one. After a round, changes are added up by twos on the actors
+in the order of the shards, so only one sum comes back, and it has the bits that threads get.
+Learning is the same every time, so an actor that was lost is replaced by one that begins the round
+again; nothing of it shows in the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hopefear import __version__, storage
+from hopefear.core.learner import Learner
+from hopefear.distributed.parcels import (
+    Parcel,
+    packed,
+    packed_update,
+    size_of,
+    unpacked,
+    unpacked_update,
+)
+from hopefear.errors import HopefearError, ModelError
+from hopefear.training.workers import Change, Report, Shard, Share, Sparse, Update, check_movable
+
+# Actors that are lost one after the other, before a run gives up: a cluster that kills
+# everything is no cluster.
+_LOSSES = 100
+# Seconds that a cluster has to start an actor.
+_PATIENCE = 180.0
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all machines for the same bits."""
+    import numba
+
+    return {"hopefear": __version__, "numpy": np.__version__, "numba": numba.__version__}
+
+
+class Worker:
+    """An actor: one shard, and sums of what several changed."""
+
+    def __init__(self) -> None:
+        self._shard: Any = None
+        self._n = 0
+
+    def versions(self) -> dict[str, str]:
+        """What is installed where it runs."""
+        return versions()
+
+    def pid(self) -> int:
+        """Its process."""
+        return os.getpid()
+
+    def open(
+        self, path: str, digest: str, kind: Any, order: tuple[Any, ...], learner: tuple[Any, ...]
+    ) -> None:
+        """Read the examples of a shard; a missing or another file is refused."""
+        structure, parts, dtype = learner
+        rows = kind(*read_share(path, digest, kind._fields))
+        self._shard = Shard(structure, parts, Share(rows, *order), dtype)
+        self._n = structure.n_coordinates()
+
+    def begin(self, state: Any, t: int) -> None:
+        """As of a shard; what comes from afar cannot be written to, and is copied."""
+        self._shard.begin(type(state)(*(array.copy() for array in state)), t)
+
+    def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
+        return self._shard.learn(epoch, first, last, steps)
+
+    def norms(self) -> Parcel:
+        change = Change(self._shard.norms(), (), ())
+        return packed(change, sum(n for _, n, _ in self._shard.trainer.structure.tables()))
+
+    def change(self, share: float, clock: np.ndarray) -> Parcel:
+        return packed(self._shard.change(share, clock), self._n)
+
+    def plus(self, one: Parcel, other: Parcel) -> Parcel:
+        """The sum of two parcels."""
+        n = one.content[0][0].n
+        return packed(unpacked(one).plus(unpacked(other)), n, one.sent + other.sent)
+
+    def take_up(self, parcel: Parcel) -> None:
+        self._shard.take_up(unpacked_update(parcel))
+
+
+class Cluster:
+    """A Ray cluster that shards run on; give it to ``Shards`` as ``workers``.
+
+    Parameters
+    ----------
+    address : str
+        ``HOST:PORT`` of the cluster, or ``auto``: that of which this machine is a part, else one
+        that is started here and ended with the run.
+    folder : path, optional
+        A folder that all machines see. The examples of each shard are written there, and removed
+        when training ends. By default one for temporary files, which is enough for one machine.
+
+    Examples
+    --------
+    >>> from hopefear.training.shards import Shards
+    >>> Shards(4, workers=Cluster("auto")).n  # doctest: +SKIP
+    4
+    """
+
+    def __init__(self, address: str = "auto", folder: str | os.PathLike[str] | None = None) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise HopefearError(
+                "shards on a cluster need Ray, which is not installed: pip install 'hopefear[ray]'"
+            )
+        self.address, self.folder = address, folder
+        self.sent, self.lost = 0, 0
+        self._actors: list[Any] = []
+        self._openings: list[tuple[Any, ...]] = []
+        self._made: Path | None = None
+        self._ours = False  # whether Ray was started here
+        self._round: list[tuple[int, int, int, int]] = []  # what all learned since it began
+        self._begun: tuple[Any, int] = (None, 0)
+        self._n = 0
+
+    def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
+        """Write the examples of every shard, and let an actor open each."""
+        check_movable(shares)
+        self._connect(len(shares))
+        self._n = structure.n_coordinates()
+        self._made = _new_folder(self.folder)
+        parts = self._ray.put((structure, learner, dtype))
+        for k, share in enumerate(shares):
+            path = self._made / f"shard-{k}.hopefear"
+            digest = write_share(path, share.rows)
+            opening = str(path), digest, type(share.rows), tuple(share)[1:], parts
+            self._openings.append(opening)
+        self._actors = [self._new_actor() for _ in shares]
+        for k in range(len(shares)):
+            self._open(k)
+
+    def begin(self, state: Any, t: int) -> None:
+        self._begun, self._round = (state, t), []
+        self._each("begin", [(self._ray.put(state), t)] * len(self._actors))
+        self.sent += len(self._actors) * size_of(tuple(state))
+
+    def learn(self, epoch: int, first: int, last: int, steps: int) -> list[Report]:
+        call = (epoch, first, last, steps)
+        reports = self._each("learn", [call] * len(self._actors))
+        self._round.append(call)
+        return reports
+
+    def norms(self) -> Sparse:
+        return self._sum("norms", [()] * len(self._actors)).state
+
+    def change(self, shares: Sequence[float], clock: np.ndarray) -> Change:
+        return self._sum("change", [(share, clock) for share in shares])
+
+    def take_up(self, update: Update) -> None:
+        self._begun, self._round = (self._begun[0], update.t), []
+        parcel = packed_update(update, self._n)
+        self._each("take_up", [(self._ray.put(parcel),)] * len(self._actors))
+        self.sent += len(self._actors) * parcel.sent
+
+    def close(self) -> None:
+        """Give actors and files back, and end a cluster that was started here."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._actors, self._openings = [], []
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
+            self._made = None
+        if self._ours:
+            self._ray.shutdown()
+            self._ours = False
+
+    def _connect(self, shards: int) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        alone = self.address == "auto" and not _cluster_here()
+        if alone:  # nobody but this machine need reach it; Ray reads this when it is imported
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        import ray
+
+        self._ray = ray
+        if ray.is_initialized():
+            return
+        how: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        if alone:
+            cores = max(shards, os.cpu_count() or 1)
+            ray.init(address="local", num_cpus=cores, include_dashboard=False, **how)
+        else:
+            try:
+                ray.init(address=self.address, **how)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise HopefearError(
+                    f"no Ray cluster answers at {self.address}: {str(error).splitlines()[0]}; is "
+                    "it running (`ray status`)?"
+                ) from error
+        self._ours = True
+
+    def _new_actor(self) -> Any:
+        return self._ray.remote(num_cpus=1, max_restarts=0)(Worker).remote()
+
+    def _open(self, k: int) -> None:
+        """Let an actor open its shard, once it is known to be as this machine is."""
+        try:
+            installed = self._ray.get(self._actors[k].versions.remote(), timeout=_PATIENCE)
+        except self._ray.exceptions.GetTimeoutError as error:
+            cores = int(self._ray.cluster_resources().get("CPU", 0))
+            raise HopefearError(
+                f"no worker has started for shard {k} within {_PATIENCE:.0f} s; the cluster has "
+                f"{cores} cores for {len(self._actors)} shards: use fewer, or wait until it is free"
+            ) from error
+        for name, version in versions().items():
+            if installed.get(name) != version:
+                raise HopefearError(
+                    f"the worker of shard {k} has {name} {installed.get(name)} and this machine "
+                    f"{version}, so models would depend on where shards run; install the same "
+                    "version on all machines"
+                )
+        self._unwrapped(self._actors[k].open.remote(*self._openings[k]))
+
+    def _replace(self, k: int) -> None:
+        """Bring a new actor to where the lost one stood in its round."""
+        for _ in range(_LOSSES):
+            self.lost += 1
+            if self.lost > _LOSSES:
+                raise HopefearError(
+                    f"{_LOSSES} workers were lost, the last one of shard {k}; see the logs of the "
+                    "Ray cluster: is memory short?"
+                )
+            self._actors[k] = self._new_actor()
+            try:
+                self._open(k)
+                self._unwrapped(self._actors[k].begin.remote(*self._begun))
+                for call in self._round:
+                    self._unwrapped(self._actors[k].learn.remote(*call))
+                return
+            except self._losses():
+                continue
+
+    def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What all actors answer; those that are lost on the way are replaced."""
+
+        def asked(k: int) -> Any:
+            return getattr(self._actors[k], method).remote(*arguments[k])
+
+        answers, waiting = [], [asked(k) for k in range(len(self._actors))]
+        for k, answer in enumerate(waiting):
+            while True:
+                try:
+                    answers.append(self._unwrapped(answer))
+                    break
+                except self._losses():
+                    self._replace(k)
+                    answer = asked(k)
+        return answers
+
+    def _sum(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> Change:
+        """The sum of what all actors answer, by twos, made where the first of two is."""
+        while True:
+            # An actor that was lost between two questions is noticed here.
+            self._each("pid", [()] * len(self._actors))
+            items = [
+                (actor, getattr(actor, method).remote(*args))
+                for actor, args in zip(self._actors, arguments, strict=True)
+            ]
+            while len(items) > 1:
+                pairs = [items[k : k + 2] for k in range(0, len(items), 2)]
+                items = [
+                    pair[0]
+                    if len(pair) == 1
+                    else (pair[0][0], pair[0][0].plus.remote(pair[0][1], pair[1][1]))
+                    for pair in pairs
+                ]
+            try:
+                parcel = self._unwrapped(items[0][1])
+            except self._losses():
+                continue  # asked again, of all: shards answer the same
+            self.sent += parcel.sent
+            return unpacked(parcel)
+
+    def _unwrapped(self, answer: Any) -> Any:
+        """What an actor answers; errors of ours as they were raised."""
+        try:
+            return self._ray.get(answer)
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, HopefearError):
+                raise error.cause from None
+            raise
+
+    def _losses(self) -> tuple[type[Exception], ...]:
+        """Errors that mean that an actor, its machine or its answer is gone."""
+        errors = self._ray.exceptions
+        return (errors.RayActorError, errors.WorkerCrashedError, errors.ObjectLostError)
+
+
+def _cluster_here() -> bool:
+    """Whether this machine says that it is part of a cluster."""
+    return "RAY_ADDRESS" in os.environ or Path("/tmp/ray/ray_current_cluster").exists()
+
+
+def write_share(path: Path, rows: Any) -> str:
+    """Write the examples of a shard; SHA-256 of the file."""
+    data = storage.pack({"version": __version__}, rows._asdict(), kind="shard")
+    storage.write_atomically(path, data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_share(path: str, digest: str, names: Sequence[str]) -> list[np.ndarray]:
+    """The arrays of a shard, or an error that says why this is not the file that was meant."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise HopefearError(
+            f"{path}: the examples of a shard are missing on this worker: {error.strerror}; give "
+            "--cluster-folder a folder that all machines of the cluster see"
+        ) from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise HopefearError(
+            f"{path}: the examples of a shard on this worker are not those that were written: "
+            "their hash differs; give --cluster-folder a folder that all machines share"
+        )
+    try:
+        _, arrays = storage.unpack(data, kind="shard", name=path)
+        return [arrays[name] for name in names]
+    except (ModelError, KeyError) as error:
+        raise HopefearError(f"{path} holds no shard: {error}") from error
+
+
+def _new_folder(folder: str | os.PathLike[str] | None) -> Path:
+    """A folder of this run alone."""
+    try:
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix="hopefear-shards-", dir=folder))
+    except OSError as error:
+        raise HopefearError(f"{folder}: no folder can be made there: {error.strerror}") from error

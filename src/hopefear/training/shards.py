@@ -1,0 +1,423 @@
+"""Learn on shards of the data side by side, and merge what they learned after every pass.
+
+Every example belongs to one of K shards. In a round each shard goes once over its examples,
+beginning with the state that all have in common; then their states are merged, and all go on from
+there (iterative parameter mixing). How a state merges is the rule's affair:
+
+    merged = base + sum_k share_k (state_k - base)
+
+in the coordinates in which the rule's states add up, with shares that sum to 1. By default a
+coordinate takes the mean over those shards that moved it: a feature that one shard alone has seen
+keeps all that was learned of it, where a mean over all shards would keep a K-th. Rules whose state
+is a sum over examples can also take shares of 1: nothing that was learned is lost then, but all
+shards mend the same mistakes, so that sums need many rounds, and may not settle.
+
+References
+----------
+Ryan McDonald, Keith Hall and Gideon Mann. Distributed training strategies for the structured
+perceptron. NAACL 2010.
+Patrick Simianer, Stefan Riezler and Chris Dyer. Joint feature selection in distributed stochastic
+learning for large-scale discriminative training in SMT. ACL 2012.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hopefear.core.learner import Learner, part_name
+from hopefear.errors import CombinationError, HopefearError
+from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
+from hopefear.training.passes import Passes, content_order
+from hopefear.training.trainer import Event, Trainer
+from hopefear.training.workers import (
+    Dealt,
+    Processes,
+    Report,
+    Share,
+    Threads,
+    Update,
+    arrays_of,
+    put,
+    reopen,
+    taken,
+)
+
+MIXES = ("moved", "uniform", "examples", "mistakes", "sum")
+WORKERS = {"threads": Threads, "processes": Processes}
+
+
+@dataclass(frozen=True)
+class Shards:
+    """How examples are dealt to shards, and how these are merged.
+
+    Parameters
+    ----------
+    n : int
+        Number of shards. The model depends on it, but not on where shards run.
+    mix : {"moved", "uniform", "examples", "mistakes", "sum"}, optional
+        How states are merged. ``moved``: means over the shards that moved a coordinate (the
+        default). ``uniform``, ``examples``, ``mistakes``: means over all shards, which count the
+        same, or by how many examples or mistakes they had in the round. ``sum`` adds up what all
+        have learned, for rules whose state is a sum (dual averaging, AROW, confidence-weighted).
+    rounds : int
+        How often shards are merged in a pass. More rounds come nearer to one learner that sees all
+        examples, and cost more: sums need many, since every shard mends what all others mend too.
+    select : int, optional
+        After each round only so many features keep their weights, those of the largest l2 norm over
+        labels and shards; all others start again from nothing. Larger keeps more of the model.
+    workers : str or pool
+        Where shards run: ``threads``, ``processes``, or a pool such as
+        ``hopefear.distributed.Cluster``. The model does not depend on it.
+
+    Examples
+    --------
+    >>> from hopefear.recipes import RECIPES
+    >>> Shards(4, select=1000).words(RECIPES["perceptron"].build())
+    {'shards': 4, 'mix': 'moved', 'select': 1000}
+    """
+
+    n: int
+    mix: str | None = None
+    rounds: int = 1
+    select: int | None = None
+    workers: Any = "threads"
+
+    def __post_init__(self) -> None:
+        for name in ("n", "rounds", "select"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise HopefearError(
+                    f"shards: {name} must be a whole number of at least 1, not {value!r}"
+                )
+        if self.mix not in (None, *MIXES):
+            raise HopefearError(
+                f"shards: mix is {', '.join(MIXES[:-1])} or {MIXES[-1]}, not {self.mix!r}"
+            )
+        if isinstance(self.workers, str) and self.workers not in WORKERS:
+            raise HopefearError(
+                f"shards: workers are {' or '.join(WORKERS)}, or a pool, not {self.workers!r}"
+            )
+
+    @classmethod
+    def of(cls, shards: Any) -> Shards | None:
+        """Shards from a number or from themselves; None where one learner is all there is.
+
+        >>> Shards.of(1), Shards.of(2).n
+        (None, 2)
+        """
+        if shards is None:
+            return None
+        shards = shards if isinstance(shards, Shards) else cls(shards)
+        return None if shards.n == 1 and shards.select is None else shards
+
+    def words(self, learner: Learner) -> dict[str, Any]:
+        """What signatures say; refuses learners whose states do not merge."""
+        if learner.batch or not isinstance(learner, Learner):
+            raise HopefearError(
+                f"{learner.signature()} looks at all examples before it moves, and shards are for "
+                "online learners; leave the shards out, or use perceptron, mira or vrda"
+            )
+        if learner.block > 1:
+            raise CombinationError(
+                f"block={learner.block} and shards: pieces of shards would cut blocks; use block=1, "
+                "or blocks without shards"
+            )
+        rule, readout = learner.rule, learner.readout
+        kept = readout.totals(readout.init_memory(0, 1))
+        if kept is None:
+            raise CombinationError(
+                f"the readout {part_name(type(readout))} keeps the weights of a single path, and "
+                "shards take several at once; use readout=averaged or readout=last"
+            )
+        one = rule.init(1, np.float64)
+        if rule.change(one, one, 1.0, one.clock) is None:
+            raise CombinationError(
+                f"{type(rule).__name__} does not say how its states merge; write its methods "
+                "change and merge, or learn without shards"
+            )
+        mix = self.mix or MIXES[0]
+        if mix == "sum" and not rule.sums():
+            raise CombinationError(
+                f"mix=sum adds up states that are sums over examples, and those of "
+                f"{type(rule).__name__} are not; use moved, uniform, examples or mistakes, or the "
+                "rule rda, adagrad-rda, arow or confidence-weighted"
+            )
+        rounds = {} if self.rounds == 1 else {"rounds": self.rounds}
+        selected = {} if self.select is None else {"select": self.select}
+        return {"shards": self.n, "mix": mix, **rounds, **selected}
+
+    def trainer(
+        self,
+        structure: Any,
+        learner: Learner,
+        passes: Passes,
+        *,
+        pieces: int = 1,
+        by_content: bool = False,
+        dtype: Any = np.float32,
+    ) -> ShardedTrainer:
+        """What learns on shards of the data of ``passes``."""
+        words = self.words(learner)
+        shares = self._deal(passes, max(pieces, self.rounds), by_content)
+        workers = WORKERS[self.workers]() if isinstance(self.workers, str) else self.workers
+        return ShardedTrainer(
+            structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype
+        )
+
+    def _deal(self, passes: Passes, pieces: int, by_content: bool) -> list[Any]:
+        """The share of every shard: rows at random, but of mapped data every K-th piece."""
+        data = passes.dataset
+        if data.mapping is not None:
+            if passes.n_pieces < self.n:
+                raise HopefearError(
+                    f"{data.source}: its {passes.n_pieces} blocks are too few for {self.n} shards; "
+                    "use fewer shards, or train without a cache"
+                )
+            return [Dealt(passes, k, self.n) for k in range(self.n)]
+        rows = np.flatnonzero(data.rows.weights > 0.0)
+        if rows.size < self.n:
+            raise HopefearError(
+                f"{rows.size} examples are too few for {self.n} shards; use fewer shards"
+            )
+        if by_content and passes.shuffle:
+            order = content_order(data.rows)
+            rows = order[data.rows.weights[order] > 0.0]
+        if self.n > 1:
+            rows = np.random.default_rng([passes.seed, self.n]).permutation(rows)
+        parts = [np.sort(rows[k :: self.n]) for k in range(self.n)]
+        way = passes.seed, passes.shuffle, pieces, by_content
+        return [Share(data.take(part).rows, *way) for part in parts]
+
+
+class ShardedTrainer(Trainer):
+    """A learner on several shards, whose states are merged after every pass.
+
+    Parameters
+    ----------
+    structure, learner, dtype
+        As of any online trainer.
+    shares : sequence of Share
+        The examples of each shard.
+    mix, rounds, select
+        As in :class:`Shards`.
+    workers : pool
+        Where shards run.
+
+    Examples
+    --------
+    >>> from hopefear.data.generators import sparse_linear
+    >>> from hopefear.recipes import RECIPES
+    >>> from hopefear.structures.classes import Binary
+    >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
+    >>> passes = Passes(data)
+    >>> trainer = Shards(2).trainer(Binary(50), RECIPES["perceptron"].build(), passes)
+    >>> trainer.learn_pass(passes)
+    >>> trainer.close()
+    >>> trainer.examples, trainer.rounds
+    (200, 1)
+    """
+
+    def __init__(
+        self,
+        structure: Any,
+        learner: Learner,
+        shares: Sequence[Any],
+        mix: str,
+        rounds: int = 1,
+        select: int | None = None,
+        workers: Any = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.structure, self.learner = structure, learner
+        rule = learner.rule.among(len(shares))
+        self._own = Learner(learner.loss, rule, learner.readout, learner.on)
+        self._whole = OnlineTrainer(structure, self._own, dtype)
+        self._shares, self._mix, self._select = list(shares), mix, select
+        self._per_pass = rounds
+        self._dtype = dtype
+        self._workers = Threads() if workers is None else workers
+        self._started = False
+        self._reports: list[Report] = []  # of the round that is under way
+        self.rounds, self.waited = 0, 0.0
+
+    def alone(self) -> OnlineTrainer:
+        """One learner that goes on with the merged state."""
+        self._whole.learner = self.learner
+        return self._whole
+
+    def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
+        pieces = passes.n_pieces
+        if skip >= pieces:
+            return
+        if not self._started:
+            self._workers.start(self.structure, self._own, self._shares, self._dtype)
+            self._shares, self._started = [], True
+            self._workers.begin(self._whole.state, self._whole.ticks)
+        # A piece is so many steps that rounds end with one.
+        share = -(-self._per_pass // pieces)
+        steps = share * pieces
+        ends = {-(-k * steps // self._per_pass) for k in range(1, self._per_pass + 1)}
+        if skip and not self._reports:  # a checkpoint has what was merged; the rest comes again
+            merged = max((end for end in ends if end <= skip * share), default=0)
+            if merged < skip * share:
+                self._learn(epoch, merged, skip * share, steps)
+        for piece in range(skip, pieces):
+            started = time.perf_counter()
+            for step in range(piece * share, (piece + 1) * share):
+                self._learn(epoch, step, step + 1, steps)
+                if step + 1 in ends:
+                    self._merge()
+            yield time.perf_counter() - started
+
+    def _learn(self, epoch: int, first: int, last: int, steps: int) -> None:
+        self._reports = self._workers.learn(epoch, first, last, steps)
+        seconds = [report.seconds for report in self._reports]
+        self.waited += max(seconds) * len(seconds) - sum(seconds)
+
+    def _merge(self) -> None:
+        """End a round: one state of all, with which the next one begins."""
+        whole, rule, reports = self._whole, self._own.rule, self._reports
+        shares = self._weighed(reports)
+        before = whole.ticks
+        t = before + round(
+            math.fsum(s * (r.counts[TICKS] - before) for s, r in zip(shares, reports, strict=True))
+        )
+        clock = rule.merged_clock(whole.state, [r.clock for r in reports], shares, t)
+        norms = None if self._select is None else self._workers.norms()
+        change = self._workers.change(shares, clock)
+        ids = change.state.ids
+        *rows, moved = change.state.values
+        values = np.array(rows) / moved if self._mix == "moved" else np.array(rows)
+        merged = rule.merge(taken(whole.state, ids), values, clock)
+        fields = {
+            name: np.asarray(array).astype(getattr(whole.state, name).dtype)
+            for name, array in arrays_of(merged).items()
+        }
+        update = Update(ids, fields, np.asarray(clock, np.float64), t)
+        put(whole.state, update)
+        self._add(change, reports, t)
+        if norms is not None:
+            update = self._restricted(update, norms)
+        reopen(whole)
+        self._workers.take_up(update)
+        self._reports = []
+        self.rounds += 1
+
+    def _weighed(self, reports: Sequence[Report]) -> list[float]:
+        """The share of every shard."""
+        if self._mix == "sum":
+            return [1.0] * len(reports)
+        entry = {"examples": EXAMPLES, "mistakes": MISTAKES}.get(self._mix)
+        masses = [1 if entry is None else int(report.counts[entry]) for report in reports]
+        if not sum(masses):  # no mistakes, so nobody's state is better than another's
+            masses = [1] * len(masses)
+        return [mass / sum(masses) for mass in masses]
+
+    def _add(self, change: Any, reports: Sequence[Report], t: int) -> None:
+        """Enter a round into the books of the whole."""
+        whole = self._whole
+        totals, rest = self._own.readout.totals(whole.memory)
+        for total, more in zip(totals, change.totals, strict=True):
+            total[more.ids] += more.values[0]
+        for array, amount in zip(rest, change.rest, strict=True):
+            array += amount
+        for entry in (EXAMPLES, UPDATES, MISTAKES):
+            whole.tally.counts[entry] += sum(int(report.counts[entry]) for report in reports)
+        whole.tally.counts[TICKS] = t
+        whole.tally.loss[0] += math.fsum(report.loss for report in reports)
+
+    def _restricted(self, update: Update, norms: Any) -> Update:
+        """Drop all features but those of the largest norms; the update that says so too."""
+        whole, rule = self._whole, self._own.rule
+        tables = self.structure.tables()
+        squares = np.zeros(sum(n for _, n, _ in tables))
+        squares[norms.ids] = norms.values[0]
+        kept = largest(squares, self._select or squares.size)
+        widths = np.repeat([width for _, _, width in tables], [n for _, n, _ in tables])
+        dropped = ~np.repeat(kept, widths)
+        fresh, changed = rule.init(1, self._dtype), np.zeros(whole.n, bool)
+        changed[update.ids] = True
+        for name, array in arrays_of(whole.state).items():
+            different = array != getattr(fresh, name)
+            changed |= dropped & (different if array.ndim == 1 else different.any(axis=1))
+            array[dropped] = getattr(fresh, name)
+        for total in self._own.readout.totals(whole.memory)[0]:
+            total[dropped] = 0.0
+        ids = np.flatnonzero(changed)
+        fields = {name: array[ids] for name, array in arrays_of(whole.state).items()}
+        return Update(ids, fields, update.clock, update.t)
+
+    def predictor(self) -> Any:
+        return self._whole.predictor()
+
+    def average(self) -> np.ndarray:
+        """Mean of the weights that all shards had, each after each of its examples."""
+        return self._whole.average()
+
+    def weights(self) -> np.ndarray:
+        """The weights as they were merged last."""
+        return self._whole.weights()
+
+    def support(self) -> tuple[int, float]:
+        return self._whole.support()
+
+    def why_all_zero(self) -> str:
+        if self._select is not None:
+            return f"select={self._select} may be too few features: raise it"
+        return self._whole.why_all_zero()
+
+    @property
+    def examples(self) -> int:
+        return self._whole.examples + self._so_far(EXAMPLES)
+
+    @property
+    def updates(self) -> int:
+        return self._whole.updates + self._so_far(UPDATES)
+
+    @property
+    def mistakes(self) -> int:
+        return self._whole.mistakes + self._so_far(MISTAKES)
+
+    @property
+    def loss(self) -> float:
+        return self._whole.loss + math.fsum(report.loss for report in self._reports)
+
+    def _so_far(self, entry: int) -> int:
+        return sum(int(report.counts[entry]) for report in self._reports)
+
+    def annotate(self, event: Event) -> None:
+        event["rounds"], event["waited"] = self.rounds, round(self.waited, 6)
+        event["sent"] = self._workers.sent
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What was merged; shards that are on their way learn their round again."""
+        return self._whole.arrays()
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self._whole.restore(arrays)
+        self._reports = []
+        if self._started:
+            self._workers.begin(self._whole.state, self._whole.ticks)
+
+    def close(self) -> None:
+        self._workers.close()
+
+
+def largest(squares: np.ndarray, n: int) -> np.ndarray:
+    """Which are the ``n`` largest; of equal ones the first.
+
+    >>> largest(np.array([1.0, 3.0, 1.0, 0.0]), 2).tolist()
+    [True, True, False, False]
+    """
+    if n >= squares.size:
+        return np.ones(squares.size, bool)
+    least = np.partition(squares, squares.size - n)[squares.size - n]
+    kept = squares > least
+    kept[np.flatnonzero(squares == least)[: n - np.count_nonzero(kept)]] = True
+    return kept

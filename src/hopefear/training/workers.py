@@ -1,0 +1,458 @@
+"""Shards at work: one learner for each share of the examples, and where these learners run.
+
+A shard begins a round with the state that all have in common, learns from its own examples and
+says what that changed. What it says is a sum over coordinates, so shards need not know each other;
+sums go up a tree whose order is fixed, so the merged state has the same bits wherever shards run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from hopefear.core.learner import Learner
+from hopefear.errors import HopefearError
+from hopefear.training.online import TICKS, OnlineTrainer
+from hopefear.training.passes import Passes
+
+T = TypeVar("T")
+
+
+class Sparse(NamedTuple):
+    """Some entries of long vectors; all others are zero."""
+
+    ids: np.ndarray  # int64, rising
+    values: np.ndarray  # float64[vectors, ids]
+
+    @classmethod
+    def of(cls, vector: np.ndarray) -> Sparse:
+        """What is not zero in a vector.
+
+        >>> Sparse.of(np.array([0.0, 2.0])).ids
+        array([1])
+        """
+        ids = np.flatnonzero(vector)
+        return cls(ids, vector[ids].astype(np.float64)[None])
+
+    def plus(self, other: Sparse) -> Sparse:
+        """The sum, at all entries of either.
+
+        >>> Sparse.of(np.array([1.0, 0.0])).plus(Sparse.of(np.array([1.0, 3.0]))).values
+        array([[2., 3.]])
+        """
+        # A stable sort merges two rising runs in one sweep.
+        both = np.sort(np.concatenate([self.ids, other.ids]), kind="stable")
+        ids = both[np.concatenate([[True], both[1:] != both[:-1]])] if both.size else both
+        values = np.zeros((len(self.values), ids.size))
+        for part in (self, other):
+            values[:, np.searchsorted(ids, part.ids)] += part.values
+        return Sparse(ids, values)
+
+
+class Change(NamedTuple):
+    """What one shard, or several, changed in a round."""
+
+    state: Sparse  # as the rule has it, and in the last row the shares of those that changed it
+    totals: tuple[Sparse, ...]  # of the readout, by coordinate
+    rest: tuple[np.ndarray, ...]  # of the readout, else
+
+    def plus(self, other: Change) -> Change:
+        """What both changed."""
+        return Change(
+            self.state.plus(other.state),
+            tuple(a.plus(b) for a, b in zip(self.totals, other.totals, strict=True)),
+            tuple(a + b for a, b in zip(self.rest, other.rest, strict=True)),
+        )
+
+
+class Update(NamedTuple):
+    """How the state in common becomes the merged one."""
+
+    ids: np.ndarray
+    fields: dict[str, np.ndarray]  # values at the ids, by the name of an array of the state
+    clock: np.ndarray
+    t: int
+
+
+class Report(NamedTuple):
+    """What a shard did in the present round."""
+
+    seconds: float  # of its last steps
+    counts: np.ndarray  # int64: as in ``Tally``; of ticks, all there ever were
+    loss: float
+    clock: np.ndarray
+
+
+class Share(NamedTuple):
+    """The examples of one shard, and the order in which it takes them, as ``Passes`` has it."""
+
+    rows: Any
+    seed: int
+    shuffle: bool
+    pieces: int
+    by_content: bool
+
+    def passes(self) -> Passes:
+        """Passes over these examples."""
+        data: Any = Rows(self.rows)
+        return Passes(data, self.seed, self.shuffle, self.pieces, self.by_content)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows, as ``Passes`` takes a dataset."""
+
+    rows: Any
+    mapping: None = None
+
+    def __len__(self) -> int:
+        return len(self.rows.weights)
+
+
+class Dealt:
+    """Every k-th piece of passes over mapped data, which is not copied.
+
+    Parameters
+    ----------
+    passes : Passes
+        Passes over all data.
+    shard, shards : int
+        Which of the pieces: those whose number is ``shard`` modulo ``shards``.
+    """
+
+    def __init__(self, passes: Passes, shard: int, shards: int) -> None:
+        self._passes, self._shard, self._shards = passes, shard, shards
+        self.n_pieces = len(range(shard, passes.n_pieces, shards))
+
+    def passes(self) -> Dealt:
+        """Passes over these pieces."""
+        return self
+
+    def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
+        """(rows, order) of its pieces of a pass but the first ``skip``."""
+        first = self._shard + skip * self._shards
+        return islice(self._passes.pieces(epoch, first), 0, None, self._shards)
+
+
+class Shard:
+    """One learner on one share of the examples.
+
+    Parameters
+    ----------
+    structure, learner, dtype
+        As of a trainer.
+    share : Share or Dealt
+        The examples of this shard.
+
+    Examples
+    --------
+    >>> from hopefear.data.generators import sparse_linear
+    >>> from hopefear.recipes import RECIPES
+    >>> from hopefear.structures.classes import Binary
+    >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
+    >>> share = Share(data.rows, 1, True, 1, False)
+    >>> shard = Shard(Binary(50), RECIPES["perceptron"].build(), share)
+    >>> shard.begin(shard.trainer.learner.rule.init(50, np.float32), 0)
+    >>> int(shard.learn(0, 0, 1, 1).counts[0])
+    200
+    """
+
+    def __init__(
+        self, structure: Any, learner: Learner, share: Any, dtype: Any = np.float32
+    ) -> None:
+        self.trainer = OnlineTrainer(structure, learner, dtype)
+        self._passes = share.passes()
+        self._pieces: Iterator[Any] = iter(())
+        self._place: tuple[int, int] | None = None  # pass and piece that ``_pieces`` stands at
+        self._base: Any = None
+        self._settled = False
+
+    def begin(self, state: Any, t: int) -> None:
+        """Begin a round with this state, which stays as it is, ``t`` ticks old."""
+        self._base = state
+        for array, begun in zip(self.trainer.state, state, strict=True):
+            array[...] = begun
+        self._empty(t)
+
+    def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
+        """Learn from steps ``first`` to ``last - 1`` of the ``steps`` that a pass has."""
+        n = self._passes.n_pieces
+        begin, end = first * n // steps, last * n // steps
+        if self._place != (epoch, begin):
+            self._pieces = self._passes.pieces(epoch, begin)
+        started = time.perf_counter()
+        for rows, order in islice(self._pieces, end - begin):
+            self.trainer.learn(rows, order)
+        self._place = (epoch, end)
+        seconds = time.perf_counter() - started
+        tally = self.trainer.tally
+        clock = self.trainer.state.clock.copy()
+        return Report(seconds, tally.counts.copy(), self.trainer.loss, clock)
+
+    def norms(self) -> Sparse:
+        """Sums of squares of the weights of each feature."""
+        weights = self.trainer.weights().astype(np.float64)
+        return Sparse.of(
+            np.concatenate(
+                [
+                    np.square(weights[start : start + n * width]).reshape(n, width).sum(axis=1)
+                    for start, n, width in self.trainer.structure.tables()
+                ]
+            )
+        )
+
+    def change(self, share: float, clock: np.ndarray) -> Change:
+        """What its round changed, where its state counts by this share."""
+        trainer, rule = self.trainer, self.trainer.learner.rule
+        if not self._settled:  # asked again, where what it said was lost
+            trainer.learner.readout.close(trainer.memory, trainer.state.clock)
+            trainer.settle()
+            self._settled = True
+        state, base = trainer.state, self._base
+        changed = np.zeros(trainer.n, bool)
+        for name, array in arrays_of(state).items():
+            different = array != getattr(base, name)
+            changed |= different if different.ndim == 1 else different.any(axis=1)
+        ids = np.flatnonzero(changed)
+        values = rule.change(taken(base, ids), taken(state, ids), share, clock)
+        values = np.concatenate([values, np.full((1, ids.size), share)])
+        totals, rest = trainer.learner.readout.totals(trainer.memory)
+        return Change(
+            Sparse(ids, values),
+            tuple(Sparse.of(each) for each in totals),
+            tuple(each.copy() for each in rest),
+        )
+
+    def take_up(self, update: Update, shared: bool = False) -> None:
+        """Begin the next round; ``shared``: the state it began with is the merged one already."""
+        for state in (self.trainer.state,) if shared else (self.trainer.state, self._base):
+            put(state, update)
+        self._empty(update.t)
+
+    def _empty(self, t: int) -> None:
+        trainer = self.trainer
+        trainer.tally.counts[:] = 0
+        trainer.tally.counts[TICKS] = t
+        trainer.tally.loss[:] = 0.0
+        trainer.learner.readout.emptied(trainer.memory)
+        reopen(trainer)
+        self._settled = False
+
+
+def reopen(trainer: OnlineTrainer) -> None:
+    """Let a readout go on with lines that have been merged."""
+    readout = trainer.learner.readout
+    if readout.totals(trainer.memory)[0]:  # reading all weights takes time
+        readout.reopened(trainer.memory, trainer.weights())
+
+
+def arrays_of(state: Any) -> dict[str, np.ndarray]:
+    """What a state has for each coordinate."""
+    return {name: array for name, array in state._asdict().items() if name != "clock"}
+
+
+def taken(state: Any, ids: np.ndarray) -> Any:
+    """The state of some coordinates."""
+    return state._replace(**{name: array[ids] for name, array in arrays_of(state).items()})
+
+
+def put(state: Any, update: Update) -> None:
+    """Make the merged state of one that has not been touched since."""
+    for name, values in update.fields.items():
+        getattr(state, name)[update.ids] = values
+    state.clock[:] = update.clock
+
+
+def in_context(function: Callable[..., T]) -> Callable[..., T]:
+    """The function with what holds for this thread, such as NumPy's ways with overflow."""
+    context = contextvars.copy_context()
+    return lambda *args: context.copy().run(function, *args)
+
+
+def folded(items: Sequence[T], plus: Callable[[T, T], T]) -> T:
+    """The sum by twos, then by twos of these, so that the order is the same wherever it is made.
+
+    >>> folded(["a", "b", "c"], lambda one, other: f"({one}{other})")
+    '((ab)c)'
+    """
+    while len(items) > 1:
+        pairs = [items[k : k + 2] for k in range(0, len(items), 2)]
+        items = [pair[0] if len(pair) == 1 else plus(*pair) for pair in pairs]
+    return items[0]
+
+
+class Threads:
+    """Shards as threads of this process; kernels do not hold its lock.
+
+    ``sent`` counts bytes that went from process to process.
+    """
+
+    sent = 0
+
+    def __init__(self) -> None:
+        self._shards: list[Shard] = []
+
+    def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
+        """Make a shard of each of the shares."""
+        self._pool = ThreadPoolExecutor(len(shares))
+        make = in_context(lambda share: Shard(structure, learner, share, dtype))
+        self._shards = list(self._pool.map(make, shares))
+
+    def begin(self, state: Any, t: int) -> None:
+        """Let all begin a round with this state, which is not changed before they take up it."""
+        self._each("begin", [(state, t)] * len(self._shards))
+
+    def learn(self, epoch: int, first: int, last: int, steps: int) -> list[Report]:
+        """Let all learn some steps of a pass."""
+        return self._each("learn", [(epoch, first, last, steps)] * len(self._shards))
+
+    def norms(self) -> Sparse:
+        """Sums of squares of the weights of each feature over all shards."""
+        return folded(self._each("norms", [()] * len(self._shards)), Sparse.plus)
+
+    def change(self, shares: Sequence[float], clock: np.ndarray) -> Change:
+        """What all of them changed."""
+        return folded(self._each("change", [(share, clock) for share in shares]), Change.plus)
+
+    def take_up(self, update: Update) -> None:
+        """Let all begin the next round."""
+        self._each("take_up", [(update, True)] * len(self._shards))
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._shards:
+            self._pool.shutdown()
+        self._shards = []
+
+    def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        call = in_context(lambda shard, args: getattr(shard, method)(*args))
+        return list(self._pool.map(call, self._shards, arguments))
+
+
+class Processes(Threads):
+    """Shards as processes of this machine, which get their examples once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._workers: list[subprocess.Popen[bytes]] = []
+
+    def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
+        check_movable(shares)
+        command = [sys.executable, "-c", "from hopefear.training.workers import serve; serve()"]
+        # The modules of this process, wherever it has them from.
+        paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._pool = ThreadPoolExecutor(len(shares))
+        for _ in shares:
+            self._workers.append(
+                # A session of its own: control-C is for the process that asks.
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env=paths,
+                    start_new_session=True,
+                )
+            )
+        self._shards = self._workers  # type: ignore[assignment]
+        self._each("start", [(structure, learner, share, dtype) for share in shares])
+
+    def take_up(self, update: Update) -> None:
+        self._each("take_up", [(update,)] * len(self._workers))
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            assert worker.stdin is not None and worker.stdout is not None
+            with contextlib.suppress(OSError):  # it may have ended by itself
+                worker.stdin.close()
+            worker.stdout.close()
+        for worker in self._workers:
+            try:
+                worker.wait(10)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
+        self._workers = []
+        super().close()
+
+    def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        jobs = zip(self._workers, arguments, strict=True)
+        answers = list(self._pool.map(lambda job: self._ask(job[0], (method, job[1])), jobs))
+        self.sent += sum(size for _, size in answers)
+        return [answer for answer, _ in answers]
+
+    def _ask(self, worker: subprocess.Popen[bytes], question: Any) -> tuple[Any, int]:
+        """The answer, and how many bytes went to and fro."""
+        assert worker.stdin is not None and worker.stdout is not None
+        try:
+            size = _send(worker.stdin, question)
+            (failed, answer), more = _receive(worker.stdout)
+        except (OSError, EOFError) as error:
+            raise HopefearError(
+                f"a process that had a shard has ended (exit {worker.poll()}); was it killed for "
+                "want of memory? use threads, or fewer shards"
+            ) from error
+        if failed:
+            raise answer
+        return answer, size + more
+
+
+def check_movable(shares: Sequence[Any]) -> None:
+    """Refuse shares that no other process can be given."""
+    if any(isinstance(share, Dealt) for share in shares):
+        raise HopefearError(
+            "mapped data is not copied to other processes; run the shards as threads, or train "
+            "without a cache"
+        )
+
+
+def serve() -> None:
+    """Be a shard: answer questions from standard input until it ends."""
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else is printed must not mix with answers
+    shard: Any = None
+    while True:
+        try:
+            (method, arguments), _ = _receive(questions)
+        except EOFError:
+            return
+        try:
+            if method == "start":
+                shard, answer = Shard(*arguments), None
+            else:
+                answer = getattr(shard, method)(*arguments)
+            failed = False
+        except Exception as error:
+            failed, answer = True, error
+        try:
+            _send(answers, (failed, answer))
+        except BrokenPipeError:  # nobody waits for it any more
+            os._exit(0)
+
+
+def _send(pipe: Any, message: Any) -> int:
+    data = pickle.dumps(message, protocol=5)
+    pipe.write(len(data).to_bytes(8, "little"))
+    pipe.write(data)
+    pipe.flush()
+    return len(data)
+
+
+def _receive(pipe: Any) -> tuple[Any, int]:
+    size = int.from_bytes(pipe.read(8) or b"", "little")
+    data = pipe.read(size)
+    if not size or len(data) < size:
+        raise EOFError
+    return pickle.loads(data), size
