@@ -125,8 +125,8 @@ class Shards:
             )
         if learner.block > 1:
             raise CombinationError(
-                f"block={learner.block} and shards: pieces of shards would cut blocks; use block=1, "
-                "or blocks without shards"
+                f"block={learner.block} and shards: pieces of shards would cut blocks; use "
+                "block=1, or blocks without shards"
             )
         rule, readout = learner.rule, learner.readout
         kept = readout.totals(readout.init_memory(0, 1))
