@@ -131,10 +131,10 @@ def in_fish() -> str:
     ]
     tasks = " ".join(task_names())
     for verb in BY_TASK:
-        for task in task_names():
+        for name in task_names():
             where = f"{seen} {verb}; and not {seen} {tasks}"
-            what = _quoted(TASKS[task].words)
-            lines.append(f"complete -c hopefear -n '{where}' -f -a {task} -d {what}")
+            what = _quoted(TASKS[name].words)
+            lines.append(f"complete -c hopefear -n '{where}' -f -a {name} -d {what}")
     for verb, task, known, plain in commands():
         where = f"{seen} {verb}" + (f"; and {seen} {task}" if task else "")
         start = f"complete -c hopefear -n '{where}'"
