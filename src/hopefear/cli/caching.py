@@ -51,6 +51,9 @@ def cache_folder(args: argparse.Namespace, console: Any, able: bool = True) -> s
     folder = getattr(args, "cache", None)
     if folder is not None or not hasattr(args, "cache") or not able:
         return folder
+    # What takes data in memory only, and would refuse a cache.
+    if args.bounds or args.cluster is not None or args.workers == "processes":
+        return None
     from hopefear.data.cache import usual_folder
     from hopefear.data.files import file_size
 

@@ -8,6 +8,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hopefear.errors import HopefearError
@@ -28,11 +29,11 @@ def add_option(group: argparse._ArgumentGroup) -> None:
 def read_config(words: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """Name and content of the file that a command line names; both empty where it names none.
 
-    >>> read_config(["--train", "train.txt"])
-    ('', {})
+    >>> read_config(["--train", "train.txt"]), read_config([])
+    (('', {}), ('', {}))
     """
     path = ""
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in pairwise([*words, ""]):
         if word.partition("=")[0] == _OPTION:
             path = word.partition("=")[2] or after
     if not path:
@@ -117,7 +118,16 @@ def _text(value: Any, path: str, key: str) -> str:
 # Options of train that change no model, and those that models tell of themselves anyway.
 _UNTOLD = {"model", "run", "json", "checkpoint", "checkpoint_every", "resume", "jobs", "config"}
 _UNTOLD |= {"quiet", "debug", "train", "learner", "param", "epochs", "seed", "help"}
-_UNTOLD |= {"workers", "cluster", "cluster_folder", "save_every", "save_seconds", "bounds"}
+_UNTOLD |= {
+    "cache",
+    "scratch",
+    "workers",
+    "cluster",
+    "cluster_folder",
+    "save_every",
+    "save_seconds",
+    "bounds",
+}
 
 
 def settings_typed(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:

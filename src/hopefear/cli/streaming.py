@@ -24,7 +24,10 @@ BITS = 22
 # are named.
 HEAD, SHORT_HEAD = 2000, 100
 # Options of data that can be read again.
-_WHOLE = ("checkpoint", "run", "cache", "resume", "patience", "no_shuffle", "bounds")
+_WHOLE = (
+    *("checkpoint", "run", "cache", "resume", "patience", "no_shuffle", "bounds"),
+    *("shards", "mix", "rounds", "select", "cluster", "cluster_folder"),
+)
 
 
 def stream_options(parser: argparse.ArgumentParser, task: str) -> None:
@@ -121,16 +124,22 @@ def run(args: argparse.Namespace, surface: Any, learner: Any) -> int:
             f"--stream: {args.learner} learns from all data at once; take an online learner such "
             "as perceptron"
         )
+    if learner.block > 1:
+        raise HopefearError(
+            f"--stream: block={learner.block} would make the model depend on how lines come; "
+            "leave block out"
+        )
     console, report, started = Console(args.quiet), ReadReport(), time.perf_counter()
     incoming = surface.stream(args, console, report)
     task = incoming.task
     model, trainer = begin(task, incoming.first, args.learner, dict(args.param))
-    reading = {} if incoming.reading is None else {"reading": incoming.reading}
+    more = {"reading": incoming.reading, "config": args.settings}
+    told = {key: value for key, value in more.items() if value}
     times, recent = 0, incoming.first
 
     def current() -> Any:
         predictor = trainer.predictor()
-        about = {**model.about, **reading, "training": counts(trainer)}
+        about = {**model.about, **told, "training": counts(trainer)}
         changes: dict[str, Any] = {"predictor": predictor, "about": about}
         warm = hasattr(model, "temperature") and not getattr(args, "no_temperature", False)
         if warm and needs_temperature(trainer.learner, predictor):

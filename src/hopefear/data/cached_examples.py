@@ -108,6 +108,7 @@ def cache_examples(
         "on_error": on_error,
         "report": report,
     }
+    before = source_of(path)  # what comes to the file while it is read makes it another
     with Spool(os.path.dirname(os.path.abspath(os.fspath(cache_path)))) as spool:
         if format == "svmlight":
             watched = raw_blocks(path, watch=text_hash.update, **common)
@@ -127,7 +128,7 @@ def cache_examples(
         require_rows(path, n_rows, report)
         report.rows += n_rows
         header: dict[str, Any] = {
-            "source": source_of(path, text_hash.hexdigest()),
+            "source": {**before, "sha256": text_hash.hexdigest()},
             "options": {
                 "format": format,
                 "values": values,
@@ -141,6 +142,7 @@ def cache_examples(
                 "hash_bits": hash_bits,
                 **(options or {}),
             },
+            "facts": {"skipped": report.skipped},
             "n_features": plan.features.size,
             "classes": list(plan.classes),
         }

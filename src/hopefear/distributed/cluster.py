@@ -87,7 +87,7 @@ class Worker:
 
     def plus(self, one: Parcel, other: Parcel) -> Parcel:
         """The sum of two parcels."""
-        n = one.content[0][0].n
+        n = one.load[0][0].n
         return packed(unpacked(one).plus(unpacked(other)), n, one.sent + other.sent)
 
     def take_up(self, parcel: Parcel) -> None:

@@ -16,7 +16,7 @@ from hopefear.training.workers import Change, Sparse, Update
 class Parcel(NamedTuple):
     """Something packed, and the bytes that went into it: its own and those of earlier parcels."""
 
-    content: Any
+    load: Any
     sent: int
 
 
@@ -86,7 +86,7 @@ def unpacked(parcel: Parcel) -> Change:
     >>> unpacked(packed(change, 2)).state.values
     array([[0.1]])
     """
-    state, totals, rest = parcel.content
+    state, totals, rest = parcel.load
     sums = tuple(unpacked_sparse(*total) for total in totals)
     return Change(unpacked_sparse(*state), sums, tuple(rest))
 
@@ -99,7 +99,7 @@ def packed_update(update: Update, n: int) -> Parcel:
 
 def unpacked_update(parcel: Parcel) -> Update:
     """The update again."""
-    places, *rest = parcel.content
+    places, *rest = parcel.load
     return Update(places.ids(), *rest)
 
 

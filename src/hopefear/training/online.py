@@ -225,14 +225,17 @@ class OnlineTrainer(Trainer):
             else:
                 self._blocks.prepare(data)
             self._prepared_for = data
-        done = 0
+        done, block = 0, learner.block
         while done < order.size:
+            end = order.size
+            if done % block:  # the rest of a block that was broken off
+                end = min(end, -(-done // block) * block)
             self.memory = learner.readout.with_room(
                 self.memory,
                 order.size - done,
                 lambda rest=order[done:]: self.structure.entries(data, rest),
             )
-            done += self._learn_some(data, order[done:], outcome[done:])
+            done += self._learn_some(data, order[done:end], outcome[done:end])
             if self.tally.counts[BROKEN]:
                 self.tally.counts[BROKEN] = 0  # said once; other examples may still be learnt
                 raise DivergedError(

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.interfaces import SCALE, Rule
 from hopefear.core.learner import Learner, part_name
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
@@ -171,9 +172,9 @@ class Shards:
         )
 
     def _deal(self, passes: Passes, pieces: int, by_content: bool) -> list[Any]:
-        """The share of every shard: rows at random, but of mapped data every K-th piece."""
+        """The share of every shard: rows at random, but of data in blocks every K-th one."""
         data = passes.dataset
-        if data.mapping is not None:
+        if passes.by_block:
             if passes.n_pieces < self.n:
                 raise HopefearError(
                     f"{data.source}: its {passes.n_pieces} blocks are too few for {self.n} shards; "
@@ -259,10 +260,10 @@ class ShardedTrainer(Trainer):
             self._workers.start(self.structure, self._own, self._shares, self._dtype)
             self._shares, self._started = [], True
             self._workers.begin(self._whole.state, self._whole.ticks)
-        # A piece is so many steps that rounds end with one.
-        share = -(-self._per_pass // pieces)
+        # A piece is so many steps that rounds end with one, wherever pieces end.
+        share = self._per_pass // math.gcd(pieces, self._per_pass)
         steps = share * pieces
-        ends = {-(-k * steps // self._per_pass) for k in range(1, self._per_pass + 1)}
+        ends = set(range(steps // self._per_pass, steps + 1, steps // self._per_pass))
         if skip and not self._reports:  # a checkpoint has what was merged; the rest comes again
             merged = max((end for end in ends if end <= skip * share), default=0)
             if merged < skip * share:
@@ -293,7 +294,13 @@ class ShardedTrainer(Trainer):
         change = self._workers.change(shares, clock)
         ids = change.state.ids
         *rows, moved = change.state.values
-        values = np.array(rows) / moved if self._mix == "moved" else np.array(rows)
+        values = np.array(rows)
+        # Of rules whose clocks wear, scales fall unless one has started again: lines are then in
+        # other units than those they began with, which only cancels in the mean over all shards.
+        began, wears = whole.state.clock[SCALE], type(rule).worn is not Rule.worn
+        restarted = wears and any(report.clock[SCALE] > began for report in reports)
+        if self._mix == "moved" and not restarted:
+            values = values / moved
         merged = rule.merge(taken(whole.state, ids), values, clock)
         fields = {
             name: np.asarray(array).astype(getattr(whole.state, name).dtype)

@@ -374,16 +374,12 @@ class Processes(Threads):
     def close(self) -> None:
         """End the processes."""
         for worker in self._workers:
+            worker.kill()  # nothing of its own is lost, and a round may last
+            worker.wait()
             assert worker.stdin is not None and worker.stdout is not None
-            with contextlib.suppress(OSError):  # it may have ended by itself
+            with contextlib.suppress(OSError):  # what it was not told any more
                 worker.stdin.close()
             worker.stdout.close()
-        for worker in self._workers:
-            try:
-                worker.wait(10)
-            except subprocess.TimeoutExpired:
-                worker.kill()
-                worker.wait()
         self._workers = []
         super().close()
 
@@ -398,15 +394,16 @@ class Processes(Threads):
         assert worker.stdin is not None and worker.stdout is not None
         try:
             size = _send(worker.stdin, question)
-            (failed, answer), more = _receive(worker.stdout)
+            data = _receive(worker.stdout)
         except (OSError, EOFError) as error:
             raise HopefearError(
                 f"a process that had a shard has ended (exit {worker.poll()}); was it killed for "
                 "want of memory? use threads, or fewer shards"
             ) from error
+        failed, answer = pickle.loads(data)
         if failed:
             raise answer
-        return answer, size + more
+        return answer, size + len(data)
 
 
 def check_movable(shares: Sequence[Any]) -> None:
@@ -425,21 +422,36 @@ def serve() -> None:
     shard: Any = None
     while True:
         try:
-            (method, arguments), _ = _receive(questions)
+            data = _receive(questions)
         except EOFError:
             return
         try:
+            method, arguments = pickle.loads(data)
             if method == "start":
                 shard, answer = Shard(*arguments), None
             else:
                 answer = getattr(shard, method)(*arguments)
             failed = False
         except Exception as error:
-            failed, answer = True, error
+            failed, answer = True, _portable(error)
         try:
             _send(answers, (failed, answer))
         except BrokenPipeError:  # nobody waits for it any more
             os._exit(0)
+
+
+def _portable(error: Exception) -> Exception:
+    """An error that another process can read."""
+    if isinstance(error, AttributeError | ImportError):  # a part of the user's own program
+        return HopefearError(
+            f"a process that has a shard cannot import what it was given ({error}); put it into a "
+            "module, or use threads"
+        )
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return HopefearError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _send(pipe: Any, message: Any) -> int:
@@ -450,9 +462,9 @@ def _send(pipe: Any, message: Any) -> int:
     return len(data)
 
 
-def _receive(pipe: Any) -> tuple[Any, int]:
+def _receive(pipe: Any) -> bytes:
     size = int.from_bytes(pipe.read(8) or b"", "little")
     data = pipe.read(size)
     if not size or len(data) < size:
         raise EOFError
-    return pickle.loads(data), size
+    return bytes(data)

@@ -231,5 +231,8 @@ def _cached(
         how = {"on_error": args.on_error, "report": report, "options": more}
         cache_examples(args.train, target, **how, **own)
 
-    options = {**own, **more}
-    return use_cache(folder, args.train, "examples", options, build, console.say)[0]
+    options, told = {**own, **more}, report.skipped
+    data, header = use_cache(folder, args.train, "examples", options, build, console.say)
+    if report.skipped == told:  # of a cache that was there already
+        report.skipped += header["facts"]["skipped"]
+    return data

@@ -93,11 +93,12 @@ def _cached(
     options["judged_by"] = [source_of(path) for path in others]
 
     def build(target: Any) -> None:
+        origin = source_of(args.train)  # what comes to it while it is read makes it another
         # What waits for its numbers lies next to the cache, and goes with this folder.
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".hopefear-") as scratch:
             data = _read(args, console, metric, report, scratch)
             facts = {"seen": data.features.seen, "skipped": report.skipped}
-            store_lists(target, data, source_of(args.train), options=options, facts=facts)
+            store_lists(target, data, origin, options=options, facts=facts)
             if data.features.pile is not None:
                 data.features.pile.close()
 

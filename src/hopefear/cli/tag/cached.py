@@ -111,6 +111,7 @@ def _build(
     numbering: Any = None
     original: dict[str, None] = {}
     cache: SentenceCache | None = None
+    origin = source_of(args.train)  # what comes to the file while it is read makes it another
     try:
         for text in texts(args, form, report, PIECE_BYTES):
             name, gold = text.column(args.column)
@@ -156,7 +157,7 @@ def _build(
             "mended": changes,
             "skipped": report.skipped,
         }
-        header = {"source": source_of(args.train), "options": options, "facts": facts}
+        header = {"source": origin, "options": options, "facts": facts}
         cache.write(header, lambda names: _ordered(names, list(original), schemes))
     finally:
         if cache is not None:
