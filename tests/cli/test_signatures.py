@@ -109,7 +109,7 @@ CHANGING: dict[str, dict[str, tuple[str, str]]] = {
     "rerank": {
         "--train": (LISTS, "lists.jsonl => others.jsonl"),
         "--shards": (RANKED, "--shards 2"),
-        "--mix": (f"{RANKED} --shards 2", "--mix uniform"),
+        "--mix": (f"{RANKED} --shards 2", "--mix mistakes"),
         "--rounds": (f"{RANKED} --shards 2", "--rounds 2"),
         "--select": (f"{RANKED} --shards 2", "--select 3"),
         "--dev": (f"{LISTS} --epochs 6 -p readout=last", "--dev others.jsonl --patience 1"),
@@ -156,7 +156,6 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     "": {
         "--model": ("", "", _OUTPUT),
         "--config": ("", "", "the same options, from a file"),
-        "--workers": ("--shards 2", "--workers threads", _JOBS),
         "--cluster": ("", "", _JOBS),
         "--cluster-folder": ("", "", _JOBS),
         "--run": ("", "--run runs", _OUTPUT),
@@ -171,6 +170,7 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "classify": {
         "--cache": (TSV, "--cache caches", _ONE_BLOCK),
+        "--workers": (f"{TSV} --shards 2", "--workers threads", _JOBS),
         "--names": ("--train rows.svm", "--names names.txt", "words for what weights weigh"),
         "--jobs": (f"{TSV} -p block=4", "--jobs 3", _JOBS),
         "--bounds": (f"{TSV} --learner vrda", "--bounds", _LOOKS_ON),
@@ -178,6 +178,7 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "tag": {
         "--cache": (TEXT, "--cache caches", _ONE_BLOCK),
+        "--workers": (f"{TEXT} --shards 2", "--workers threads", _JOBS),
         "--allow-outside": (TEXT, "--allow-outside", "lets files be read, which features name"),
         "--no-names": (TEXT, "--no-names", "words for what weights weigh"),
         "--jobs": (f"{TEXT} -p block=4", "--jobs 3", _JOBS),
@@ -187,6 +188,7 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
         "--format": ("--train lists.jsonl", "--format json", "a file fits one format alone"),
         "--encoding": (LISTS, "--encoding utf-16", "JSON is Unicode; of texts it makes others"),
         "--cache": (LISTS, "--cache caches", _ONE_BLOCK),
+        "--workers": (f"{LISTS} --shards 2", "--workers threads", _JOBS),
         "--scratch": (LISTS, "--scratch scratch", "where things lie, not what they are"),
         "--jobs": (f"{LISTS} -p block=4", "--jobs 3", _JOBS),
         "--bounds": (LISTS, "--bounds", _LOOKS_ON),
@@ -194,6 +196,7 @@ KEEPING: dict[str, dict[str, tuple[str, str, str]]] = {
     "parse": {
         "--encoding": (TREES, "--encoding latin-1", "the words are ASCII; others it would change"),
         "--jobs": (f"{TREES} -p block=4", "--jobs 3", _JOBS),
+        "--workers": (f"{TREES} --shards 2", "--workers threads", _JOBS),
     },
 }  # fmt: skip
 

@@ -96,7 +96,8 @@ def test_the_model_does_not_depend_on_how_lines_come(tmp_path, pipe, size) -> No
     pieces = [text[i : i + size * 10] for i in range(0, len(text), size * 10)]
     assert run("classify", pipe(pieces), tmp_path / "m", "--format", "svmlight", "--quiet") == 0
     (tmp_path / "whole.svm").write_text(text)
-    assert run("classify", str(tmp_path / "whole.svm"), tmp_path / "n", "--quiet") == 0
+    whole = str(tmp_path / "whole.svm")
+    assert run("classify", whole, tmp_path / "n", "--format", "svmlight", "--quiet") == 0
     assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
 
 

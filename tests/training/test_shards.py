@@ -328,7 +328,7 @@ def test_mapped_data_is_dealt_by_pieces():
 
     class Mapped:
         dataset = SimpleNamespace(mapping=object(), source="a cache")
-        n_pieces, seed, shuffle = 5, 1, True
+        n_pieces, seed, shuffle, by_block = 5, 1, True, True
 
         @staticmethod
         def pieces(epoch, skip=0):
