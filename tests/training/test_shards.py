@@ -14,6 +14,7 @@ from hopefear import Classifier
 from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
+from hopefear.losses.hinge import Hinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.rules.adagrad_rda import AdaGradRDA
@@ -174,7 +175,7 @@ def test_the_average_is_that_of_all_weights_there_were(name, mix):
 
     shards = Shards(2, mix)
     passes = Passes(DATA, at_least=60)
-    trainer = shards.trainer(structure, learner, passes, pieces=60, dtype=np.float64)
+    trainer = shards.trainer(structure, learner, passes, dtype=np.float64)
     pool = trainer._workers
     pool.start(structure, trainer._own, trainer._shares, np.float64)
     for shard in pool._shards:
@@ -323,6 +324,36 @@ def test_sparse_sums_have_the_entries_of_both():
     assert both.ids.tolist() == [0, 1, 2] and both.values.tolist() == [[3.0, 1.0, 0.0]]
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_rounds_end_at_the_same_examples_however_a_pass_is_cut(rounds):
+    how = {"epochs": 2, "shards": Shards(2, rounds=rounds)}
+    weights = [
+        train(DATA, "perceptron", pieces=pieces, **how).fit.trainer.weights()
+        for pieces in (1, 4, 7)
+    ]
+    assert all(np.array_equal(weights[0], other) for other in weights[1:])
+
+
+def test_clocks_that_start_again_in_some_shards_change_no_units(monkeypatch):
+    """A strong penalty wears clocks within a round; without restarts nothing else happens."""
+    data = sparse_linear(81, 30, per_row=(5, 10), true_weights=10, seed=1).dataset()
+    learner = Learner(Hinge(), SGD(rate=0.5, l2=1.0), Averaged(), on="mistakes")
+
+    def weights(mix):
+        passes = Passes(data)
+        trainer = Shards(2, mix).trainer(Binary(30), learner, passes, dtype=np.float64)
+        for epoch in range(4):
+            trainer.learn_pass(passes, epoch)
+        trainer.close()
+        return trainer.weights()
+
+    again = weights("uniform"), weights("moved")
+    monkeypatch.setattr("hopefear.rules.sgd.WORN", 1e-300)
+    never = weights("uniform"), weights("moved")
+    np.testing.assert_allclose(again[0], never[0], atol=1e-5)
+    assert np.abs(again[1]).max() < 2.0 * np.abs(never[1]).max()  # 200 times, if units were mixed
+
+
 def test_mapped_data_is_dealt_by_pieces():
     parts = [DATA.take(np.arange(a, a + 12)).rows for a in range(0, 60, 12)]
 
@@ -331,8 +362,8 @@ def test_mapped_data_is_dealt_by_pieces():
         n_pieces, seed, shuffle, by_block = 5, 1, True, True
 
         @staticmethod
-        def pieces(epoch, skip=0):
-            for rows in parts[skip:]:
+        def every(epoch, first, step):
+            for rows in parts[first::step]:
                 yield rows, np.arange(12)
 
     learner = Learner(natural_loss(RULES["sgd"]), RULES["sgd"], Last())
@@ -340,12 +371,11 @@ def test_mapped_data_is_dealt_by_pieces():
     trainer.learn_pass(Mapped)
     trainer.close()
     assert trainer.examples == 60
-    shares = Shards(2)._deal(Mapped, 1, False)
+    shares = Shards(2)._deal(Mapped, False)
     for k, share in enumerate(shares):
-        assert [
-            rows is parts[i] for i, (rows, _) in zip(range(k, 5, 2), share.pieces(0), strict=True)
-        ]
-    assert next(shares[1].pieces(0, 1))[0] is parts[3]
+        dealt = [rows for rows, _ in share.stretch(0, 0, share.n)]
+        assert all(rows is parts[i] for i, rows in zip(range(k, 5, 2), dealt, strict=True))
+    assert next(shares[1].stretch(0, 1, 2))[0] is parts[3]
     with pytest.raises(HopefearError, match="5 blocks are too few for 6 shards"):
         Shards(6).trainer(Binary(20), learner, Mapped)
     with pytest.raises(HopefearError, match="mapped data is not copied"):

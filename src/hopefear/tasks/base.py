@@ -290,7 +290,7 @@ def train(
                 "bounds are theorems on one learner that sees all examples in a row; leave out "
                 "the bounds, or the shards"
             )
-        order = {"pieces": pieces, "by_content": by_content, "dtype": dtype}
+        order = {"by_content": by_content, "dtype": dtype}
         trainer = shards.trainer(structure, learner, passes, **order)
     result = fit(
         structure,

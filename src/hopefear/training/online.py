@@ -204,6 +204,7 @@ class OnlineTrainer(Trainer):
         self.n = structure.n_coordinates()
         self.state = learner.rule.init(self.n, dtype)
         self.memory = learner.readout.init_memory(self.n, max(_WINDOW, self.n // 64))
+        self.restarts = 0  # of the rule's clock
         self.tally = Tally(np.zeros(5, np.int64), np.zeros(1))
         self._dtype = dtype
         self._work: Workspace | None = None
@@ -272,6 +273,7 @@ class OnlineTrainer(Trainer):
                 f"{describe(self.learner.rule)} forgets so fast that past predictors "
                 f"cannot be replayed; use a smaller l2 or rate, or readout=averaged"
             )
+        self.restarts += bool(self.learner.rule.worn(self.state))
         settle(self.learner.rule, self.learner.readout, self.state, self.memory, self.n)
         self.learner.readout.afresh(self.memory)
 

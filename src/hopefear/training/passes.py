@@ -113,15 +113,19 @@ class Passes:
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of every piece of a pass but the first ``skip``."""
         if self.by_block:
-            count = n_blocks(self.dataset, self._rows)
-            order = self._shuffled(np.arange(count), epoch, count).tolist()[skip:]
-            for number, (rows, visits) in zip(order, self._blocks(order), strict=True):
-                yield rows, self._shuffled(visits, epoch, number)
+            yield from self.every(epoch, skip, 1)
             return
         for rows, visits in self._blocks():
             order = self._shuffled(visits, epoch, 0)
             for start in range(skip * self._rows, self.n, self._rows):
                 yield rows, order[start : start + self._rows]
+
+    def every(self, epoch: int, first: int, step: int) -> Iterator[tuple[Any, np.ndarray]]:
+        """(rows, order) of every ``step``-th block of a pass, of data that is visited by blocks."""
+        count = n_blocks(self.dataset, self._rows)
+        order = self._shuffled(np.arange(count), epoch, count).tolist()[first::step]
+        for number, (rows, visits) in zip(order, self._blocks(order), strict=True):
+            yield rows, self._shuffled(visits, epoch, number)
 
     def whole(self) -> Whole:
         """The same data for batch learners, which take it all at once and weights as they are."""

@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.core.interfaces import SCALE, Rule
 from hopefear.core.learner import Learner, part_name
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
@@ -159,19 +158,18 @@ class Shards:
         learner: Learner,
         passes: Passes,
         *,
-        pieces: int = 1,
         by_content: bool = False,
         dtype: Any = np.float32,
     ) -> ShardedTrainer:
         """What learns on shards of the data of ``passes``."""
         words = self.words(learner)
-        shares = self._deal(passes, max(pieces, self.rounds), by_content)
+        shares = self._deal(passes, by_content)
         workers = WORKERS[self.workers]() if isinstance(self.workers, str) else self.workers
         return ShardedTrainer(
             structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype
         )
 
-    def _deal(self, passes: Passes, pieces: int, by_content: bool) -> list[Any]:
+    def _deal(self, passes: Passes, by_content: bool) -> list[Any]:
         """The share of every shard: rows at random, but of data in blocks every K-th one."""
         data = passes.dataset
         if passes.by_block:
@@ -192,7 +190,7 @@ class Shards:
         if self.n > 1:
             rows = np.random.default_rng([passes.seed, self.n]).permutation(rows)
         parts = [np.sort(rows[k :: self.n]) for k in range(self.n)]
-        way = passes.seed, passes.shuffle, pieces, by_content
+        way = passes.seed, passes.shuffle, by_content
         return [Share(data.take(part).rows, *way) for part in parts]
 
 
@@ -295,11 +293,8 @@ class ShardedTrainer(Trainer):
         ids = change.state.ids
         *rows, moved = change.state.values
         values = np.array(rows)
-        # Of rules whose clocks wear, scales fall unless one has started again: lines are then in
-        # other units than those they began with, which only cancels in the mean over all shards.
-        began, wears = whole.state.clock[SCALE], type(rule).worn is not Rule.worn
-        restarted = wears and any(report.clock[SCALE] > began for report in reports)
-        if self._mix == "moved" and not restarted:
+        # Where a clock started again, changes of units only cancel in the mean over all shards.
+        if self._mix == "moved" and not any(report.restarted for report in reports):
             values = values / moved
         merged = rule.merge(taken(whole.state, ids), values, clock)
         fields = {

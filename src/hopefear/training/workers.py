@@ -93,6 +93,7 @@ class Report(NamedTuple):
     counts: np.ndarray  # int64: as in ``Tally``; of ticks, all there ever were
     loss: float
     clock: np.ndarray
+    restarted: bool  # its clock, so that lines are in other units than those they began with
 
 
 class Share(NamedTuple):
@@ -101,13 +102,11 @@ class Share(NamedTuple):
     rows: Any
     seed: int
     shuffle: bool
-    pieces: int
     by_content: bool
 
-    def passes(self) -> Passes:
-        """Passes over these examples."""
-        data: Any = Rows(self.rows)
-        return Passes(data, self.seed, self.shuffle, self.pieces, self.by_content)
+    def open(self) -> Held:
+        """The examples, to be learned from."""
+        return Held(Passes(Rows(self.rows), self.seed, self.shuffle, by_content=self.by_content))
 
 
 @dataclass(frozen=True)
@@ -121,29 +120,44 @@ class Rows:
         return len(self.rows.weights)
 
 
+class Held:
+    """Examples in memory, visit after visit."""
+
+    def __init__(self, passes: Passes) -> None:
+        self.n = passes.n
+        self._passes, self._epoch, self._order = passes, -1, np.empty(0, np.int64)
+
+    def stretch(self, epoch: int, begin: int, end: int) -> Iterator[tuple[Any, np.ndarray]]:
+        """(rows, order) of the visits from ``begin`` to ``end - 1`` of a pass."""
+        if epoch != self._epoch:
+            orders = [order for _, order in self._passes.pieces(epoch)]
+            self._epoch, self._order = epoch, np.concatenate(orders)
+        yield self._passes.rows, self._order[begin:end]
+
+
 class Dealt:
-    """Every k-th piece of passes over mapped data, which is not copied.
+    """Every k-th block of data that is visited by blocks, which is not copied.
 
     Parameters
     ----------
     passes : Passes
         Passes over all data.
     shard, shards : int
-        Which of the pieces: those whose number is ``shard`` modulo ``shards``.
+        Which of the blocks of a pass: those whose number is ``shard`` modulo ``shards``.
     """
 
     def __init__(self, passes: Passes, shard: int, shards: int) -> None:
         self._passes, self._shard, self._shards = passes, shard, shards
-        self.n_pieces = len(range(shard, passes.n_pieces, shards))
+        self.n = len(range(shard, passes.n_pieces, shards))
 
-    def passes(self) -> Dealt:
-        """Passes over these pieces."""
+    def open(self) -> Dealt:
+        """The examples, to be learned from."""
         return self
 
-    def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
-        """(rows, order) of its pieces of a pass but the first ``skip``."""
-        first = self._shard + skip * self._shards
-        return islice(self._passes.pieces(epoch, first), 0, None, self._shards)
+    def stretch(self, epoch: int, begin: int, end: int) -> Iterator[tuple[Any, np.ndarray]]:
+        """(rows, order) of its blocks from ``begin`` to ``end - 1`` of a pass."""
+        first = self._shard + begin * self._shards
+        return islice(self._passes.every(epoch, first, self._shards), end - begin)
 
 
 class Shard:
@@ -162,7 +176,7 @@ class Shard:
     >>> from hopefear.recipes import RECIPES
     >>> from hopefear.structures.classes import Binary
     >>> data = sparse_linear(200, 50, per_row=(5, 10), true_weights=10, seed=1).dataset()
-    >>> share = Share(data.rows, 1, True, 1, False)
+    >>> share = Share(data.rows, 1, True, False)
     >>> shard = Shard(Binary(50), RECIPES["perceptron"].build(), share)
     >>> shard.begin(shard.trainer.learner.rule.init(50, np.float32), 0)
     >>> int(shard.learn(0, 0, 1, 1).counts[0])
@@ -173,9 +187,7 @@ class Shard:
         self, structure: Any, learner: Learner, share: Any, dtype: Any = np.float32
     ) -> None:
         self.trainer = OnlineTrainer(structure, learner, dtype)
-        self._passes = share.passes()
-        self._pieces: Iterator[Any] = iter(())
-        self._place: tuple[int, int] | None = None  # pass and piece that ``_pieces`` stands at
+        self._examples = share.open()
         self._base: Any = None
         self._settled = False
 
@@ -188,18 +200,13 @@ class Shard:
 
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         """Learn from steps ``first`` to ``last - 1`` of the ``steps`` that a pass has."""
-        n = self._passes.n_pieces
-        begin, end = first * n // steps, last * n // steps
-        if self._place != (epoch, begin):
-            self._pieces = self._passes.pieces(epoch, begin)
-        started = time.perf_counter()
-        for rows, order in islice(self._pieces, end - begin):
-            self.trainer.learn(rows, order)
-        self._place = (epoch, end)
+        n = self._examples.n
+        started, trainer = time.perf_counter(), self.trainer
+        for rows, order in self._examples.stretch(epoch, first * n // steps, last * n // steps):
+            trainer.learn(rows, order)
         seconds = time.perf_counter() - started
-        tally = self.trainer.tally
-        clock = self.trainer.state.clock.copy()
-        return Report(seconds, tally.counts.copy(), self.trainer.loss, clock)
+        counts, clock = trainer.tally.counts.copy(), trainer.state.clock.copy()
+        return Report(seconds, counts, trainer.loss, clock, trainer.restarts > 0)
 
     def norms(self) -> Sparse:
         """Sums of squares of the weights of each feature."""
@@ -246,6 +253,7 @@ class Shard:
         trainer.tally.counts[:] = 0
         trainer.tally.counts[TICKS] = t
         trainer.tally.loss[:] = 0.0
+        trainer.restarts = 0
         trainer.learner.readout.emptied(trainer.memory)
         reopen(trainer)
         self._settled = False
