@@ -1,8 +1,9 @@
 """Threads that run one kernel together: who takes the next piece of work, and when all are done.
 
 Handing work over through Python costs more than searching a sentence does, so threads stay in their
-kernel and meet there. One that waits looks for a while and then sleeps: where cores are free it
-goes on within a microsecond, and where they are not it leaves them to those it waits for.
+kernel and meet there. One that waits looks for a while, then lets others have its core between two
+looks, and then sleeps: where cores are free it goes on within a microsecond, and where they are not
+it leaves them to those it waits for.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from numba.extending import intrinsic, overload
 from hopefear.core.component import INLINED_OPTIONS, linked
 
 # Words of a crew, each in a cache line of its own.
-_NEXT, _ARRIVED, _MEETINGS, _LOST, _SLEEP = (8 * k for k in range(5))
-# Looks before a thread sleeps, some tens of microseconds; and how long it then sleeps.
-_LOOKS, _MICROSECONDS = 10_000, 20
+_NEXT, _ARRIVED, _MEETINGS, _LOST, _YIELD, _SLEEP = (8 * k for k in range(6))
+# Looks before a thread yields its core, some microseconds; looks before it sleeps, about a
+# millisecond, since the system makes a sleep 50 microseconds longer than it was meant to be; and
+# how long it then sleeps.
+_LOOKS, _YIELDS, _MICROSECONDS = 2_000, 4_000, 20
 _PYTHON_LOCK = threading.Lock()
 
 
@@ -43,8 +46,8 @@ def new_crew(size: int) -> Crew:
     >>> take(crew), take(crew), is_last(crew)
     (0, 1, True)
     """
-    words = np.zeros(8 * 5, np.int64)
-    words[_SLEEP] = _sleep_address()
+    words = np.zeros(8 * 6, np.int64)
+    words[_YIELD], words[_SLEEP] = _addresses()
     return Crew(size, words)
 
 
@@ -81,8 +84,10 @@ def wait(crew, meetings):
         if look_at(crew.words, _LOST) != 0:
             return False
         looks += 1
-        if looks > _LOOKS:
+        if looks > _YIELDS:
             sleep(crew.words, _SLEEP, _MICROSECONDS)
+        elif looks > _LOOKS:
+            sleep(crew.words, _YIELD, 0)
     return True
 
 
@@ -101,7 +106,7 @@ def look_at(array, p):
 
 
 def sleep(array, p, microseconds):
-    """Leave the core to others; ``array[p]`` is the address of the system's function for it."""
+    """Leave the core to others, by the function of the system whose address is ``array[p]``."""
     time.sleep(microseconds * 1e-6)
 
 
@@ -157,8 +162,16 @@ def _call_address(typing_context, array, p, microseconds):
     return types.void(array, types.intp, types.int64), generate
 
 
-def _sleep_address() -> int:
-    """Where the function is that sleeps for so many microseconds; of Windows, milliseconds."""
+def _addresses() -> list[int]:
+    """Of the functions that let others run: at once, and for microseconds (Windows: milliseconds).
+
+    The first takes no argument and does not look at the one it is given.
+    """
     system: Any = ctypes
-    function = system.windll.kernel32.Sleep if os.name == "nt" else system.CDLL(None).usleep
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+    if os.name == "nt":
+        kernel = system.windll.kernel32
+        functions = kernel.SwitchToThread, kernel.Sleep
+    else:
+        library = system.CDLL(None)
+        functions = library.sched_yield, library.usleep
+    return [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]

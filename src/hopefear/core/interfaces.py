@@ -71,6 +71,19 @@ class Row:
         """Whether two puts of one coordinate may stand for one put of their sum."""
         return True
 
+    def hold(self, values, at, width):
+        """``values[at : at + width]`` will be spread; changes nothing but time."""
+
+    def spread(self, base, values, at, width):
+        """Put what is held at ``base`` and behind, a feature of the structure's first table."""
+        if self.additive():
+            for c in range(width):  # zeros too: then it is one vector
+                self.put(base + c, values[at + c])
+        else:
+            for c in range(width):
+                if values[at + c] != 0.0:
+                    self.put(base + c, values[at + c])
+
 
 @interface
 class Cost:

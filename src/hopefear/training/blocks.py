@@ -43,14 +43,16 @@ from hopefear.training.online import (
 
 # Entries of ``Record.news``.
 _REACHED, _HALTED, _NEED = 0, 1, 2
-# Coordinates that belong to one thread together: cache lines must not go to and fro.
-_TOGETHER = np.uint64(6)
+# Coordinates that belong to one thread together, or all of a feature that has more: cache lines
+# must not go to and fro.
+_TOGETHER = 64
 _SPREAD = np.uint64(0x9E3779B1)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 # Between what two threads count, so that it is not in one cache line.
 _GAP = 16
-# Entries of a direction that are asked for ahead of their moves.
-_AHEAD = 24
+# Entries of a direction that are asked for ahead of their moves, and features; coordinates in a
+# cache line.
+_AHEAD, _FEATURES_AHEAD, _LINE = 24, 6, 16
 # Room for the entries of a block at first; it grows to what a block needs.
 _ROOM = 1 << 12
 
@@ -60,9 +62,13 @@ class Record(NamedTuple):
 
     coordinates: np.ndarray  # uint[N, N, room]: by the thread that searched and that will move
     values: np.ndarray  # real[N, N, room]: entries of directions at these coordinates
-    fill: np.ndarray  # int64[N, N + gap]: entries so far, also those without room
-    begins: np.ndarray  # int64[B, N]: where an example's entries begin, by the thread that moves
-    ends: np.ndarray  # int64[B, N]
+    bases: np.ndarray  # uint[N, N, room]: where features begin that get what is held
+    sources: np.ndarray  # int64[N, N, room]: and where that is
+    held: np.ndarray  # real[N, room]: by the thread that searched
+    fill: np.ndarray  # int64[N, 2 N + 1 + gap]: entries so far, also those without room; features
+    # by the thread that will move; what is held
+    begins: np.ndarray  # int64[B, 2 N]: where an example's entries and its features begin
+    ends: np.ndarray  # int64[B, 2 N]
     searcher: np.ndarray  # int64[B]: thread that searched the example
     steps: np.ndarray  # float64[B, 2]: a and b of its stride
     facts: np.ndarray  # float64[B, 2]: its loss and margin
@@ -74,30 +80,49 @@ class Record(NamedTuple):
 
 @component(Row)
 class Recorder(NamedTuple):
-    """A row that is written down."""
+    """A row that is written down; arrays are those of the record for one thread that searches."""
 
     rule: Any
     coordinates: np.ndarray
     values: np.ndarray
+    bases: np.ndarray
+    sources: np.ndarray
+    held: np.ndarray
     fill: np.ndarray
     threads: int
+    share: float  # of a coordinate in those that belong together
 
     def additive(self):
         return self.rule.additive()
 
     def put(self, j, g):
-        p = owner(j, self.threads)
+        p = owner(j, self.threads, self.share)
         k = self.fill[p]
         if k < self.values.shape[1]:
             self.coordinates[p, k] = j
             self.values[p, k] = g
         self.fill[p] = k + 1
 
+    def hold(self, values, at, width):
+        k = self.fill[2 * self.threads]
+        if k + np.int64(width) <= self.held.size:
+            for c in range(width):
+                self.held[np.uint64(k) + c] = values[at + c]
+        self.fill[2 * self.threads] = k + np.int64(width)
+
+    def spread(self, base, values, at, width):
+        p = owner(base, self.threads, self.share)
+        k = self.fill[self.threads + p]
+        if k < self.bases.shape[1]:
+            self.bases[p, k] = base
+            self.sources[p, k] = self.fill[2 * self.threads] - np.int64(width)
+        self.fill[self.threads + p] = k + 1
+
 
 @inlined
-def owner(j, threads):
+def owner(j, threads, share):
     """The thread that moves coordinate ``j``."""
-    mixed = ((np.uint64(j) >> _TOGETHER) * _SPREAD) & _LOW
+    mixed = (np.uint64(np.int64((np.float64(np.int64(j)) + 0.5) * share)) * _SPREAD) & _LOW
     return np.int64((mixed * np.uint64(threads)) >> _HALF)
 
 
@@ -121,16 +146,19 @@ def learn_blocks(
     crew,
     thread,
     own,
+    width,
+    share,
 ):
     """Learn from ``order``, ``size`` examples at a time, as thread number ``thread`` of a crew.
 
     Returns how far all of them came, as ``learn`` does. ``turns`` are places in ``order``, block by
-    block, as they are taken up. ``own`` is the state with a clock of this thread's own.
+    block, as they are taken up. ``own`` is the state with a clock of this thread's own. ``width``
+    is how many coordinates a feature of the structure's first table has.
     """
     start, meetings = 0, 0
     while start < order.size:
         stop = min(start + size, order.size)
-        for p in range(crew.size):
+        for p in range(2 * crew.size + 1):
             record.fill[thread, p] = 0
         turn = start + take(crew)
         while turn < stop:
@@ -147,7 +175,7 @@ def learn_blocks(
             record.facts[k, 1] = work.gap[0]
             record.forced[k] = forced
             record.searcher[k] = thread
-            for p in range(crew.size):
+            for p in range(2 * crew.size):
                 record.begins[k, p] = record.fill[thread, p]
             if forced and (always or is_mistaken(data, order[n], work.gap[0])):
                 record.steps[k, 0], record.steps[k, 1] = rule.stride(
@@ -166,11 +194,15 @@ def learn_blocks(
                         rule,
                         record.coordinates[thread],
                         record.values[thread],
+                        record.bases[thread],
+                        record.sources[thread],
+                        record.held[thread],
                         record.fill[thread],
                         crew.size,
+                        share,
                     ),
                 )
-            for p in range(crew.size):
+            for p in range(2 * crew.size):
                 record.ends[k, p] = record.fill[thread, p]
             turn = start + take(crew)
         if is_last(crew):
@@ -187,6 +219,7 @@ def learn_blocks(
                 start,
                 stop,
                 record,
+                width,
             )
             dismiss(crew)
         elif not wait(crew, meetings):
@@ -197,7 +230,7 @@ def learn_blocks(
                 if record.forced[k]:
                     for e in range(own.clock.size):
                         own.clock[e] = record.clocks[k, e]
-                    move_along(rule, readout, own, memory, record, k, thread)
+                    move_along(rule, readout, own, memory, record, k, thread, width)
         if is_last(crew):
             dismiss(crew)
         elif not wait(crew, meetings + 1):
@@ -217,7 +250,7 @@ def is_mistaken(data, i, gap):
 
 @linked
 def go_through(
-    rule, readout, state, memory, data, order, tally, outcome, always, start, stop, record
+    rule, readout, state, memory, data, order, tally, outcome, always, start, stop, record, width
 ):
     """Count the examples of a block and go through their ticks, until books must be settled.
 
@@ -225,9 +258,9 @@ def go_through(
     """
     counts, news = tally.counts, record.news
     news[_REACHED], news[_HALTED], news[_NEED] = 0, 0, 0
-    threads = record.begins.shape[1]
+    threads = record.begins.shape[1] // 2
     for searcher in range(threads):
-        for p in range(threads):
+        for p in range(2 * threads + 1):
             news[_NEED] = max(news[_NEED], record.fill[searcher, p])
     if news[_NEED] > record.values.shape[2]:
         news[_HALTED] = 1
@@ -254,7 +287,7 @@ def go_through(
                 record.books[k, 0], record.books[k, 1], record.books[k, 2] = books
                 if readout.alone():
                     for p in range(threads):
-                        move_along(rule, readout, state, memory, record, k, p)
+                        move_along(rule, readout, state, memory, record, k, p, width)
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
             counts[TICKS] += 1
@@ -267,15 +300,27 @@ def go_through(
 
 
 @linked
-def move_along(rule, readout, state, memory, record, k, p):
+def move_along(rule, readout, state, memory, record, k, p, width):
     """Move the coordinates of thread ``p`` along the direction of the block's k-th example."""
-    coordinates = record.coordinates[record.searcher[k], p]
-    values = record.values[record.searcher[k], p]
+    searcher, step = record.searcher[k], np.uint64(width)
     books = (record.books[k, 0], record.books[k, 1], record.books[k, 2])
     row = Mover(rule, state, readout, memory, books, record.steps[k, 0], record.steps[k, 1])
-    written = record.fill[record.searcher[k], p]  # with the examples behind this one
+    # Fills are those of all examples, so that moves are asked for across their borders.
+    threads, fill = record.begins.shape[1] // 2, record.fill[searcher]
+    bases, sources, held = (
+        record.bases[searcher, p],
+        record.sources[searcher, p],
+        record.held[searcher],
+    )
+    for e in range(record.begins[k, threads + p], record.ends[k, threads + p]):
+        if e + _FEATURES_AHEAD < fill[threads + p]:
+            ahead = np.uint64(bases[e + _FEATURES_AHEAD])
+            for c in range(np.uint64(0), step, np.uint64(_LINE)):
+                row.ask(ahead + c)
+        row.spread(np.uint64(bases[e]), held, np.uint64(sources[e]), step)
+    coordinates, values = record.coordinates[searcher, p], record.values[searcher, p]
     for e in range(record.begins[k, p], record.ends[k, p]):
-        if e + _AHEAD < written:
+        if e + _AHEAD < fill[p]:
             row.ask(np.uint64(coordinates[e + _AHEAD]))
         row.put(np.uint64(coordinates[e]), values[e])
 
@@ -295,6 +340,7 @@ class Blocks:
     def __init__(self, structure: Any, learner: Learner, dtype: Any, n_jobs: int = 1) -> None:
         self.structure, self.learner, self.dtype = structure, learner, dtype
         self.threads = max(1, min(n_jobs, learner.block))
+        self._width = int(structure.tables()[0][2])
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._record = self._new_record(_ROOM)
         self._works: list[Any] = []
@@ -356,6 +402,8 @@ class Blocks:
                     crew,
                     thread,
                     state._replace(clock=state.clock.copy()),
+                    self._width,
+                    1.0 / (self._width * max(1, _TOGETHER // self._width)),
                 )
             except BaseException:
                 desert(crew)
@@ -411,9 +459,12 @@ def new_record(block: int, threads: int, room: int, kind: Any, dtype: Any) -> Re
     return Record(
         np.zeros((threads, threads, room), kind),
         np.zeros((threads, threads, room), dtype),
-        np.zeros((threads, threads + _GAP), np.int64),
-        np.zeros((block, threads), np.int64),
-        np.zeros((block, threads), np.int64),
+        np.zeros((threads, threads, room), kind),
+        np.zeros((threads, threads, room), np.int64),
+        np.zeros((threads, room), dtype),
+        np.zeros((threads, 2 * threads + 1 + _GAP), np.int64),
+        np.zeros((block, 2 * threads), np.int64),
+        np.zeros((block, 2 * threads), np.int64),
         np.zeros(block, np.int64),
         np.zeros((block, 2)),
         np.zeros((block, 2)),

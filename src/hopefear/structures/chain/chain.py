@@ -343,12 +343,17 @@ class Chain(NamedTuple):
             scatter_edges(self, x, mu, row)
             return
         fill_bag(self, x, mu)
-        width, bag = self.width, mu.bag
+        width, bag, dense = np.uint64(self.width), mu.bag, mu.extent[0] == 1
         for k in range(bag.used[0]):
+            base, at = np.uint64(bag.rows[k]) * width, np.uint64(k) * width
+            if dense:
+                row.hold(bag.sums, at, width)
+                row.spread(base, bag.sums, at, width)
+                continue
             for c in range(width):
-                g = bag.sums[k * width + c]
+                g = bag.sums[at + c]
                 if g != 0.0:
-                    row.put(np.uint64(bag.rows[k] * width + c), g)
+                    row.put(base + c, g)
 
     def norm(self, x, mu, weights):
         fill_bag(self, x, mu)

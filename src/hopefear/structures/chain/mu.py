@@ -110,11 +110,10 @@ def scatter_nodes(chain, x, mu, row):
         at = np.uint64(t) * width
         first, stop = indptr[start + t], indptr[start + t + 1]
         if dense and unit:  # all labels at once: rows of weights are whole vectors
+            row.hold(nodes, at, width)
             for p in range(first, stop):
                 ask_row(row, indices[min(p + AHEAD, last)], width)
-                base = np.uint64(indices[p]) * width
-                for c in range(width):
-                    row.put(base + c, nodes[at + c])
+                row.spread(np.uint64(indices[p]) * width, nodes, at, width)
             continue
         for c in range(width):
             g = nodes[at + c]
@@ -129,6 +128,13 @@ def scatter_nodes(chain, x, mu, row):
 def scatter_edges(chain, x, mu, row):
     """Entries of the direction that come from label pairs and triples."""
     count = mu.extent[2]
+    if mu.extent[0] and chain.order == 1 and chain.edge_attributes == 0:
+        if chain.transitions and length(x) > 1:
+            width, base = np.uint64(chain.width), np.uint64(pair_base(chain))
+            for at in range(np.uint64(0), width * width, width):
+                row.hold(mu.edges, at, width)
+                row.spread(base + at, mu.edges, at, width)
+        return
     if mu.extent[0]:
         count = tables_used(chain, length(x)) * table_size(chain)
     for k in range(count):
