@@ -224,6 +224,15 @@ class Recipe:
         params = {key.replace("-", "_"): value for key, value in params.items()}
         return self._swapped(params)._composed(scale, params)
 
+    def with_parts(self, params: Mapping[str, Any]) -> Recipe:
+        """The recipe with the parts that parameters name, and the defaults that suit them.
+
+        >>> from hopefear.recipes import RECIPES
+        >>> RECIPES["rda"].with_parts({"rule": "adagrad"}).parameters()["rate"]
+        0.5
+        """
+        return self._swapped(dict(params))
+
     def _swapped(self, params: dict[str, Any]) -> Recipe:
         """The recipe with the parts that parameters name, which are taken from them.
 
@@ -361,6 +370,10 @@ class BatchRecipe:
         if self.loss_name is None:
             return own
         return {"loss": self.loss_name, **self.loss_parameters(self.loss), **own}
+
+    def with_parts(self, params: Mapping[str, Any]) -> BatchRecipe:
+        """The recipe itself: its loss can be chosen, its defaults do not depend on it."""
+        return self
 
     def space(self) -> dict[str, Dimension]:
         """What ``hopefear search`` tries of each parameter."""
