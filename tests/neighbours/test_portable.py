@@ -30,27 +30,8 @@ def reader(name):
 
 
 TAG, CLASSIFY = reader("read_json_tagger").tag, reader("read_json_classifier").classify
-WORDS = [
-    "The",
-    "IL-2",
-    "gene",
-    "alpha-actin",
-    "rose",
-    "3.5",
-    "%",
-    "in",
-    "1999",
-    ",",
-    "said",
-    "McDonald's",
-    "IV",
-    ".",
-    "new",
-    "york",
-    "café",
-    "½",
-    "a",
-]
+TEXT = "The IL-2 gene alpha-actin rose 3.5 % in 1999 , said McDonald's IV . new york café ½ a"
+WORDS = TEXT.split()
 
 
 def sentences(n, seed, columns=("word", "pos", "chunk")):
