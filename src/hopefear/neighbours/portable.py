@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -207,7 +207,7 @@ def _views(views: Sequence[View]) -> list[list[Any]]:
     """Views by name; classes of words are patterns, so that nobody need know them."""
     patterns = {name: ["shape", text] for name, text in SHAPE_CLASSES.items()}
     patterns |= {name: ["", text] for name, text in TEXT_CLASSES.items()}
-    told = {
+    told: dict[str, Callable[..., list[list[str]]]] = {
         "classes": lambda: [[name, *pattern] for name, pattern in patterns.items()],
         "is": lambda name: [["yes", *patterns[name]]],
     }
