@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import tomllib
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from hopefear.search import Candidate, Finding, Plan, Search, folds, study
 from hopefear.search.trials import Measure, measure
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import Classification
-from hopefear.training.checkpoints import InterruptedTrainingError
+from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 
 pytestmark = pytest.mark.interpreted
 FILES = {
@@ -158,6 +159,21 @@ def test_an_interrupt_leaves_the_best_so_far(run, monkeypatch):
     run(*words("classify"), *options, "--out", "none.toml", status=130)
     with pytest.raises(FileNotFoundError):
         Path("none.toml").read_text()
+
+
+def test_a_signal_that_no_training_heeds_ends_the_search(monkeypatch):
+    def late(*words):
+        result = measure(*words)
+        with interruptible():  # as in the last evaluation of a training
+            signal.raise_signal(signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(study, "measure", late)
+    search = Search(candidates(), Plan("accuracy", 2))
+    with search.opened() as opened:
+        with pytest.raises(InterruptedTrainingError):
+            search.run(opened, 5)
+        assert [f.state for f in search.findings(opened)] == ["complete"]
 
 
 def scripted(monkeypatch, script):

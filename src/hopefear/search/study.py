@@ -236,22 +236,29 @@ class Search:
             study.enqueue_trial(point, user_attrs={"usual": each.label})
 
     def _work(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> None:
-        """Try until enough is tried."""
-        while not round_.late():
-            trials = study.get_trials(deepcopy=False)
-            if sum(map(_ended, trials)) >= round_.trials:
-                return
-            if round_.jobs == 1:  # one at a time, so that an interrupt does not change their order
-                self._enqueue_defaults(study, 1)
-            study.sampler = _sampler(self.plan.seed, sum(map(_ended, trials)), round_.jobs)
-            trial = study.ask()
-            trial.set_user_attr("round", round_.name)
-            if self._beyond(study, trial.number, round_):
-                study.tell(trial, state=_states().FAIL)
-                return
-            self._try(study, trial, round_)
-            if _ended(ended := study.get_trials(deepcopy=False)[trial.number]):
-                on_finding(_finding(ended))
+        """Try until enough is tried, or a signal asks to stop."""
+        with interruptible() as flag:
+            while not round_.late() and self._try_next(study, round_, on_finding):
+                if flag:  # it came when no training was there to heed it
+                    raise InterruptedTrainingError("interrupted", flag.signum)
+
+    def _try_next(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> bool:
+        """Draw a trial and try it; False where there are enough."""
+        trials = study.get_trials(deepcopy=False)
+        if sum(map(_ended, trials)) >= round_.trials:
+            return False
+        if round_.jobs == 1:  # one at a time, so that an interrupt does not change their order
+            self._enqueue_defaults(study, 1)
+        study.sampler = _sampler(self.plan.seed, sum(map(_ended, trials)), round_.jobs)
+        trial = study.ask()
+        trial.set_user_attr("round", round_.name)
+        if self._beyond(study, trial.number, round_):
+            study.tell(trial, state=_states().FAIL)
+            return False
+        self._try(study, trial, round_)
+        if _ended(ended := study.get_trials(deepcopy=False)[trial.number]):
+            on_finding(_finding(ended))
+        return True
 
     def _beyond(self, study: Any, number: int, round_: _Round) -> bool:
         """Whether others have begun all trials that are left."""
