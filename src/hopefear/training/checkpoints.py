@@ -160,7 +160,8 @@ def interruptible() -> Iterator[Interruption]:
         flag.signum = signum
         outer = previous[signal.Signals(signum)]
         signal.signal(signum, outer)
-        if getattr(outer, "__name__", "") == raise_flag.__name__:  # one that stands around this
+        # One that stands around this has the same name.
+        if callable(outer) and getattr(outer, "__name__", "") == raise_flag.__name__:
             outer(signum, frame)
 
     previous = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
