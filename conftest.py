@@ -1,5 +1,8 @@
-"""Without PyTorch the modules of networks cannot be imported, so their examples are left out."""
+"""Modules that need a package of an extra cannot be imported without it: no examples of theirs."""
 
 import importlib.util
 
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["src/hopefear/neural/*"]
+_NEED = {"torch": "src/hopefear/neural/*", "spacy": "src/hopefear/neighbours/spacy_pipes.py"}
+collect_ignore_glob = [
+    path for package, path in _NEED.items() if importlib.util.find_spec(package) is None
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import READOUTS, RULES, STRUCTURES, natural_loss
+from learner_catalogue import READOUTS, RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay, stepwise
 
 from hopefear.core.learner import Learner, describe

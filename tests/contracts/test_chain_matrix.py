@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from catalogue import CURVED, FEW_RULES, LOOSE, RULES, SEARCHING
 from chain_oracle import corpus, replay_chain, tiny_rows
+from learner_catalogue import CURVED, FEW_RULES, LOOSE, RULES, SEARCHING
 from reference import exact_weights, stepwise
 
 from hopefear.core.learner import Learner, describe

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from catalogue import CURVED, LOOSE, RULES
+from learner_catalogue import CURVED, LOOSE, RULES
 from list_oracle import ListWorld, replay_lists, rows_of, tiny_lists
 from reference import exact_weights, stepwise
 

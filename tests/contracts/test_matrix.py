@@ -7,7 +7,8 @@ import itertools
 
 import numpy as np
 import pytest
-from catalogue import (
+from class_oracle import replay_classes
+from learner_catalogue import (
     FEW_RULES,
     LOOSE,
     LOSSES,
@@ -17,7 +18,6 @@ from catalogue import (
     STRUCTURES,
     hole,
 )
-from class_oracle import replay_classes
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
 from hopefear.core.learner import Learner, describe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import RULES, STRUCTURES, natural_loss
+from learner_catalogue import RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay, scores, sparse_problem, stepwise
 
 from hopefear.core.learner import Learner

@@ -5,9 +5,9 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
-from catalogue import RULES, hole, natural_loss
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from learner_catalogue import RULES, hole, natural_loss
 from reference import brute_votes, replay, sparse_problem, stepwise
 
 from hopefear.core.learner import Learner

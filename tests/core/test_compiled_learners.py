@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import RULES
 from compiled_spread import same, write
+from learner_catalogue import RULES
 from reference import brute_votes, close, exact_weights, random_problem, replay, stepwise
 
 from hopefear.core.learner import Learner

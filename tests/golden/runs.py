@@ -72,6 +72,7 @@ VERBS = (
     *("demo", "learners", "train", "train classify", "train tag", "train rerank", "predict"),
     *("evaluate", "compare", "compare classify", "compare tag", "compare rerank", "inspect"),
     *("train parse", "compare parse", "tune", "report", "reproduce"),
+    *("search", "search classify", "search tag", "search rerank", "search parse"),
 )
 _COMPARED = {
     "classify": ("two.svm", "perceptron,ftrl:l1=0.1"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from catalogue import FEW_RULES, READOUTS, RULES, STRUCTURES, natural_loss
+from learner_catalogue import FEW_RULES, READOUTS, RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay
 
 from hopefear.core.crew import desert, new_crew, wait

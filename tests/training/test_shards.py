@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from catalogue import RULES, natural_loss
+from learner_catalogue import RULES, natural_loss
 from sklearn.base import clone
 
 from hopefear import Classifier

@@ -26,6 +26,7 @@ VERBS = {
     "predict": "label a file, or choose from its lists",
     "evaluate": "score a model on data with known answers",
     "compare": "train several learners on the same data and test them",
+    "search": "find good parameters of learners by trial",
     "inspect": "show what a model is, what it weighs and where it came from",
     "tune": "find weights for a decoder's features on its N-best lists",
     "report": "turn run folders into one HTML page",
@@ -34,7 +35,7 @@ VERBS = {
     "completion": "write a script that completes commands in bash, zsh or fish",
 }
 # Verbs that take a TASK first: each task has options of its own.
-BY_TASK = ("train", "compare")
+BY_TASK = ("train", "compare", "search")
 
 _DESCRIPTION = (
     "Fast linear structured prediction: any learner on any structure. Predictions, --json and "
@@ -133,8 +134,8 @@ def dispatch(argv: Sequence[str]) -> int:
         parser.error(f"a task comes first: hopefear {verb} {' or '.join(tasks)} …")
     args = parser.parse_args(with_config(words, parser, path, config))
     args.usage_error, args.default_of = parser.error, parser.get_default
-    if verb == "train":
-        args.settings = settings_typed(args, parser)
+    if verb in ("train", "search"):
+        args.settings = settings_typed(args, parser, paths=verb == "search")
     look_ahead(args, parser)
     return _module(verb).run(args)
 
@@ -162,8 +163,9 @@ def parser_of(verb: str, task: str | None = None) -> argparse.ArgumentParser:
     else:
         surface = surface_of(task)
         name, usage = f"{name} {task}", usage.removeprefix("TASK ")
-        description, examples = surface.words[verb]
-        examples = f"examples:{examples}"
+        if verb in surface.words:  # else what the verb says will do
+            description, examples = surface.words[verb]
+            examples = f"examples:{examples}"
     parser = Parser(
         name,
         usage=f"{name} {usage}",

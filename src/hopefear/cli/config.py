@@ -128,17 +128,34 @@ _UNTOLD |= {
     "save_seconds",
     "bounds",
 }
+# Those of search that train does not have.
+_UNTOLD |= {
+    "trials",
+    "seconds",
+    "objective",
+    "study",
+    "out",
+    "report",
+    "folds",
+    "space",
+    "learners",
+}
 
 
-def settings_typed(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Options of train that are not the usual ones, as a model keeps them; of files the names."""
+def settings_typed(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, paths: bool = False
+) -> dict[str, Any]:
+    """Options of train that are not the usual ones, as a model keeps them.
+
+    Of files that are the names, or with ``paths`` what was typed.
+    """
     settings = {}
     for action in parser._actions:
         value = getattr(args, action.dest, None)
         if action.dest in _UNTOLD or value is None or value == action.default:
             continue
         many = value if isinstance(value, list) else [value]
-        if action.metavar in ("FILE", "DIR"):
+        if action.metavar in ("FILE", "DIR") and not paths:
             many = [os.path.basename(path) for path in many]
         told = many if isinstance(value, list) else many[0]
         settings[_key(action.dest)] = told if _is_toml(told) else str(told)
@@ -160,9 +177,8 @@ def config_of(about: Mapping[str, Any], task: str) -> str:
     <BLANKLINE>
     """
     data = about.get("data", {})
-    lines = ["# hopefear train --config FILE.toml"]
-    if digest := data.get("digest"):
-        lines.append(f"# learned from data of the digest {digest}")
+    digest = data.get("digest")
+    remarks = [f"learned from data of the digest {digest}"] if digest else []
     settings = {
         "task": task,
         "train": data.get("source"),
@@ -171,6 +187,12 @@ def config_of(about: Mapping[str, Any], task: str) -> str:
         "param": about.get("given") or None,
         **about.get("config", {}),
     }
+    return config_text(settings, *remarks)
+
+
+def config_text(settings: Mapping[str, Any], *remarks: str) -> str:
+    """Options of train as a file for ``--config``; those that TOML cannot hold are left out."""
+    lines = ["# hopefear train --config FILE.toml", *(f"# {remark}" for remark in remarks)]
     rows = (f"{_bare(k)} = {_toml(v)}" for k, v in settings.items() if _is_toml(v))
     return "\n".join([*lines, *rows]) + "\n"
 

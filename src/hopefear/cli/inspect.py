@@ -14,7 +14,8 @@ from hopefear.cli.guard import put, write_out
 from hopefear.cli.surface import opened, use_options
 
 USAGE = (
-    "--model PATH | --weights FILE [--top N] [--explain FILE --list ID] [--card FILE.md] [--config]"
+    "--model PATH | --weights FILE [--top N] [--explain FILE --list ID] [--card FILE.md] "
+    "[--export FILE.json] [--config]"
 )
 DESCRIPTION = """
 Show the size and sparsity of a model, how it was trained and on what, and the heaviest features
@@ -34,6 +35,7 @@ examples:
   hopefear inspect --weights tuned.json --top 30
   hopefear inspect --model chunks.model --card chunks.md
   hopefear inspect --model chunks.model --config > chunks.toml
+  hopefear inspect --model chunks.model --export chunks.json
 """
 _VOTED = (
     "\nA voted model has no single weight for a feature; train with "
@@ -53,6 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.md",
         help="write a model card: what it is, scores, heaviest features, how to use it, and "
         "questions for whoever hands it on; - is standard output",
+    )
+    parser.add_argument(
+        "--export",
+        metavar="FILE.json",
+        help="write a tagger or classifier as JSON that predicts without hopefear, as "
+        "examples/portable does; - is standard output",
     )
     options.flag(
         parser,
@@ -74,6 +82,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.config:
         write_out(config_of(model.about, surface.name))
+        return 0
+    if args.export:
+        from hopefear.neighbours.portable import as_json
+
+        put(args.export, [as_json(model)])
         return 0
     own = surface.use.model_facts(model, args.top)
     size = own.get("coordinates", own["features"])

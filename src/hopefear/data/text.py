@@ -15,6 +15,7 @@ from hopefear.data.files import (
     ReadReport,
     require_rows,
 )
+from hopefear.data.frames import from_table
 from hopefear.data.sparse import (
     SparseDataset,
     SparseRows,
@@ -175,9 +176,12 @@ def read_strings(
 def as_strings(X: Any) -> list[str] | None:
     """``X`` as a list of texts if it is one, whatever holds them; None for anything else.
 
+    Of a table it is the column ``text``.
+
     >>> as_strings(iter(["hope", "fear"])), as_strings([[1.0, 2.0]])
     (['hope', 'fear'], None)
     """
+    X, _ = from_table(X, None, "text", "label")
     if isinstance(X, str):
         raise HopefearError("X is one text; give a list of texts")
     if isinstance(X, Sequence):

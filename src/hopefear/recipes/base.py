@@ -11,6 +11,7 @@ from typing import Any
 from hopefear.core.learner import Learner, named, part_name
 from hopefear.errors import HopefearError
 from hopefear.recipes.parts import COSTS, LOSSES, READOUTS, RULES, unknown
+from hopefear.recipes.spaces import NETWORK_SPACE, Dimension, near_defaults
 
 PARTS = ("loss", "rule", "readout", "on")
 ON = ("every", "mistakes")
@@ -75,6 +76,19 @@ class Auto:
         return min(self.factor, 1.0 / max(steepness(loss), 1e-300)) / scale.square
 
 
+def times_auto(rate: Any) -> float | None:
+    """What an automatic rate is multiplied by, where one is asked for: ``"auto"`` or ``"3x"``.
+
+    >>> times_auto("auto"), times_auto("0.5x"), times_auto("0.5")
+    (1.0, 0.5, None)
+    """
+    if rate == "auto":
+        return 1.0
+    if not (isinstance(rate, str) and rate.endswith("x")):
+        return None
+    return number("the factor of an automatic rate, such as 3x,", rate[:-1], 1.0)
+
+
 def steepness(loss: Any) -> float:
     """How fast the force grows over a unit of margin near 0; 0 where it soon grows no more.
 
@@ -102,14 +116,21 @@ class Kind:
     rules: Mapping[str, Mapping[str, Any]]
     cost: str | None = None
 
-    def recipe(self, name: str, summary: str, parts: str, **defaults: Any) -> Recipe:
+    def recipe(
+        self,
+        name: str,
+        summary: str,
+        parts: str,
+        space: Mapping[str, Dimension] | None = None,
+        **defaults: Any,
+    ) -> Recipe:
         """A recipe, its parts in the order people say them: loss, rule, readout, when.
 
         >>> Kind({}).recipe("pa", "", "hinge passive-aggressive averaged every").rule.__name__
         'PassiveAggressive'
         """
         loss, rule, readout, on = parts.split()
-        return Recipe(name, summary, (loss, rule, readout, on), self, defaults)
+        return Recipe(name, summary, (loss, rule, readout, on), self, defaults, space or {})
 
 
 @dataclass(frozen=True)
@@ -128,6 +149,8 @@ class Recipe:
     defaults : mapping
         Parameters that differ from those of the parts. ``rate`` may be an ``Auto``, and ``price``
         may be ``"auto"``: then costs have the same mean in whatever unit they come.
+    ranges : mapping
+        What ``hopefear search`` tries, where that does not follow from the defaults.
     """
 
     name: str
@@ -135,6 +158,7 @@ class Recipe:
     parts: tuple[str, ...]
     kind: Kind
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    ranges: Mapping[str, Dimension] = field(default_factory=dict)
 
     @property
     def loss(self) -> Any:
@@ -177,6 +201,15 @@ class Recipe:
         values.pop("period", None)
         return {**values, "block": 1}
 
+    def space(self) -> dict[str, Dimension]:
+        """What ``hopefear search`` tries of each parameter.
+
+        >>> from hopefear.recipes import CHAIN_RECIPES
+        >>> sorted(CHAIN_RECIPES["sapo"].space()), CHAIN_RECIPES["sapo"].space()["rate"].high
+        (['decay', 'lam', 'n', 'rate'], 1.0)
+        """
+        return near_defaults(self.parameters(), self.defaults) | dict(self.ranges)
+
     def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
         """The learner, with some parameters replaced.
 
@@ -190,6 +223,15 @@ class Recipe:
         """
         params = {key.replace("-", "_"): value for key, value in params.items()}
         return self._swapped(params)._composed(scale, params)
+
+    def with_parts(self, params: Mapping[str, Any]) -> Recipe:
+        """The recipe with the parts that parameters name, and the defaults that suit them.
+
+        >>> from hopefear.recipes import RECIPES
+        >>> RECIPES["rda"].with_parts({"rule": "adagrad"}).parameters()["rate"]
+        0.5
+        """
+        return self._swapped(dict(params))
 
     def _swapped(self, params: dict[str, Any]) -> Recipe:
         """The recipe with the parts that parameters name, which are taken from them.
@@ -233,10 +275,12 @@ class Recipe:
             values["price"] = USUAL_COST / scale.cost
         rate = values.pop("rate", None)
         loss = made_part(parts[0], values)
-        if rate == "auto":
+        factor = times_auto(rate)
+        if factor is not None:
             rate = self.defaults.get("rate")
             if not isinstance(rate, Auto):
                 raise HopefearError(f"{self.name} has no automatic rate; give a number")
+            rate = factor * rate.rate(scale, loss)
         if rate is not None:
             values["rate"] = rate.rate(scale, loss) if isinstance(rate, Auto) else rate
         rule, readout = (made_part(part, values) for part in parts[1:])
@@ -277,6 +321,8 @@ class BatchRecipe:
         What it minimises, where that can be chosen.
     of_loss : mapping
         Parameters that differ from those of the loss; losses that lack them do without.
+    ranges : mapping
+        What ``hopefear search`` tries, where that does not follow from the defaults.
 
     Notes
     -----
@@ -289,6 +335,7 @@ class BatchRecipe:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     loss_name: str | None = None
     of_loss: Mapping[str, Any] = field(default_factory=dict)
+    ranges: Mapping[str, Dimension] = field(default_factory=dict)
 
     @property
     def learner(self) -> Any:
@@ -324,6 +371,14 @@ class BatchRecipe:
             return own
         return {"loss": self.loss_name, **self.loss_parameters(self.loss), **own}
 
+    def with_parts(self, params: Mapping[str, Any]) -> BatchRecipe:
+        """The recipe itself: its loss can be chosen, its defaults do not depend on it."""
+        return self
+
+    def space(self) -> dict[str, Dimension]:
+        """What ``hopefear search`` tries of each parameter."""
+        return near_defaults(self.parameters(), self.defaults) | dict(self.ranges)
+
     def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
         """The learner, with some parameters replaced.
 
@@ -350,11 +405,13 @@ class BatchRecipe:
         for key, value in params.items():
             if key not in values:
                 raise HopefearError(unknown(self.name, key, known))
-            usual = values[key]
+            usual, factor = values[key], times_auto(value)
             if not isinstance(usual, Auto):
                 values[key] = as_like(key, value, usual)
-            elif value != "auto":
+            elif factor is None:
                 values[key] = number(key, value, 1.0)
+            else:
+                values[key] = factor * usual.rate(scale, more["loss"])
         for key, value in values.items():
             if isinstance(value, Auto):
                 values[key] = value.rate(scale, more["loss"])
@@ -367,9 +424,13 @@ class NetworkRecipe(BatchRecipe):
 
     Parameters
     ----------
-    name, summary, place, defaults, loss_name, of_loss
+    name, summary, place, defaults, loss_name, of_loss, ranges
         As for other learners that are dataclasses.
     """
+
+    def space(self) -> dict[str, Dimension]:
+        """What ``hopefear search`` tries of each parameter."""
+        return NETWORK_SPACE | super().space()
 
     def inputs(self, params: Mapping[str, Any], templates: Any) -> Any:
         """How tokens become numbers that the network looks up; templates are for a wide one."""

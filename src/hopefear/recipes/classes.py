@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hopefear.recipes.base import Auto, BatchRecipe, Kind, Recipe
 from hopefear.recipes.margins import margin_recipes
+from hopefear.recipes.spaces import Range
 
 CLASSES = Kind(
     {
@@ -26,6 +27,7 @@ RECIPES: dict[str, Recipe | BatchRecipe] = {
             "perceptron",
             "averaged perceptron (Freund and Schapire, 1999; Collins, 2002)",
             "perceptron sgd averaged mistakes",
+            {"decay": Range(0.7, 1.0)},
         ),
         _made(
             "sgd",

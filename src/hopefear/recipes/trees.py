@@ -6,6 +6,7 @@ from typing import Any
 
 from hopefear.recipes.base import BatchRecipe, Kind, NetworkRecipe, Recipe
 from hopefear.recipes.margins import margin_recipes
+from hopefear.recipes.spaces import Range
 
 TREES = Kind(
     {
@@ -35,6 +36,7 @@ TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
             "perceptron",
             "structured perceptron, averaged (Collins, 2002)",
             "perceptron sgd averaged mistakes",
+            {"decay": Range(0.7, 1.0)},
         ),
         _made(
             "mira",

@@ -9,8 +9,16 @@ from typing import Any
 
 from hopefear.errors import HopefearError
 
-# Scores of which less is better.
 _LOSSES = ("error", "log_loss", "brier", "cost", "wer", "ter", "cer")
+
+
+def sign_of(metric: str) -> float:
+    """1 where more of a score is better, -1 where less is.
+
+    >>> sign_of("f1"), sign_of("cost")
+    (1.0, -1.0)
+    """
+    return -1.0 if metric in _LOSSES else 1.0
 
 
 @dataclass
@@ -60,7 +68,7 @@ class Stopping:
         """Take note of a pass; True when it is the best so far."""
         self.check(scores)
         value = scores[self.metric]
-        sign = -1.0 if self.metric in _LOSSES else 1.0
+        sign = sign_of(self.metric)
         if self.best is None or sign * value > sign * self.best:
             self.best, self.best_epoch = value, epoch
             return True

@@ -148,7 +148,7 @@ def online(name: str, summary: str, parts: str, **defaults: Any) -> TuneRecipe:
     """A recipe, its parts in the order people say them: loss, rule, readout, when."""
     loss, rule, readout, on = parts.split()
     passes = {key: defaults.pop(key) for key in list(defaults) if key in _PASSES}
-    return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes)
+    return TuneRecipe(name, summary, (loss, rule, readout, on), TUNING, defaults, passes=passes)
 
 
 _MARGINS: tuple[Any, ...] = tuple(

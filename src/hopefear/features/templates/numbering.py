@@ -34,7 +34,7 @@ from hopefear.features.templates.program import (
     read_slots,
     renumber,
 )
-from hopefear.features.templates.spec import POSITIONS
+from hopefear.features.templates.spec import POSITIONS, Template
 from hopefear.features.templates.views import seen
 
 _FIRST_ROOM = 1 << 12
@@ -325,10 +325,10 @@ class Recorder:
         return texts
 
 
-def name_of(
+def strings_of(
     slots: Slots, program: Program, names: Names, strings: Mapping[str, Strings], i: int
-) -> str:
-    """Name of attribute i: ``word[-1]|word[0]=the|cat``."""
+) -> tuple[Template, list[str]]:
+    """The template of attribute i, and the string of each of its terms."""
     t = int(names.template[i])
     template, order = program.templates[t], program.terms[t]
     codes = names.parts[names.ptr[i] : names.ptr[i + 1]].tolist()
@@ -343,6 +343,14 @@ def name_of(
         text = POSITIONS[code] if source.lexicon else strings[source.needs()].get(code)
         values = seen(text, term.views)
         shown[place] = values[which if rank == len(order) - 1 and program.several[t] else 0]
+    return template, shown
+
+
+def name_of(
+    slots: Slots, program: Program, names: Names, strings: Mapping[str, Strings], i: int
+) -> str:
+    """Name of attribute i: ``word[-1]|word[0]=the|cat``."""
+    template, shown = strings_of(slots, program, names, strings, i)
     return "".join(
         a + b for a, b in zip(template.pieces, [*shown, ""][: len(template.pieces)], strict=True)
     )

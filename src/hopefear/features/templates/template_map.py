@@ -32,6 +32,7 @@ from hopefear.features.templates.numbering import (
     name_of,
     no_rows,
     number,
+    strings_of,
 )
 from hopefear.features.templates.program import Born, Bound, Program, Slots
 from hopefear.features.templates.spec import (
@@ -518,6 +519,17 @@ class TemplateFeatures:
         cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> TemplateFeatures:
         return cls(*parts_of(header, arrays))
+
+    def spelled(self, column: int, edges: bool = False) -> tuple[Template, list[str]]:
+        """The template of an attribute of labels, or of edges, and the strings of its terms."""
+        if self._names is None or self._labels.bits:
+            kind = "hashed" if self._labels.bits else "without names"
+            raise HopefearError(
+                f"these attributes are {kind}, so nobody knows what they are made of; train "
+                "without --hash-bits and --no-names"
+            )
+        program = self._edge_program if edges else self._program
+        return strings_of(self._slots, program, self._names[edges], self._strings, column)
 
     def _name(self, program: Program, names: Names, i: int) -> str:
         return name_of(self._slots, program, names, self._strings, i)

@@ -20,14 +20,10 @@ from hopefear.core.hashing import mix
 from hopefear.features.templates.spec import View
 
 _RUNS = re.compile(r"(.)\1+", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?d+([.,:/]d+)*%?")
-_ROMAN = re.compile(r"M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
 _GREEK_LETTER = (
     "(?i:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|"
     "sigma|tau|upsilon|phi|chi|psi|omega)|[\u0391-\u03a9\u03b1-\u03c9]+"
 )
-_GREEK = re.compile(_GREEK_LETTER)
-_HAS_GREEK = re.compile(f"(?:^|-)(?:{_GREEK_LETTER})(?:-|$)")
 
 
 class _Shapes(dict[int, str]):
@@ -116,31 +112,35 @@ def substrings(text: str, low: int, high: int) -> tuple[str, ...]:
     )
 
 
-# In a shape every letter is X or x and every digit d, so most tests need no more than that.
-_SHAPE_CLASSES: dict[str, Callable[[str], object]] = {
-    "initial-capital": lambda s: s.startswith("X"),
-    "has-capital": lambda s: "X" in s,
-    "inner-capital": lambda s: "X" in s[1:],
-    "all-capitals": lambda s: s and not s.strip("X"),
-    "mixed-case": lambda s: "X" in s[1:] and "x" in s,
-    "lower-case": lambda s: s and not s.strip("x"),
-    "initial": lambda s: s == "X.",
-    "has-digit": lambda s: "d" in s,
-    "all-digits": lambda s: s and not s.strip("d"),
-    "four-digits": lambda s: s == "dddd",
-    "number": _NUMBER.fullmatch,
-    "alphanumeric": lambda s: "d" in s and ("X" in s or "x" in s),
-    "has-hyphen": lambda s: "-" in s,
-    "has-period": lambda s: "." in s,
-    "has-punctuation": lambda s: s.strip("Xxd"),
-    "punctuation": lambda s: s and not ("X" in s or "x" in s or "d" in s),
+# In a shape every letter is X or x and every digit d, so most classes need no more than that.
+# Patterns are matched against the whole, and are data, so that exported models can carry them.
+SHAPE_CLASSES = {
+    "initial-capital": "X.*",
+    "has-capital": ".*X.*",
+    "inner-capital": ".+X.*",
+    "all-capitals": "X+",
+    "mixed-case": "(?=.+X).*x.*",
+    "lower-case": "x+",
+    "initial": r"X\.",
+    "has-digit": ".*d.*",
+    "all-digits": "d+",
+    "four-digits": "dddd",
+    "number": r"[+-]?d+([.,:/]d+)*%?",
+    "alphanumeric": "(?=.*d).*[Xx].*",
+    "has-hyphen": ".*-.*",
+    "has-period": r".*\..*",
+    "has-punctuation": ".*[^Xxd].*",
+    "punctuation": "[^Xxd]+",
 }
-_TEXT_CLASSES: dict[str, Callable[[str], object]] = {
-    "roman": lambda text: text and _ROMAN.fullmatch(text),
-    "greek": _GREEK.fullmatch,
-    "has-greek": _HAS_GREEK.search,
+TEXT_CLASSES = {
+    "roman": "(?=.)M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})",
+    "greek": _GREEK_LETTER,
+    "has-greek": f"(.*-)?({_GREEK_LETTER})(-.*)?",
 }
-CLASSES = (*_SHAPE_CLASSES, *_TEXT_CLASSES)
+_PATTERNS = {
+    name: re.compile(pattern, re.DOTALL) for name, pattern in (SHAPE_CLASSES | TEXT_CLASSES).items()
+}
+CLASSES = tuple(_PATTERNS)
 
 
 def classes(text: str) -> tuple[str, ...]:
@@ -150,15 +150,14 @@ def classes(text: str) -> tuple[str, ...]:
     ('initial-capital', 'has-capital', 'inner-capital', 'has-digit')
     """
     names = _classes_of_shape(text.translate(_SHAPES))
-    more = tuple(name for name, test in _TEXT_CLASSES.items() if test(text))
+    more = tuple(name for name in TEXT_CLASSES if _PATTERNS[name].fullmatch(text))
     return names + more if more else names
 
 
 def is_class(text: str, name: str) -> tuple[str, ...]:
     """``yes`` if the string belongs to the class, else nothing."""
-    test = _SHAPE_CLASSES.get(name)
-    holds = test(text.translate(_SHAPES)) if test else _TEXT_CLASSES[name](text)
-    return ("yes",) if holds else ()
+    seen = text.translate(_SHAPES) if name in SHAPE_CLASSES else text
+    return ("yes",) if _PATTERNS[name].fullmatch(seen) else ()
 
 
 @functools.lru_cache(1 << 14)
@@ -168,7 +167,7 @@ def _without_runs(s: str) -> str:
 
 @functools.lru_cache(1 << 14)
 def _classes_of_shape(s: str) -> tuple[str, ...]:
-    return tuple(name for name, test in _SHAPE_CLASSES.items() if test(s))
+    return tuple(name for name in SHAPE_CLASSES if _PATTERNS[name].fullmatch(s))
 
 
 # One string of each string, one or none, any number. Arguments: "size", "sizes" or "class".

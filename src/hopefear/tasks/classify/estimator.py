@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from hopefear.data.frames import from_table
 from hopefear.data.labels import class_codes, class_name, distinct
 from hopefear.data.sparse import MEASURED, SparseDataset
 from hopefear.data.text import as_strings, read_strings
@@ -167,22 +168,26 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         self._keep(locals())
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
     ) -> Self:
         """Learn from all rows, from the beginning.
 
         Parameters
         ----------
-        X : sparse or dense matrix, or iterable of str
-            One row or text an example; NaN and infinity are refused with their place.
-        y : sequence
-            Labels: numbers or strings, at least two different ones.
+        X : sparse or dense matrix, iterable of str, or table
+            One row or text an example; NaN and infinity are refused with their place. Of a table
+            (pandas, polars, Hugging Face ``datasets``) with a column ``text``, its texts.
+        y : sequence or str, optional
+            Labels: numbers or strings, at least two different ones; or the name of the column of a
+            table that has them, ``label`` unless said.
         sample_weight : sequence of float, optional
             Weight of each row.
         X_val, y_val : like X and y, optional
             Held-out rows, scored after each pass: training ends after ``patience`` passes without
             a better score, and the best model is kept.
         """
+        with as_value_errors():
+            X_val, y_val = from_table(X_val, y_val, "text", "label")
         X, y = self._pair(X, y, reset=True)
         classes = distinct(y)
         with as_value_errors():
@@ -334,6 +339,7 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         ``features`` are the columns of texts where these are known.
         """
         with as_value_errors():
+            X, y = from_table(X, y, "text", "label")
             texts = as_strings(X)
             if texts is None:
                 self._refuse_text_options()

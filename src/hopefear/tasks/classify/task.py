@@ -19,6 +19,7 @@ from hopefear.data.sparse import SparseDataset, SparseRows
 from hopefear.errors import HopefearError
 from hopefear.metrics import classification_scores, score_names
 from hopefear.recipes import Scale
+from hopefear.recipes.base import times_auto
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, fingerprint
@@ -65,7 +66,7 @@ class Classification(Task):
         self, passes: Passes, build: Callable[[Scale], Learner], params: Mapping[str, Any]
     ) -> tuple[Any, Learner]:
         auto = self.intercept == "auto"
-        measured = auto or params.get("rate", "auto") == "auto"
+        measured = auto or times_auto(params.get("rate", "auto")) is not None
         square, count = (float(m) for m in passes.means(sizes)) if measured else (1.0, 1.0)
         bias = typical_value(square, count) if auto else self.intercept
         if not (isinstance(bias, Real) and math.isfinite(bias)):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hopefear.data.frames import from_table
 from hopefear.data.labels import class_name
 from hopefear.data.schemes import Constraints
 from hopefear.data.sequences import Column, SequenceDataset
@@ -238,7 +239,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         labels, names = self.classes_[tags].tolist(), Column(model.labels, tags)
         return list(read.tagged(labels, names, self.scheme_))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """F1 of spans where labels have a tag scheme, elsewhere the share of tokens that are right.
 
         From 0 to 1, so that searches optimise what is meant; weights are those of sequences. For
@@ -263,7 +264,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         name = "accuracy" if self.scheme_ is None else "f1"
         return float(metric.scores(weights @ rows)[name]) / 100.0
 
-    def metrics(self, X: Any, y: Any) -> dict[str, float]:
+    def metrics(self, X: Any, y: Any = None) -> dict[str, float]:
         """Scores in percent: accuracy of tokens and sequences, and of spans where there are any.
 
         Examples
@@ -322,6 +323,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
     ) -> tuple[SequenceDataset, dict[str, Any]]:
         """Sequences without labels, and how they are searched."""
         check_is_fitted(self)
+        X, _ = from_table(X, None, "tokens", "tags")
         tokens, features = self._reader.read(X), self.features_
         attributes = features.encode(tokens.content)
         data = encoded(tokens, attributes, self._model.labels, None, features)
@@ -336,6 +338,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
         check_is_fitted(self)
         with as_value_errors():
             how = self.scheme_, getattr(self, "scheme_errors", "begin")
+            X, y = from_table(X, y, "tokens", "tags")
             data = labelled(self._reader.read(X), y, self.features_, self._model.labels, *how)
             return data, self.model_.decoder(n_jobs=self._jobs()).best(data.rows)
 
@@ -479,16 +482,18 @@ class Tagger(SequencePredictor):
         self._keep(locals())
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
     ) -> Self:
         """Learn from all sequences, from the beginning.
 
         Parameters
         ----------
-        X : list of lists of tokens
-            Sequences. A token is a string, a row of columns, or a dict or list of attributes.
-        y : list of lists of labels
-            A label for each token: all strings, or all whole numbers.
+        X : list of lists of tokens, or table
+            Sequences. A token is a string, a row of columns, or a dict or list of attributes. Of a
+            table (pandas, polars, Hugging Face ``datasets``) with a column ``tokens``, its lists.
+        y : list of lists of labels, or str, optional
+            A label for each token: all strings, or all whole numbers; or the name of the column of
+            a table that has them, ``tags`` unless said.
         sample_weight : sequence of float, optional
             Weight of each sequence.
         X_val, y_val : like X and y, optional
@@ -497,6 +502,10 @@ class Tagger(SequencePredictor):
         """
         with as_value_errors():
             seed, dev = self._seed(), None
+            X, y = from_table(X, y, "tokens", "tags")
+            X_val, y_val = from_table(X_val, y_val, "tokens", "tags")
+            if y is None:
+                raise HopefearError("sequences need labels: give y, or a table with a column tags")
             pair = given_together(X_val=X_val, y_val=y_val)
             X, y, weights = present(X, y, sample_weight)
             if not pair and self.early_stopping:

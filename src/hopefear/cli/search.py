@@ -1,0 +1,385 @@
+"""``hopefear search``: good parameters of learners, by trial, as a file that train takes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hopefear.cli import options
+from hopefear.cli.config import config_text
+from hopefear.cli.console import Console, check_output, print_json, scored
+from hopefear.cli.guard import put
+from hopefear.cli.progress import Bar
+from hopefear.cli.surface import Corpus, Surface, surface_of
+from hopefear.errors import HopefearError
+from hopefear.tasks import TASKS, recipe
+
+USAGE = (
+    "TASK --train FILE (--dev FILE | --folds K) [--learner NAME,…] --trials N [--study FILE] "
+    "--out FILE.toml [--report FILE.html] [OPTIONS]"
+)
+DESCRIPTION = """
+Try parameters of one or several learners, and write the best as a file that `hopefear train
+--config` takes. Every learner has a space around its defaults; these are tried first, then what
+Optuna draws, near what was good. A trial is scored after every pass on held-out data (--dev), or
+on each of K parts of the training data in turn (--folds), and is given up where it falls behind.
+With --study the trials go to a file: an interrupted search goes on from there, and so does one
+that is to try more. The same seed gives the same trials, unless several run at once (--jobs).
+Test data has no place here.
+
+Needs Optuna: pip install 'hopefear[search]'.
+"""
+EXAMPLES = """
+examples:
+  hopefear search tag --train train.txt --dev dev.txt --learner sapo,adagrad-rda --trials 20 \\
+      --out best.toml
+  hopefear train tag --config best.toml --model best.model
+  hopefear search classify --train reviews.tsv --folds 5 --learner adagrad-rda --trials 50 \\
+      --objective quality,nonzeros --study reviews.jsonl --jobs 4 --out best.toml \\
+      --report search.html
+  hopefear search parse --train train.conllu --dev dev.conllu --learner mira --trials 10 \\
+      --space C=0.001..1 --out best.toml
+"""
+_OBJECTIVES = ("quality", "nonzeros", "seconds")
+
+
+def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
+    """All options are those of a task."""
+    if surface is None:
+        return
+    data = options.data_files(parser, "search")
+    data.add_argument(
+        "--folds",
+        type=options.at_least(2),
+        metavar="K",
+        help="in place of --dev: score on each of K parts of --train, learned from the others",
+    )
+    surface.data_options(data, "search")
+    output = parser.add_argument_group("output")
+    options.named(output, "--out", "file for the best", "FILE.toml", required=True)
+    options.named(output, "--report", "page to write, with all trials", "FILE.html")
+    options.json_option(output)
+    _search_options(parser.add_argument_group("search"))
+    options.learning(parser, surface, "search", lambda group: _learners(group, surface))
+    surface.feature_options(parser, "search")
+    for action in parser._actions:
+        if action.dest == "jobs":  # elsewhere threads, but trials share nothing to wait for
+            action.help = "processes that try side by side (default: 1)"
+
+
+def _search_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--trials",
+        type=options.at_least(1),
+        required=True,
+        metavar="N",
+        help="how many in all, with those of --study",
+    )
+    group.add_argument(
+        "--seconds",
+        type=options.number,
+        metavar="S",
+        help="stop after this time, even if fewer were tried",
+    )
+    group.add_argument(
+        "--objective",
+        type=_objectives,
+        default=_OBJECTIVES[:1],
+        metavar="NAME,…",
+        help="what is sought: quality (the score), nonzeros and seconds (of learning), fewer of "
+        "either; with several all that no other trial beats are written (default: quality)",
+    )
+    group.add_argument(
+        "--space",
+        type=_space,
+        action="append",
+        default=[],
+        metavar="KEY=A..B",
+        help="try these values of a parameter: numbers between A and B, multiples of an automatic "
+        "rate (0.1x..10x), or words (last|averaged); may be repeated",
+    )
+    options.named(
+        group, "--study", "journal of the trials, JSON lines; gone on with if it is there", "PATH"
+    )
+
+
+def _learners(group: argparse._ArgumentGroup, surface: Surface) -> None:
+    usual = TASKS[surface.name].learner
+    group.add_argument(
+        "--learner",
+        dest="learners",
+        type=options.several_learners,
+        default=options.several_learners(usual),
+        metavar="NAME,…",
+        help="names from `hopefear learners`; parameters that stay as they are may follow, "
+        f"NAME:KEY=VALUE (default: {usual})",
+    )
+    options.patience(group)
+    if surface.metrics is not None:
+        options.named(group, "--metric", f"score that counts: {surface.metrics}", "NAME")
+
+
+def run(args: argparse.Namespace) -> int:
+    surface = surface_of(args.task)
+    if (args.dev is None) == (args.folds is None):
+        args.usage_error("trials are scored on --dev FILE or by --folds K: give one of them")
+    if args.out == "-" and (args.json or len(args.objective) > 1):
+        args.usage_error("--out - is for one file, and --json would share standard output")
+    options.read_once(args, "train", "dev", *surface.files)
+    surface.check(args, "compare")
+    for output in filter(None, (args.out, args.report, args.study)):
+        check_output(output, options.paths(args, ("train", "dev", *surface.files)))
+    options.check_networks(args, [name for _, name, _ in args.learners])
+    args.learners = [
+        (label, name, options.with_network(args, name, params))
+        for label, name, params in args.learners
+    ]
+    spaces = [_tried(args, name, params) for _, name, params in args.learners]
+    for _, name, params in args.learners:
+        surface.build(name, params, args)
+    from hopefear.cli.progress import announced
+    from hopefear.search import Search
+
+    console, processes = Console(args.quiet), args.jobs or 1
+    args.jobs = 1  # threads of a trial
+    with announced(console, "these learners"), contextlib.ExitStack() as scope:
+        corpus = surface.read(args, console)
+        console.say(corpus.describe())
+        journal = args.study
+        if journal is None and processes > 1:
+            folder = scope.enter_context(tempfile.TemporaryDirectory())
+            journal = os.path.join(folder, "journal")
+        plan = _plan(args, surface, corpus)
+        candidates = _candidates(args, corpus, spaces, console)
+        search = Search(candidates, plan, args.objective, journal)
+        study = scope.enter_context(search.opened())
+        known = len(search.findings(study))
+        if known:
+            console.say(f"going on from {args.study}, which has {known} trials")
+        interruption: BaseException | None = None
+        try:
+            with Trials(console, args.trials, plan.metric) as watcher:
+                search.run(study, args.trials, args.seconds, processes, watcher)
+        except (HopefearError, KeyboardInterrupt) as error:
+            if not hasattr(error, "signum") and not isinstance(error, KeyboardInterrupt):
+                raise
+            interruption = error
+        findings = search.findings(study)
+        if interruption is not None and not any(f.state == "complete" for f in findings):
+            raise interruption
+        result = _written(args, surface, search, findings)
+        _show(console, search, findings)
+        if args.report is not None:
+            from hopefear.search.page import write_page
+
+            held = args.dev or f"{args.folds} folds"
+            about = f"{os.path.basename(args.train)}, scored on {os.path.basename(held)}"
+            write_page(args.report, search, study, "Search for settings", about)
+    console.say(f"\nwrote {', '.join(result['files'])}")
+    if args.json:
+        print_json(result)
+    if interruption is not None:
+        raise interruption
+    return 0
+
+
+class Trials(Bar):
+    """Trials as they end: a line for each, and on a terminal how many are left."""
+
+    def __init__(self, console: Console, trials: int, metric: str) -> None:
+        super().__init__(console)
+        self.trials, self.metric, self._count = trials, metric, 0
+
+    def _columns(self) -> tuple[Any, ...]:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+        return TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+
+    def _begin(self) -> None:
+        self._task = self._bar.add_task("", total=self.trials)
+
+    def __call__(self, finding: Any) -> None:
+        from hopefear.search.page import in_words
+
+        if self._bar is not None:
+            self._bar.update(self._task, completed=finding.number + 1)
+        end = f"{finding.state}: {finding.error}" if finding.error else finding.state
+        if finding.state == "complete":
+            end = (
+                f"{self.metric} {scored(self.metric, finding.quality)} (pass {finding.passes}), "
+                f"{finding.nonzeros:,} non-zeros, {finding.seconds:.2f} s"
+            )
+        elif finding.state == "pruned":
+            end = f"given up after pass {finding.passes}"
+        words = "defaults" if finding.usual else in_words(finding.params)
+        self._print(f"trial {finding.number}: {finding.learner} {words}: {end}")
+
+
+def _plan(args: argparse.Namespace, surface: Surface, corpus: Corpus) -> Any:
+    from hopefear.search import Plan
+    from hopefear.training.stopping import Stopping
+
+    own = args.metric if surface.metrics is not None else None
+    metric = own or corpus.metric
+    Stopping(metric, args.patience).check(corpus.task(args).score_names(corpus.data))
+    return Plan(metric, args.epochs, args.patience, args.seed, not args.no_shuffle)
+
+
+def _tried(
+    args: argparse.Namespace, name: str, params: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is tried of a learner, and its defaults."""
+    fixed = {key.replace("-", "_") for key in params}
+    table = recipe(name, args.task).with_parts(params)
+    usual = table.parameters()
+    space = {key: part for key, part in table.space().items() if key not in fixed}
+    for key, text in args.space:
+        if key in usual and key not in fixed:
+            space[key] = _dimension(key, text, usual[key])
+    if not space:
+        args.usage_error(f"--learner {name}: nothing is left to try; give --space KEY=A..B")
+    for key, _ in args.space:
+        if not any(
+            key in recipe(each, args.task).with_parts(given).parameters()
+            for _, each, given in args.learners
+        ):
+            args.usage_error(f"--space {key}: no learner here has such a parameter")
+    return space, {key: usual[key] for key in space}
+
+
+def _candidates(
+    args: argparse.Namespace, corpus: Corpus, spaces: Sequence[Any], console: Console
+) -> list[Any]:
+    from hopefear.search import Candidate, folds
+    from hopefear.search.trials import Split
+
+    task = corpus.task(args)
+    dev = None if args.dev is None else corpus.held_out("dev", args, console)
+    candidates = []
+    for (label, name, params), (space, usual) in zip(args.learners, spaces, strict=True):
+        own = corpus.suiting(name, params)
+        splits = (
+            folds(own.data, args.folds, args.seed)
+            if dev is None
+            else [Split(own.data, own.encoded(dev))]
+        )
+        candidates.append(Candidate(label, name, own.adapted(task), splits, space, usual, params))
+    return candidates
+
+
+def _written(
+    args: argparse.Namespace, surface: Surface, search: Any, findings: Sequence[Any]
+) -> dict[str, Any]:
+    """Write the best, and the rest of the front beside it; what ``--json`` says."""
+    best, paths = search.best(findings), {}
+    front = search.front(findings) if len(search.objectives) > 1 else [best]
+    stem, ending = os.path.splitext(args.out)
+    for finding in front:
+        path = args.out if finding is best else f"{stem}-{finding.number}{ending}"
+        put(path, [_config(args, surface, search, finding).encode()])
+        paths[finding.number] = path
+    states = [finding.state for finding in findings]
+    return {
+        "task": args.task,
+        "metric": search.plan.metric,
+        "objectives": list(search.objectives),
+        "trials": len(findings),
+        **{state: states.count(state) for state in ("complete", "pruned", "failed")},
+        "best": _facts(best),
+        "front": [{**_facts(finding), "config": paths[finding.number]} for finding in front],
+        "defaults": [_facts(finding) for finding in findings if finding.usual],
+        "files": [*paths.values(), *filter(None, (args.report,))],
+        "study": args.study,
+    }
+
+
+def _facts(finding: Any) -> dict[str, Any]:
+    unsaid = ("curve", "error", "usual")
+    return {key: value for key, value in finding._asdict().items() if key not in unsaid}
+
+
+def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: Any) -> str:
+    """A trial as a file for ``train --config``, which trains the same model again."""
+    name, fixed = next((n, p) for label, n, p in args.learners if label == finding.learner)
+    epochs = args.epochs if args.folds is None else finding.passes
+    settings = {
+        "task": args.task,
+        "train": str(args.train),
+        "dev": None if args.dev is None else str(args.dev),
+        "model": "NEW.model",
+        "learner": name,
+        "epochs": epochs,
+        "seed": args.seed,
+        "param": {**fixed, **finding.params},
+    }
+    typed = {key: value for key, value in args.settings.items() if key not in settings}
+    if args.folds is not None:
+        typed.pop("patience", None)
+        if surface.metrics is not None:  # train has it for --dev alone
+            typed.pop("metric", None)
+    place = "the held-out data" if args.folds is None else f"{args.folds} folds"
+    return config_text(
+        {**settings, **typed},
+        f"trial {finding.number} of a search: {search.plan.metric} {finding.quality:.4f} on "
+        f"{place}, pass {finding.passes}, {finding.nonzeros:,} non-zeros",
+    )
+
+
+def _show(console: Console, search: Any, findings: Sequence[Any]) -> None:
+    """The best and what no other beats, beside the defaults."""
+    from hopefear.search.page import heads, row
+
+    best = search.best(findings)
+    front = search.front(findings) if len(search.objectives) > 1 else []
+    shown = [best, *(f for f in front if f is not best)]
+    usual = [f for f in findings if f.usual and f.state == "complete" and f not in shown]
+    console.say()
+    console.table(heads(search.plan.metric), [row(finding) for finding in (*shown, *usual)])
+
+
+def _objectives(text: str) -> tuple[str, ...]:
+    """Objectives between commas.
+
+    >>> _objectives("quality,seconds")
+    ('quality', 'seconds')
+    """
+    names = tuple(options.names(text))
+    if set(names) - set(_OBJECTIVES):
+        raise argparse.ArgumentTypeError(f"objectives are {', '.join(_OBJECTIVES)}, not {text!r}")
+    return names
+
+
+def _space(text: str) -> tuple[str, str]:
+    key, value = options.parameter(text)
+    if ".." not in value and "|" not in value:
+        raise argparse.ArgumentTypeError(
+            f"expected KEY=A..B or KEY=WORD|WORD, such as C=0.001..1, found {text!r}"
+        )
+    return key.replace("-", "_"), value
+
+
+def _dimension(key: str, text: str, usual: Any) -> Any:
+    """What ``--space`` says; logarithms are drawn where the ends are far apart.
+
+    >>> _dimension("C", "0.001..1", 0.05)
+    Range(low=0.001, high=1.0, log=True, whole=False, auto=False)
+    >>> _dimension("readout", "last|averaged", "last")
+    Choice(values=('last', 'averaged'))
+    """
+    from hopefear.recipes.spaces import Choice, Range
+
+    if "|" in text:
+        return Choice(tuple(text.split("|")))
+    auto = text.endswith("x")
+    try:
+        low, high = (float(end.removesuffix("x")) for end in text.split(".."))
+    except ValueError:
+        raise HopefearError(f"--space {key}={text}: expected two numbers, as in 0.001..1") from None
+    if not low < high:
+        raise HopefearError(f"--space {key}={text}: the first number must be the smaller one")
+    whole = isinstance(usual, int) and not isinstance(usual, bool)
+    return Range(low, high, low > 0.0 and high >= 10.0 * low, whole, auto)

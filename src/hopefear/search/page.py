@@ -1,0 +1,135 @@
+"""The page of a search: its trials, the front, and which parameters mattered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hopefear.report import Page, Plot
+from hopefear.search.study import Finding, Search
+
+_TITLES = {"nonzeros": "non-zero weights kept", "seconds": "seconds of learning"}
+
+
+def heads(metric: str) -> list[str]:
+    """Heads of the table of trials."""
+    return ["trial", "learner", "parameters", metric, "non-zeros", "seconds", "passes", "ended"]
+
+
+def row(finding: Finding) -> list[Any]:
+    """A trial as a row of that table.
+
+    >>> row(Finding(3, "pa", {"C": 0.5}, "pruned", passes=2))
+    [3, 'pa', 'C=0.5', None, None, None, 2, 'pruned']
+    """
+    seconds = None if finding.seconds is None else round(finding.seconds, 3)
+    ended = "default" if finding.usual and finding.state == "complete" else finding.state
+    return [
+        finding.number,
+        finding.learner,
+        in_words(finding.params),
+        None if finding.quality is None else f"{finding.quality:.3f}",
+        finding.nonzeros,
+        seconds,
+        finding.passes,
+        ended,
+    ]
+
+
+def in_words(params: Mapping[str, Any]) -> str:
+    """Parameters as they are typed.
+
+    >>> in_words({"rate": "0.5x", "n": 5})
+    'rate=0.5x n=5'
+    """
+    return " ".join(f"{name}={value}" for name, value in params.items())
+
+
+def write_page(path: str, search: Search, study: Any, title: str, about: str) -> None:
+    """Write the page; one HTML file that needs nothing else."""
+    findings, metric = search.findings(study), search.plan.metric
+    signature = json.dumps(search.signature(), ensure_ascii=False, default=str)
+    page = Page(title, about, signature=signature)
+    page.section("Results").text(
+        f"{len(findings)} trials have ended. The best by {search.objectives[0]} is trial "
+        f"{search.best(findings).number}; `default` marks the parameters that a recipe has."
+    )
+    front = search.front(findings)
+    page.table(heads(metric), [row(finding) for finding in front], "Trials that no other beats.")
+    page.figures(_plots(search, findings, front))
+    shares = importances(search, findings)
+    if shares:
+        page.section("Which parameters mattered").text(
+            "Shares of what tells the better trials of a learner from all of them (PED-ANOVA of "
+            "the score); few trials say little."
+        )
+        page.table(
+            ["learner", "parameter", "share"],
+            [[label, name, f"{share:.2f}"] for label, name, share in shares],
+        )
+    page.section("All trials").table(heads(metric), [row(finding) for finding in findings])
+    page.write(path)
+
+
+def _plots(search: Search, findings: Sequence[Finding], front: Sequence[Finding]) -> list[Plot]:
+    """Quality against sparsity and time, and how the best rose."""
+    labels = [each.label for each in search.candidates]
+    complete = [finding for finding in findings if finding.state == "complete"]
+    plots = []
+    for name, title in _TITLES.items():
+        plot = Plot(f"{search.plan.metric} against {name}", title, search.plan.metric, "log")
+        for look, label in enumerate(labels):
+            some = [finding for finding in complete if finding.learner == label]
+            if some:
+                x = [max(getattr(finding, name), 1e-6) for finding in some]
+                plot.points(x, [finding.quality or 0.0 for finding in some], label, look=look)
+        if len(search.objectives) > 1:
+            ends = sorted(front, key=lambda finding: getattr(finding, name))
+            x = [max(getattr(finding, name), 1e-6) for finding in ends]
+            plot.line(x, [f.quality or 0.0 for f in ends], "front", look=len(labels))
+        plots.append(plot)
+    rising = Plot("The best so far", "trial", search.plan.metric)
+    best = [search.best(complete[: k + 1]).quality or 0.0 for k in range(len(complete))]
+    rising.step([finding.number for finding in complete], best, "best")
+    return [*plots, rising]
+
+
+def importances(search: Search, findings: Sequence[Finding]) -> list[tuple[str, str, float]]:
+    """(learner, parameter, share), largest first; only where there are trials enough."""
+    import optuna
+
+    from hopefear.search.study import _quiet
+    from hopefear.training.stopping import sign_of
+
+    shares = []
+    for each in search.candidates:
+        some = [f for f in findings if f.state == "complete" and f.learner == each.label]
+        if len(some) < 8 or len(each.space) < 2:
+            continue
+        with _quiet(optuna):
+            higher = sign_of(search.plan.metric) > 0
+            study = optuna.create_study(direction="maximize" if higher else "minimize")
+            for finding in some:
+                study.add_trial(_frozen(optuna, each, finding))
+            evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+            table = optuna.importance.get_param_importances(study, evaluator=evaluator)
+        shares += [(each.label, name, float(share)) for name, share in table.items()]
+    return shares
+
+
+def _frozen(optuna: Any, candidate: Any, finding: Finding) -> Any:
+    """A trial of one learner alone, as Optuna has it."""
+    kinds = optuna.distributions
+    distributions, params = {}, {}
+    for name, part in candidate.space.items():
+        if hasattr(part, "values"):
+            distributions[name] = kinds.CategoricalDistribution(part.values)
+        elif part.whole:
+            distributions[name] = kinds.IntDistribution(int(part.low), int(part.high), part.log)
+        else:
+            distributions[name] = kinds.FloatDistribution(part.low, part.high, part.log)
+        params[name] = part.place(finding.params[name])
+    return optuna.trial.create_trial(
+        params=params, distributions=distributions, value=finding.quality
+    )

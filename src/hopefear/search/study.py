@@ -1,0 +1,454 @@
+"""A study: trials one after another or side by side, in a journal that outlives the process.
+
+Trial k is drawn from what the finished trials came to, by a generator that is seeded with k. So a
+study that was interrupted goes on as if it had not been, and the same seed gives the same trials.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from hopefear import __version__
+from hopefear.errors import HopefearError
+from hopefear.search.trials import Candidate, Plan, measure
+from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
+from hopefear.training.stopping import sign_of
+
+OBJECTIVES = ("quality", "nonzeros", "seconds")
+_NAME = "hopefear"
+_UNPRUNED = 4  # trials of a learner that are finished before any of it is given up
+_SPARED = 1  # passes after which none is: fast beginnings say little
+_POLL = 0.1  # seconds between two looks at what other processes did
+
+
+class _LateError(Exception):
+    """The time of the search is over."""
+
+
+class Finding(NamedTuple):
+    """A trial that has ended.
+
+    Of what was given up or failed there is no measure.
+    """
+
+    number: int
+    learner: str
+    params: dict[str, Any]
+    state: str  # "complete", "pruned" or "failed"
+    quality: float | None = None
+    nonzeros: int | None = None
+    seconds: float | None = None
+    passes: int | None = None
+    curve: list[float] | None = None
+    error: str | None = None
+    usual: str | None = None  # the learner, where all is as its recipe has it
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched, and what is sought.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        The learners and their spaces.
+    plan : Plan
+        How each trial is trained and scored.
+    objectives : sequence of {"quality", "nonzeros", "seconds"}
+        What is to be good: the score, few weights other than 0, little learning time. With
+        several, a trial is good where no other is as good in all of them and better in one.
+    journal : path, optional
+        The file that trials are written to, JSON lines; it is gone on with where it exists. None
+        keeps them in memory.
+
+    Notes
+    -----
+    A trial is given up after a pass where its best score so far is worse than the median of what
+    finished trials of the same learner had after that pass; with several objectives none is, since
+    a trial that is worse may be the smallest or the fastest.
+
+    Examples
+    --------
+    >>> from hopefear.data.generators import sparse_linear
+    >>> from hopefear.search import folds
+    >>> from hopefear.tasks import recipe
+    >>> from hopefear.tasks.classify.task import Classification
+    >>> data = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=3).dataset()
+    >>> space = recipe("vrda").space()
+    >>> usual = {name: recipe("vrda").parameters()[name] for name in space}
+    >>> vrda = Candidate("vrda", "vrda", Classification(), folds(data, 2, 1), space, usual, {})
+    >>> search = Search([vrda], Plan("accuracy", epochs=2))
+    >>> with search.opened() as study:
+    ...     search.run(study, trials=3)
+    ...     [finding.state for finding in search.findings(study)]
+    ['complete', 'complete', 'complete']
+    """
+
+    candidates: Sequence[Candidate]
+    plan: Plan
+    objectives: Sequence[str] = ("quality",)
+    journal: str | None = None
+
+    def signature(self) -> dict[str, Any]:
+        """What makes this study this study."""
+        first = self.candidates[0].splits
+        return {
+            "version": __version__,
+            "objectives": list(self.objectives),
+            "data": [split.data.digest for split in first],
+            "dev": [split.dev.digest for split in first],
+            "task": repr(self.candidates[0].task),
+            **{k: v for k, v in asdict(self.plan).items() if k != "n_jobs"},
+            "learners": {
+                each.label: {
+                    "fixed": {name: str(value) for name, value in each.fixed.items()},
+                    "space": {name: list(part) for name, part in each.space.items()},
+                }
+                for each in self.candidates
+            },
+        }
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Any]:
+        """The Optuna study; one of other data, learners or settings is refused."""
+        optuna = _optuna()
+        storage = None
+        try:
+            if self.journal is not None:
+                journal = optuna.storages.journal
+                storage = optuna.storages.JournalStorage(journal.JournalFileBackend(self.journal))
+            study = optuna.create_study(
+                study_name=_NAME,
+                storage=storage,
+                directions=[
+                    "maximize" if name == "quality" and sign_of(self.plan.metric) > 0
+                    else "minimize"
+                    for name in self.objectives
+                ],
+                load_if_exists=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise HopefearError(f"cannot write {self.journal}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise HopefearError(
+                f"{self.journal} is no journal of a search ({error}); give another name"
+            ) from None
+        mine = json.loads(json.dumps(self.signature()))
+        theirs = study.user_attrs.get("signature")
+        if theirs is None:
+            study.set_user_attr("signature", mine)
+        elif differing := [key for key in mine if mine[key] != theirs.get(key)]:
+            raise HopefearError(
+                f"{self.journal} holds a search with other {', '.join(differing)}; give the same "
+                "files and options again, or another --study FILE"
+            )
+        yield study
+
+    def run(
+        self,
+        study: Any,
+        trials: int,
+        seconds: float | None = None,
+        jobs: int = 1,
+        on_finding: Callable[[Finding], None] | None = None,
+    ) -> None:
+        """Go on until so many trials have ended, or the time is over.
+
+        Parameters
+        ----------
+        study : optuna.Study
+            The one that is :meth:`opened`.
+        trials : int
+            How many in all, with those that the journal had already.
+        seconds : float, optional
+            After which no pass begins; trials under way are dropped.
+        jobs : int
+            Processes that try side by side. With more than one, which trials are drawn depends on
+            which ended first.
+        on_finding : callable, optional
+            Called when a trial has ended.
+        """
+        deadline = None if seconds is None else time.time() + seconds
+        round_ = _Round(uuid.uuid4().hex, trials, deadline, jobs)
+        if jobs == 1:
+            self._work(study, round_, on_finding or (lambda finding: None))
+        else:
+            self._enqueue_defaults(study, len(self.candidates))
+            self._share(study, round_, on_finding or (lambda finding: None))
+
+    def findings(self, study: Any) -> list[Finding]:
+        """All trials that have ended, in their order."""
+        return [_finding(trial) for trial in study.get_trials(deepcopy=False) if _ended(trial)]
+
+    def best(self, findings: Sequence[Finding]) -> Finding:
+        """The best by the first objective; of equals the one that came first."""
+        complete = [finding for finding in findings if finding.state == "complete"]
+        if not complete:
+            reasons = [finding.error for finding in findings if finding.error]
+            reason = f"the first failed: {reasons[0]}" if reasons else "none has ended"
+            raise HopefearError(f"no trial was finished; {reason}")
+        return min(complete, key=lambda finding: self._losses(finding)[0])
+
+    def front(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Trials that no other beats: as good in every objective, and better in one."""
+        complete = [finding for finding in findings if finding.state == "complete"]
+        losses = [self._losses(finding) for finding in complete]
+
+        def beaten(mine: tuple[float, ...]) -> bool:
+            return any(
+                other != mine and all(a <= b for a, b in zip(other, mine, strict=True))
+                for other in losses
+            )
+
+        return [f for f, mine in zip(complete, losses, strict=True) if not beaten(mine)]
+
+    def _losses(self, finding: Finding) -> tuple[float, ...]:
+        signs = {"quality": -sign_of(self.plan.metric)}
+        return tuple(signs.get(name, 1.0) * getattr(finding, name) for name in self.objectives)
+
+    def _enqueue_defaults(self, study: Any, most: int) -> None:
+        """Try the defaults of every learner first, where they are not yet tried."""
+        known = {
+            trial.user_attrs.get("usual")
+            for trial in study.get_trials(deepcopy=False)
+            if _ended(trial) or trial.state.name == "WAITING"
+        }
+        for each in [each for each in self.candidates if each.label not in known][:most]:
+            places = {
+                f"{each.label} {name}": part.place(each.usual[name])
+                for name, part in each.space.items()
+            }
+            point = {"learner": each.label, **places}
+            study.enqueue_trial(point, user_attrs={"usual": each.label})
+
+    def _work(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> None:
+        """Try until enough is tried, or a signal asks to stop."""
+        with interruptible() as flag:
+            while not round_.late() and self._try_next(study, round_, on_finding):
+                if flag:  # it came when no training was there to heed it
+                    raise InterruptedTrainingError("interrupted", flag.signum)
+
+    def _try_next(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> bool:
+        """Draw a trial and try it; False where there are enough."""
+        trials = study.get_trials(deepcopy=False)
+        if sum(map(_ended, trials)) >= round_.trials:
+            return False
+        if round_.jobs == 1:  # one at a time, so that an interrupt does not change their order
+            self._enqueue_defaults(study, 1)
+        study.sampler = _sampler(self.plan.seed, sum(map(_ended, trials)), round_.jobs)
+        trial = study.ask()
+        trial.set_user_attr("round", round_.name)
+        if self._beyond(study, trial.number, round_):
+            study.tell(trial, state=_states().FAIL)
+            return False
+        self._try(study, trial, round_)
+        if _ended(ended := study.get_trials(deepcopy=False)[trial.number]):
+            on_finding(_finding(ended))
+        return True
+
+    def _beyond(self, study: Any, number: int, round_: _Round) -> bool:
+        """Whether others have begun all trials that are left."""
+        before = (
+            _ended(each) or (each.number < number and each.user_attrs.get("round") == round_.name)
+            for each in study.get_trials(deepcopy=False)
+            if each.number != number and (_ended(each) or each.state.name == "RUNNING")
+        )
+        return sum(before) >= round_.trials
+
+    def _try(self, study: Any, trial: Any, round_: _Round) -> None:
+        """Train and score one point of the space, and tell the study of it."""
+        optuna, states = _optuna(), _states()
+        with _quiet(optuna):
+            labels = [each.label for each in self.candidates]
+            label = trial.suggest_categorical("learner", labels)
+            candidate = self.candidates[labels.index(label)]
+            params = {
+                name: part.draw(trial, f"{label} {name}") for name, part in candidate.space.items()
+            }
+        trial.set_user_attr("params", params)
+        pruning = len(self.objectives) == 1
+        rivals = self._rivals(study, label) if pruning else []
+        sign, seen = sign_of(self.plan.metric), list[float]()
+
+        def see(step: int, score: float) -> None:
+            seen.append(sign * score)
+            if round_.late():
+                raise _LateError
+            if pruning:
+                trial.report(score, step)
+                others = [sign * scores[step] for scores in rivals if step in scores]
+                if len(seen) > _SPARED and _falls_behind(max(seen), others):
+                    raise optuna.TrialPruned
+
+        state, values = states.COMPLETE, None
+        try:
+            result = measure(candidate, params, self.plan, see)
+            for name, value in result._asdict().items():
+                trial.set_user_attr(name, value)
+            values = [getattr(result, name) for name in self.objectives]
+        except optuna.TrialPruned:
+            state = states.PRUNED
+            trial.set_user_attr("passes", len(seen))
+        except _LateError:
+            state = states.FAIL
+        except HopefearError as error:
+            state = states.FAIL
+            if isinstance(error, InterruptedTrainingError):
+                study.tell(trial, state=state)
+                raise
+            trial.set_user_attr("error", str(error))
+        except BaseException:  # a second control-C, or the end of memory
+            study.tell(trial, state=states.FAIL)
+            raise
+        study.tell(trial, values, state=state)
+
+    def _rivals(self, study: Any, label: str) -> list[Mapping[int, float]]:
+        """Scores by step of finished trials of the same learner."""
+        return [
+            trial.intermediate_values
+            for trial in study.get_trials(deepcopy=False)
+            if trial.state.name == "COMPLETE" and trial.params.get("learner") == label
+        ]
+
+    def _share(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> None:
+        """Let processes try, which share the journal, and watch what they write there."""
+        if self.journal is None:
+            raise HopefearError("several processes share a journal: give --study FILE")
+        message = pickle.dumps((self, round_), protocol=5)
+        command = [sys.executable, "-c", "from hopefear.search.study import work; work()"]
+        paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        before = {finding.number for finding in self.findings(study)}
+        with contextlib.ExitStack() as scope:
+            workers = []
+            for _ in range(round_.jobs):
+                question = scope.enter_context(tempfile.TemporaryFile())
+                question.write(message)
+                question.seek(0)
+                workers.append(
+                    # A session of its own: control-C is for the process that asks.
+                    subprocess.Popen(command, stdin=question, env=paths, start_new_session=True)
+                )
+                scope.callback(_end, workers[-1])
+            flag = scope.enter_context(interruptible())
+            while running := [worker for worker in workers if worker.poll() is None]:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running[0].wait(_POLL)
+                for finding in self.findings(study):
+                    if finding.number not in before:
+                        before.add(finding.number)
+                        on_finding(finding)
+                if flag:
+                    raise InterruptedTrainingError("interrupted", flag.signum)
+            if failed := [worker.returncode for worker in workers if worker.returncode]:
+                raise HopefearError(
+                    f"a process of the search has ended (exit {failed[0]}); was it killed for want "
+                    "of memory? use fewer --jobs; the same command goes on where it stopped"
+                )
+        for finding in self.findings(study):
+            if finding.number not in before:
+                on_finding(finding)
+
+
+class _Round(NamedTuple):
+    """One run of a study, in one process or several."""
+
+    name: str
+    trials: int
+    deadline: float | None
+    jobs: int
+
+    def late(self) -> bool:
+        return self.deadline is not None and time.time() > self.deadline
+
+
+def work() -> None:
+    """Be one of several processes: try what standard input says."""
+    search, round_ = pickle.load(sys.stdin.buffer)
+    search = replace(search, plan=replace(search.plan, n_jobs=1))
+    try:
+        with search.opened() as study:
+            search._work(study, round_, lambda finding: None)
+    except (InterruptedTrainingError, KeyboardInterrupt):
+        raise SystemExit(0) from None
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    """Let a process drop its trial and end."""
+    if worker.poll() is None:
+        worker.send_signal(signal.SIGTERM)
+        try:
+            worker.wait(20)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
+
+
+def _falls_behind(best: float, rivals: Sequence[float]) -> bool:
+    """Whether a trial is worse than most were at the same step.
+
+    >>> _falls_behind(1.0, [2.0, 3.0, 0.0, 4.0]), _falls_behind(1.0, [2.0])
+    (True, False)
+    """
+    return len(rivals) >= _UNPRUNED and best < statistics.median(rivals)
+
+
+def _ended(trial: Any) -> bool:
+    """Whether a trial has come to something; what was interrupted has not."""
+    name = trial.state.name
+    return name in ("COMPLETE", "PRUNED") or (name == "FAIL" and "error" in trial.user_attrs)
+
+
+def _finding(trial: Any) -> Finding:
+    state = {"COMPLETE": "complete", "PRUNED": "pruned"}.get(trial.state.name, "failed")
+    known = {name: value for name, value in trial.user_attrs.items() if name in Finding._fields}
+    params = known.pop("params", {})
+    return Finding(trial.number, trial.params["learner"], params, state, **known)
+
+
+def _sampler(seed: int, k: int, jobs: int) -> Any:
+    """What draws trial k: at random at first, then near what was good (Bergstra et al., 2011)."""
+    optuna = _optuna()
+    with _quiet(optuna):
+        return optuna.samplers.TPESampler(
+            seed=(seed * 1_000_003 + k) % 2**32,
+            multivariate=True,
+            group=True,
+            constant_liar=jobs > 1,
+        )
+
+
+@contextlib.contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Without what Optuna says of parts that may still change."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        yield
+
+
+def _states() -> Any:
+    return _optuna().trial.TrialState
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise HopefearError(
+            "a search needs Optuna, which is not installed: pip install 'hopefear[search]'"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna

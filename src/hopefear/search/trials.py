@@ -1,0 +1,162 @@
+"""One trial: a learner with some parameters, trained and scored pass by pass."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopefear.errors import HopefearError
+from hopefear.recipes.spaces import Dimension
+from hopefear.tasks.base import train
+from hopefear.training.loop import LearningWarning
+from hopefear.training.stopping import Stopping, sign_of
+
+_PIECES = 20  # of a pass, between which an interrupt is heeded
+_FOLD = 100_000  # steps between the first passes of two folds
+
+
+class Split(NamedTuple):
+    """What is learned from, and what it is scored on."""
+
+    data: Any
+    dev: Any
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A learner to be tried.
+
+    Parameters
+    ----------
+    label, learner : str
+        What it is called here, and the name of its recipe.
+    task : Task
+        What is learned.
+    splits : sequence of Split
+        Data in the features that this learner reads; one split, or as many as there are folds.
+    space : mapping of str to Dimension
+        What is tried.
+    usual : mapping of str to value
+        The defaults of what is tried, which are tried first.
+    fixed : mapping
+        Parameters that stay as they are.
+    """
+
+    label: str
+    learner: str
+    task: Any
+    splits: Sequence[Split]
+    space: Mapping[str, Dimension]
+    usual: Mapping[str, Any]
+    fixed: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How all trials are trained and scored, so that they can be compared."""
+
+    metric: str
+    epochs: int | None = None
+    patience: int | None = None
+    seed: int = 1
+    shuffle: bool = True
+    n_jobs: int = 1
+
+
+class Measure(NamedTuple):
+    """What a trial came to, at its best pass."""
+
+    quality: float
+    nonzeros: int
+    seconds: float  # of learning, up to that pass
+    passes: int
+    curve: list[float]  # quality after each pass
+
+
+def measure(
+    candidate: Candidate,
+    params: Mapping[str, Any],
+    plan: Plan,
+    see: Callable[[int, float], None],
+) -> Measure:
+    """Train and score; of folds the mean.
+
+    Parameters
+    ----------
+    candidate, params, plan
+        The learner, what is tried of its parameters, and how it is trained.
+    see : callable
+        Gets a number of the step and the score after every pass; it may raise to end the trial.
+        Steps of equal numbers are the same pass on the same fold, so they can be compared.
+    """
+    runs = []
+    for k, split in enumerate(candidate.splits):
+        events: list[dict[str, Any]] = []
+
+        def follow(event: dict[str, Any], k: int = k, events: list[Any] = events) -> None:
+            if "dev" in event:
+                events.append(event)
+                see(k * _FOLD + event["epoch"], event["dev"][plan.metric])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LearningWarning)  # the score tells enough
+            train(
+                candidate.task,
+                split.data,
+                candidate.learner,
+                {**candidate.fixed, **params},
+                epochs=plan.epochs,
+                seed=plan.seed,
+                shuffle=plan.shuffle,
+                dev=split.dev,
+                stopping=Stopping(plan.metric, plan.patience),
+                on_event=[follow],
+                pieces=_PIECES,
+                n_jobs=plan.n_jobs,
+                calibrate=False,
+                final=True,
+            )
+        runs.append(events)
+    return _summed(runs, plan.metric)
+
+
+def _summed(runs: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> Measure:
+    """The best pass of those that all runs have made, by the mean of their scores."""
+    passes = list(zip(*runs, strict=False))
+    curve = [sum(e["dev"][metric] for e in events) / len(runs) for events in passes]
+    best = int(np.argmax([sign_of(metric) * score for score in curve]))
+    seconds = [_learning_time([e["seconds"] for e in run], best + 1) for run in runs]
+    nonzeros = sum(event["kept_nnz"] for event in passes[best]) / len(runs)
+    return Measure(curve[best], round(nonzeros), sum(seconds) / len(runs), best + 1, curve)
+
+
+def _learning_time(times: list[float], passes: int) -> float:
+    """Seconds of the first passes; the first may have waited for the compiler, no later one does.
+
+    >>> _learning_time([9.0, 1.0, 2.0], 2)
+    3.0
+    """
+    first = min(times[0], max(times[1:], default=times[0]))
+    return first + sum(times[1:passes])
+
+
+def folds(data: Any, k: int, seed: int) -> list[Split]:
+    """Deal the examples to k parts; each is held out once.
+
+    Examples
+    --------
+    >>> from hopefear.data.generators import sparse_linear
+    >>> data = sparse_linear(10, 40, per_row=(5, 10), true_weights=10, seed=1).dataset()
+    >>> [(len(split.data), len(split.dev)) for split in folds(data, 3, seed=1)]
+    [(6, 4), (7, 3), (7, 3)]
+    """
+    if not 2 <= k <= len(data):
+        raise HopefearError(f"{len(data)} examples cannot be dealt to {k} folds; give 2 or more")
+    order = np.random.default_rng(seed).permutation(len(data))
+    parts = [np.sort(order[i::k]) for i in range(k)]
+    everything = np.arange(len(data))
+    return [Split(data.take(np.setdiff1d(everything, part)), data.take(part)) for part in parts]

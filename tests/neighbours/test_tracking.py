@@ -1,0 +1,75 @@
+"""Run folders as trackers keep them, offline, each where it is installed."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+import pytest
+from golden import files
+
+from hopefear import HopefearError
+from hopefear.cli import main
+from hopefear.neighbours.tracking import replay
+from hopefear.report.runs import load_run
+
+pytestmark = [
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore"),  # those of other people's packages are theirs
+]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    files.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    words = "train classify --train train-two.svm --dev dev-two.svm --epochs 2 --run runs/a"
+    assert main([*words.split(), "--model", "m", "--quiet"]) == 0
+    return load_run("runs/a")
+
+
+def last_accuracy(run):
+    return run.events[-1]["dev"]["accuracy"]
+
+
+def test_tensorboard(run, tmp_path):
+    pytest.importorskip("tensorboardX")
+    assert main(["report", "runs/a", "--to", "tensorboard=logs", "--quiet"]) == 0
+    content = b"".join(path.read_bytes() for path in tmp_path.glob("logs/a/events.*"))
+    assert b"dev/accuracy" in content and b"loss" in content
+
+
+def test_mlflow(run, tmp_path):
+    pytest.importorskip("mlflow")
+    pytest.importorskip("sqlalchemy")
+    replay("runs/a", "mlflow", "tracked")
+    replay("runs/a", "mlflow", "tracked")  # a second run of the same experiment
+    with sqlite3.connect("tracked/mlflow.db") as base:
+        rows = base.execute(
+            "select value from metrics where key = 'dev/accuracy' order by step"
+        ).fetchall()
+        (learner,) = base.execute("select value from params where key = 'learner'").fetchone()
+    base.close()
+    assert len(rows) == 4 and rows[-1][0] == last_accuracy(run)
+    assert learner == run.settings["learner"]
+
+
+def test_wandb(run, tmp_path):
+    pytest.importorskip("wandb")
+    replay("runs/a", "wandb", "tracked")
+    (written,) = tmp_path.glob("tracked/wandb/offline-run-*/run-*.wandb")
+    for _ in range(100):  # its own process writes the last bytes a moment later
+        if b"dev/accuracy" in written.read_bytes():
+            break
+        time.sleep(0.1)
+    assert b"dev/accuracy" in written.read_bytes()
+
+
+def test_what_is_missing_is_told_first(run, capsys, monkeypatch):
+    with pytest.raises(HopefearError, match="no tracker 'neptune'; there are mlflow"):
+        replay("runs/a", "neptune", "x")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(HopefearError, match=r"pip install 'hopefear\[wandb\]'"):
+        replay("runs/a", "wandb", "x")
+    assert main(["report", "runs/a"]) == 2
+    assert "--to TRACKER=DIR is needed" in capsys.readouterr().err

@@ -1,0 +1,302 @@
+"""Searches: what is tried, what is kept, and that the best can be trained again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import tomllib
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("optuna")
+
+from golden import files
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopefear.cli import main
+from hopefear.data.generators import sparse_linear
+from hopefear.errors import HopefearError
+from hopefear.recipes.spaces import Range
+from hopefear.search import Candidate, Finding, Plan, Search, folds, study
+from hopefear.search.trials import Measure, measure
+from hopefear.tasks import recipe
+from hopefear.tasks.classify.task import Classification
+from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
+
+pytestmark = pytest.mark.interpreted
+FILES = {
+    "classify": ("two.svm", "vrda,adagrad-rda", ()),
+    "tag": ("chunks.txt", "sapo,crf-lbfgs:max_iter=4", ("--metric", "accuracy")),
+    "rerank": ("lists.jsonl", "maxent,perceptron", ()),
+    "parse": ("bank.conllu", "mira", ("--order", 1, "--features", "light", "--hash-bits", 14)),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("search")
+    files.write(place)
+    return place
+
+
+@pytest.fixture
+def run(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for path in folder.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+
+    def command(*words, status=0):
+        capsys.readouterr()
+        assert main([*map(str, words)]) == status
+        out, err = capsys.readouterr()
+        return json.loads(out) if "--json" in words and out else err
+
+    return command
+
+
+def words(task, *more):
+    suffix, learners, own = FILES[task]
+    start = ("search", task, "--train", f"train-{suffix}", "--learner", learners, *own)
+    return (*start, "--epochs", 2, "--out", "best.toml", "--quiet", *more)
+
+
+@pytest.mark.parametrize("task", FILES)
+def test_training_with_what_was_written_reproduces_the_score(run, task):
+    held = f"dev-{FILES[task][0]}" if task != "parse" else "dev-bank.conllu"
+    command = words(task, "--dev", held, "--study", "s.jsonl", "--json")
+    result = run(*command, "--trials", 4)
+    assert result["trials"] == 4 and len(result["defaults"]) == FILES[task][1].count(",") + 1
+    config = tomllib.loads(Path("best.toml").read_text())
+    assert config["task"] == task and config["dev"] == held
+    trained = run("train", "--config", "best.toml", "--model", "m", "--json", "--quiet")
+    assert trained["dev"][result["metric"]] == pytest.approx(result["best"]["quality"], abs=1e-9)
+    assert trained["best_epoch"] == result["best"]["passes"]
+    assert trained["nnz"] == result["best"]["nonzeros"]
+    again = run(*command, "--trials", 5)  # the journal has four of them
+    assert again["trials"] == 5 and again["defaults"] == result["defaults"]
+
+
+def candidates(seed=3, names=("vrda", "adagrad-rda")):
+    data = sparse_linear(80, 20, per_row=(3, 6), true_weights=8, seed=seed).dataset()
+    splits, made = folds(data, 2, 1), []
+    for name in names:
+        space = recipe(name).space()
+        usual = {key: recipe(name).parameters()[key] for key in space}
+        made.append(Candidate(name, name, Classification(), splits, space, usual, {}))
+    return made
+
+
+def tried(search, trials, **how):
+    with search.opened() as study:
+        search.run(study, trials, **how)
+        return search.findings(study)
+
+
+def points(findings):
+    return [(f.learner, f.params, f.quality, f.state) for f in findings]
+
+
+def test_the_same_seed_gives_the_same_trials_and_another_seed_others():
+    one, two, other = (
+        points(tried(Search(candidates(), Plan("accuracy", 2, seed=seed)), 12))
+        for seed in (1, 1, 2)
+    )
+    assert one == two and one != other
+    assert [learner for learner, *_ in one[:2]] == ["vrda", "adagrad-rda"]
+
+
+def test_folds_are_scored_by_the_pass_that_is_best_on_all():
+    candidate = candidates()[0]
+    runs = []
+    result = measure(candidate, {}, Plan("accuracy", 3, patience=0), lambda *at: runs.append(at))
+    first, second = ([score for step, score in runs if step // 100_000 == k] for k in (0, 1))
+    assert result.curve == [(a + b) / 2 for a, b in zip(first, second, strict=True)]
+    assert result.quality == max(result.curve) == result.curve[result.passes - 1]
+
+
+def test_a_config_of_folds_has_the_passes_that_were_best(run):
+    options = ("--folds", 3, "--trials", 2, "--patience", 1, "--class-weight", "balanced")
+    result = run(*words("classify"), *options, "--json")
+    config = tomllib.loads(Path("best.toml").read_text())
+    assert config["epochs"] == result["best"]["passes"] and "dev" not in config
+    assert config["class-weight"] == "balanced" and "patience" not in config
+    run("train", "--config", "best.toml", "--quiet")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 4])
+def test_an_interrupted_search_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, cut):
+    whole = points(tried(Search(candidates(), Plan("accuracy", 2)), 7))
+    search, calls = Search(candidates(), Plan("accuracy", 2), journal=str(tmp_path / "j")), []
+
+    def interrupted(*words):
+        calls.append(words)
+        if len(calls) == cut + 1:
+            raise InterruptedTrainingError("interrupted", 2)
+        return measure(*words)
+
+    monkeypatch.setattr(study, "measure", interrupted)
+    with pytest.raises(InterruptedTrainingError):
+        tried(search, 7)
+    assert points(tried(search, 7)) == whole
+
+
+def test_an_interrupt_leaves_the_best_so_far(run, monkeypatch):
+    calls = []
+
+    def interrupted(*words):
+        calls.append(words)
+        if len(calls) == 4:
+            raise InterruptedTrainingError("interrupted", 2)
+        return measure(*words)
+
+    monkeypatch.setattr(study, "measure", interrupted)
+    options = ("--dev", "dev-two.svm", "--trials", 9)
+    run(*words("classify"), *options, status=130)
+    assert "vrda" in Path("best.toml").read_text() or "adagrad" in Path("best.toml").read_text()
+    calls[:] = [()] * 3
+    run(*words("classify"), *options, "--out", "none.toml", status=130)
+    with pytest.raises(FileNotFoundError):
+        Path("none.toml").read_text()
+
+
+def test_a_signal_that_no_training_heeds_ends_the_search(monkeypatch):
+    def late(*words):
+        result = measure(*words)
+        with interruptible():  # as in the last evaluation of a training
+            signal.raise_signal(signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(study, "measure", late)
+    search = Search(candidates(), Plan("accuracy", 2))
+    with search.opened() as opened:
+        with pytest.raises(InterruptedTrainingError):
+            search.run(opened, 5)
+        assert [f.state for f in search.findings(opened)] == ["complete"]
+
+
+def scripted(monkeypatch, script):
+    """Trials whose scores a function of (learner, number of the trial, pass) makes."""
+    numbers = iter(range(1000))
+
+    def fake(candidate, params, plan, see):
+        number = next(numbers)
+        curve = [script(candidate.learner, number, k) for k in range(1, 5)]
+        for k, score in enumerate(curve, 1):
+            see(k, score)
+        return Measure(max(curve), 10 + number, 1.0, 4, curve)
+
+    monkeypatch.setattr(study, "measure", fake)
+
+
+def test_trials_that_fall_behind_their_own_learner_are_given_up(monkeypatch):
+    def script(learner, number, k):
+        return (50.0 if learner == "vrda" else 90.0) + k - (number > 12) * 20.0
+
+    scripted(monkeypatch, script)
+    findings = tried(Search(candidates(), Plan("accuracy", 4)), 30)
+    assert all(f.state == "complete" for f in findings if f.number <= 12)
+    pruned = [f for f in findings if f.state == "pruned"]
+    assert pruned and all(f.number > 12 and f.passes == 2 for f in pruned)
+    scripted(monkeypatch, script)
+    both = Search(candidates(), Plan("accuracy", 4), ("quality", "nonzeros"))
+    assert all(f.state == "complete" for f in tried(both, 30))
+
+
+def test_errors_are_counted_and_told_where_nothing_else_is_left(monkeypatch):
+    def refuse(*words):
+        raise HopefearError("no such thing")
+
+    monkeypatch.setattr(study, "measure", refuse)
+    search = Search(candidates(), Plan("accuracy", 2))
+    findings = tried(search, 3)
+    assert [(f.state, f.error) for f in findings] == [("failed", "no such thing")] * 3
+    with pytest.raises(HopefearError, match="no trial was finished; the first failed: no such"):
+        search.best(findings)
+
+
+def test_time_is_over_at_the_end_of_a_pass():
+    search = Search(candidates(), Plan("accuracy", 2))
+    assert tried(search, 5, seconds=-1.0) == []
+    assert len(tried(search, 500, seconds=1.0)) < 500
+
+
+def test_journals_of_other_searches_are_refused(tmp_path):
+    journal = str(tmp_path / "j")
+    tried(Search(candidates(), Plan("accuracy", 2), journal=journal), 1)
+    for other, what in (
+        (Search(candidates(seed=4), Plan("accuracy", 2), journal=journal), "data, dev"),
+        (Search(candidates(), Plan("f1", 2), journal=journal), "metric"),
+        (Search(candidates(names=["vrda"]), Plan("accuracy", 2), journal=journal), "learners"),
+        (Search(candidates(), Plan("accuracy", 2), ("seconds",), journal), "objectives"),
+    ):
+        with pytest.raises(HopefearError, match=f"other {what}; give the same files"):
+            tried(other, 2)
+    (tmp_path / "text").write_text("once upon a time\n")
+    wrong = Search(candidates(), Plan("accuracy", 2), journal=str(tmp_path / "text"))
+    with pytest.raises(HopefearError, match="no journal of a search"):
+        tried(wrong, 1)
+
+
+losses = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12)
+
+
+@given(losses)
+def test_the_front_is_what_nothing_beats(pairs):
+    search = Search([], Plan("error"), ("quality", "nonzeros"))
+    findings = [Finding(k, "x", {}, "complete", a, b) for k, (a, b) in enumerate(pairs)]
+    front = {f.number for f in search.front(findings)}
+    for k, (a, b) in enumerate(pairs):
+        beaten = any(c <= a and d <= b and (c, d) != (a, b) for c, d in pairs)
+        assert (k in front) == (not beaten)
+    assert search.best(findings).quality == min(a for a, _ in pairs)
+
+
+def test_several_objectives_write_the_front_and_a_page(run):
+    options = ("--dev", "dev-two.svm", "--trials", 10, "--objective", "quality,nonzeros")
+    result = run(*words("classify"), *options, "--report", "page.html", "--json")
+    assert result["files"][-1] == "page.html" and len(result["front"]) >= 1
+    for entry in result["front"]:
+        config = tomllib.loads(Path(entry["config"]).read_text())
+        assert {k: str(v) for k, v in config["param"].items()} == {
+            k: str(v) for k, v in entry["params"].items()
+        }
+    page = Path("page.html").read_text()
+    assert "Search for settings" in page and "front" in page and "All trials" in page
+
+
+def test_processes_share_a_journal(run):
+    options = ("--dev", "dev-two.svm", "--trials", 6, "--jobs", 2, "--json")
+    result = run(*words("classify"), *options)
+    assert result["trials"] == 6 and len(result["defaults"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ((), "--dev FILE or by --folds K"),
+        (("--dev", "dev-two.svm", "--folds", 2), "give one of them"),
+        (("--folds", 2, "--space", "C=1..2"), "no learner here has such a parameter"),
+        (("--folds", 2, "--space", "l1=2..1"), "must be the smaller one"),
+        (("--folds", 2, "--space", "l1=2"), "expected KEY=A..B"),
+        (("--folds", 2, "--objective", "beauty"), "objectives are quality"),
+        (("--folds", 2, "--learner", "pa:C=1"), "nothing is left to try"),
+        (("--folds", 999), "cannot be dealt to 999 folds"),
+        (("--folds", 2, "--metric", "bleu"), "no score 'bleu'"),
+        (("--folds", 2, "--out", "-", "--json"), "would share standard output"),
+    ],
+)
+def test_what_cannot_work_is_told_first(folder, monkeypatch, capsys, more, text):
+    monkeypatch.chdir(folder)
+    assert main([*map(str, words("classify", "--trials", 2, *more))]) in (1, 2)
+    assert text in capsys.readouterr().err
+
+
+def test_spaces_can_be_given(run):
+    options = ("--folds", 2, "--trials", 6, "--learner", "vrda", "--space", "rate=0.5x..2x")
+    result = run(*words("classify"), *options, "--space", "readout=last|averaged", "--json")
+    params = result["best"]["params"]
+    assert params["readout"] in ("last", "averaged")
+    assert 0.5 <= float(params["rate"].removesuffix("x")) <= 2.0
+    assert Range(1, 3, whole=True).place(7) == 3
