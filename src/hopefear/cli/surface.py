@@ -162,7 +162,7 @@ class Use:
         raise NotImplementedError
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
-        """Scores in words, and tables (title, heads, rows), for people; see `evaluation_page`."""
+        """Scores in words, and tables (title, heads, rows), for people; see `Evaluation`."""
         flat = {k: v for k, v in scores.items() if isinstance(v, str | int | float)}
         return {k: f"{v:.2f}" if isinstance(v, float) else v for k, v in flat.items()}, ()
 

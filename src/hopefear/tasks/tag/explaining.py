@@ -47,6 +47,24 @@ def explain(
     return explanation(labels[best[t]], labels[other[t]], gains)
 
 
+def against(
+    decoder: Decoder,
+    features: Any,
+    labels: Sequence[str],
+    one: SequenceDataset,
+    best: np.ndarray,
+    other: np.ndarray,
+) -> Explanation:
+    """Why one sentence got the labels ``best`` and not those of ``other``.
+
+    It is told from the first token at which they differ.
+    """
+    t = int(np.flatnonzero(best != other)[0])
+    chain, weights = decoder.structure, decoder.weights
+    gains = _contributions(chain, weights, features, labels, one.rows, best, other, t)
+    return explanation(labels[best[t]], labels[other[t]], gains)
+
+
 def _with_tokens_of(chain: Any, data: SequenceDataset, which: np.ndarray) -> Any:
     """The chain for some of the sequences: limits of tokens follow them."""
     limits, starts = chain.limits, data.rows.starts
