@@ -155,21 +155,27 @@ class BracketedText:
 
     def to_html(self, prefix: str = "") -> str:
         known = Counter(_brackets(self.other)) if self.other else None
-        own = iter(_brackets(self.text))
-        parts, depth = [], 0
-        for token in _TOKENS.findall(self.text):
+        own, tokens = iter(_brackets(self.text)), _TOKENS.findall(self.text)
+        parts: list[str] = []
+        ends: list[str] = []  # of brackets that are open
+        for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
             if token[0] == "(":
-                span, depth = next(own, None), depth + 1
-                lacking = known is not None and span is not None and not known[span]
-                parts.append(
-                    f'<span class="b{" x" if lacking else ""}"><i>{escape(token[1:].strip())}</i> '
-                )
-            elif token == ")" and depth:
-                depth -= 1
-                parts.append("</span>")
+                span = next(own)
+                if known is not None and not known[span]:
+                    ends.append("</span>")
+                    parts.append(
+                        f' <span class="b x" title="not in the other tree"><i>{escape(span[2])}</i>'
+                    )
+                elif following[:1] in ("(", ""):
+                    ends.append("</span>")
+                    parts.append(f' <span class="b"><i>{escape(span[2])}</i>')
+                else:  # the tag of a word, on which both trees agree
+                    ends.append("")
+            elif token == ")":
+                parts.append(ends.pop() if ends else token)
             else:
-                parts.append(escape(token) + " ")
-        return f'<p class="hf-text">{"".join(parts)}{"</span>" * depth}</p>'
+                parts.append(f" {escape(token)}")
+        return f'<p class="hf-text">{"".join([*parts, *ends[::-1]])}</p>'
 
     def to_text(self, coloured: bool = False) -> str:
         return self.text
@@ -229,9 +235,10 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
     rows = []
     for rival in rivals:
         share = "" if rival.probability is None else f"{100 * rival.probability:.1f} %"
+        share = "< 0.1 %" if share == "0.0 %" else share
         bar = "" if rival.probability is None else f' style="--p:{100 * rival.probability:.0f}%"'
         sign = '<em title="as it should be">✓</em> ' if rival.right else ""
-        rows.append(f"<li{bar}><b>{share}</b><span>{sign}{escape(rival.text)}</span></li>")
+        rows.append(f"<li{bar}><b>{escape(share)}</b><span>{sign}{escape(rival.text)}</span></li>")
     return f'<ol class="hf-nbest">{"".join(rows)}</ol>'
 
 
@@ -288,18 +295,21 @@ class Case:
         """The same for JSON."""
         if isinstance(self.predicted, ArcDiagram):
             return {**self.facts, "tree": asdict(self.predicted)}
+        if self.gold is None:
+            return {**self.facts, "text": view_text(self.predicted)}
         views = {"gold": self.gold, "predicted": self.predicted}
-        return {**self.facts, **{k: view_text(v) for k, v in views.items() if v is not None}}
+        return {**self.facts, **{name: view_text(view) for name, view in views.items()}}
 
     def to_html(self, prefix: str) -> str:
         """An article; the n best and the reason are folded."""
         (name, place), *rest = self.facts.items()
-        words = [f"{value} {key}" for key, value in rest] + list(self.kinds)
-        rows = "".join(
-            f"<dt>{label}</dt><dd>{view_html(view, f'{prefix}{label[0]}')}</dd>"
-            for label, view in (("gold", self.gold), ("predicted", self.predicted))
-            if view is not None
-        )
+        # Names of labels are among the kinds.
+        words = [f"{value:g} {key}" for key, value in rest if not isinstance(value, str)]
+        words += self.kinds
+        views = view_html(self.predicted, f"{prefix}p")
+        if self.gold is not None:
+            gold = f"<dt>gold</dt><dd>{view_html(self.gold, f'{prefix}g')}</dd>"
+            views = f"<dl>{gold}<dt>predicted</dt><dd>{views}</dd></dl>"
         more = nbest_html(self.rivals) if self.rivals else ""
         more += reason_html(self.reason) if self.reason is not None else ""
         if more:
@@ -311,7 +321,7 @@ class Case:
         return (
             f'<article class="case"{attributes}>'
             f"<h3>{escape(name)} {escape(place)} <small>{escape(' · '.join(words))}</small></h3>"
-            f"<dl>{rows}</dl>{more}</article>"
+            f"{views}{more}</article>"
         )
 
 

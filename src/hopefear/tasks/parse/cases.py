@@ -15,7 +15,7 @@ from hopefear.tasks.base import Explanation
 from hopefear.tasks.parse.explaining import against
 from hopefear.tasks.parse.model import ParseModel
 
-_MOST = 120  # trees, which take some room each
+_MOST = 80  # trees, which take some room each
 _LONGEST = 60  # words of a tree that is drawn
 _RIVALS = 5
 
