@@ -288,7 +288,9 @@ class Page:
         for name, row in zip(labels, values, strict=True):
             most = max(1, sum(row)) if whole else top
             cells = "".join(
-                f'<td class="r"{_shade(v / most)}>{_number(v, 0 if whole else 2)}</td>' for v in row
+                f'<td class="r"{_shade(v / most)}>'
+                f"{'·' if not whole and abs(v) < 0.005 else _number(v, 0 if whole else 2)}</td>"
+                for v in row
             )
             lines.append(f'<tr><th scope="row" class="n">{escape(name)}</th>{cells}</tr>')
         label = escape(caption or "matrix")

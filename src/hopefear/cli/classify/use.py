@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,12 +29,13 @@ from hopefear.metrics import (
     confidence_interval,
     reliability,
 )
-from hopefear.report.evaluation import Findings
-from hopefear.report.examples import Cases
-from hopefear.tasks.classify.cases import Mistake, cases, worst
 from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import VotedPredictor
+
+if TYPE_CHECKING:
+    from hopefear.report.evaluation import Findings
+    from hopefear.tasks.classify.cases import Mistake
 
 _SHOWN = 40  # classes in the table
 _CELLS = 1 << 28  # bytes of statistics that an interval may take
@@ -106,6 +107,9 @@ def evaluate(
 def _findings(
     model: Model, args: argparse.Namespace, confusion: Confusion, errors: list[Mistake]
 ) -> Findings:
+    from hopefear.report import Cases, Findings
+    from hopefear.tasks.classify.cases import cases
+
     gold = confusion.counts.sum(axis=1)
     total, texts = int(gold.sum()), dict[int, str]()
     if os.path.isfile(args.data):  # what came through a pipe is gone
@@ -140,6 +144,8 @@ def _count(
         shares.append(table[rows, labels].astype(np.float32))
         right.append(labels == gold)
         if args.report is not None:
+            from hopefear.tasks.classify.cases import worst
+
             errors = worst(errors, data, labels, table, number)
         number += len(labels)
     sure, hits = (np.concatenate([np.zeros(0), *parts]) for parts in (shares, right))

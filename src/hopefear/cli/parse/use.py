@@ -22,9 +22,7 @@ from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies, confidence_interval, reliability, tree_errors
 from hopefear.metrics.dependencies import READ_BY
 from hopefear.report import text_tree
-from hopefear.report.evaluation import Findings
 from hopefear.tasks.base import Explanation
-from hopefear.tasks.parse.cases import cases
 from hopefear.tasks.parse.model import ParseModel
 from hopefear.tasks.parse.task import judged
 
@@ -181,6 +179,9 @@ def evaluate(
         bins = reliability(np.minimum(shares, 1.0), right).as_dict()
         facts["calibration"] = {"heads": bins}
     if args.report is not None:
+        from hopefear.report.evaluation import Findings
+        from hopefear.tasks.parse.cases import cases
+
         errors = cases(model, bank, data, codes, gold, output)
         facts["page"] = Findings(errors, _sizes(bank, facts))
     return facts

@@ -13,9 +13,6 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.rerank.answers import answers, reasons
 from hopefear.cli.rerank.corpus import judged_blocks, reading_of
 from hopefear.data.files import ReadReport
-from hopefear.metrics import reliability
-from hopefear.report.evaluation import Findings
-from hopefear.tasks.rerank.cases import cases
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.training.predictors import LinearPredictor
 
@@ -65,6 +62,10 @@ def evaluate(
         console.say(scores.text().rstrip("\n"))
     facts = {**scores.as_dict(), "learner": model.about.get("learner")}
     if args.report is not None:
+        from hopefear.metrics import reliability
+        from hopefear.report.evaluation import Findings
+        from hopefear.tasks.rerank.cases import cases
+
         errors, shares, right = cases(model, lists)
         bins = reliability(np.minimum(shares, 1.0), right).as_dict()
         sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}

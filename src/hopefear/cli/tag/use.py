@@ -46,8 +46,6 @@ from hopefear.metrics import (
     unknown_word_accuracy,
     unknown_words,
 )
-from hopefear.report.evaluation import Findings
-from hopefear.tasks.tag.cases import cases
 from hopefear.tasks.tag.model import SequenceModel
 from hopefear.training.predictors import LinearPredictor
 
@@ -99,6 +97,9 @@ def evaluate(
     if args.proba:
         facts["calibration"]["spans"] = _span_calibration(model, data, tags, args)
     if args.report is not None:
+        from hopefear.report.evaluation import Findings
+        from hopefear.tasks.tag.cases import cases
+
         words, free = words_of(text), args.no_constraints
         errors = cases(
             model, data, tags, words, gold, output, schemes.file, not free, threads(args.jobs)
