@@ -157,6 +157,6 @@ def _weights(page: Page, weights: Any, pairs: Any) -> None:
         heads = ["feature", "of", "weight"] if len(weights[0]) == 3 else ["feature", "weight"]
         page.table(heads, weights, "The heaviest features.")
     if pairs is not None and len(pairs[0]) <= _SQUARE:
-        page.matrix(
-            *pairs, "From the label of a row to that of a column: what a pair adds to the score."
-        )
+        labels, table = pairs
+        caption = "From the label of a row to that of a column: what a pair adds to the score."
+        page.matrix(labels, table, caption)

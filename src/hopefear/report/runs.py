@@ -292,9 +292,10 @@ def _curves(page: Page, runs: Sequence[Run]) -> None:
         ("nnz", "Sparsity", "non-zero weights"),
         ("mean_abs_weight", "Size of the weights", "mean |w|"),
     )
-    kinds = tuple(kind for kind in kinds if any(run.curve(kind[0])[0] for run in runs))
-    if kinds:
-        _along(page.section("While training"), runs, [(t, label, (k,)) for k, t, label in kinds])
+    curves = [(title, label, (key,)) for key, title, label in kinds]
+    curves = [curve for curve in curves if any(run.curve(*curve[2])[0] for run in runs)]
+    if curves:
+        _along(page.section("While training"), runs, curves)
 
 
 def _scores(page: Page, runs: Sequence[Run], name: str, title: str, short: str) -> None:
@@ -306,9 +307,9 @@ def _scores(page: Page, runs: Sequence[Run], name: str, title: str, short: str) 
     for what, label in (("nnz", "non-zero weights"), ("seconds", "seconds")):
         plot = Plot(f"{short} {metrics[0]} against {label}", label, metrics[0], "log")
         for look, run in enumerate(runs):
-            ends = [best[-1:] for best in run.curve(name, metrics[0], clock=what)]
-            if ends[0]:
-                plot.points(*ends, run.name, look=look)
+            x, y = run.curve(name, metrics[0], clock=what)
+            if x:
+                plot.points(x[-1:], y[-1:], run.name, look=look)
         trades += [plot] if plot.series else []
     if len(runs) > 1 and trades:
         page.figures(trades)

@@ -78,6 +78,7 @@
     button.addEventListener("click", () => {
       const large = figure.classList.toggle("large");
       button.setAttribute("aria-pressed", String(large));
+      button.textContent = large ? "Reduce" : "Enlarge";
       svg.setAttribute("viewBox", whole);
     });
     figure.append(button);

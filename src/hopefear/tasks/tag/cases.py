@@ -121,7 +121,9 @@ def _rivals(
     """The n best, each by how it differs from the first."""
     rivals, first = [], ranked.labels[0]
     for tags, share in zip(ranked.labels, ranked.probabilities, strict=True):
-        others = [f"{words[t]}/{model.labels[tags[t]]}" for t in np.flatnonzero(tags != first)]
+        others = [
+            f"{words[t]}/{model.labels[tags[t]]}" for t in np.flatnonzero(tags != first).tolist()
+        ]
         text = " ".join(others) or "as predicted"
         rivals.append(Rival(text, float(share), bool(np.array_equal(tags, gold))))
     return rivals
