@@ -277,7 +277,7 @@ class Case:
     rivals : sequence of Rival
         The n best.
     reason : Explanation, optional
-        Why the answer beat the right one, or the runner-up.
+        Why the answer beat the right one, of the first error where there are several.
     at : int
         Its place in the file, to put errors in the order they have there.
     """

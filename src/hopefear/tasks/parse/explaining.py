@@ -41,10 +41,16 @@ def explain(model: ParseModel, bank: Treebank, sentence: int, word: int) -> Expl
 def against(
     model: ParseModel, bank: Treebank, sentence: int, best: np.ndarray, other: np.ndarray
 ) -> Explanation:
-    """Why a sentence got the tree ``best`` and not ``other``, told from where they first differ."""
+    """Why the first word at which two trees differ hangs as in ``best`` and not as in ``other``.
+
+    All other words are as in ``best``, so that one error is told of and not all at once; with the
+    other head these arcs need not be a tree.
+    """
     model.check_linear()
-    word = int(np.flatnonzero(best != other)[0])
-    return _compared(model, bank.take([sentence]), best, other, word)
+    word = int(np.argmax(best != other))
+    mixed = np.array(best)
+    mixed[word] = other[word]
+    return _compared(model, bank.take([sentence]), best, mixed, word)
 
 
 def _compared(

@@ -55,13 +55,16 @@ def against(
     best: np.ndarray,
     other: np.ndarray,
 ) -> Explanation:
-    """Why one sentence got the labels ``best`` and not those of ``other``.
+    """Why one sentence got the labels ``best`` and not ``other`` in the first stretch that differs.
 
-    It is told from the first token at which they differ.
+    The rest is as in ``best``, so that one error is told of and not all at once.
     """
-    t = int(np.flatnonzero(best != other)[0])
+    differ = best != other
+    t = int(np.argmax(differ))
+    after = t + int(np.argmin(np.append(differ[t:], False)))
+    mixed = np.concatenate([best[:t], other[t:after], best[after:]])
     chain, weights = decoder.structure, decoder.weights
-    gains = _contributions(chain, weights, features, labels, one.rows, best, other, t)
+    gains = _contributions(chain, weights, features, labels, one.rows, best, mixed, t)
     return explanation(labels[best[t]], labels[other[t]], gains)
 
 
