@@ -27,6 +27,7 @@ __all__ = [
     "load_model",
     "read",
     "recipe",
+    "show",
 ]
 
 # Where each name lives; imported when first used, so that ``hopefear --help`` is quick and this
@@ -47,6 +48,7 @@ _HOMES = {
     "Tuner": "hopefear.translation.estimator",
     "read": "hopefear.tasks.reading",
     "recipe": "hopefear.tasks",
+    "show": "hopefear.tasks.showing",
 }
 
 

@@ -13,6 +13,7 @@ from hopefear.tasks.parse.model import ParseModel as ParseModel
 from hopefear.tasks.reading import read as read
 from hopefear.tasks.rerank.estimator import Reranker as Reranker
 from hopefear.tasks.rerank.model import RerankModel as RerankModel
+from hopefear.tasks.showing import show as show
 from hopefear.tasks.tag.estimator import Tagger as Tagger
 from hopefear.tasks.tag.model import SequenceModel as SequenceModel
 from hopefear.translation.estimator import Tuner as Tuner
@@ -37,6 +38,7 @@ __all__ = [
     "load_model",
     "read",
     "recipe",
+    "show",
 ]
 
 def load(path: str | os.PathLike[str]) -> Any: ...

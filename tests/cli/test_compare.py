@@ -42,8 +42,9 @@ def test_seconds_leave_the_compiler_out_and_spread_over_a_pass():
 def test_the_axis_is_logarithmic_only_beside_a_much_longer_learner(axis):
     short, long = result("online", 5, [1.0] * 5), result("batch", 200, [1.0] * 200)
     for results, scale in (((short, short), "linear"), ((short, long), "log")):
-        *curves, trade = study(*results).plots(axis)
-        assert [plot.x_scale for plot in curves] == [scale] * 3 and trade.x_scale == "log"
+        curves, trades = study(*results).plots(axis), study(*results).trades()
+        assert [plot.x_scale for plot in curves] == [scale] * 3
+        assert [plot.x_scale for plot in trades] == ["log"] * 2
         assert all(len(plot.series) == 2 for plot in curves)
         assert all(plot.to_svg().startswith("<svg") for plot in curves)
 

@@ -365,8 +365,9 @@ def test_evaluate_writes_a_page_and_tells_the_confusion(run, folder, task, data)
     status, out, err = run(*argv, "--report", "e.html", "--json", "--quiet")
     assert (status, err) == (0, "")
     scores, page = json.loads(out), (folder / "e.html").read_text()
-    assert scores["costliest"] and "The most costly errors" in page and "95 %" in page
-    assert f"{task}.model evaluated" in page and "<script" not in page
+    assert scores["costliest"] and "have errors; " in page and "95 %" in page
+    assert f"{task}.model evaluated" in page and page.count("<script") == 1
+    assert "SHA-256" in page and "Why, and what came close" in page
     status, out, err = run(*argv, "--report", "e.html")
     assert (status, out) == (0, "") and "wrote e.html" in err
     assert run(*argv, "--report", data("test"))[0] == 1

@@ -84,7 +84,7 @@ def test_a_page_has_errors_and_drawings(run, folder):
     assert status == 0, err
     for word in ("Errors by length of arcs", "Errors by relation", "Calibration", "LAS"):
         assert word in page, word
-    assert page.count('aria-label="tree"') == len(scores["costliest"]) > 0
+    assert page.count('aria-label="tree"') >= len(scores["costliest"]) > 0
     status, _, err = run(*argv)
     assert status == 0 and "UAS without punctuation" in err and "errors by relation" in err
 

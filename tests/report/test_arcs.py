@@ -33,11 +33,12 @@ def drawn(rng: np.random.Generator, n: int) -> list[int]:
 def groups(diagram: ArcDiagram):
     """Style, path and label of each arc."""
     root = ET.fromstring(diagram.to_svg())
-    for group in root.iter(f"{SVG}g"):
-        line = group.find(f"{SVG}path")
-        label = group.find(f"{SVG}text")
-        assert line is not None
-        yield group.get("style"), line, None if label is None else label.text
+    for group in root.findall(f"{SVG}g"):
+        lines = [line for line in group.findall(f"{SVG}path") if line.get("stroke")]
+        labels = [label.text for label in group.iterfind(f"{SVG}g/{SVG}text")]
+        assert not labels or len(labels) == len(lines)
+        for line, label in zip(lines, labels or [None] * len(lines), strict=True):
+            yield group.get("style"), line, label
 
 
 def test_every_arc_is_there_once_with_its_label() -> None:

@@ -76,7 +76,7 @@ def test_report_shows_runs_side_by_side(tmp_path):
 def test_one_run_without_dev_or_bounds(tmp_path):
     events = [{"epoch": 1, "mistakes": 3}, {"epoch": 2, "mistakes": 5}]
     page = run_report([make(tmp_path / "r", events)], tmp_path / "o.html").html()
-    assert "mistakes so far against epoch" in page
+    assert "mistakes so far against passes" in page
     assert "On development data" not in page
     assert "bounds" not in page
 

@@ -11,6 +11,7 @@ import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from hopefear.cli import options
@@ -38,6 +39,7 @@ examples:
   hopefear compare parse --train train.conllu --test test.conllu --learners perceptron,mira,swvp
 """
 _REPLICATES = 2000
+_SHOWN = 100  # examples on which learners differ
 _FAR = 4.0  # an axis is logarithmic where one curve is so many times as long as another
 _AXES = {"passes": "passes", "samples": "samples", "seconds": "seconds of learning"}
 Wanted = Sequence[tuple[str, str, Mapping[str, Any]]]
@@ -50,7 +52,7 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     surface.data_options(options.data_files(parser, "compare"), "compare")
     output = parser.add_argument_group("output")
     options.named(output, "--report", "page to write, with learning curves", "FILE.html")
-    options.choice(output, "--x", tuple(_AXES), "what the curves of --report run along")
+    options.choice(output, "--x", tuple(_AXES), "what the curves of --report run along at first")
     options.json_option(output)
     options.learning(parser, surface, "compare", options.several)
     surface.feature_options(parser, "compare")
@@ -329,10 +331,44 @@ class Study:
                 f"randomisation of whole {self.corpus.unit}).",
             ],
         )
-        page.figures(self.plots(axis))
+        along = {name: partial(self._figures, page, name) for name in _AXES}
+        page.choices("Curves along", along, axis)
+        page.figures(self.trades())
+        self._differences(page)
+
+    def _figures(self, page: Page, axis: str) -> Page:
+        return page.figures(self.plots(axis))
+
+    def _differences(self, page: Page) -> None:
+        """The test examples on which learners differ most, and who beats whom on how many."""
+        import numpy as np
+
+        name, higher = self.corpus.each_by
+        metric, names = self.corpus.tester(), [result.name for result in self.results]
+        values = [np.asarray(metric.scores(result.rows)[name], float) for result in self.results]
+        table = np.stack(values, axis=1) * (1.0 if higher else -1.0)
+        spread = table.max(axis=1) - table.min(axis=1)
+        if len(names) < 2 or not spread.any():
+            return
+        page.section("Who got what right", level=3)
+        ahead = (table[:, :, None] > table[:, None, :]).sum(axis=0)
+        page.matrix(
+            names,
+            ahead.tolist(),
+            f"On how many of {len(table):,} {self.corpus.unit} the learner of a row has a better "
+            f"{name} than that of a column.",
+        )
+        order = np.argsort(-spread, kind="stable")[: min(_SHOWN, int(np.count_nonzero(spread)))]
+        rows = [
+            [self.corpus.shown(self.test, i), *(float(abs(v)) for v in table[i])]
+            for i in order.tolist()
+        ]
+        with page.details(f"The {len(rows)} {self.corpus.unit} on which they differ most"):
+            columns = [f"{self.corpus.unit} ({name})", *names]
+            page.table(columns, rows, align="l" + "r" * len(names))
 
     def plots(self, axis: str = "passes") -> list[Plot]:
-        """Mistakes, a score and sparsity while training, and the trade between the last two."""
+        """Mistakes, a score and sparsity while training."""
         from hopefear.report import Plot
 
         main = self.corpus.scores[0]
@@ -349,12 +385,6 @@ class Study:
                 ("Sparsity while training", "non-zero weights"),
             )
         ]
-        trade = Plot(
-            f"{main.title[:1].upper()}{main.title[1:]} against sparsity",
-            "non-zero weights kept",
-            title,
-            x_scale="log",
-        )
         for look, (result, places) in enumerate(zip(self.results, moments, strict=True)):
             events = list(zip(places, result.events, strict=True))
             points = (
@@ -366,5 +396,19 @@ class Study:
                 if pairs:
                     x, y = zip(*pairs, strict=True)
                     plot.line(x, y, result.name, look=look)
-            trade.points([max(1, result.nnz)], [result.scores[main.name]], result.name, look=look)
-        return [*curves, trade]
+        return curves
+
+    def trades(self) -> list[Plot]:
+        """The score on the test data against sparsity and against time."""
+        from hopefear.report import Plot
+
+        main = self.corpus.scores[0]
+        title = f"{main.title}{' in percent' if '%' in main.unit else ''}"
+        upper = f"{main.title[:1].upper()}{main.title[1:]}"
+        sparsity = Plot(f"{upper} against sparsity", "non-zero weights kept", title, "log")
+        time = Plot(f"{upper} against time", _AXES["seconds"], title, "log")
+        for look, result in enumerate(self.results):
+            score, seconds = [result.scores[main.name]], result.moments("seconds")[-1]
+            sparsity.points([max(1, result.nnz)], score, result.name, look=look)
+            time.points([seconds], score, result.name, look=look)
+        return [sparsity, time]

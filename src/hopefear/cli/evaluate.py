@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import time
 from collections.abc import Mapping
@@ -20,13 +21,16 @@ USAGE = (
 DESCRIPTION = """
 {tasks}
 
-With --report the same goes to an HTML page, with a plot of every label, calibration where there are
-probabilities, and the most costly errors.
+With --report the same goes to an HTML page, with a plot of every label, calibration, the heaviest
+features, where all came from, and the errors, to be chosen by kind, label and text: how it should
+be and how it is, the n best with their probabilities, and the features that decided.
 
 Score weights, as `hopefear tune` writes them, on N-best lists with references: the metric of the
 candidates that they put first, equal to sacreBLEU's, beside the decoder's 1-best, the sentence
 oracles and the best choice for all lists together; --against tests them against other weights.
 """
+_ERRORS = 20  # in --json
+_HEAVIEST = 20  # features of a label
 EXAMPLES = """
 examples:
 {tasks}
@@ -79,8 +83,10 @@ def run(args: argparse.Namespace) -> int:
         "model_signature": model.signature,
         "seconds": round(time.perf_counter() - started, 3),
     }
+    findings = scores.pop("page", None)
     if args.report is not None:
-        _write_page(args, surface, model, scores)
+        _write_page(args, surface, model, scores, findings)
+        scores["costliest"] = [case.to_dict() for case in findings.cases.cases[:_ERRORS]]
     if args.json:
         print_json(scores)
     else:
@@ -91,14 +97,56 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_page(
-    args: argparse.Namespace, surface: Surface, model: Any, scores: Mapping[str, Any]
+    args: argparse.Namespace, surface: Surface, model: Any, scores: Mapping[str, Any], findings: Any
 ) -> None:
-    from hopefear.report import evaluation_page
+    from hopefear.report import Evaluation
 
     words, tables = surface.use.findings(scores)
-    subtitle = f"{os.path.basename(args.data)}, {model.about.get('learner') or 'model'}"
-    title = f"{os.path.basename(args.model)} evaluated"
-    evaluation_page(title, subtitle, words, tables, scores).write(args.report)
+    evaluation = Evaluation(
+        f"{os.path.basename(args.model)} evaluated",
+        f"{os.path.basename(args.data)}, {model.about.get('learner') or 'model'}",
+        {**words, "counted by": scores.get("signature")},
+        tables,
+        scores,
+        findings,
+        surface.use.model_facts(model, _HEAVIEST).get("top", ()),
+        _origin(args, model),
+    )
+    evaluation.page().write(args.report)
+
+
+def _origin(args: argparse.Namespace, model: Any) -> dict[str, Any]:
+    """What it takes to get the same numbers again."""
+    import platform
+
+    import numba
+    import numpy
+
+    from hopefear import __version__
+
+    about, versions = model.about, {"hopefear": __version__, "python": platform.python_version()}
+    versions |= {"numpy": numpy.__version__, "numba": numba.__version__}
+    trained = about.get("data", {})
+    return {
+        "model": _hashed(args.model),
+        "data": _hashed(args.data),
+        "trained on": f"{trained.get('source')}, {trained.get('digest')}" if trained else None,
+        "learner": about.get("learner"),
+        "given": dict(about.get("given") or {}) or None,
+        "seed": about.get("seed"),
+        "versions": versions,
+        "signature": model.signature,
+    }
+
+
+def _hashed(path: str) -> str:
+    """A file by name and content."""
+    if not os.path.isfile(path):
+        return path
+    with open(path, "rb") as file:
+        return (
+            f"{os.path.basename(path)}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
+        )
 
 
 def _by_weights(args: argparse.Namespace) -> int:

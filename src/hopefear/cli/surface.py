@@ -132,6 +132,15 @@ class Corpus:
         """Scores of a model, and the statistics of every test example, for significance."""
         raise NotImplementedError
 
+    @property
+    def each_by(self) -> tuple[str, bool]:
+        """The score of the tester that single examples are compared by; whether more is better."""
+        return self.scores[0].name, self.scores[0].higher
+
+    def shown(self, test: Any, i: int) -> str:
+        """Test example ``i`` in words."""
+        return f"{i + 1}"
+
     def tester(self) -> Any:
         """The metric that makes the first of the scores of summed statistics."""
         raise NotImplementedError
@@ -162,7 +171,7 @@ class Use:
         raise NotImplementedError
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
-        """Scores in words, and tables (title, heads, rows), for people; see `evaluation_page`."""
+        """Scores in words, and tables (title, heads, rows), for people; see `Evaluation`."""
         flat = {k: v for k, v in scores.items() if isinstance(v, str | int | float)}
         return {k: f"{v:.2f}" if isinstance(v, float) else v for k, v in flat.items()}, ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -109,6 +109,24 @@ class Examples(NamedTuple):
         }
         reader = readers[self.kind]
         yield from reader(self.path, features=features, classes=classes, **how)
+
+    def texts(self, wanted: Collection[int], total: int) -> dict[int, str]:
+        """The texts of some rows, by number; none where rows are no texts or cannot be read again.
+
+        ``total`` is the number of rows: where bad lines were left out, numbers would not fit.
+        """
+        if self.kind != "text" or not os.path.isfile(self.path):
+            return {}
+        texts, number = dict[int, str](), 0
+        with self.path.open() as lines:
+            for line in lines:
+                if line.strip():
+                    if number in wanted:
+                        _, tab, text = line.partition(b"\t")
+                        whole = (text if tab else line).decode("utf-8", "replace")
+                        texts[number] = " ".join(whole.split())
+                    number += 1
+        return texts if number == total else {}
 
     def _numbers(self, classes: Sequence[str] | None) -> tuple[str, ...] | None:
         return None if classes is None else tuple(map(str, range(len(classes))))

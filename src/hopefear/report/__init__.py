@@ -1,17 +1,32 @@
 """Pages people read: tables and plots in one HTML file that needs nothing else."""
 
 from hopefear.report.arcs import ArcDiagram, text_tree
-from hopefear.report.evaluation import evaluation_page
+from hopefear.report.evaluation import Evaluation, Findings
+from hopefear.report.examples import (
+    BracketedText,
+    Case,
+    Cases,
+    MarkedText,
+    Rival,
+    WeighedText,
+)
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 from hopefear.report.runs import Run, load_run, run_report
 
 __all__ = [
     "ArcDiagram",
+    "BracketedText",
+    "Case",
+    "Cases",
+    "Evaluation",
+    "Findings",
+    "MarkedText",
     "Page",
     "Plot",
+    "Rival",
     "Run",
-    "evaluation_page",
+    "WeighedText",
     "load_run",
     "run_report",
     "text_tree",

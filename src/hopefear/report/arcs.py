@@ -113,26 +113,28 @@ class ArcDiagram:
         if missing:
             height += STEP * max(below.values()) + SMALL + 2
         gold = dict(enumerate(self.gold_heads or (), 1))
-        pieces = []
+        # What looks alike stands in one group, which keeps pictures small.
+        groups: dict[str, list[tuple[str, str]]] = {MUTED: [], WRONG: [], RIGHT: []}
         feet = _feet(arcs, centres)
         for arc in sorted(arcs, key=lambda a: -above[a]):
             dashed = arc.word in errors and gold[arc.word] != arc.head
             look = WRONG if arc.word in errors else MUTED
-            pieces.append(_drawn(arc, feet, top, -STEP * above[arc], look, dashed))
+            groups[look].append(_drawn(arc, feet, top, -STEP * above[arc], dashed))
         feet = _feet(missing, centres)
         for arc in sorted(missing, key=lambda a: -below[a]):
-            pieces.append(_drawn(arc, feet, bottom, STEP * below[arc], RIGHT, False))
-        for m, word in enumerate(self.words, 1):
-            pieces.append(_text(word, centres[m], top + WORD + 2, WORD, INK))
-            if len(self.tags):
-                pieces.append(
-                    _text(self.tags[m - 1], centres[m], top + WORD + 4 + SMALL, SMALL, MUTED)
-                )
+            groups[RIGHT].append(_drawn(arc, feet, bottom, STEP * below[arc], False))
+        pieces = [_group(look, drawn) for look, drawn in groups.items() if drawn]
+        for texts, y, size, fill in (
+            (self.words, top + WORD + 2, WORD, INK),
+            (self.tags, top + WORD + 4 + SMALL, SMALL, MUTED),
+        ):
+            inside = "".join(_text(text, centres[m], y) for m, text in enumerate(texts, 1))
+            pieces.append(f'<g font-size="{size:g}" style="fill:{fill}">{inside}</g>')
         title = self.title or " ".join(self.words)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}" role="img" '
-            f'aria-labelledby="{prefix}-t {prefix}-d" font-family="{FONT}">'
+            f'aria-labelledby="{prefix}-t {prefix}-d" font-family="{FONT}" text-anchor="middle">'
             f'<title id="{prefix}-t">{escape(title)}</title>'
             f'<desc id="{prefix}-d">{escape(self.describe())}</desc>{"".join(pieces)}</svg>'
         )
@@ -279,14 +281,9 @@ def _feet(arcs: list[Arc], centres: list[float]) -> dict[tuple[Arc, int], float]
 
 
 def _drawn(
-    arc: Arc,
-    feet: dict[tuple[Arc, int], float],
-    ground: float,
-    rise: float,
-    look: str,
-    dashed: bool,
-) -> str:
-    """An arc with its label and its point; ``rise`` is negative above the words."""
+    arc: Arc, feet: dict[tuple[Arc, int], float], ground: float, rise: float, dashed: bool
+) -> tuple[str, str]:
+    """An arc with its point, and its label; ``rise`` is negative above the words."""
     up = 1.0 if rise < 0 else -1.0
     end, crest = feet[arc, arc.word], ground + rise
     dash = ' stroke-dasharray="5 3.5"' if dashed else ""
@@ -307,18 +304,22 @@ def _drawn(
     point = f"M{end:.1f} {ground:.1f}l-3.2 {-7 * up:.1f}h6.4z"
     baseline = crest + SMALL * 0.35 if arc.head else crest + (0.0 if up > 0 else SMALL * 0.75)
     return (
-        f'<g style="color:{look}"><path d="{path}" fill="none" stroke="currentColor" '
-        f'stroke-width="1.4"{dash}/><path d="{point}" fill="currentColor"/>'
-        f"{_text(label, middle, baseline, SMALL, look if look != MUTED else INK, halo=True)}</g>"
+        f'<path d="{path}" fill="none" stroke="currentColor"{dash}/><path d="{point}"/>',
+        _text(label, middle, baseline),
     )
 
 
-def _text(text: str, x: float, y: float, size: float, fill: str, halo: bool = False) -> str:
-    if not text:
-        return ""
+def _group(look: str, drawn: Sequence[tuple[str, str]]) -> str:
+    """Arcs of one look, and their labels in front of them."""
+    arcs, labels = ("".join(parts) for parts in zip(*drawn, strict=True))
     # A wide stroke in the colour of the paper keeps lines away from the letters.
-    around = f";stroke:{PAPER};stroke-width:5;stroke-linejoin:round;paint-order:stroke"
+    halo = f"stroke:{PAPER};stroke-width:5;stroke-linejoin:round;paint-order:stroke"
+    ink = INK if look == MUTED else look
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="middle" '
-        f'style="fill:{fill}{around if halo else ""}">{escape(text)}</text>'
+        f'<g style="color:{look}" fill="currentColor" stroke-width="1.4">{arcs}'
+        f'<g font-size="{SMALL:g}" style="fill:{ink};{halo}">{labels}</g></g>'
     )
+
+
+def _text(text: str, x: float, y: float) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' if text else ""

@@ -1,25 +1,42 @@
-"""What a model got right and wrong, on one page: scores, confusion, calibration, errors."""
+"""What a model got right and wrong, on one page: scores, confusion, errors, weights, origin."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from hopefear.report.arcs import ArcDiagram
+from hopefear.report.examples import Cases
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 
+Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
 _BARS = 30  # labels in the plot of F1
+_SQUARE = 40  # labels of a matrix of weights
+_NAMED = 8  # features in the row of a label
 
 
-def evaluation_page(
-    title: str,
-    subtitle: str,
-    scores: Mapping[str, object],
-    tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[Any]]]],
-    facts: Mapping[str, Any],
-) -> Page:
-    """A page on how a model did.
+class Findings(NamedTuple):
+    """What a task shows of a model on some data, besides its scores.
+
+    Parameters
+    ----------
+    cases : Cases
+        Errors, with what decided them.
+    data : mapping
+        Sizes of the data, in words.
+    pairs : (labels, weights), optional
+        How much the model likes a label (column) behind another (row).
+    """
+
+    cases: Cases = Cases()
+    data: Mapping[str, Any] = {}
+    pairs: tuple[Sequence[str], Sequence[Sequence[float]]] | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a model did, as a page or in a notebook.
 
     Parameters
     ----------
@@ -30,31 +47,59 @@ def evaluation_page(
     tables : sequence of (title, heads, rows)
         A row a label, or whatever else is told apart; a column ``F1`` is drawn, too.
     facts : mapping
-        What else is known of ``confusion_matrix``, ``confusion``, ``calibration`` and
-        ``costliest``, as ``evaluate --json`` says it, and the ``signature``.
+        What else is known of ``confusion_matrix``, ``confusion`` and ``calibration``, as
+        ``evaluate --json`` says it, and the ``signature`` of scores and model.
+    findings : Findings
+        Errors and more.
+    weights : mapping or sequence
+        The heaviest features of the model: ``(feature, …, weight)``, by label if it is a mapping.
+    origin : mapping
+        Where model and data came from: seed, versions, hashes.
 
     Examples
     --------
     >>> facts = {"confusion_matrix": {"labels": ["a", "b"], "counts": [[3, 1], [0, 2]]}}
-    >>> page = evaluation_page("A model", "on data", {"accuracy": "83.33 %"}, [], facts)
+    >>> page = Evaluation("A model", "on data", {"accuracy": "83.33 %"}, facts=facts).page()
     >>> "83.33 %" in page.html() and "Confusion" in page.html()
     True
     """
-    signatures = (facts.get("signature"), facts.get("model_signature"))
-    page = Page(title, subtitle, signature="\n".join(filter(None, signatures)))
-    page.section("Scores").keyvalues({k: v for k, v in scores.items() if v is not None})
-    for name, heads, rows in tables:
-        page.section(name)
-        if "F1" in heads and 1 < len(rows) <= _BARS:
-            values = [float(row[heads.index("F1")]) for row in rows]
-            page.plot(
-                Plot(f"F1 by {heads[0]}", y_label="F1").bars([row[0] for row in rows], values)
-            )
-        page.table(heads, rows)
-    _confusion(page, facts)
-    _calibration(page, facts.get("calibration") or {})
-    _costliest(page, facts.get("costliest") or ())
-    return page
+
+    title: str
+    subtitle: str
+    scores: Mapping[str, object]
+    tables: Sequence[Table] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    findings: Findings = field(default_factory=Findings, repr=False)
+    weights: Any = field(default=(), repr=False)
+    origin: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def page(self) -> Page:
+        """The page, from scores to where they came from."""
+        signatures = (self.facts.get("signature"), self.facts.get("model_signature"))
+        page = Page(self.title, self.subtitle, signature="\n".join(filter(None, signatures)))
+        page.section("Scores").keyvalues({k: v for k, v in self.scores.items() if v is not None})
+        for name, heads, rows in self.tables:
+            page.section(name)
+            if "F1" in heads and 1 < len(rows) <= _BARS:
+                values = [float(row[heads.index("F1")]) for row in rows]
+                plot = Plot(f"F1 by {heads[0]}", y_label="F1")
+                page.plot(plot.bars([row[0] for row in rows], values))
+            page.table(heads, rows)
+        _confusion(page, self.facts)
+        if self.findings.cases.wrong:
+            page.section("Errors").cases(self.findings.cases)
+        _calibration(page, self.facts.get("calibration") or {})
+        _weights(page, self.weights, self.findings.pairs)
+        if self.findings.data:
+            page.section("Data").keyvalues(self.findings.data)
+        if self.origin:
+            page.section("Origin").keyvalues(self.origin)
+        return page
+
+    def _repr_html_(self) -> str:
+        from hopefear.report.notebook import evaluation_html
+
+        return evaluation_html(self)
 
 
 def _confusion(page: Page, facts: Mapping[str, Any]) -> None:
@@ -98,15 +143,20 @@ def _calibration(page: Page, kinds: Mapping[str, Mapping[str, Any] | None]) -> N
         page.figures(plots, words)
 
 
-def _costliest(page: Page, errors: Sequence[Mapping[str, Any]]) -> None:
-    if errors:
-        page.section("The most costly errors")
-        for error in errors:
-            if "tree" in error:
-                diagram = ArcDiagram(**error["tree"])
-                words = (f"{key} {value}" for key, value in error.items() if key != "tree")
-                page.tree(diagram, ", ".join(words))
-        if "tree" in errors[0]:
-            return
-        heads = list(errors[0])
-        page.table(heads, [[error[head] for head in heads] for error in errors], align="l")
+def _weights(page: Page, weights: Any, pairs: Any) -> None:
+    if not weights and pairs is None:
+        return
+    page.section("What it weighs")
+    if isinstance(weights, Mapping):
+        rows = [
+            [label, ", ".join(f"{name} {weight:+.3f}" for name, weight in features[:_NAMED])]
+            for label, features in weights.items()
+        ]
+        page.table(["label", "features"], rows, "What speaks most for each label.", align="l")
+    elif weights:
+        heads = ["feature", "of", "weight"] if len(weights[0]) == 3 else ["feature", "weight"]
+        page.table(heads, weights, "The heaviest features.")
+    if pairs is not None and len(pairs[0]) <= _SQUARE:
+        labels, table = pairs
+        caption = "From the label of a row to that of a column: what a pair adds to the score."
+        page.matrix(labels, table, caption)

@@ -121,7 +121,7 @@ def showable(values: np.ndarray, scale: str) -> np.ndarray:
 def curve(series: Series, frame: Frame, order: int, total: int) -> str:
     """One series: its band, its line in unbroken runs, its markers and hover texts."""
     visible = showable(series.x, frame.x.scale) & showable(series.y, frame.y.scale)
-    out = [f'<g style="color:{colour(series.look)}">']
+    out = [f'<g{of(series.label)} style="color:{colour(series.look)}">']
     if series.kind == "points":
         out.append(_scatter(series, frame, np.flatnonzero(visible)))
     else:
@@ -138,6 +138,11 @@ def curve(series: Series, frame: Frame, order: int, total: int) -> str:
         points = np.concatenate(runs) if runs else np.arange(0)
         out.append(_markers(series, frame, points, order, total))
     return "".join(out) + "</g>"
+
+
+def of(label: str) -> str:
+    """The attribute by which the page's script shows and hides all that belongs to a label."""
+    return f' data-of="{escape(label)}"' if label else ""
 
 
 def trace(series: Series, frame: Frame) -> np.ndarray:
@@ -163,7 +168,7 @@ def columns(groups: list[Bars], names: list[str], frame: Frame, prefix: str) -> 
     ground = frame.y.put(frame.y.lo if frame.y.scale == "log" else 0.0)
     lettered = len(groups) * len(names) <= 14 and all(g.error is None for g in groups)
     for g, bars in enumerate(groups):
-        out.append(f'<g style="color:{colour(bars.look)}">')
+        out.append(f'<g{of(bars.group)} style="color:{colour(bars.look)}">')
         visible = np.flatnonzero(showable(bars.values, frame.y.scale))
         for i in visible:
             left = names.index(bars.labels[i]) + 0.14 + 0.72 * slot * g

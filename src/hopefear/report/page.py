@@ -1,21 +1,26 @@
 """A page: one HTML file with everything inside, for screens, paper and screen readers.
 
-Numbers in a column of a table share their decimals and line up; the best ones stand out.
+It is complete without its script, which sorts tables, hides curves and filters errors. Numbers in
+a column of a table share their decimals and line up; the best ones stand out.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import numbers
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 from typing import Literal
 
 from hopefear import __version__
 from hopefear.report.arcs import ArcDiagram
+from hopefear.report.examples import Cases, view_html
 from hopefear.report.looks import DARK, LIGHT, escape, inline, paragraphs
 from hopefear.report.plot import Plot
 
@@ -75,7 +80,8 @@ def table(
     under = "".join(f"<p>{inline(line)}</p>" for line in lines)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
-        f"<table>{title}<thead><tr>{head}</tr></thead>\n<tbody>"
+        f"{'<table class=sort>' if len(rows) > 1 else '<table>'}{title}"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>"
         + "\n".join(body)
         + "</tbody></table></div>"
         + (f'<div class="notes">{under}</div>' if under else "")
@@ -183,8 +189,11 @@ def _is_numeric(column: Sequence[Cell]) -> bool:
     return seen
 
 
-# Nothing may be fetched and nothing may run, whatever a table cell contains.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+# Nothing may be fetched and nothing but the page's own script may run, whatever a cell contains.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; "
+    "form-action 'none'"
+)
 _SMALL_WIDTH, _SMALL_HEIGHT = 480, 330
 
 
@@ -261,31 +270,34 @@ class Page:
         return self._put(table(columns, rows, caption, align, highlight, notes))
 
     def matrix(
-        self, labels: Sequence[str], counts: Sequence[Sequence[int]], caption: str = ""
+        self, labels: Sequence[str], values: Sequence[Sequence[float]], caption: str = ""
     ) -> Page:
-        """Add a square of counts, shaded by their share of the row.
+        """Add a square of numbers: counts shaded by their share of the row, or signed weights.
 
         Examples
         --------
         >>> "<table" in Page("x").matrix(["a", "b"], [[3, 1], [0, 2]], "Confusion.").html()
         True
         """
-        if len(counts) != len(labels) or any(len(row) != len(labels) for row in counts):
-            raise ValueError(f"{len(labels)} labels do not fit the counts; give a square of them")
+        if len(values) != len(labels) or any(len(row) != len(labels) for row in values):
+            raise ValueError(f"{len(labels)} labels do not fit the numbers; give a square of them")
+        whole = all(isinstance(v, numbers.Integral) for row in values for v in row)
+        top = max((abs(v) for row in values for v in row), default=0.0) or 1.0
         head = "".join(f'<th scope="col" class="r">{escape(name)}</th>' for name in labels)
         lines = []
-        for name, row in zip(labels, counts, strict=True):
-            total = max(1, sum(row))
+        for name, row in zip(labels, values, strict=True):
+            most = max(1, sum(row)) if whole else top
             cells = "".join(
-                f'<td class="r" style="background:color-mix(in srgb,var(--hf-0) '
-                f'{round(55 * n / total)}%,transparent)">{n:,}</td>'
-                for n in row
+                f'<td class="r"{_shade(v / most)}>'
+                f"{'·' if not whole and abs(v) < 0.005 else _number(v, 0 if whole else 2)}</td>"
+                for v in row
             )
             lines.append(f'<tr><th scope="row" class="n">{escape(name)}</th>{cells}</tr>')
         label = escape(caption or "matrix")
         title = f"<caption>{inline(caption)}</caption>" if caption else ""
         return self._put(
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>{title}'
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
+            f'<table class="matrix">{title}'
             f"<thead><tr><td></td>{head}</tr></thead>\n<tbody>{''.join(lines)}</tbody></table></div>"
         )
 
@@ -308,10 +320,48 @@ class Page:
         """Add the picture of a dependency tree; a long sentence scrolls in its own box."""
         self._plots += 1
         below = f"<figcaption>{inline(caption)}</figcaption>" if caption else ""
-        return self._put(
-            f'<figure><div class="scroll" tabindex="0" role="region" aria-label="tree">'
-            f"{diagram.to_svg(f'p{self._plots}')}</div>{below}</figure>"
+        return self._put(f"<figure>{view_html(diagram, f'p{self._plots}')}{below}</figure>")
+
+    def cases(self, cases: Cases) -> Page:
+        """Add the errors of a model, which the script of the page filters."""
+        self._plots += 1
+        return self._put(cases.to_html(f"p{self._plots}"))
+
+    def choices(self, title: str, parts: Mapping[str, Callable[[], Page]], chosen: str) -> Page:
+        """Add several parts of which one is seen, and buttons to choose it by.
+
+        Parameters
+        ----------
+        title : str
+            What the choice is about.
+        parts : mapping
+            From the name of each part to what adds it to the page.
+        chosen : str
+            The name of the part that is seen first.
+
+        Examples
+        --------
+        >>> page = Page("Two")
+        >>> parts = {name: lambda name=name: page.text(name) for name in ("one", "two")}
+        >>> page.choices("Number", parts, "two").html().count('type="radio"')
+        2
+        """
+        self._plots += 1
+        group = f"p{self._plots}"
+        # Inputs come before the parts, so that style alone can show the one that is chosen.
+        boxes = "".join(
+            f'<label><input type="radio" name="{group}" value="{k}"'
+            f"{' checked' if name == chosen else ''}> {escape(name)}</label>"
+            for k, name in enumerate(parts)
         )
+        self._put(
+            f'<div class="choices"><fieldset><legend>{escape(title)}</legend>{boxes}</fieldset>'
+        )
+        for k, add in enumerate(parts.values()):
+            self._put(f'<div class="part part{k}">')
+            add()
+            self._put("</div>")
+        return self._put("</div>")
 
     def keyvalues(self, values: Mapping[str, object]) -> Page:
         """Add names and values, one pair per line."""
@@ -351,16 +401,19 @@ class Page:
         signature = "".join(
             f"<p><code>{escape(line)}</code></p>" for line in self.signature.splitlines()
         )
+        script = _file("script.js")
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY.format(digest)}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="color-scheme" content="light dark">\n'
             f"<title>{escape(self.title)}</title>\n<style>\n{_style()}</style>\n</head>\n<body>\n"
             '<a class="skip" href="#main">Skip to the content</a>\n'
             f"<header>\n<h1>{escape(self.title)}</h1>{subtitle}\n{self._contents()}</header>\n"
             '<main id="main">\n' + "\n".join(self._body) + f"{end}\n</main>\n"
-            f"<footer><p>hopefear {escape(__version__)}</p>{signature}</footer>\n</body>\n</html>\n"
+            f"<footer><p>hopefear {escape(__version__)}</p>{signature}</footer>\n"
+            f"<script>{script}</script>\n</body>\n</html>\n"
         )
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -387,8 +440,22 @@ class Page:
         return f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>\n'
 
 
+def _shade(share: float) -> str:
+    """A background for a share of a whole from -1 to 1; the two signs differ in colour."""
+    percent = round(55 * min(1.0, abs(share)))
+    if not percent:
+        return ""
+    colour = f"var(--hf-{0 if share > 0 else 1})"
+    return f' style="background:color-mix(in srgb,{colour} {percent}%,transparent)"'
+
+
 def _style() -> str:
-    text = files("hopefear.report").joinpath("style.css").read_text(encoding="utf-8")
+    text = _file("style.css") + _file("examples.css")
     for mark, colours in (("LIGHT_COLOURS", LIGHT), ("DARK_COLOURS", DARK)):
         text = text.replace(mark, " ".join(f"--hf-{i}: {c};" for i, c in enumerate(colours)))
     return text
+
+
+@cache
+def _file(name: str) -> str:
+    return files("hopefear.report").joinpath(name).read_text(encoding="utf-8")

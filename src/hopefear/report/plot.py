@@ -19,6 +19,7 @@ from hopefear.report.marks import (
     columns,
     curve,
     hatches,
+    of,
     showable,
     swatch,
     trace,
@@ -176,7 +177,7 @@ def draw(plot: Plot, width: int, height: int, prefix: str) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {full:.0f}" '
-        f'width="{width}" height="{full:.0f}" role="img" '
+        f'width="{width}" height="{full:.0f}" role="img" data-plot="" '
         f'aria-labelledby="{prefix}-t {prefix}-d" font-family="{FONT}" '
         'style="font-variant-numeric:tabular-nums">'
         f'<title id="{prefix}-t">{escape(plot.title)}</title>'
@@ -228,8 +229,9 @@ def _legend(plot: Plot, width: float) -> list[list[Entry]]:
 def _legend_row(row: list[Entry], y: float, prefix: str, alone: bool) -> str:
     out, x = [], 0.0
     for entry in row:
-        out.append(swatch(entry.mark, x, y, prefix, alone))
-        out.append(_text(entry.label, x + 30, y + 4, SMALL, INK))
+        name = entry.mark.group if isinstance(entry.mark, Bars) else entry.mark.label
+        key = swatch(entry.mark, x, y, prefix, alone)
+        out.append(f"<g{of(name)}>{key}{_text(entry.label, x + 30, y + 4, SMALL, INK)}</g>")
         x += entry.width
     return "".join(out)
 

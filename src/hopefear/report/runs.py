@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,9 +51,12 @@ class Run(NamedTuple):
         times = [as_number(event.get("seconds")) for event in self.events]
         return sum(filter(None, times)) if any(t is not None for t in times) else None
 
-    def curve(self, *keys: str) -> tuple[list[float], list[float]]:
-        """Values found under nested keys, and the samples (or epochs) they belong to."""
-        clock = self.clock()
+    def curve(self, *keys: str, clock: str | None = None) -> tuple[list[float], list[float]]:
+        """Values found under nested keys, and the samples (or epochs) they belong to.
+
+        ``clock`` names another count of events to go by, such as ``seconds``.
+        """
+        clock = clock or self.clock()
         pairs = [(as_number(e.get(clock)), as_number(look_up(e, *keys))) for e in self.events]
         points = [(x, y) for x, y in pairs if x is not None and y is not None]
         return [x for x, _ in points], [y for _, y in points]
@@ -288,21 +292,27 @@ def _curves(page: Page, runs: Sequence[Run]) -> None:
         ("nnz", "Sparsity", "non-zero weights"),
         ("mean_abs_weight", "Size of the weights", "mean |w|"),
     )
-    plots = [
-        _compare(runs, title, label, key)
-        for key, title, label in kinds
-        if any(run.curve(key)[0] for run in runs)
-    ]
-    if plots:
-        page.section("While training").figures(plots)
+    curves = [(title, label, (key,)) for key, title, label in kinds]
+    curves = [curve for curve in curves if any(run.curve(*curve[2])[0] for run in runs)]
+    if curves:
+        _along(page.section("While training"), runs, curves)
 
 
 def _scores(page: Page, runs: Sequence[Run], name: str, title: str, short: str) -> None:
-    plots = [
-        _compare(runs, f"{short} {metric}", metric, name, metric) for metric in _metrics(runs, name)
-    ]
-    if plots:
-        page.section(title).figures(plots)
+    metrics = _metrics(runs, name)
+    if not metrics:
+        return
+    _along(page.section(title), runs, [(f"{short} {m}", m, (name, m)) for m in metrics])
+    trades = []
+    for what, label in (("nnz", "non-zero weights"), ("seconds", "seconds")):
+        plot = Plot(f"{short} {metrics[0]} against {label}", label, metrics[0], "log")
+        for look, run in enumerate(runs):
+            x, y = run.curve(name, metrics[0], clock=what)
+            if x:
+                plot.points(x[-1:], y[-1:], run.name, look=look)
+        trades += [plot] if plot.series else []
+    if len(runs) > 1 and trades:
+        page.figures(trades)
 
 
 def _bounds(page: Page, runs: Sequence[Run]) -> None:
@@ -417,11 +427,29 @@ def _settings(page: Page, runs: Sequence[Run]) -> None:
             page.keyvalues(same)
 
 
-def _compare(runs: Sequence[Run], title: str, label: str, *keys: str) -> Plot:
-    curves = [(look, run, *run.curve(*keys)) for look, run in enumerate(runs)]
-    clocks = dict.fromkeys(run.clock() for _, run, x, _ in curves if x)
-    plot = Plot(title, " or ".join(clocks), label)
-    for look, run, x, y in curves:
+_CLOCKS = {"epoch": "passes", "samples": "samples", "seconds": "seconds"}
+
+
+def _along(page: Page, runs: Sequence[Run], kinds: Sequence[tuple[str, str, Any]]) -> None:
+    """Curves by every count that events tell, of which the reader chooses."""
+    parts = {}
+    for clock, words in _CLOCKS.items():
+        plots = [_compare(runs, title, label, *keys, clock=clock) for title, label, keys in kinds]
+        # Seconds of a round of tuning begin anew.
+        tuned = clock == "seconds" and any(run.settings.get("task") == "tune" for run in runs)
+        if any(plot.series for plot in plots) and not tuned:
+            parts[words] = partial(page.figures, plots)
+    usual = _CLOCKS[runs[0].clock()]
+    if len(parts) > 1:
+        page.choices("Along", parts, usual if usual in parts else next(iter(parts)))
+    elif parts:
+        next(iter(parts.values()))()
+
+
+def _compare(runs: Sequence[Run], title: str, label: str, *keys: str, clock: str) -> Plot:
+    plot = Plot(title, _CLOCKS[clock], label)
+    for look, run in enumerate(runs):
+        x, y = run.curve(*keys, clock=clock)
         if x:
             plot.line(x, y, run.name, look=look)
     return plot

@@ -49,6 +49,20 @@ class Explanation(NamedTuple):
     gap: float  # score of the answer minus that of the runner-up
     contributions: list[tuple[str, float]]  # (what fired, its share of the gap), largest first
 
+    def _repr_html_(self) -> str:
+        from hopefear.report.notebook import explanation_html
+
+        return explanation_html(self)
+
+
+class NBestList(list[Any]):
+    """The n best outputs of one example, best first; notebooks show them as bars."""
+
+    def _repr_html_(self) -> str:
+        from hopefear.report.notebook import nbest_list_html
+
+        return nbest_list_html(self)
+
 
 def explanation(label: Any, runner_up: Any, gains: Iterable[tuple[str, float]]) -> Explanation:
     """Gains in order of size, without those of nothing, and their sum.
@@ -480,6 +494,11 @@ class Model:
             f"<{type(self).__name__} {learner}: {self.features.size:,} features, "
             f"{self.nnz:,} weights other than 0>"
         )
+
+    def _repr_html_(self) -> str:
+        from hopefear.report.notebook import model_html
+
+        return model_html(self)
 
     @property
     def nnz(self) -> int:

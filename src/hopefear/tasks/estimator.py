@@ -277,6 +277,14 @@ class ModelEstimator(Estimator, Generic[M]):
         about = {**model.about, "training": counts(trainer)}
         return replace(model, predictor=predictor, about=about, **changes)
 
+    def _repr_html_(self) -> str:
+        from hopefear.report.notebook import estimator_html
+
+        return estimator_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
 

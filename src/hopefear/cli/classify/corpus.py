@@ -24,6 +24,7 @@ from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import LinearPredictor
 
+_WORDS = 30  # features that stand for an example
 _USUAL = {
     "ngrams": 1,
     "chars": None,
@@ -159,6 +160,10 @@ class Examples(Corpus):
         )
         names = ("error", "accuracy", "f1", "precision", "recall", "log_loss")
         return {key: scores[key] for key in names}, Accuracy().rows(test.rows.labels, labels)
+
+    def shown(self, test: SparseDataset, i: int) -> str:
+        names = test.features.names(test.rows.indices[slice(*test.rows.indptr[i : i + 2])][:_WORDS])
+        return f"{i + 1}: {' '.join(map(str, names))}"
 
     def tester(self) -> Accuracy:
         return Accuracy()

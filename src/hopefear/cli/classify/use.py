@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hopefear.cli.classify.corpus import blocks
+from hopefear.cli.classify.corpus import blocks, file_of
 from hopefear.cli.console import (
     Console,
     in_percent,
@@ -32,8 +33,11 @@ from hopefear.tasks.classify.model import Model
 from hopefear.training.answers import probabilities
 from hopefear.training.predictors import VotedPredictor
 
+if TYPE_CHECKING:
+    from hopefear.report.evaluation import Findings
+    from hopefear.tasks.classify.cases import Mistake
+
 _SHOWN = 40  # classes in the table
-_ERRORS = 20  # on the page
 _CELLS = 1 << 28  # bytes of statistics that an interval may take
 
 
@@ -85,7 +89,7 @@ def evaluate(
     args: argparse.Namespace, model: Model, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Scores of decisions and of probabilities, and a row for every class."""
-    counts, sums, calibration, worst = _count(model, args, report)
+    counts, sums, calibration, errors = _count(model, args, report)
     scores = _scores(model, counts, sums)
     scores["examples"] = scores.pop("count")
     each = Classification(len(model.classes)).per_class(counts)
@@ -95,15 +99,39 @@ def evaluate(
     }
     confusion = Confusion(model.classes, counts.reshape(len(model.classes), -1))
     scores |= confusion.as_dict() | {"calibration": {"classes": calibration}}
-    return scores | ({"costliest": worst} if args.report is not None else {})
+    if args.report is not None:
+        scores["page"] = _findings(model, args, confusion, errors)
+    return scores
+
+
+def _findings(
+    model: Model, args: argparse.Namespace, confusion: Confusion, errors: list[Mistake]
+) -> Findings:
+    from hopefear.report import Cases, Findings
+    from hopefear.tasks.classify.cases import cases
+
+    gold = confusion.counts.sum(axis=1)
+    total, texts = int(gold.sum()), dict[int, str]()
+    if os.path.isfile(args.data):  # what came through a pipe is gone
+        file = file_of(
+            args.data, args, ReadReport(), classes=model.classes, features=model.features
+        )
+        texts = file.texts({error.number for error in errors}, total)
+    wrong = total - int(np.trace(confusion.counts))
+    order = "whose right class was thought least probable"
+    sizes = {
+        "examples": f"{total:,}",
+        "classes": f"{len(gold)}; the commonest has {100.0 * gold.max() / total:.1f} %",
+    }
+    return Findings(Cases(cases(model, errors, texts), wrong, total, "examples", order), sizes)
 
 
 def _count(
     model: Model, args: argparse.Namespace, report: Any
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any], list[dict[str, Any]]]:
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any], list[Mistake]]:
     """Summed statistics of decisions and of probabilities, calibration, and the worst errors."""
     n = len(model.classes)
-    errors: list[dict[str, Any]] = []
+    errors: list[Mistake] = []
     shares, right, number = [], [], 0
     hard, soft = Classification(n), Probabilities(n)
     counts, sums = np.zeros(n * n, np.int64), np.zeros(3)
@@ -116,34 +144,12 @@ def _count(
         shares.append(table[rows, labels].astype(np.float32))
         right.append(labels == gold)
         if args.report is not None:
-            some = _worst(model, data, labels, table, number)
-            errors = sorted([*errors, *some], key=lambda error: error["p(gold)"])[:_ERRORS]
+            from hopefear.tasks.classify.cases import worst
+
+            errors = worst(errors, data, labels, table, number)
         number += len(labels)
     sure, hits = (np.concatenate([np.zeros(0), *parts]) for parts in (shares, right))
     return counts, sums, reliability(np.minimum(sure, 1.0), hits > 0).as_dict(), errors
-
-
-def _worst(
-    model: Model, data: Any, labels: np.ndarray, table: np.ndarray, before: int
-) -> list[dict[str, Any]]:
-    """The errors of a block whose right class was thought least probable, and what misled."""
-    gold = data.rows.labels
-    shares = table[np.arange(len(gold)), gold]
-    wrong = np.flatnonzero(labels != gold)
-    errors = []
-    for row in wrong[np.argsort(shares[wrong], kind="stable")[:_ERRORS]].tolist():
-        error = {
-            "example": before + row + 1,
-            "gold": model.classes[gold[row]],
-            "predicted": model.classes[labels[row]],
-            "p(gold)": float(shares[row]),
-        }
-        if model.predictor.linear:
-            reason = model.explain(data, row, int(labels[row]), int(gold[row]))
-            gains = [f"{name} {gain:+.3f}" for name, gain in reason.contributions[:5]]
-            error["what misled"] = ", ".join(gains)
-        errors.append(error)
-    return errors
 
 
 def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:

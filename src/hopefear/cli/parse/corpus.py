@@ -217,6 +217,10 @@ class Parsed(Corpus):
         rows = metric.rows(*task.judged(test.bank, codes, model.labels))
         return metric.scores(rows.sum(axis=0)), rows
 
+    def shown(self, test: TreeDataset, i: int) -> str:
+        words = test.bank.take([i]).sentences.columns["form"].texts()
+        return f"{i + 1}: {' '.join(words)}"
+
     def tester(self) -> Dependencies:
         return Dependencies(bool(self.data.labels))
 

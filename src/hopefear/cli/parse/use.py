@@ -20,15 +20,13 @@ from hopefear.data.treebank import Treebank, with_trees
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies, confidence_interval, reliability, tree_errors
-from hopefear.metrics.dependencies import READ_BY, Trees
+from hopefear.metrics.dependencies import READ_BY
 from hopefear.report import text_tree
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.parse.model import ParseModel
 from hopefear.tasks.parse.task import judged
 
 _SHOWN = 40  # relations on a screen
-_DRAWN = 12  # trees on the page
-_LONGEST = 60  # words of a tree that is drawn
 
 
 class Outputs(NamedTuple):
@@ -175,43 +173,30 @@ def evaluate(
         "signature": metric.signature,
         "errors": tree_errors(gold, output),
     }
-    if args.proba:
+    if args.proba or (args.report is not None and decoder.sums):
         shares = model.arc_probabilities(data, codes // max(1, len(model.labels)))
         right = codes // max(1, len(model.labels)) == bank.heads
         bins = reliability(np.minimum(shares, 1.0), right).as_dict()
         facts["calibration"] = {"heads": bins}
     if args.report is not None:
-        facts["costliest"] = _worst(bank, gold, output)
+        from hopefear.report.evaluation import Findings
+        from hopefear.tasks.parse.cases import cases
+
+        errors = cases(model, bank, data, codes, gold, output)
+        facts["page"] = Findings(errors, _sizes(bank, facts))
     return facts
 
 
-def _worst(bank: Treebank, gold: Trees, output: Trees) -> list[dict[str, Any]]:
-    """The sentences with most wrong words, with the drawing of their trees."""
-    right, heads = (np.asarray(trees.heads) for trees in (gold, output))
-    names = [None if t.relations is None else np.array(t.relations.texts()) for t in (gold, output)]
-    wrong = right != heads
-    if names[0] is not None:
-        wrong |= names[0] != names[1]
+def _sizes(bank: Treebank, facts: dict[str, Any]) -> dict[str, Any]:
     lengths = np.diff(bank.starts)
-    errors = np.diff(np.concatenate([[0], np.cumsum(wrong)])[bank.starts])
-    errors[lengths > _LONGEST] = 0
-    words, tags = (bank.sentences.columns[name].texts() for name in ("form", "xpos"))
-    rows = []
-    for i in np.argsort(-errors, kind="stable")[:_DRAWN].tolist():
-        if not errors[i]:
-            break
-        some = slice(*bank.starts[i : i + 2].tolist())
-        mine, true = ([] if each is None else each[some].tolist() for each in names[::-1])
-        tree = {
-            "words": words[some],
-            "heads": heads[some].tolist(),
-            "relations": mine,
-            "tags": tags[some],
-            "gold_heads": right[some].tolist(),
-            "gold_relations": true if names[0] is not None else None,
-        }
-        rows.append({"sentence": i + 1, "wrong words": int(errors[i]), "tree": tree})
-    return rows
+    return {
+        "sentences": f"{len(lengths):,}, with {lengths.mean():.1f} words on average and "
+        f"{lengths.max()} at most",
+        "words": f"{facts['tokens']:,}",
+        "relations": f"{len(np.unique(bank.relations.ids))}, and {facts['unknown_relations']:,} "
+        "words whose relation the model does not know",
+        "sentences with arcs that cross": f"{int(np.sum(~bank.projective)):,}",
+    }
 
 
 _TITLES = {

@@ -13,8 +13,6 @@ from hopefear.cli.progress import Counting
 from hopefear.cli.rerank.answers import answers, reasons
 from hopefear.cli.rerank.corpus import judged_blocks, reading_of
 from hopefear.data.files import ReadReport
-from hopefear.data.lists.candidates import CandidateLists
-from hopefear.tasks.base import cut
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.training.predictors import LinearPredictor
 
@@ -30,7 +28,6 @@ __all__ = [
 ]
 
 _FAMILIES = 60  # shown at most
-_ERRORS = 20  # lists on the page
 _BASELINES = {
     "feature": "a feature",
     "offset": "a fixed part of every score",
@@ -65,23 +62,16 @@ def evaluate(
         console.say(scores.text().rstrip("\n"))
     facts = {**scores.as_dict(), "learner": model.about.get("learner")}
     if args.report is not None:
-        facts |= {"costliest": _worst(model, lists), "main": model.metric.main}
+        from hopefear.metrics import reliability
+        from hopefear.report.evaluation import Findings
+        from hopefear.tasks.rerank.cases import cases
+
+        errors, shares, right = cases(model, lists)
+        bins = reliability(np.minimum(shares, 1.0), right).as_dict()
+        sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}
+        facts |= {"calibration": {"choices": bins}, "main": model.metric.main}
+        facts["page"] = Findings(errors, sizes)
     return facts
-
-
-def _worst(model: RerankModel, blocks: list[CandidateLists]) -> list[dict[str, Any]]:
-    """The lists whose chosen candidate costs most beside the cheapest."""
-    rows: list[dict[str, Any]] = []
-    for block in blocks:
-        data = model.encode(block, judged=True)
-        costs, choices = cut(data.rows.costs, data.rows.starts), model.predict(data).tolist()
-        texts = cut(np.array(block.texts, object), data.rows.starts)
-        for name, each, choice, text in zip(block.ids, costs, choices, texts, strict=True):
-            best = int(np.argmin(each))
-            if each[choice] > each[best]:
-                row = {"list": name, "cost": float(each[choice]), "lowest": float(each[best])}
-                rows.append({**row, "chosen": text[choice], "cheapest": text[best]})
-    return sorted(rows, key=lambda row: row["lowest"] - row["cost"])[:_ERRORS]
 
 
 def findings(scores: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:

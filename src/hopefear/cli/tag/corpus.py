@@ -433,6 +433,18 @@ class Tokens(Corpus):
         stats = self.tester().rows(rows.labels, tags, rows.starts, test.labels)
         return scores(test, tags, self.schemes.model), stats
 
+    @property
+    def each_by(self) -> tuple[str, bool]:
+        return "accuracy", True  # a sentence may have no spans
+
+    def shown(self, test: SequenceDataset, i: int) -> str:
+        kept = None if self.origin is None else self.origin.held_out.get(id(test))
+        words = None if kept is None else kept[1].words
+        if words is None:
+            return super().shown(test, i)
+        tokens = words.ids[slice(*test.rows.starts[i : i + 2])]
+        return f"{i + 1}: {' '.join(words.strings[k] for k in tokens)}"
+
     def tester(self) -> Tagging:
         from hopefear.tasks.tag.task import reading_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from hopefear.cli.console import (
 )
 from hopefear.cli.guard import write_out
 from hopefear.cli.options import threads
-from hopefear.cli.tag.answers import answers, in_brackets, reasons, span_confidences
+from hopefear.cli.tag.answers import answers, reasons, span_confidences
 from hopefear.cli.tag.corpus import (
     Schemes,
     Text,
@@ -29,6 +30,7 @@ from hopefear.cli.tag.corpus import (
     spelled,
     warn_of_strangers,
 )
+from hopefear.cli.tag.showing import words_of
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import spans
 from hopefear.data.sequences import Column, SequenceDataset
@@ -59,7 +61,6 @@ __all__ = [
 ]
 
 _SHOWN = 40  # rows of the table of types or labels
-_ERRORS = 20  # sentences on the page
 _TEMPLATES = 60  # shown at most
 
 
@@ -91,34 +92,41 @@ def evaluate(
         "scheme": schemes.file,
         **_unknown(model, text, gold, output),
     }
+    if args.proba or args.report is not None:
+        facts["calibration"] = {"tokens": _token_calibration(decoder, data, tags)}
     if args.proba:
-        facts["calibration"] = {
-            "tokens": _token_calibration(decoder, data, tags),
-            "spans": _span_calibration(model, data, tags, args),
-        }
+        facts["calibration"]["spans"] = _span_calibration(model, data, tags, args)
     if args.report is not None:
-        facts["costliest"] = _worst(text, gold, output, schemes.file)
+        from hopefear.report.evaluation import Findings
+        from hopefear.tasks.tag.cases import cases
+
+        words, free = words_of(text), args.no_constraints
+        errors = cases(
+            model, data, tags, words, gold, output, schemes.file, not free, threads(args.jobs)
+        )
+        facts["page"] = Findings(errors, _sizes(text, gold, facts), _pairs(model))
     return facts
 
 
-def _worst(text: Text, gold: Column, output: Column, scheme: str | None) -> list[dict[str, Any]]:
-    """The sentences with most wrong tokens, as they are and as they were tagged."""
-    right, predicted = np.array(gold.texts()), np.array(output.texts())
-    wrong = np.concatenate([[0], np.cumsum(right != predicted)])
-    errors = np.diff(wrong[text.starts])
-    rows = []
-    for i in np.argsort(-errors, kind="stable")[:_ERRORS].tolist():
-        start, after = text.starts[i : i + 2].tolist()
-        if not errors[i]:
-            break
-        words = [str(k + 1) for k in range(after - start)]
-        if text.words is not None:
-            words = [text.words[k] for k in range(start, after)]
-        row = {"sentence": i + 1, "wrong tokens": int(errors[i])}
-        for name, labels in (("gold", right), ("predicted", predicted)):
-            row[name] = in_brackets(words, labels[start:after].tolist(), scheme)
-        rows.append(row)
-    return rows
+def _sizes(text: Text, gold: Column, facts: dict[str, Any]) -> dict[str, Any]:
+    lengths, used = np.diff(text.starts), len(np.unique(gold.ids))
+    strange, unknown = facts["unknown_labels"], facts.get("unknown_words")
+    return {
+        "sentences": f"{len(lengths):,}, with {lengths.mean():.1f} tokens on average and "
+        f"{lengths.max()} at most",
+        "tokens": f"{facts['tokens']:,}",
+        "labels": f"{used}, and {strange:,} tokens whose label the model does not know",
+        "scheme": facts["scheme"] or "none",
+        "unknown words": "not known" if unknown is None else f"{unknown:,}",
+    }
+
+
+def _pairs(model: SequenceModel) -> tuple[Sequence[str], list[list[float]]] | None:
+    """Weights of label pairs, where there are any."""
+    if not (model.predictor.linear or hasattr(model.predictor, "transitions")):
+        return None
+    table = model.transitions()
+    return (model.labels, table.astype(float).tolist()) if table.any() else None
 
 
 def _scores(

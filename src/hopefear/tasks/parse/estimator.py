@@ -13,7 +13,7 @@ from hopefear.data.tree_rows import TreeDataset
 from hopefear.data.treebank import MISSING, Treebank
 from hopefear.errors import HopefearError
 from hopefear.tasks import recipe
-from hopefear.tasks.base import Explanation, begin, cut
+from hopefear.tasks.base import Explanation, NBestList, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.parse import task
 from hopefear.tasks.parse.model import ParseModel
@@ -206,10 +206,10 @@ class Parser(ModelEstimator[ParseModel]):
         with as_value_errors():
             lists = self.model_.decoder(self._jobs()).nbest(self._question(X).rows, n)
         return [
-            [
+            NBestList(
                 ParsedTree(self._tree(codes), float(p), float(share), float(score))
                 for codes, score, p, share in zip(*ranked, strict=True)
-            ]
+            )
             for ranked in lists
         ]
 

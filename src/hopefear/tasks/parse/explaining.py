@@ -35,15 +35,40 @@ def explain(model: ParseModel, bank: Treebank, sentence: int, word: int) -> Expl
     one = bank.take([sentence])
     data = model.encode(one)
     best = model.decoder().best(data.rows)
-    other = _runner_up(model, data, best, word)
+    return _compared(model, one, best, _runner_up(model, data, best, word), word)
+
+
+def against(
+    model: ParseModel, bank: Treebank, sentence: int, best: np.ndarray, other: np.ndarray
+) -> Explanation:
+    """Why the first word at which two trees differ hangs as in ``best`` and not as in ``other``.
+
+    All other words are as in ``best``, so that one error is told of and not all at once; with the
+    other head these arcs need not be a tree.
+    """
+    model.check_linear()
+    word = int(np.argmax(best != other))
+    mixed = np.array(best)
+    mixed[word] = other[word]
+    return _compared(model, bank.take([sentence]), best, mixed, word)
+
+
+def _compared(
+    model: ParseModel, one: Treebank, best: np.ndarray, other: np.ndarray, word: int
+) -> Explanation:
     text, n = Sentence(model.features, one.sentences, 0), max(1, len(model.labels))
     gains: dict[str, float] = defaultdict(float)
-    for codes, sign in ((best, 1.0), (other, -1.0)):
-        for part, relation in _parts(codes, n, model.kind.order):
+    # What both trees have adds nothing, and most of it is what both have.
+    first, second = (dict.fromkeys(_parts(codes, n, model.kind.order)) for codes in (best, other))
+    weights = model.weights
+    for parts, shared, sign in ((first, second, 1.0), (second, first, -1.0)):
+        for part, relation in parts:
+            if (part, relation) in shared:
+                continue
+            where = _where(part, relation, model.labels, word)
             for name, key in text.features_of(part):
-                gains[name + _where(part, relation, model.labels, word)] += sign * float(
-                    model.weights[_coordinate(model, part, key, relation)]
-                )
+                gain = float(weights[_coordinate(model, part, key, relation)])
+                gains[name + where] += sign * gain
     label, rival = (
         (int(codes[word] // n), model.labels[codes[word] % n] if model.labels else None)
         for codes in (best, other)

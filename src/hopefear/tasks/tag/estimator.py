@@ -18,7 +18,7 @@ from hopefear.errors import HopefearError
 from hopefear.features.attributes import place
 from hopefear.metrics import Tagging as TaggingScores
 from hopefear.tasks import recipe
-from hopefear.tasks.base import Explanation, begin, cut
+from hopefear.tasks.base import Explanation, NBestList, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, given_together, held_out
 from hopefear.tasks.tag.input import (
     Prepared,
@@ -134,7 +134,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
             data, how = self._question(X, constrained, allowed)
             lists = self.model_.decoder(**how).nbest(data.rows, n)
         return [
-            [
+            NBestList(
                 Output(*one)
                 for one in zip(
                     self.classes_[ranked.labels].tolist(),
@@ -143,7 +143,7 @@ class SequencePredictor(ModelEstimator[SequenceModel]):
                     ranked.scores.tolist(),
                     strict=True,
                 )
-            ]
+            )
             for ranked in lists
         ]
 

@@ -47,6 +47,27 @@ def explain(
     return explanation(labels[best[t]], labels[other[t]], gains)
 
 
+def against(
+    decoder: Decoder,
+    features: Any,
+    labels: Sequence[str],
+    one: SequenceDataset,
+    best: np.ndarray,
+    other: np.ndarray,
+) -> Explanation:
+    """Why one sentence got the labels ``best`` and not ``other`` in the first stretch that differs.
+
+    The rest is as in ``best``, so that one error is told of and not all at once.
+    """
+    differ = best != other
+    t = int(np.argmax(differ))
+    after = t + int(np.argmin(np.append(differ[t:], False)))
+    mixed = np.concatenate([best[:t], other[t:after], best[after:]])
+    chain, weights = decoder.structure, decoder.weights
+    gains = _contributions(chain, weights, features, labels, one.rows, best, mixed, t)
+    return explanation(labels[best[t]], labels[other[t]], gains)
+
+
 def _with_tokens_of(chain: Any, data: SequenceDataset, which: np.ndarray) -> Any:
     """The chain for some of the sequences: limits of tokens follow them."""
     limits, starts = chain.limits, data.rows.starts

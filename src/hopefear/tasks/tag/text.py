@@ -65,10 +65,27 @@ class TaggedSentence:
         words = [token.text for token in self.tokens]
         if not self.spans:
             return f"<{inline(words, self.labels, None)}>"
+        return f"<{inline(words, [], self._places())}>"
+
+    def _places(self) -> list[tuple[int, int, str]]:
         starts = {token.start: k for k, token in enumerate(self.tokens)}
         ends = {token.end: k + 1 for k, token in enumerate(self.tokens)}
-        spans = [(starts[a], ends[b], kind) for kind, a, b, _ in self.spans]
-        return f"<{inline(words, [], spans)}>"
+        return [(starts[a], ends[b], kind) for kind, a, b, _ in self.spans]
+
+    def view(self) -> Any:
+        """The sentence to look at; see :func:`hopefear.show`."""
+        from hopefear.report.examples import MarkedText
+
+        words, labels = [token.text for token in self.tokens], map(str, self.labels)
+        spans = self._places() or [
+            (t, t + 1, label) for t, label in enumerate(labels) if label != "O"
+        ]
+        return MarkedText(words, spans)
+
+    def _repr_html_(self) -> str:
+        from hopefear.report.notebook import Shown
+
+        return Shown(self.view())._repr_html_()
 
 
 def inline(
