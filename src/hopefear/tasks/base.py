@@ -49,6 +49,21 @@ class Explanation(NamedTuple):
     gap: float  # score of the answer minus that of the runner-up
     contributions: list[tuple[str, float]]  # (what fired, its share of the gap), largest first
 
+    def facts(self, top: int) -> dict[str, Any]:
+        """The same for JSON: the strongest features, and how many more there are.
+
+        >>> explanation("spam", "ham", [("free", 2.0), ("Bo", -0.5)]).facts(1)["features"]
+        [{'name': 'free', 'amount': 2.0}]
+        """
+        some = self.contributions[:top]
+        return {
+            "label": self.label,
+            "runner_up": self.runner_up,
+            "gap": self.gap,
+            "features": [{"name": name, "amount": amount} for name, amount in some],
+            "more": len(self.contributions) - len(some),
+        }
+
 
 def explanation(label: Any, runner_up: Any, gains: Iterable[tuple[str, float]]) -> Explanation:
     """Gains in order of size, without those of nothing, and their sum.
