@@ -13,16 +13,16 @@ from hopefear.errors import HopefearError
 
 USAGE = "--model PATH [PATH ...] [--port N] [--host H --token-file F]"
 DESCRIPTION = """
-Answer questions about text in JSON over HTTP, by one model or several, and show a page to try them
-on: open the address it prints. POST /predict, /nbest and /explain take {"input": …} or {"inputs":
-[…]}, GET /models says what each model reads, /openapi.json all of it, /metrics how it goes.
+Answer questions in JSON over HTTP, by one model or several, and show a page to try them on: open
+the address it prints. POST /predict, /nbest and /explain take {"input": …} or {"inputs": […]}; GET
+/models says what each model reads, /openapi.json all of it, /metrics how it goes.
 
 Requests that wait at the same moment are answered together. Where more wait than --queue, others
-get 503 and are to try again. SIGHUP reads the model files again, without a pause; a file that cannot
-be read is told, and its old model stays. SIGTERM and Ctrl-C answer what was asked, and end.
+get 503 and are to try again. SIGHUP reads the model files again, without a pause; a file that
+cannot be read is told, and its old model stays. SIGTERM and Ctrl-C answer what was asked, and end.
 
-It listens on this machine alone, unless --host and --token-file open it to others, who must bear the
-token. What goes over the wire is not encrypted: put a proxy that does before it.
+It listens on this machine alone, unless --host and --token-file open it to others, who must bear
+the token. What goes over the wire is not encrypted: put a proxy before it that does.
 """
 EXAMPLES = """
 examples:
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.named(place, "--token-file", "file with the token that requests must bear")
     bounds = parser.add_argument_group("bounds")
     options.whole(bounds, "--jobs", "threads that answer", 1)
-    options.whole(bounds, "--queue", "requests that may wait", 64)
+    options.whole(bounds, "--queue", "requests that may wait", 32)
     options.whole(bounds, "--timeout", "seconds that a request may take", 10)
     options.whole(bounds, "--max-body", "kilobytes of a request", 1024)
     options.whole(bounds, "--connections", "connections at once", 1000)

@@ -21,6 +21,7 @@ from hopefear import __version__
 from hopefear.errors import HopefearError
 from hopefear.serve.counts import Counts
 from hopefear.serve.desk import BusyError, Desk, Job
+from hopefear.serve.openapi import document
 from hopefear.serve.questions import NUMBERS, Question, read_question
 from hopefear.serve.shelf import Shelf, UnknownModelError
 
@@ -46,6 +47,7 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _AGAIN = {"retry-after": "1"}
+_PAUSE = 0.2  # seconds before a request is sent away
 
 
 class Limits(NamedTuple):
@@ -111,7 +113,7 @@ class App:
         handlers: Mapping[Any, Any] = {
             HTTPException: _refused,
             HopefearError: _mistaken,
-            BusyError: lambda request, error: _busy(),
+            BusyError: _busy,
             ClientDisconnect: lambda request, error: Response(status_code=400),
             Exception: lambda request, error: _error(500, "internal error, please report it"),
         }
@@ -130,11 +132,10 @@ class App:
             await send(message)
 
         try:
-            answer = self._refusal(scope)
-            if answer is not None:
-                await answer(scope, receive, watched)
-            else:
-                await self._inner(scope, receive, watched)
+            answer: Any = self._refusal(scope) or self._inner
+            if answer is self._inner and self._is_question(scope) and self.desk.full:
+                answer = await _busy()
+            await answer(scope, receive, watched)
         except Exception as error:
             # Starlette has answered 500 before it passes on what it does not know.
             self.complain(error)
@@ -160,7 +161,7 @@ class App:
             if not hmac.compare_digest(given, b"Bearer " + self.token):
                 words = "a token is needed: Authorization: Bearer TOKEN"
                 return _error(401, words, {"www-authenticate": "Bearer"})
-        if path.removeprefix("/") not in NUMBERS or scope["method"] != "POST":
+        if not self._is_question(scope):
             return None
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/json":  # pages of others cannot send that unasked
@@ -168,7 +169,10 @@ class App:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.limits.body:
             return _error(413, self._too_large())
-        return _busy() if self.desk.full else None
+        return None
+
+    def _is_question(self, scope: Any) -> bool:
+        return scope["path"][1:] in NUMBERS and scope["method"] == "POST"
 
     async def _ask(self, verb: str, request: Request) -> Response:
         loop = asyncio.get_running_loop()
@@ -197,21 +201,18 @@ class App:
         return Response(answer, media_type="application/json")
 
     async def _body(self, request: Request) -> bytes:
-        """The body, which may not be too long, nor too long on its way."""
+        """The body, which may not be too long; that it comes in time, connections see to."""
         chunks: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                async for chunk in request.stream():
-                    size += len(chunk)
-                    self._held += len(chunk)
-                    if size > self.limits.body:
-                        raise HTTPException(413, self._too_large(), {"connection": "close"})
-                    if self._held > _HELD:
-                        raise BusyError
-                    chunks.append(chunk)
-        except TimeoutError:
-            raise HTTPException(408, "the body did not come in time") from None
+            async for chunk in request.stream():
+                size += len(chunk)
+                self._held += len(chunk)
+                if size > self.limits.body:
+                    raise HTTPException(413, self._too_large(), {"connection": "close"})
+                if self._held > _HELD:
+                    raise BusyError
+                chunks.append(chunk)
         finally:
             self._held -= size
         return b"".join(chunks)
@@ -241,7 +242,9 @@ def _error(status: int, words: str, headers: Mapping[str, str] | None = None) ->
     return _json({"error": words}, status, headers)
 
 
-def _busy() -> Response:
+async def _busy(*_: Any) -> Response:
+    # Who asks again at once would take the time of those who are answered.
+    await asyncio.sleep(_PAUSE)
     return _error(503, "too many requests wait already; try again later", _AGAIN)
 
 
@@ -269,6 +272,4 @@ async def _page(path: str, request: Request) -> Response:
 
 
 async def _openapi(request: Request) -> Response:
-    document = json.loads(resource("openapi.json"))
-    document["info"]["version"] = __version__
-    return _json(document)
+    return _json(document())

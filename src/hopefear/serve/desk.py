@@ -44,7 +44,7 @@ class Desk:
     def __init__(
         self,
         jobs: int = 1,
-        waiting: int = 64,
+        waiting: int = 32,
         together: int = 64,
         on_batch: Callable[[int], None] | None = None,
     ) -> None:

@@ -66,7 +66,7 @@ def read_question(verb: str, body: bytes) -> Question:
 
 def _parsed(body: bytes) -> Any:
     try:
-        fields = json.loads(body, parse_constant=_refuse)
+        fields = _DECODER.decode(body.decode())
         if b"\\u" in body:  # half a character can be escaped, and is no text
             json.dumps(fields, ensure_ascii=False).encode()
         return fields
@@ -80,3 +80,6 @@ def _parsed(body: bytes) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

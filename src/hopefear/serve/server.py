@@ -94,14 +94,15 @@ class Connection(HttpToolsProtocol):
             self._end(b"408 Request Timeout", b'{"error": "the request did not come in time"}')
 
     def _end(self, status: bytes, body: bytes) -> None:
-        """Say why, unless an answer is on its way, and hang up."""
-        if self.cycle is None or self.cycle.response_complete:
-            head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close"
-            answer = b"HTTP/1.1 %s\r\n" + head + b"\r\n\r\n%s"
-            self.transport.write(answer % (status, len(body), body))
-            self.transport.close()
-        else:
+        """Say why, unless an answer has begun, and hang up."""
+        cycle = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
             self.transport.abort()
+            return
+        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close"
+        answer = b"HTTP/1.1 %s\r\n" + head + b"\r\n\r\n%s"
+        self.transport.write(answer % (status, len(body), body))
+        self.transport.close()
 
 
 class _Quiet(Server):

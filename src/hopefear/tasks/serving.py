@@ -74,7 +74,7 @@ class Passage(NamedTuple):
 
     sentences: list[list[Any]]  # tokens, as the model reads them
     text: str | None = None
-    bounds: list[list[tuple[int, int]]] = []  # where the tokens of each sentence stand in the text
+    bounds: Sequence[list[tuple[int, int]]] = ()  # where tokens stand in the text, by sentence
 
 
 class Marks(NamedTuple):
@@ -140,12 +140,11 @@ class SentenceService(Service):
         return passage
 
     def predict(self, inputs: Sequence[Passage]) -> list[dict[str, Any]]:
-        answers = iter(self.best([one for passage in inputs for one in passage.sentences]))
+        marks = iter(self.best([one for passage in inputs for one in passage.sentences]))
         return [
             {
                 "sentences": [
-                    {**head, **shown(next(answers), tokens)}
-                    for head, tokens in self._heads(passage)
+                    {**head, **shown(next(marks), tokens)} for head, tokens in self._heads(passage)
                 ]
             }
             for passage in inputs

@@ -143,6 +143,7 @@ _TEXT_CLASSES: dict[str, Callable[[str], object]] = {
 CLASSES = (*_SHAPE_CLASSES, *_TEXT_CLASSES)
 
 
+@functools.lru_cache(1 << 14)
 def classes(text: str) -> tuple[str, ...]:
     """Names of the classes a string belongs to.
 
@@ -154,6 +155,7 @@ def classes(text: str) -> tuple[str, ...]:
     return names + more if more else names
 
 
+@functools.lru_cache(1 << 14)
 def is_class(text: str, name: str) -> tuple[str, ...]:
     """``yes`` if the string belongs to the class, else nothing."""
     test = _SHAPE_CLASSES.get(name)
