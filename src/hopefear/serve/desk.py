@@ -11,6 +11,8 @@ from typing import Any
 from hopefear.errors import HopefearError
 from hopefear.serve.questions import Question
 
+_LINGER = 0.002  # seconds
+
 
 class BusyError(Exception):
     """More requests wait than may."""
@@ -51,7 +53,7 @@ class Desk:
         self.waiting, self.together, self.on_batch = waiting, together, on_batch
         self._queue: deque[Job] = deque()
         self._ready = threading.Condition()
-        self._open = True
+        self._open, self._wanted = True, 1
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(jobs)]
         for thread in self._threads:
             thread.start()
@@ -70,7 +72,8 @@ class Desk:
             if self.full:
                 raise BusyError
             self._queue.append(job)
-            self._ready.notify()
+            if len(self._queue) >= self._wanted:
+                self._ready.notify()
 
     def close(self) -> None:
         """End the threads once nothing waits."""
@@ -90,6 +93,19 @@ class Desk:
                 self.on_batch(sum(len(job.question.values) for job in batch))
             loop = batch[0].future.get_loop()
             loop.call_soon_threadsafe(_deliver, batch, outcomes)
+            self._linger(len(batch))
+
+    def _linger(self, answered: int) -> None:
+        """Where others wait, wait for those who were answered: most of them ask again at once.
+
+        A batch costs little more than one request, and the loop needs this time anyway.
+        """
+        with self._ready:
+            if self._queue and self._open:
+                wanted = min(len(self._queue) + answered, self.waiting)
+                self._wanted = wanted
+                self._ready.wait_for(lambda: len(self._queue) >= wanted, _LINGER)
+                self._wanted = 1
 
     def _take(self) -> list[Job]:
         """The request that waits longest, and others that can be answered with it."""

@@ -55,7 +55,7 @@ class RerankService(Service):
 
     def predict(self, inputs: Sequence[list[Any]]) -> list[dict[str, Any]]:
         return [
-            {"best": best.pop("position"), **best}
+            {"best": best.pop("position"), **{k: v for k, v in best.items() if k != "share"}}
             for answer in self.nbest(inputs, 1)
             for best in answer["outputs"]
         ]
