@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import random
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -40,14 +41,10 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = [
-    (b"content-security-policy", _POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-]
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+_PAGE_HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "no-referrer"}
 _AGAIN = {"retry-after": "1"}
-_PAUSE = 0.2  # seconds before a request is sent away
+_PAUSE = (0.1, 0.5)  # seconds before a request is sent away
 
 
 class Limits(NamedTuple):
@@ -100,24 +97,16 @@ class App:
         self.counts, self.complain = counts or Counts(), complain
         self.gauges: dict[str, Callable[[], float]] = {}
         self._held = 0
-        routes = [Route(f"/{verb}", partial(self._ask, verb), methods=["POST"]) for verb in NUMBERS]
-        routes += [Route(path, partial(_page, path)) for path in PAGE]
-        views = {
+        views: dict[str, Any] = {
             "/models": self._models,
             "/health": self._health,
             "/metrics": self._metrics,
             "/openapi.json": _openapi,
+            **{path: partial(_page, path) for path in PAGE},
         }
-        routes += [Route(path, view) for path, view in views.items()]
-        self._paths = {route.path for route in routes}
-        handlers: Mapping[Any, Any] = {
-            HTTPException: _refused,
-            HopefearError: _mistaken,
-            BusyError: _busy,
-            ClientDisconnect: lambda request, error: Response(status_code=400),
-            Exception: lambda request, error: _error(500, "internal error, please report it"),
-        }
-        self._inner = Starlette(routes=routes, exception_handlers=handlers)
+        routes = [Route(path, view) for path, view in views.items()]
+        self._views = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+        self._paths = {*views, *(f"/{verb}" for verb in NUMBERS)}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -128,17 +117,18 @@ class App:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                message["headers"] += _HEADERS
             await send(message)
 
         try:
-            answer: Any = self._refusal(scope) or self._inner
-            if answer is self._inner and self._is_question(scope) and self.desk.full:
-                answer = await _busy()
+            answer: Any = self._refusal(scope)
+            if answer is None:
+                # Questions take the short way: of their time, routes would be a tenth.
+                question = path[1:] in NUMBERS
+                answer = await self._answer(path[1:], receive) if question else self._views
             await answer(scope, receive, watched)
         except Exception as error:
-            # Starlette has answered 500 before it passes on what it does not know.
-            self.complain(error)
+            self.complain(error)  # Starlette has answered 500 before it passes on an error
         finally:
             path = path if path in self._paths else "other"
             self.counts.request(path, status, time.perf_counter() - started)
@@ -161,8 +151,10 @@ class App:
             if not hmac.compare_digest(given, b"Bearer " + self.token):
                 words = "a token is needed: Authorization: Bearer TOKEN"
                 return _error(401, words, {"www-authenticate": "Bearer"})
-        if not self._is_question(scope):
+        if path[1:] not in NUMBERS:
             return None
+        if scope["method"] != "POST":
+            return _error(405, f"{path} is asked by POST", {"allow": "POST"})
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/json":  # pages of others cannot send that unasked
             return _error(415, "the body must be JSON: content-type: application/json")
@@ -171,12 +163,27 @@ class App:
             return _error(413, self._too_large())
         return None
 
-    def _is_question(self, scope: Any) -> bool:
-        return scope["path"][1:] in NUMBERS and scope["method"] == "POST"
+    async def _answer(self, verb: str, receive: Any) -> Response:
+        """The answer to a question, whatever comes of it."""
+        try:
+            if self.desk.full:
+                raise BusyError
+            return await self._ask(verb, await self._body(receive))
+        except HopefearError as error:
+            return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
+        except HTTPException as error:
+            return _error(error.status_code, error.detail, error.headers)
+        except BusyError:
+            # Who asks again at once would take the time of those who are answered; and who was
+            # sent away together shall not come back together.
+            await asyncio.sleep(random.uniform(*_PAUSE))
+            return _error(503, "too many requests wait already; try again later", _AGAIN)
+        except Exception as error:
+            self.complain(error)
+            return _error(500, "internal error, please report it")
 
-    async def _ask(self, verb: str, request: Request) -> Response:
+    async def _ask(self, verb: str, body: bytes) -> Response:
         loop = asyncio.get_running_loop()
-        body = await self._body(request)
         question: Question
         if len(body) > _LONG:
             question = await loop.run_in_executor(None, read_question, verb, body)
@@ -200,22 +207,26 @@ class App:
             raise answer
         return Response(answer, media_type="application/json")
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, receive: Any) -> bytes:
         """The body, which may not be too long; that it comes in time, connections see to."""
         chunks: list[bytes] = []
         size = 0
         try:
-            async for chunk in request.stream():
-                size += len(chunk)
-                self._held += len(chunk)
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise HTTPException(400, "the body did not come whole")
+                chunks.append(message.get("body", b""))
+                size += len(chunks[-1])
+                self._held += len(chunks[-1])
                 if size > self.limits.body:
                     raise HTTPException(413, self._too_large(), {"connection": "close"})
                 if self._held > _HELD:
                     raise BusyError
-                chunks.append(chunk)
+                if not message.get("more_body"):
+                    return b"".join(chunks)
         finally:
             self._held -= size
-        return b"".join(chunks)
 
     def _too_large(self) -> str:
         return f"a body has at most {self.limits.body:,} bytes; send several requests"
@@ -242,22 +253,12 @@ def _error(status: int, words: str, headers: Mapping[str, str] | None = None) ->
     return _json({"error": words}, status, headers)
 
 
-async def _busy(*_: Any) -> Response:
-    # Who asks again at once would take the time of those who are answered.
-    await asyncio.sleep(_PAUSE)
-    return _error(503, "too many requests wait already; try again later", _AGAIN)
-
-
 def _refused(request: Request, error: HTTPException) -> Response:
     words = {
         404: f"there is no {request.url.path:.60} here; GET /openapi.json tells what there is",
         405: f"{request.method} is not for {request.url.path:.60}",
     }
     return _error(error.status_code, words.get(error.status_code, error.detail), error.headers)
-
-
-def _mistaken(request: Request, error: HopefearError) -> Response:
-    return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
 
 
 @cache
@@ -268,7 +269,7 @@ def resource(name: str) -> bytes:
 
 async def _page(path: str, request: Request) -> Response:
     name, kind = PAGE[path]
-    return Response(resource(name), media_type=kind)
+    return Response(resource(name), headers=_PAGE_HEADERS, media_type=kind)
 
 
 async def _openapi(request: Request) -> Response:
