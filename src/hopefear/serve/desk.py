@@ -46,7 +46,7 @@ class Desk:
     def __init__(
         self,
         jobs: int = 1,
-        waiting: int = 32,
+        waiting: int = 16,
         together: int = 64,
         on_batch: Callable[[int], None] | None = None,
     ) -> None:

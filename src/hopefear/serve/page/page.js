@@ -216,15 +216,27 @@ function arcs(box) {
   box.prepend(picture);
 }
 
+// What an output says otherwise than the best one, of three tokens at most.
+function others(one, best) {
+  const said = (token) => (token.head === undefined ? token.label : `${token.relation || "head"} ${token.head}`);
+  const away = one.tokens.flatMap((token, t) => (said(token) === said(best.tokens[t]) ? [] : [`${token.text} ${said(token)}`]));
+  return away.length ? away.slice(0, 3).join(", ") + (away.length > 3 ? ", …" : "") : "the best";
+}
+
+function percent(p) {
+  if (p === undefined) return "";
+  return (p && p < 0.001 ? (100 * p).toExponential(0) : (100 * p).toFixed(1)) + " %";
+}
+
 function ranking(outputs, i) {
+  const most = Math.max(1e-300, ...outputs.map((one) => one.probability || 0));
   const rows = outputs.map((one, k) => {
     const p = one.probability;
-    const name = one.label ?? (one.position === undefined && one.best === undefined ? `${k + 1}.`
-      : `candidate ${one.position ?? one.best}`);
+    const name = one.label ?? (one.tokens ? others(one, outputs[0]) : `candidate ${one.position ?? one.best}`);
     const bar = el("div", { class: "bar" });
-    bar.style.width = `${100 * Math.min(1, p || 0)}%`;
+    bar.style.width = `${100 * (i === null ? Math.min(1, p || 0) : (p || 0) / most)}%`;
     const cells = [el("span", {}, String(name), one.text ? " " : "", one.text ? el("code", {}, one.text) : ""),
-      el("span", {}, bar), el("span", { class: "number" }, p === undefined ? "" : `${(100 * p).toFixed(1)} %`)];
+      el("span", {}, bar), el("span", { class: "number" }, percent(p))];
     if (i === null) return el("li", { class: "plain" }, ...cells);
     const pick = () => { chosen[i] = k; show(); at("output").querySelector(`[data-pick="${i}-${k}"]`).focus(); };
     return el("li", {}, el("button",
