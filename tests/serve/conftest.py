@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-NEEDS = ("starlette", "uvicorn", "httptools", "httpx")
+NEEDS = ("starlette", "uvicorn", "httptools", "httpx2")
 MISSING = [name for name in NEEDS if importlib.util.find_spec(name) is None]
 collect_ignore_glob = ["test_*.py"] if MISSING else []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import deque
@@ -91,8 +92,10 @@ class Desk:
             outcomes = answered(batch)
             if self.on_batch is not None:
                 self.on_batch(sum(len(job.question.values) for job in batch))
-            loop = batch[0].future.get_loop()
-            loop.call_soon_threadsafe(_deliver, batch, outcomes)
+            futures = [job.future for job in batch]
+            for loop in {future.get_loop() for future in futures}:
+                with contextlib.suppress(RuntimeError):  # it has ended, and nobody waits
+                    loop.call_soon_threadsafe(_deliver, loop, futures, outcomes)
             self._linger(len(batch))
 
     def _linger(self, answered: int) -> None:
@@ -127,10 +130,10 @@ class Desk:
             return batch
 
 
-def _deliver(batch: Sequence[Job], outcomes: Sequence[Any]) -> None:
-    for job, outcome in zip(batch, outcomes, strict=True):
-        if not job.future.done():
-            job.future.set_result(outcome)
+def _deliver(loop: Any, futures: Sequence[Any], outcomes: Sequence[Any]) -> None:
+    for future, outcome in zip(futures, outcomes, strict=True):
+        if future.get_loop() is loop and not future.done():
+            future.set_result(outcome)
 
 
 def answered(batch: Sequence[Job]) -> list[Any]:
