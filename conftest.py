@@ -1,5 +1,10 @@
-"""Without PyTorch the modules of networks cannot be imported, so their examples are left out."""
+"""Modules that need an extra cannot be imported without it, so their examples are left out."""
 
 import importlib.util
 
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["src/hopefear/neural/*"]
+NEEDS = {"torch": "neural", "httptools": "serve"}
+collect_ignore_glob = [
+    f"src/hopefear/{package}/*"
+    for module, package in NEEDS.items()
+    if importlib.util.find_spec(module) is None
+]

@@ -261,6 +261,7 @@ def together(client, desk, values):
             time.sleep(0.005)
         if k == 0:
             time.sleep(0.1)  # a thread has taken it
+    time.sleep(0.3)  # those who are sent away are
     desk_free(client)
     for thread in threads:
         thread.join()

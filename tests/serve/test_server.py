@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -62,9 +63,12 @@ def test_long_bodies_are_refused(serving):
             b"content-length: 0", b"transfer-encoding: chunked"
         )
         link.sendall(head)
-        with pytest.raises(OSError):  # noqa: PT011 (hung up, whatever the system calls it)
-            for _ in range(100_000):
+        pieces = 0
+        with contextlib.suppress(OSError):  # it hangs up
+            while pieces < 100_000:
                 link.sendall(b"400\r\n" + b" " * 1024 + b"\r\n")
+                pieces += 1
+        assert 7 < pieces < 100_000
     assert healthy(serving)
 
 
@@ -152,14 +156,14 @@ def test_models_are_read_again(folder, tmp_path):
 
 def test_what_was_asked_is_answered_before_the_end(folder):
     one = Serving("--model", str(folder / "names.model"))
-    values = [["Ann", "sings"] * 40] * 300
+    values = [["Ann", "sings"] * 20] * 30
     body = json.dumps({"inputs": values}).encode()
     with one.link() as link:
         link.sendall(one.request("/predict", body))
         time.sleep(0.3)
         one.process.send_signal(signal.SIGTERM)
         status, answer = parted(everything(link))
-    assert status == 200 and len(answer["outputs"]) == 300
+    assert status == 200 and len(answer["outputs"]) == 30
     assert one.end() == 0
 
 

@@ -80,18 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from hopefear.serve.shelf import Shelf
 
     console, shelf, counts = Console(args.quiet), Shelf(args.model, args.tagger), Counts()
-    taken = server.listen(args.host, args.port)
-    with announced(console, "serving"):
-        shelf.load()
     limits = Limits(args.max_body << 10, float(args.timeout))
-    app = App(
-        shelf,
-        Desk(args.jobs, args.queue, on_batch=counts.batch),
-        limits,
-        token=token,
-        counts=counts,
-        complain=lambda error: complain(explained(error)[1]),
-    )
 
     def reload() -> None:
         errors: list[HopefearError] = []
@@ -102,16 +91,27 @@ def run(args: argparse.Namespace) -> int:
         if not errors:
             console.say("the models have been read again")
 
-    host, port = taken.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    names = ", ".join(f"{name} ({one.model.task})" for name, one in shelf.services.items())
-    server.run(
-        app,
-        taken,
-        connections=args.connections,
-        on_ready=lambda: console.say(f"serving {names} on {address}; Ctrl-C ends"),
-        on_reload=reload,
-    )
+    with server.listen(args.host, args.port) as taken:
+        with announced(console, "serving"):
+            shelf.load()
+        app = App(
+            shelf,
+            Desk(args.jobs, args.queue, on_batch=counts.batch),
+            limits,
+            token=token,
+            counts=counts,
+            complain=lambda error: complain(explained(error)[1]),
+        )
+        host, port = taken.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        names = ", ".join(f"{name} ({one.model.task})" for name, one in shelf.services.items())
+        server.run(
+            app,
+            taken,
+            connections=args.connections,
+            on_ready=lambda: console.say(f"serving {names} on {address}; Ctrl-C ends"),
+            on_reload=reload,
+        )
     console.say("ended")
     return 0
 

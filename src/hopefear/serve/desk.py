@@ -82,7 +82,7 @@ class Desk:
             self._open = False
             self._ready.notify_all()
         for thread in self._threads:
-            thread.join()
+            thread.join(1.0)  # what it may still compute nobody waits for
 
     def _work(self) -> None:
         while batch := self._take():

@@ -160,9 +160,9 @@ function words(best, i) {
       line.append(target);
     }
     target.append(token(one, i, t, t === 0));
-    if (!best.spans) target.append(el("small", {}, String(one.label)));
+    if (!best.spans) target.append(" ", el("small", {}, String(one.label)));
     if (open && t === open.after - 1) {
-      target.append(el("small", {}, open.label));
+      target.append(" ", el("small", {}, open.label));
       target = line;
       open = null;
     }
