@@ -46,7 +46,8 @@ def errors():
 @pytest.fixture(scope="module")
 def client(shelf, errors):
     desk = Desk(jobs=2)
-    yield TestClient(App(shelf, desk, complain=errors.append), base_url="http://localhost")
+    app = App(shelf, desk, Limits(seconds=60.0), complain=errors.append)
+    yield TestClient(app, base_url="http://localhost")
     desk.close()
     assert not errors
 

@@ -105,7 +105,8 @@ class App:
             **{path: partial(_page, path) for path in PAGE},
         }
         routes = [Route(path, view) for path, view in views.items()]
-        self._views = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+        handlers: Any = {HTTPException: _refused}
+        self._views = Starlette(routes=routes, exception_handlers=handlers)
         self._paths = {*views, *(f"/{verb}" for verb in NUMBERS)}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -33,11 +33,11 @@ class Connection(HttpToolsProtocol):
 
     most: int
     seconds: float
+    _clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._head, self._clock = 0, None
-        self._wait()
+        self._head, self._clock = 0, self.loop.call_later(self.seconds, self._late)
         if len(self.connections) > self.most:
             self._end(b"503 Service Unavailable", b'{"error": "too many connections"}')
 
@@ -57,7 +57,7 @@ class Connection(HttpToolsProtocol):
                     b"431 Request Header Fields Too Large", b'{"error": "the head is too long"}'
                 )
 
-    def eof_received(self) -> bool:
+    def eof_received(self) -> bool:  # type: ignore[override]
         # Who has said everything may still listen.
         asked = self.cycle is not None and not self.cycle.response_complete
         if asked and not self.cycle.more_body:
@@ -109,7 +109,7 @@ class _Quiet(Server):
     """uvicorn's server without its signals: ours end it well, and say so."""
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]
+    def capture_signals(self) -> Iterator[None]:
         yield
 
 
