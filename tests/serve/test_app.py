@@ -173,6 +173,13 @@ def test_mistakes_are_told(client, verb, body, status, words):
     assert words in answer.json()["error"]
 
 
+def test_null_is_what_is_usual(client):
+    for verb, name in (("nbest", "n"), ("explain", "top"), ("explain", "token")):
+        plain = ask(client, verb, model="news", input="so good")
+        assert plain[0] == 200
+        assert ask(client, verb, model="news", input="so good", **{name: None}) == plain
+
+
 def test_heads_of_requests_are_looked_at(client, shelf):
     assert client.get("/predict").status_code == 405
     assert client.post("/health").status_code == 405

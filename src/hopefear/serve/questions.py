@@ -53,7 +53,7 @@ def read_question(verb: str, body: bytes) -> Question:
         raise HopefearError(f"inputs is a list of 1 to {MOST_INPUTS:,} inputs, not {found}")
     numbers = {}
     for name, (least, most, usual) in NUMBERS[verb].items():
-        value = fields.get(name, usual)
+        value = usual if fields.get(name) is None else fields[name]
         if value is None:
             continue
         if type(value) is not int or not least <= value <= most:
