@@ -2,7 +2,11 @@
 
 import importlib.util
 
-_NEED = {"torch": "src/hopefear/neural/*", "spacy": "src/hopefear/neighbours/spacy_pipes.py"}
+_NEED = {
+    "torch": "src/hopefear/neural/*",
+    "httptools": "src/hopefear/serve/*",
+    "spacy": "src/hopefear/neighbours/spacy_pipes.py",
+}
 collect_ignore_glob = [
     path for package, path in _NEED.items() if importlib.util.find_spec(package) is None
 ]

@@ -28,6 +28,7 @@ VERBS = {
     "compare": "train several learners on the same data and test them",
     "search": "find good parameters of learners by trial",
     "inspect": "show what a model is, what it weighs and where it came from",
+    "serve": "answer questions over HTTP, with a page to try models on",
     "tune": "find weights for a decoder's features on its N-best lists",
     "report": "turn run folders into one HTML page",
     "reproduce": "run a paper's experiments, next to the paper's numbers",

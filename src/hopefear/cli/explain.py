@@ -77,7 +77,7 @@ def told(
     args : Namespace
         ``json`` and ``top``.
     """
-    facts = {**place, **({"note": reason} if isinstance(reason, str) else facts_of(reason, args))}
+    facts = {**place, **({"note": reason} if isinstance(reason, str) else reason.facts(args.top))}
     if args.json:
         return json.dumps(facts, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
     if isinstance(reason, str):
@@ -86,18 +86,6 @@ def told(
         lines = [f"  {reason.label}, not {reason.runner_up}, by {reason.gap:.4f}"]
         lines += feature_lines(facts["features"], facts["more"])
     return "\n".join([head, *lines, "\n"]).encode("utf-8", "backslashreplace")
-
-
-def facts_of(reason: Explanation, args: argparse.Namespace) -> dict[str, Any]:
-    """What ``--json`` says of an explanation: the strongest features, and how many more."""
-    top = reason.contributions[: args.top]
-    return {
-        "label": reason.label,
-        "runner_up": reason.runner_up,
-        "gap": reason.gap,
-        "features": [{"name": name, "amount": amount} for name, amount in top],
-        "more": len(reason.contributions) - len(top),
-    }
 
 
 def feature_lines(features: Sequence[Mapping[str, Any]], more: int) -> Iterator[str]:

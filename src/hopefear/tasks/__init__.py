@@ -41,6 +41,9 @@ class TaskEntry:
         there is none.
     contents : str, optional
         ``module:name`` of the function that gives ``hopefear.read`` what a file holds.
+    service : str, optional
+        ``module:class`` of the :class:`hopefear.tasks.serving.Service` around its models; None
+        where ``hopefear serve`` takes none of them.
     """
 
     words: str
@@ -51,6 +54,7 @@ class TaskEntry:
     surface: str | None = None
     estimator: str | None = None
     contents: str | None = None
+    service: str | None = None
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -63,6 +67,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.cli.classify:SURFACE",
         "hopefear.tasks.classify.estimator:Classifier",
         "hopefear.data.reading:examples_in",
+        "hopefear.tasks.classify.serving:ClassifyService",
     ),
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
@@ -73,6 +78,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.cli.tag:SURFACE",
         "hopefear.tasks.tag.estimator:Tagger",
         "hopefear.data.reading:tokens_in",
+        "hopefear.tasks.tag.serving:TagService",
     ),
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
@@ -83,6 +89,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.cli.rerank:SURFACE",
         "hopefear.tasks.rerank.estimator:Reranker",
         "hopefear.data.reading:lists_in",
+        "hopefear.tasks.rerank.serving:RerankService",
     ),
     "parse": TaskEntry(
         "a head and a relation for every word: dependency trees",
@@ -93,6 +100,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.cli.parse:SURFACE",
         "hopefear.tasks.parse.estimator:Parser",
         "hopefear.data.reading:trees_in",
+        "hopefear.tasks.parse.serving:ParseService",
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",
@@ -181,3 +189,14 @@ def estimator_of(model: Any) -> Any:
     """The estimator around a model; the model itself where its task has none."""
     place = TASKS[model.task].estimator
     return model if place is None else named_object(place).from_model(model)
+
+
+def service_of(model: Any, tagger: Any = None) -> Any:
+    """The :class:`hopefear.tasks.serving.Service` around a model.
+
+    ``tagger`` is an estimator that gives words their tags, where the model needs some.
+    """
+    place = TASKS[model.task].service
+    if place is None:
+        raise HopefearError(f"nothing answers requests to models of the task {model.task}")
+    return named_object(place)(model, tagger)

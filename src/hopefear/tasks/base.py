@@ -54,6 +54,21 @@ class Explanation(NamedTuple):
 
         return explanation_html(self)
 
+    def facts(self, top: int) -> dict[str, Any]:
+        """The same for JSON: the strongest features, and how many more there are.
+
+        >>> explanation("spam", "ham", [("free", 2.0), ("Bo", -0.5)]).facts(1)["features"]
+        [{'name': 'free', 'amount': 2.0}]
+        """
+        some = self.contributions[:top]
+        return {
+            "label": self.label,
+            "runner_up": self.runner_up,
+            "gap": self.gap,
+            "features": [{"name": name, "amount": amount} for name, amount in some],
+            "more": len(self.contributions) - len(some),
+        }
+
 
 class NBestList(list[Any]):
     """The n best outputs of one example, best first; notebooks show them as bars."""

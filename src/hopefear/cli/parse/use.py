@@ -23,6 +23,7 @@ from hopefear.metrics import Dependencies, confidence_interval, reliability, tre
 from hopefear.metrics.dependencies import READ_BY
 from hopefear.report import text_tree
 from hopefear.tasks.base import Explanation
+from hopefear.tasks.parse.explaining import arc_in_words
 from hopefear.tasks.parse.model import ParseModel
 from hopefear.tasks.parse.task import judged
 
@@ -125,18 +126,15 @@ def reasons(
     bank = read_for(args.input, args, report)
     words, data = bank.sentences.columns["form"], tagged(bank, model, args, console)
 
-    def arc(i: int, answer: tuple[int, str | None]) -> str:
-        head, relation = answer
-        word = "the root" if head == 0 else f"{head} {words[int(bank.starts[i]) + head - 1]}"
-        return f"{relation} of {word}" if relation else f"below {word}"
-
     for i, t in wanted_tokens(bank.starts, bank.source, args.explain_token):
         k = int(bank.starts[i]) + t
         place = {"sentence": i + 1, "token": t + 1, "line": bank.sentences.place(k)}
         reason: Explanation | str
         try:
             reason = model.explain(data, i, t)
-            best, other = (arc(i, each) for each in (reason.label, reason.runner_up))
+            sentence = [words[k] for k in range(*bank.starts[i : i + 2].tolist())]
+            answers = reason.label, reason.runner_up
+            best, other = (arc_in_words(sentence, each) for each in answers)
             reason = reason._replace(label=best, runner_up=other)
         except HopefearError as error:
             if args.explain_token:

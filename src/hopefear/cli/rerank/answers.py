@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import Console, print_json
-from hopefear.cli.explain import facts_of, feature_lines, told
+from hopefear.cli.explain import feature_lines, told
 from hopefear.cli.progress import Counting, announced
 from hopefear.cli.rerank.corpus import reading_of, seen_by_model
 from hopefear.data.files import ReadReport
@@ -148,7 +148,7 @@ def explanation(model: RerankModel, args: argparse.Namespace) -> dict[str, Any]:
     places, texts = places[first:after], lists.texts[first:after]
     scores = model.ranker().scores(data.rows)
     one, other = _pair(args, block.ids[i], places, scores, lists.scores[first:after])
-    reason = facts_of(model.explain(data, 0, one, other), args)
+    reason = model.explain(data, 0, one, other).facts(args.top)
     return {
         "list": block.ids[i],
         "line": block.place(i),

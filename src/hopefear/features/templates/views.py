@@ -143,6 +143,7 @@ _PATTERNS = {
 CLASSES = tuple(_PATTERNS)
 
 
+@functools.lru_cache(1 << 14)
 def classes(text: str) -> tuple[str, ...]:
     """Names of the classes a string belongs to.
 
@@ -154,6 +155,7 @@ def classes(text: str) -> tuple[str, ...]:
     return names + more if more else names
 
 
+@functools.lru_cache(1 << 14)
 def is_class(text: str, name: str) -> tuple[str, ...]:
     """``yes`` if the string belongs to the class, else nothing."""
     seen = text.translate(_SHAPES) if name in SHAPE_CLASSES else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,17 @@ def _compared(
         for codes in (best, other)
     )
     return explanation(label, rival, gains.items())
+
+
+def arc_in_words(words: Sequence[str], arc: tuple[int, str | None]) -> str:
+    """A head and a relation as people say them.
+
+    >>> arc_in_words(["It", "rains"], (2, "expl")), arc_in_words(["It"], (0, None))
+    ('expl of 2 rains', 'below the root')
+    """
+    head, relation = arc
+    word = "the root" if head == 0 else f"{head} {words[head - 1]}"
+    return f"{relation} of {word}" if relation else f"below {word}"
 
 
 def _runner_up(model: ParseModel, data: Any, best: np.ndarray, word: int) -> np.ndarray:

@@ -1,0 +1,277 @@
+"""The ASGI application: who may ask, how much, and what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hopefear import __version__
+from hopefear.errors import HopefearError
+from hopefear.serve.counts import Counts
+from hopefear.serve.desk import BusyError, Desk, Job
+from hopefear.serve.openapi import document
+from hopefear.serve.questions import NUMBERS, Question, read_question
+from hopefear.serve.shelf import Shelf, UnknownModelError
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# What the page is made of; whoever may reach the server may have it, and it holds no data.
+PAGE = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+_OPEN = {*PAGE, "/health"}
+_LONG = 1 << 16  # bytes of a body that is read beside the loop
+_HELD = 1 << 26  # bytes of all bodies that have not been read yet
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+_PAGE_HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "no-referrer"}
+_AGAIN = {"retry-after": "1"}
+_PAUSE = (0.1, 0.5)  # seconds before a request is sent away
+
+
+class Limits(NamedTuple):
+    """What one request may take.
+
+    Parameters
+    ----------
+    body : int
+        Bytes of its body.
+    seconds : float
+        Until it is answered; after that it gets an error.
+    """
+
+    body: int = 1 << 20
+    seconds: float = 10.0
+
+
+class App:
+    """Models behind HTTP.
+
+    Parameters
+    ----------
+    shelf : Shelf
+        The models.
+    desk : Desk
+        Where requests wait.
+    limits : Limits
+        What one request may take.
+    token : str, optional
+        What requests must bear; without it only those to a name of this machine are answered, so
+        that no page on the web can ask under a name of its own.
+    counts : Counts, optional
+        Where requests are counted.
+    complain : callable, optional
+        Gets a line on every error that is ours.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        desk: Desk,
+        limits: Limits | None = None,
+        *,
+        token: str | None = None,
+        counts: Counts | None = None,
+        complain: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
+        self.shelf, self.desk, self.limits = shelf, desk, limits or Limits()
+        self.token = None if token is None else token.encode()
+        self.counts, self.complain = counts or Counts(), complain
+        self.gauges: dict[str, Callable[[], float]] = {}
+        self._held = 0
+        views: dict[str, Any] = {
+            "/models": self._models,
+            "/health": self._health,
+            "/metrics": self._metrics,
+            "/openapi.json": _openapi,
+            **{path: partial(_page, path) for path in PAGE},
+        }
+        routes = [Route(path, view) for path, view in views.items()]
+        handlers: Any = {HTTPException: _refused}
+        self._views = Starlette(routes=routes, exception_handlers=handlers)
+        self._paths = {*views, *(f"/{verb}" for verb in NUMBERS)}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise NotImplementedError(f"there is no {scope['type']} here")
+        started, path, status = time.perf_counter(), scope["path"], 500
+
+        async def watched(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] += _HEADERS
+            await send(message)
+
+        try:
+            answer: Any = self._refusal(scope)
+            if answer is None:
+                # Questions take the short way: of their time, routes would be a tenth.
+                question = path[1:] in NUMBERS
+                answer = await self._answer(path[1:], receive) if question else self._views
+            await answer(scope, receive, watched)
+        except Exception as error:
+            self.complain(error)  # Starlette has answered 500 before it passes on an error
+        finally:
+            path = path if path in self._paths else "other"
+            self.counts.request(path, status, time.perf_counter() - started)
+
+    def _refusal(self, scope: Any) -> Response | None:
+        """An answer to what is refused by its head alone."""
+        headers = dict(scope["headers"])
+        path = scope["path"]
+        if self.token is None:
+            host = headers.get(b"host", b"").decode("latin-1").lower()
+            name = host if host.endswith("]") else host.rpartition(":")[0] or host
+            if name not in LOOPBACK:
+                return _error(
+                    403,
+                    f"requests to this machine name localhost or 127.0.0.1 as their host, not "
+                    f"{host!r:.60}; hopefear serve --host H --token-file F serves others",
+                )
+        elif path not in _OPEN:
+            given = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(given, b"Bearer " + self.token):
+                words = "a token is needed: Authorization: Bearer TOKEN"
+                return _error(401, words, {"www-authenticate": "Bearer"})
+        if path[1:] not in NUMBERS:
+            return None
+        if scope["method"] != "POST":
+            return _error(405, f"{path} is asked by POST", {"allow": "POST"})
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":  # pages of others cannot send that unasked
+            return _error(415, "the body must be JSON: content-type: application/json")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self.limits.body:
+            return _error(413, self._too_large())
+        return None
+
+    async def _answer(self, verb: str, receive: Any) -> Response:
+        """The answer to a question, whatever comes of it."""
+        try:
+            if self.desk.full:
+                raise BusyError
+            return await self._ask(verb, await self._body(receive))
+        except HopefearError as error:
+            return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
+        except HTTPException as error:
+            return _error(error.status_code, error.detail, error.headers)
+        except BusyError:
+            # Who asks again at once would take the time of those who are answered; and who was
+            # sent away together shall not come back together.
+            await asyncio.sleep(random.uniform(*_PAUSE))
+            return _error(503, "too many requests wait already; try again later", _AGAIN)
+        except Exception as error:
+            self.complain(error)
+            return _error(500, "internal error, please report it")
+
+    async def _ask(self, verb: str, body: bytes) -> Response:
+        loop = asyncio.get_running_loop()
+        question: Question
+        if len(body) > _LONG:
+            question = await loop.run_in_executor(None, read_question, verb, body)
+        else:
+            question = read_question(verb, body)
+        name, service = self.shelf.find(question.model)
+        future: asyncio.Future[Any] = loop.create_future()
+        self.desk.put(Job(name, service, question, future))
+        timer = loop.call_later(self.limits.seconds, future.cancel)
+        try:
+            answer = await future
+        except asyncio.CancelledError:
+            if not future.cancelled():
+                raise  # the server ends
+            words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
+            return _error(504, words, _AGAIN)
+        finally:
+            timer.cancel()
+            future.cancel()
+        if isinstance(answer, Exception):
+            raise answer
+        return Response(answer, media_type="application/json")
+
+    async def _body(self, receive: Any) -> bytes:
+        """The body, which may not be too long; that it comes in time, connections see to."""
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise HTTPException(400, "the body did not come whole")
+                chunks.append(message.get("body", b""))
+                size += len(chunks[-1])
+                self._held += len(chunks[-1])
+                if size > self.limits.body:
+                    raise HTTPException(413, self._too_large(), {"connection": "close"})
+                if self._held > _HELD:
+                    raise BusyError
+                if not message.get("more_body"):
+                    return b"".join(chunks)
+        finally:
+            self._held -= size
+
+    def _too_large(self) -> str:
+        return f"a body has at most {self.limits.body:,} bytes; send several requests"
+
+    async def _models(self, request: Request) -> Response:
+        services = self.shelf.services
+        return _json({"models": [{"name": n, **one.facts()} for n, one in services.items()]})
+
+    async def _health(self, request: Request) -> Response:
+        return _json({"status": "ok", "version": __version__})
+
+    async def _metrics(self, request: Request) -> Response:
+        gauges = {name: float(value()) for name, value in self.gauges.items()}
+        gauges |= {"hopefear_waiting": len(self.desk), "hopefear_models": len(self.shelf.services)}
+        return Response(self.counts.text(gauges), media_type="text/plain; version=0.0.4")
+
+
+def _json(facts: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    body = json.dumps(facts, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return Response(body, status, headers, "application/json")
+
+
+def _error(status: int, words: str, headers: Mapping[str, str] | None = None) -> Response:
+    return _json({"error": words}, status, headers)
+
+
+def _refused(request: Request, error: HTTPException) -> Response:
+    words = {
+        404: f"there is no {request.url.path:.60} here; GET /openapi.json tells what there is",
+        405: f"{request.method} is not for {request.url.path:.60}",
+    }
+    return _error(error.status_code, words.get(error.status_code, error.detail), error.headers)
+
+
+@cache
+def resource(name: str) -> bytes:
+    """A file that comes with the package."""
+    return (files("hopefear.serve") / "page" / name).read_bytes()
+
+
+async def _page(path: str, request: Request) -> Response:
+    name, kind = PAGE[path]
+    return Response(resource(name), headers=_PAGE_HEADERS, media_type=kind)
+
+
+async def _openapi(request: Request) -> Response:
+    return _json(document())

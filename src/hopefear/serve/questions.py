@@ -1,0 +1,85 @@
+"""Bodies of requests: what may stand in them, and what is said of everything else."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any, NamedTuple
+
+from hopefear.errors import HopefearError
+
+MOST_INPUTS = 1000  # of one request
+# Whole numbers that a question may have: the least, the most, and the one unless said.
+NUMBERS: dict[str, dict[str, tuple[int, int, int | None]]] = {
+    "predict": {},
+    "nbest": {"n": (1, 100, 5)},
+    "explain": {"top": (1, 1000, 10), "sentence": (0, 2**31, None), "token": (0, 2**31, None)},
+}
+
+
+class Question(NamedTuple):
+    """What a request asks."""
+
+    verb: str
+    model: str | None
+    values: list[Any]  # the inputs, not read yet
+    single: bool  # whether it has one input, and wants one output
+    numbers: tuple[tuple[str, int], ...]  # by name
+
+
+def read_question(verb: str, body: bytes) -> Question:
+    """The question in a body; HopefearError where it is none.
+
+    >>> read_question("nbest", b'{"input": "It rains", "n": 2}')
+    Question(verb='nbest', model=None, values=['It rains'], single=True, numbers=(('n', 2),))
+    """
+    fields = _parsed(body)
+    known = ("model", "input", "inputs", *NUMBERS[verb])
+    if not isinstance(fields, dict):
+        raise HopefearError(f"expected a JSON object with {', '.join(known)}; found {fields!r:.60}")
+    for name in fields.keys() - set(known):
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise HopefearError(f"{verb} has no field {name!r:.60}; {hint}")
+    model = fields.get("model")
+    if model is not None and not isinstance(model, str):
+        raise HopefearError(f"model is a name, not {model!r:.60}")
+    if ("input" in fields) == ("inputs" in fields):
+        raise HopefearError("a question has either input, for one answer, or inputs, a list")
+    single = "input" in fields
+    values = [fields["input"]] if single else fields["inputs"]
+    if not isinstance(values, list) or not 1 <= len(values) <= MOST_INPUTS:
+        found = f"{len(values):,}" if isinstance(values, list) else f"{values!r:.60}"
+        raise HopefearError(f"inputs is a list of 1 to {MOST_INPUTS:,} inputs, not {found}")
+    numbers = {}
+    for name, (least, most, usual) in NUMBERS[verb].items():
+        value = usual if fields.get(name) is None else fields[name]
+        if value is None:
+            continue
+        if type(value) is not int or not least <= value <= most:
+            raise HopefearError(
+                f"{name} is a whole number from {least} to {most:,}, not {value!r:.60}"
+            )
+        numbers[name] = value
+    return Question(verb, model, values, single, tuple(numbers.items()))
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        fields = _DECODER.decode(body.decode())
+        if b"\\u" in body:  # half a character can be escaped, and is no text
+            json.dumps(fields, ensure_ascii=False).encode()
+        return fields
+    except RecursionError:
+        raise HopefearError("the body is JSON in too many brackets") from None
+    except UnicodeEncodeError:
+        raise HopefearError("the body has half a character (a lone surrogate)") from None
+    except ValueError as error:
+        raise HopefearError(f"the body is no JSON: {error}") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

@@ -1,0 +1,80 @@
+"""A parser that is asked in JSON."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from hopefear.data.tokenizer import Tokenizer
+from hopefear.tasks.parse.estimator import Parser, sentences_of
+from hopefear.tasks.parse.explaining import arc_in_words
+from hopefear.tasks.parse.model import ParseModel
+from hopefear.tasks.serving import Marks, SentenceService, measured
+
+
+class ParseService(SentenceService):
+    """Heads and relations of words.
+
+    Examples
+    --------
+    >>> parser = Parser("perceptron", order=1, epochs=2).fit([["It", "rains"]], [[2, 0]])
+    >>> service = ParseService(parser.model_)
+    >>> (answer,) = service.predict([service.read("It rains")])
+    >>> [token["head"] for token in answer["sentences"][0]["tokens"]]
+    [2, 0]
+    """
+
+    # All pairs of words are looked at, and a parse cannot be given up once it has begun.
+    longest = 256
+
+    text = True
+    example = "The quick brown fox jumps over the lazy dog."
+
+    def __init__(self, model: ParseModel, tagger: Any = None) -> None:
+        super().__init__(model, tagger)
+        self._parser = Parser.from_model(model)
+        self._parser.tagger = tagger
+        tags = "" if tagger is not None else "; better with tags, which --tagger finds"
+        self.forms = (
+            f"a text{tags}",
+            "a list of words, each a string, a pair of word and tag, or an object with form, "
+            "lemma, upos, xpos and feats",
+        )
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        return Tokenizer.suiting(getattr(self.model.features, "known_words", None))
+
+    def word(self, token: Any) -> str:
+        if isinstance(token, str):
+            return token
+        return str(token["form"] if isinstance(token, dict) else token[0])
+
+    def check(self, sentence: list[Any]) -> None:
+        sentences_of([sentence])
+
+    def best(self, sentences: list[list[Any]]) -> list[Marks]:
+        return [self._marks(tree) for tree in self._parser.predict(sentences)]
+
+    def ranked(self, sentences: list[list[Any]], n: int) -> list[list[Marks]]:
+        return [
+            [
+                self._marks(one.tree)._replace(
+                    facts=measured(one.score, one.probability, one.share)
+                )
+                for one in ranked
+            ]
+            for ranked in self._parser.predict_nbest(sentences, n)
+        ]
+
+    def reason(self, sentence: list[Any], t: int, top: int) -> dict[str, Any]:
+        reason = self._parser.explain([sentence], 0, t)
+        words = [self.word(token) for token in sentence]
+        label, rival = (arc_in_words(words, arc) for arc in (reason.label, reason.runner_up))
+        return reason._replace(label=label, runner_up=rival).facts(top)
+
+    def _marks(self, tree: list[Any]) -> Marks:
+        if not self._parser.relations_:
+            return Marks({"head": tree})
+        heads, relations = zip(*tree, strict=True)
+        return Marks({"head": heads, "relation": relations})

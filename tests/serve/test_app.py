@@ -1,0 +1,372 @@
+"""The application, asked in this process: answers, refusals, bounds, and nonsense."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from served import MARKUP, small_models
+from starlette.testclient import TestClient
+
+from hopefear.errors import HopefearError
+from hopefear.serve import app as application
+from hopefear.serve.app import App, Limits
+from hopefear.serve.desk import Desk
+from hopefear.serve.openapi import document
+from hopefear.serve.shelf import Shelf
+from hopefear.tasks import service_of
+
+# Kernels that are not compiled warn, in threads, where compiled ones do not.
+pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
+VERBS = ("predict", "nbest", "explain")
+
+
+@pytest.fixture(scope="module")
+def models():
+    return small_models()
+
+
+@pytest.fixture(scope="module")
+def shelf(models):
+    shelf = Shelf([])
+    shelf.services = {name: service_of(one.model_) for name, one in models.items()}
+    return shelf
+
+
+@pytest.fixture(scope="module")
+def errors():
+    return []
+
+
+@pytest.fixture(scope="module")
+def client(shelf, errors):
+    desk = Desk(jobs=2)
+    app = App(shelf, desk, Limits(seconds=60.0), complain=errors.append)
+    yield TestClient(app, base_url="http://localhost")
+    desk.close()
+    assert not errors
+
+
+def ask(client, verb, **fields):
+    answer = client.post(f"/{verb}", json=fields)
+    return answer.status_code, answer.json()
+
+
+def test_answers_are_those_of_the_estimators(client, models):
+    sentences = [["Bo", "likes", "Lee"], ["Ann", "sings", "."]]
+    for name in ("names", "tags"):
+        answer = ask(client, "predict", model=name, inputs=sentences)[1]["outputs"]
+        labels = [[t["label"] for t in one["sentences"][0]["tokens"]] for one in answer]
+        assert labels == models[name].predict(sentences)
+        ranked = ask(client, "nbest", model=name, input=sentences[0], n=3)[1]["output"]
+        expected = models[name].predict_nbest(sentences[:1], 3)[0]
+        outputs = ranked["sentences"][0]["outputs"]
+        assert [[t["label"] for t in one["tokens"]] for one in outputs] == [
+            one.labels for one in expected
+        ]
+        assert [one["probability"] for one in outputs] == [one.probability for one in expected]
+    answer = ask(client, "predict", model="trees", inputs=sentences)[1]["outputs"]
+    trees = [[(t["head"], t["relation"]) for t in one["sentences"][0]["tokens"]] for one in answer]
+    assert trees == models["trees"].predict(sentences)
+    texts = ["all good", "bad fun"]
+    answer = ask(client, "predict", model="news", inputs=texts)[1]["outputs"]
+    assert [one["label"] for one in answer] == models["news"].predict(texts).tolist()
+    shares = models["news"].predict_proba(texts).max(axis=1)
+    assert np.allclose([one["probability"] for one in answer], shares)
+    rows = [[3.0, 1.0], [0.5, 2.0]]
+    answer = ask(client, "predict", model="rows", inputs=rows)[1]["outputs"]
+    assert [one["label"] for one in answer] == models["rows"].predict(rows).tolist()
+    named = [{"0": 3.0, "1": 1.0}, {"1": 2.0, "0": 0.5, "77": 1.0}]
+    assert ask(client, "predict", model="rows", inputs=named)[1]["outputs"] == answer
+    lists = [[{"hope": 2.0}, {"fear": 1.0}], [{"fear": 1.0}, {"hope": 1.0}]]
+    answer = ask(client, "predict", model="lists", inputs=lists)[1]["outputs"]
+    assert [one["best"] for one in answer] == models["lists"].predict(lists).tolist()
+
+
+def test_texts_have_offsets(client):
+    text = "Oh 😀 — Ann Lee sings.\nBo isn't here."
+    first, second = ask(client, "predict", model="names", input=text)[1]["output"]["sentences"]
+    for sentence in (first, second):
+        assert text[sentence["start"] : sentence["end"]] == sentence["text"]
+        for one in (*sentence["tokens"], *sentence["spans"]):
+            assert text[one["start"] : one["end"]].split() == one["text"].split()
+    assert "Ann Lee" in [span["text"] for span in first["spans"]]
+
+
+def test_reasons_add_up(client, models):
+    sentence = ["Ann", "Lee", "sings", "."]
+    place = {"sentence": 0, "token": 1}
+    answer = ask(client, "explain", model="names", input=sentence, top=1000, **place)[1]
+    (reason,) = answer["output"]["reasons"]
+    expected = models["names"].explain([sentence], 0, 1)
+    assert (reason["label"], reason["runner_up"]) == (expected.label, expected.runner_up)
+    assert sum(one["amount"] for one in reason["features"]) == pytest.approx(reason["gap"])
+    every = ask(client, "explain", model="trees", input=sentence)[1]["output"]["reasons"]
+    assert [one["token"] for one in every] == [0, 1, 2, 3]
+    assert any(" of " in one.get("label", "") for one in every)
+    for name, value in {"news": "so good", "lists": [{"hope": 1.0}, {"fear": 1.0}]}.items():
+        assert ask(client, "explain", model=name, input=value)[1]["output"]["reasons"]
+
+
+def test_every_model_says_what_it_reads(client, shelf):
+    facts = client.get("/models").json()["models"]
+    assert [one["name"] for one in facts] == list(shelf.services)
+    for one in facts:
+        for verb in VERBS:
+            status, answer = ask(client, verb, model=one["name"], input=one["example"])
+            assert status == 200, answer
+
+
+LONG = ["a"] * 5001
+MISTAKES = [
+    ("predict", b"", 400, "no JSON"),
+    ("predict", b"{", 400, "no JSON"),
+    ("predict", b"\xff\xfe", 400, "no JSON"),
+    ("predict", b"[1]", 400, "JSON object"),
+    ("predict", b'{"input": NaN}', 400, "NaN is no number"),
+    ("predict", b'{"input": "\\ud800"}', 400, "half a character"),
+    ("predict", b"[" * 100_000, 400, "brackets"),
+    ("predict", {}, 400, "either input"),
+    ("predict", {"input": "a", "inputs": ["a"]}, 400, "either input"),
+    ("predict", {"inputs": []}, 400, "1 to 1,000"),
+    ("predict", {"inputs": "a"}, 400, "1 to 1,000"),
+    ("predict", {"inputs": ["a"] * 1001}, 400, "1,001"),
+    ("predict", {"input": "a", "modle": "x"}, 400, "did you mean 'model'"),
+    ("predict", {"input": "a", "n": 3}, 400, "no field 'n'"),
+    ("predict", {"input": "a", "model": 3}, 400, "model is a name"),
+    ("predict", {"input": "a", "model": "x"}, 404, "there are names"),
+    ("predict", {"input": "a"}, 400, "which model"),
+    ("nbest", {"input": "a", "n": 0}, 400, "from 1 to 100"),
+    ("nbest", {"input": "a", "n": True}, 400, "from 1 to 100"),
+    ("nbest", {"input": "a", "n": 1e9}, 400, "from 1 to 100"),
+    ("explain", {"input": "Ann", "token": 9, "model": "names"}, 400, "no token 9"),
+    ("explain", {"input": "Ann", "token": 0, "sentence": 4, "model": "names"}, 400, "sentence 4"),
+    ("explain", {"input": "a", "token": 0, "model": "news"}, 400, "token"),
+    ("explain", {"input": ["a"] * 99, "model": "names"}, 400, "99 tokens"),
+    ("predict", {"input": 3, "model": "names"}, 400, "input: expected a text"),
+    ("predict", {"input": " ", "model": "names"}, 400, "no words"),
+    ("predict", {"inputs": ["a", ["a", 1]], "model": "names"}, 400, "inputs[1]: token 1"),
+    ("predict", {"input": LONG, "model": "names"}, 400, "5,001 tokens"),
+    ("predict", {"input": LONG, "model": "trees"}, 400, "256 are the most"),
+    ("predict", {"input": [["a", "b", "c"]], "model": "trees"}, 400, "input: a word is"),
+    ("predict", {"input": [1], "model": "news"}, 400, "expected a text"),
+    ("predict", {"input": [1.0], "model": "rows"}, 400, "2 numbers"),
+    ("predict", {"input": {"0": "x"}, "model": "rows"}, 400, "found 'x'"),
+    ("predict", {"input": {"0": 1e300}, "model": "rows"}, 400, "1e15"),
+    ("predict", {"input": {"x": 1}, "model": "rows"}, 400, "'x' is none"),
+    ("predict", {"input": [], "model": "lists"}, 400, "list of candidates"),
+    ("predict", {"input": [[]], "model": "lists"}, 400, "candidate"),
+]
+
+
+@pytest.mark.parametrize(("verb", "body", "status", "words"), MISTAKES)
+def test_mistakes_are_told(client, verb, body, status, words):
+    content = body if isinstance(body, bytes) else json.dumps(body)
+    head = {"content-type": "application/json"}
+    answer = client.post(f"/{verb}", content=content, headers=head)
+    assert answer.status_code == status, answer.text
+    assert words in answer.json()["error"]
+
+
+def test_null_is_what_is_usual(client):
+    for verb, name in (("nbest", "n"), ("explain", "top"), ("explain", "token")):
+        plain = ask(client, verb, model="news", input="so good")
+        assert plain[0] == 200
+        assert ask(client, verb, model="news", input="so good", **{name: None}) == plain
+
+
+def test_heads_of_requests_are_looked_at(client, shelf):
+    assert client.get("/predict").status_code == 405
+    assert client.post("/health").status_code == 405
+    assert "openapi" in client.get("/nowhere").json()["error"]
+    assert client.post("/predict", content="{}").status_code == 415
+    strange = client.get("/models", headers={"host": "evil.example:8000"})
+    assert strange.status_code == 403 and "evil.example" in strange.json()["error"]
+    for host in ("localhost:1", "127.0.0.1", "[::1]:8000", "[::1]"):
+        assert client.get("/health", headers={"host": host}).status_code == 200
+
+
+def test_others_need_the_token(shelf):
+    desk = Desk()
+    client = TestClient(App(shelf, desk, token="a" * 16), base_url="http://models.example")
+    assert client.get("/health").status_code == client.get("/").status_code == 200
+    for given_ in ("", "Bearer ", "Bearer " + "b" * 16, "a" * 16):
+        answer = client.get("/models", headers={"authorization": given_})
+        assert answer.status_code == 401 and "token" in answer.json()["error"]
+    right = {"authorization": "Bearer " + "a" * 16}
+    assert client.get("/models", headers=right).status_code == 200
+    desk.close()
+
+
+def test_bodies_are_bounded(shelf):
+    desk = Desk()
+    client = TestClient(App(shelf, desk, Limits(body=1000)), base_url="http://localhost")
+    answer = client.post("/predict", json={"input": "a" * 2000})
+    assert answer.status_code == 413 and "1,000 bytes" in answer.json()["error"]
+    head = {"content-type": "application/json"}
+    pieces = (b" " * 100 for _ in range(100))  # nobody knows how many will come
+    assert client.post("/predict", content=pieces, headers=head).status_code == 413
+    desk.close()
+
+
+class Slow:
+    """A service whose answers take their time."""
+
+    def __init__(self) -> None:
+        self.free, self.sizes = threading.Event(), []
+
+    def read(self, value):
+        if value == "bad":
+            raise HopefearError("that is bad")
+        return value
+
+    def predict(self, inputs):
+        self.free.wait(20)
+        self.sizes.append(len(inputs))
+        if "odd" in inputs:
+            raise HopefearError("odd things are refused")
+        if "broken" in inputs:
+            raise ZeroDivisionError
+        return [{"label": one} for one in inputs]
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    monkeypatch.setattr(application, "_PAUSE", (0.0, 0.01))
+    shelf, service, errors = Shelf([]), Slow(), []
+    shelf.services = {"slow": service}
+    desks = []
+
+    def made(waiting=8, seconds=20.0):
+        desks.append(Desk(1, waiting))
+        app = App(shelf, desks[-1], Limits(seconds=seconds), complain=errors.append)
+        return TestClient(app, base_url="http://localhost"), desks[-1], service, errors
+
+    yield made
+    service.free.set()
+    for desk in desks:
+        desk.close()
+
+
+def together(client, desk, values):
+    """Answers to requests that wait at the same moment, behind one that is being answered."""
+    answers = {}
+
+    def one(k, value):
+        answers[k] = client.post("/predict", json={"input": value})
+
+    threads = []
+    for k, value in enumerate(values):
+        threads.append(threading.Thread(target=one, args=(k, value)))
+        threads[-1].start()
+        until = time.monotonic() + 10
+        while len(desk) < min(k, desk.waiting) and time.monotonic() < until:
+            time.sleep(0.005)
+        if k == 0:
+            time.sleep(0.1)  # a thread has taken it
+    time.sleep(0.3)  # those who are sent away are
+    desk_free(client)
+    for thread in threads:
+        thread.join()
+    return [answers[k] for k in range(len(values))]
+
+
+def desk_free(client):
+    client.app.shelf.services["slow"].free.set()
+
+
+def test_what_waits_together_is_answered_together(slow):
+    client, desk, service, errors = slow()
+    answers = together(client, desk, ["first", "a", "bad", "b"])
+    assert [one.status_code for one in answers] == [200, 200, 400, 200]
+    assert answers[3].json()["output"] == {"label": "b"}
+    assert service.sizes == [1, 2] and not errors
+
+
+def test_a_mistake_is_nobody_elses(slow):
+    client, desk, _service, errors = slow()
+    answers = together(client, desk, ["first", "a", "odd", "broken", "b"])
+    assert [one.status_code for one in answers] == [200, 200, 400, 500, 200]
+    assert "please report" in answers[3].json()["error"] and len(errors) == 1
+
+
+def test_too_many_are_sent_away(slow):
+    client, desk, _service, _errors = slow(waiting=2)
+    answers = together(client, desk, ["first", "a", "b", "c", "d"])
+    assert [one.status_code for one in answers[:3]] == [200] * 3
+    assert [one.status_code for one in answers[3:]] == [503] * 2
+    assert answers[3].headers["retry-after"] == "1"
+
+
+def test_nobody_waits_for_ever(slow):
+    client, _desk, service, _errors = slow(seconds=0.2)
+    answer = client.post("/predict", json={"input": "a"})
+    assert answer.status_code == 504 and "0.2 s" in answer.json()["error"]
+    service.free.set()
+    assert client.post("/predict", json={"input": "b"}).status_code == 200
+
+
+def test_counts_are_those_of_prometheus(client):
+    client.get("/health")
+    text = client.get("/metrics").text
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        assert line.startswith("# TYPE ") or (name.startswith("hopefear_") and float(value) >= 0)
+    assert 'hopefear_requests_total{path="/health",status="200"}' in text
+    assert 'le="+Inf"' in text and "hopefear_waiting 0" in text
+
+
+def test_the_page_is_strict(client):
+    page = client.get("/")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert "style=" not in page.text and "<script>" not in page.text
+    script = client.get("/page.js").text
+    assert "innerHTML" not in script and "eval(" not in script
+    assert client.get("/page.css").headers["content-type"].startswith("text/css")
+
+
+def test_the_document_names_what_there_is(client):
+    paths = client.get("/openapi.json").json()
+    assert paths == document()
+    for verb in VERBS:
+        assert "post" in paths["paths"][f"/{verb}"]
+
+
+def test_markup_is_only_text(client):
+    answer = client.post("/predict", json={"model": "tags", "input": [MARKUP, "."]})
+    assert answer.headers["content-type"] == "application/json"
+    tokens = answer.json()["output"]["sentences"][0]["tokens"]
+    assert tokens[0]["text"] == MARKUP and tokens[1]["label"] == MARKUP
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+values = st.recursive(
+    leaves,
+    lambda some: (
+        st.lists(some, max_size=4) | st.dictionaries(st.text(max_size=4), some, max_size=3)
+    ),
+    max_leaves=12,
+)
+names = st.sampled_from(["names", "tags", "news", "rows", "trees", "lists", "x", ""])
+fields = st.sampled_from(["input", "inputs", "n", "top", "token", "sentence", "candidates"])
+bodies = st.builds(
+    lambda model, more: json.dumps({"model": model, **more}).encode(),
+    names,
+    st.dictionaries(fields, values, max_size=4),
+)
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(VERBS), bodies | st.binary(max_size=60))
+def test_nonsense_is_refused_in_words(client, errors, verb, body):
+    answer = client.post(f"/{verb}", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in (200, 400, 404), (body, answer.text, errors)
+    facts = answer.json()
+    assert ("error" in facts) == (answer.status_code != 200)

@@ -1,0 +1,178 @@
+"""A server in a process of its own: signals, slow and broken connections, bounds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import time
+
+import pytest
+from served import Serving, everything, parted, saved, small_models
+
+from hopefear.serve import server
+
+pytestmark = pytest.mark.interpreted
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    saved(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def serving(folder):
+    words = ["--timeout", "2", "--max-body", "8", "--connections", "20"]
+    one = Serving("--model", str(folder / "names.model"), str(folder / "news.model"), *words)
+    yield one
+    assert one.end() == 0
+    assert "Traceback" not in "".join(one.lines)
+
+
+def healthy(serving):
+    status, answer = serving.ask("/predict", model="names", input="Ann sings.")
+    return status == 200 and answer["output"]["sentences"]
+
+
+def test_it_answers(serving):
+    assert healthy(serving)
+    status, answer = serving.ask("/predict", model="news", inputs=["so good", "so bad"])
+    assert status == 200
+    assert [one["label"] for one in answer["outputs"]] == ["hope", "fear"]
+
+
+def test_connections_stay_open(serving):
+    request = serving.request("/predict", b'{"model": "news", "input": "good"}')
+    with serving.link() as link:
+        for _ in range(3):
+            link.sendall(request)
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += link.recv(1 << 16)
+            assert parted(answer)[0] == 200
+
+
+def test_long_bodies_are_refused(serving):
+    body = b'{"input": "' + b"a" * 9000 + b'"}'
+    with serving.link() as link:
+        link.sendall(serving.request("/predict", body, "connection: close"))
+        status, answer = parted(everything(link))
+    assert status == 413 and "8,192" in answer["error"]
+    with serving.link() as link:
+        head = serving.request("/predict", b"").replace(
+            b"content-length: 0", b"transfer-encoding: chunked"
+        )
+        link.sendall(head)
+        pieces = 0
+        with contextlib.suppress(OSError):  # it hangs up
+            while pieces < 100_000:
+                link.sendall(b"400\r\n" + b" " * 1024 + b"\r\n")
+                pieces += 1
+        assert 7 < pieces < 100_000
+    assert healthy(serving)
+
+
+def test_slow_clients_are_left(serving):
+    request = serving.request("/predict", b'{"model": "news", "input": "good"}')
+    begun = time.monotonic()
+    links = [serving.link() for _ in range(3)]
+    links[1].sendall(request[:30])
+    links[2].sendall(request[:-5])
+    for link in links:
+        answer = everything(link)
+        assert not answer or answer.startswith(b"HTTP/1.1 408")
+        link.close()
+    assert time.monotonic() - begun < 15
+    assert healthy(serving)
+
+
+def test_half_closed_connections_get_their_answer(serving):
+    with serving.link() as link:
+        link.sendall(serving.request("/predict", b'{"model": "news", "input": "good"}'))
+        link.shutdown(socket.SHUT_WR)
+        assert parted(everything(link))[0] == 200
+    with serving.link() as link:  # and who says half of it gets none
+        link.sendall(serving.request("/predict", b'{"model": "news"')[:-3])
+        link.shutdown(socket.SHUT_WR)
+        assert everything(link) == b""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\xff\x16\x03\x01",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * 300_000,
+        b"GET /" + b"a" * 300_000 + b" HTTP/1.1\r\n",
+        b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused(serving, data):
+    with serving.link() as link:
+        try:
+            link.sendall(data)
+            answer = everything(link)
+        except OSError:
+            answer = b""
+    assert not answer or answer.startswith(b"HTTP/1.1 4")
+    assert healthy(serving)
+
+
+def test_connections_are_counted(serving):
+    links = [serving.link() for _ in range(40)]
+    time.sleep(0.3)
+    refused = 0
+    for link in links:
+        link.settimeout(0.05)
+        try:
+            refused += link.recv(100).startswith(b"HTTP/1.1 503")
+        except OSError:
+            continue
+    for link in links:
+        link.close()
+    assert refused >= 20
+    time.sleep(0.3)
+    assert healthy(serving)
+
+
+def test_models_are_read_again(folder, tmp_path):
+    path = tmp_path / "news.model"
+    path.write_bytes((folder / "news.model").read_bytes())
+    one = Serving("--model", str(path))
+    ask = {"input": "so good"}
+    assert one.ask("/predict", **ask)[1]["output"]["label"] == "hope"
+    path.write_bytes(b"nothing")
+    one.process.send_signal(signal.SIGHUP)
+    assert "the model before it stays" in one.told("is not loaded")
+    assert one.ask("/predict", **ask)[1]["output"]["label"] == "hope"
+    news = small_models()["news"]
+    news.fit(["so good", "so bad"], ["better", "worse"]).save(path)
+    one.process.send_signal(signal.SIGHUP)
+    one.told("have been read again")
+    assert one.ask("/predict", **ask)[1]["output"]["label"] == "better"
+    assert one.end(signal.SIGINT) == 0
+    assert "ended" in one.lines[-1]
+
+
+def test_what_was_asked_is_answered_before_the_end(folder):
+    one = Serving("--model", str(folder / "names.model"))
+    values = [["Ann", "sings"] * 20] * 30
+    body = json.dumps({"inputs": values}).encode()
+    with one.link() as link:
+        link.sendall(one.request("/predict", body))
+        time.sleep(0.3)
+        one.process.send_signal(signal.SIGTERM)
+        status, answer = parted(everything(link))
+    assert status == 200 and len(answer["outputs"]) == 30
+    assert one.end() == 0
+
+
+def test_ports_that_are_taken_are_told():
+    taken = server.listen("127.0.0.1", 0)
+    taken.listen()
+    with pytest.raises(server.HopefearError, match="--port 0 finds a free one"):
+        server.listen("127.0.0.1", taken.getsockname()[1])
+    taken.close()
