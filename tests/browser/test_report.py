@@ -2,49 +2,29 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-
 import pytest
 
 from hopefear.report import Case, Cases, Evaluation, Findings, MarkedText, Page, Plot, Rival
 from hopefear.tasks.base import Explanation
 
 pytestmark = pytest.mark.interpreted
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[object]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium is installed: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def opened(chromium, tmp_path):
+def opened(browser_page, tmp_path):
     """Opens a page of ours; nothing may be said on its console."""
-    contexts, said = [], []
+    tabs = []
 
     def open_page(page: Page, **how):
         page.write(tmp_path / "page.html")
-        context = chromium.new_context(reduced_motion="reduce", **how)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda message: said.append(message.text))
-        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab = browser_page(reduced_motion="reduce", **how)
+        tabs.append(tab)
         tab.goto((tmp_path / "page.html").as_uri())
         return tab
 
     yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
+    assert not any(tab.complaints for tab in tabs)
 
 
 def case(k: int, kind: str, label: str, word: str) -> Case:
