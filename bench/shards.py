@@ -3,6 +3,7 @@
     python bench/shards.py                                  # F1, 4 shards, seed 1
     python bench/shards.py --learners sapo --mix uniform mistakes --seeds 3
     python bench/shards.py --time                           # seconds of a pass, 1 and 2 shards
+    python bench/shards.py --time --learners parse          # the same for second-order trees
 
 F1 of the test text is that after 10 passes, and after 15 for shards. Times are wall time, the
 quickest of three passes, and mean something on a quiet machine only; shards run as threads.
@@ -14,17 +15,22 @@ import argparse
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import common
+import numpy as np
 import sequence_quality_rows as plan
 
+from hopefear.data.treebank import read_treebank
 from hopefear.experiments.sapo.plan import Problem, Reader
+from hopefear.tasks.parse import task as parse_task
 from hopefear.tasks.tag.task import train
 from hopefear.training.shards import MIXES, Shards
 
 LEARNERS = ("perceptron", "sapo", "vrda")
 PASSES, MORE = 10, 15
+SENTENCES = 1000  # of trees
 
 
 def arguments() -> argparse.Namespace:
@@ -44,6 +50,10 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     chosen = arguments()
+    if chosen.time and list(chosen.learners) == ["parse"]:
+        for row in timed(trees(chosen.data or common.data_folder()), "mira", parse_task.train):
+            print(json.dumps({"learner": "parse", **row}), flush=True)
+        return
     problem = read(chosen.data or common.data_folder(), chosen.features)
     for name in chosen.learners:
         rows = timed(problem, name) if chosen.time else scored(problem, name, chosen)
@@ -53,6 +63,12 @@ def main() -> None:
 
 def read(folder: Path, features: str) -> Problem:
     return Reader(plan.task("conll2000", features), folder).read()
+
+
+def trees(folder: Path) -> Any:
+    """The first sentences of English EWT, whose search is long and whose features are few."""
+    bank = read_treebank(folder / "ud_english_ewt/train.conllu.gz").take(np.arange(SENTENCES))
+    return SimpleNamespace(train=parse_task.dataset(bank, order=2))
 
 
 def scored(problem: Problem, name: str, chosen: argparse.Namespace) -> Any:
@@ -79,7 +95,7 @@ def scores(trained: Any) -> dict[str, Any]:
     }
 
 
-def timed(problem: Problem, name: str) -> Any:
+def timed(problem: Any, name: str, train: Any = train) -> Any:
     """Seconds of the quickest of some passes, with one learner and with two shards."""
     seconds = {}
     for n in (1, 2):
