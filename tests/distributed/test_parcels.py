@@ -65,7 +65,7 @@ def test_a_worker_is_a_shard(tmp_path):
     learner = RECIPES["perceptron"].build()
     worker = Worker()
     digest = write_share(tmp_path / "shard", rows)
-    order, parts = (1, True, 1, False), (Binary(6), learner, np.float32)
+    order, parts = (1, True, False), (Binary(6), learner, np.float32)
     worker.open(str(tmp_path / "shard"), digest, type(rows), order, parts)
     state = learner.rule.init(6, np.float32)
     worker.begin(state, 0)
