@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
@@ -84,7 +85,7 @@ def times_auto(rate: Any) -> float | None:
     """
     if rate == "auto":
         return 1.0
-    if not (isinstance(rate, str) and rate.endswith("x")):
+    if not (isinstance(rate, str) and re.fullmatch(r"[-+]?[.\d].*x", rate)):
         return None
     return number("the factor of an automatic rate, such as 3x,", rate[:-1], 1.0)
 
