@@ -46,4 +46,4 @@ def test_automatic_rates_can_be_multiplied():
     with pytest.raises(HopefearError, match="adagrad has no automatic rate"):
         recipes_of("classify")["adagrad"].build(SCALE, rate="3x")
     with pytest.raises(HopefearError, match="automatic rate, such as 3x, must be a number"):
-        rda.build(SCALE, rate="manyx")
+        rda.build(SCALE, rate="3..x")
