@@ -237,7 +237,8 @@ def test_compare_tables_draws_and_tests_against_the_best(run, folder, task, data
                 assert test["difference"] == pytest.approx(one[score] - best[score])
                 assert test["low"] <= test["difference"] <= test["high"]
         page = (folder / "page.html").read_text()
-        assert page.count("<svg") == 4 and "rate=0.5" in page and "randomisation" in page
+        # Three curves along three axes, and scores against sparsity and time.
+        assert page.count("<svg") == 11 and "rate=0.5" in page and "randomisation" in page
         assert f"{held} {TASK_FILES[task].titles[0]} after each pass" in page
 
 
