@@ -144,6 +144,11 @@ def test_a_card_says_what_a_model_is_and_asks_what_no_file_knows(place, capsys):
     assert main(["inspect", "--model", "m.model", "--card", "card.md"]) == 0
     card = (place / "card.md").read_text()
     assert card.startswith("# m.model") and "`rda`" in card and "To be filled in" in card
+    before = (place / "m.model").read_bytes()
+    for option in ("--card", "--export"):
+        assert main(["inspect", "--model", "m.model", option, "m.model"]) == 1
+        assert "it is also an input" in capsys.readouterr().err
+    assert (place / "m.model").read_bytes() == before
     assert "| pass | " in card and " error |" in card
     assert Model.load("m.model").signature.split("|")[0] in card
     assert main(["inspect", "--model", "m.model", "--card", "-"]) == 0

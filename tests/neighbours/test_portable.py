@@ -151,6 +151,12 @@ def test_classifiers_of_rows():
     assert [int(CLASSIFY(document, row)) for row in rows] == model.predict(X).tolist()
 
 
+def test_columns_keep_their_names():
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1.0, 0.0] * 4, "b": [0.0, 1.0] * 4})
+    model = Classifier("perceptron").fit(frame, ["x", "y"] * 4)
+    assert set(json.loads(as_json(model))["words"]) == {"a", "b"}
+
+
 def test_what_cannot_be_exported_says_why():
     X, y = sentences(5, 1, ("word",))
     words = [[token[0] for token in sentence] for sentence in X]

@@ -85,3 +85,24 @@ def test_numbers_in_tables_stay_what_they_were():
     assert model.feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="need labels"):
         Tagger("perceptron").fit([["a"]])
+
+
+@pytest.mark.parametrize("empty", [None, float("nan")])
+def test_rows_without_a_label_are_refused(empty):
+    table = pandas_frame({**TEXTS, "label": ["pos", empty, "pos", "neg"]})
+    with pytest.raises(ValueError, match="row 1 of the table has no label in its column 'label'"):
+        Classifier("perceptron").fit(table)
+
+
+def test_a_table_of_numbers_is_a_matrix_whatever_its_columns_are_called():
+    table = pandas_frame({"text": [1.0, 2.0, 3.0, 4.0], "b": [1.0, 0.0, 1.0, 0.0]})
+    model = Classifier("perceptron").fit(table, ["a", "a", "b", "b"])
+    assert model.feature_names_in_.tolist() == ["text", "b"]
+
+
+def test_classifiers_score_tables_and_say_what_they_lack():
+    table = pandas_frame(TEXTS)
+    model = Classifier("perceptron").fit(table)
+    assert model.score(table) == model.score(table, "label") == 1.0
+    with pytest.raises(ValueError, match="a table with a column label"):
+        model.fit(table[["text"]])

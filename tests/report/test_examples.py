@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 
+import numpy
 import pytest
 
 from hopefear.errors import HopefearError
@@ -119,6 +120,11 @@ def test_a_page_of_10000_sentences_is_below_two_megabytes_and_always_the_same():
     assert made[0] == made[1]
     assert 500_000 < len(made[0].encode()) < 2_000_000
     assert "10,000 of 10,000 sentences have errors; the" in made[0]
+
+
+def test_whole_numbers_are_heads_only_where_they_can_be():
+    assert "<svg" in show(["It", "rains"], numpy.array([2, 0]))._repr_html_()
+    assert "<svg" not in show(["It", "rains"], [1, 1])._repr_html_()
 
 
 def test_notebooks_show_what_terminals_say():

@@ -9,7 +9,7 @@ from typing import Any
 
 from hopefear.cli import options
 from hopefear.cli.config import config_of
-from hopefear.cli.console import Console, print_json
+from hopefear.cli.console import Console, check_output, print_json
 from hopefear.cli.guard import put, write_out
 from hopefear.cli.surface import opened, use_options
 
@@ -76,6 +76,9 @@ def run(args: argparse.Namespace) -> int:
 
         run_inspect(args)
         return 0
+    for output in (args.export, args.card):
+        if output:
+            check_output(output, [args.model])
     surface, model = opened(args, "inspect")
     console = Console(args.quiet)
     if surface.explain(args, model, console):

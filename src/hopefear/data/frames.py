@@ -5,6 +5,7 @@ None of them is imported: a table is what has names of columns and gives a colum
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,12 +43,14 @@ def from_table(X: Any, y: Any, inputs: str, outputs: str) -> tuple[Any, Any]:
         if isinstance(y, str) and names is not None:
             raise HopefearError(f"the table has no column {inputs!r}; it has {', '.join(names)}")
         return X, y
-    column = y if isinstance(y, str) else outputs
+    cells, column = _cells(X[inputs]), y if isinstance(y, str) else outputs
+    if cells and not isinstance(y, str) and not any(isinstance(c, (str, list)) for c in cells):
+        return X, y  # a matrix, one of whose columns has this name
     if isinstance(y, str) and y not in names:
         raise HopefearError(f"the table has no column {y!r}; it has {', '.join(names)}")
     if column in names and (y is None or isinstance(y, str)):
         y = _labels(X, column)
-    return _cells(X[inputs]), y
+    return cells, y
 
 
 def _names(X: Any) -> list[str] | None:
@@ -69,7 +72,7 @@ def _cells(column: Any) -> list[Any]:
         if hasattr(column, method):
             column = getattr(column, method)()
             break
-    return [list(cell) if hasattr(cell, "__len__") and type(cell) is not str else cell
+    return [list(cell) if hasattr(cell, "__len__") and not isinstance(cell, str) else cell
             for cell in column]  # fmt: skip
 
 
@@ -78,8 +81,22 @@ def _labels(X: Any, name: str) -> list[Any]:
     feature = features.get(name) if isinstance(features, Mapping) else None
     inner = getattr(feature, "feature", None)  # of lists
     names = getattr(feature, "names", None) or getattr(inner, "names", None)
+    for row, cell in enumerate(cells):
+        if any(map(_is_missing, cell if isinstance(cell, list) else [cell])):
+            raise HopefearError(
+                f"row {row} of the table has no label in its column {name!r}; leave it out"
+            )
     if not names:
         return cells
     if any(label < 0 for cell in cells for label in (cell if inner is not None else [cell])):
         raise HopefearError(f"the column {name!r} has examples without a label; leave them out")
     return [[names[k] for k in cell] if inner is not None else names[cell] for cell in cells]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a cell is empty, in the words of any library."""
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or type(value).__name__ in ("NAType", "NaTType")
+    )

@@ -95,7 +95,9 @@ def _classifier(model: Any) -> dict[str, Any]:
         chars = [features.name(j)[2:].replace("·", " ") for j in range(split, features.size)]
     else:
         ids = features.ids(np.arange(features.size))
-        names, chars = list(map(str, ids.tolist())), []
+        named = model.about.get("feature_names") or []  # of the columns of a table
+        names = [named[j] if j < len(named) else str(j) for j in ids.tolist()]
+        chars = []
     ignored = set(getattr(features, "ignored", np.empty(0, int)).tolist())
     # Columns without weights count for the length of a row, where rows are divided by it.
     for key, some, first in (("words", names, 0), ("chars", chars, split)):

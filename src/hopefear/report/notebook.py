@@ -84,7 +84,7 @@ def estimator_html(estimator: Any) -> str:
     """An estimator: its parameters, and what came of them where it is fitted."""
     usual = type(estimator)().get_params() if _has_defaults(type(estimator)) else {}
     params = estimator.get_params()
-    rows = [[name, value] for name, value in params.items() if usual.get(name) != value]
+    rows = [[name, value] for name, value in params.items() if repr(usual.get(name)) != repr(value)]
     html = f"<p><b>{escape(type(estimator).__name__)}</b></p>"
     html += _pairs({"learner": params.get("learner"), **dict(rows)})
     if not estimator.__sklearn_is_fitted__():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from hopefear.errors import HopefearError
@@ -76,8 +77,9 @@ def _answered(words: Sequence[str], answer: list[Any]) -> Any:
     if answer and isinstance(answer[0], tuple):
         heads, relations = (list(column) for column in zip(*answer, strict=True))
         return ArcDiagram(words, heads, [relation or "" for relation in relations])
-    if answer and not isinstance(answer[0], str) and all(isinstance(h, int) for h in answer):
-        return ArcDiagram(words, answer)
+    # Whole numbers are heads where they can be: one of them is the root, and none is too large.
+    if all(isinstance(h, Integral) and 0 <= h <= len(words) for h in answer) and 0 in answer:
+        return ArcDiagram(words, [int(head) for head in answer])
     labels = [str(label) for label in answer]
     if are_spans(labels):
         table = spans(labels, None, detect_scheme(labels, errors="begin") or "bio", repair=True)

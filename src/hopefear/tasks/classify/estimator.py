@@ -326,6 +326,12 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
             return np.zeros(weights.shape[1], weights.dtype)
         return weights[-1] * weights.dtype.type(bias)
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows whose class is right; ``X`` and ``y`` as for :meth:`fit`."""
+        with as_value_errors():
+            X, y = from_table(X, y, "text", "label")
+        return super().score(X, y, sample_weight)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -339,7 +345,10 @@ class Classifier(ClassifierMixin, ModelEstimator[Model]):
         ``features`` are the columns of texts where these are known.
         """
         with as_value_errors():
+            given = X
             X, y = from_table(X, y, "text", "label")
+            if y is None and X is not given:
+                raise HopefearError("texts need labels: give y, or a table with a column label")
             texts = as_strings(X)
             if texts is None:
                 self._refuse_text_options()
