@@ -265,7 +265,7 @@ def test_the_demo_shows_everything(tmp_path):
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.strip() == str(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") == 23 and "Theorem 1" in page
+    assert page.count("<svg") == 58 and "Theorem 1" in page
     for word in ("perceptron", "vrda", "adagrad-rda", "Two classes", "6 classes", "sapo", "maxent",
                  "Names in sentences", "[ORG Washington Airways]", "three best readings",
                  "the word before is “in”", "Translations", "mert", "kbmira"):  # fmt: skip

@@ -33,7 +33,12 @@ def test_no_field_is_named_like_a_method():
     for module in pkgutil.walk_packages(hopefear.__path__, "hopefear."):
         if module.name.endswith("__main__"):
             continue
-        for name, value in vars(importlib.import_module(module.name)).items():
+        try:
+            names = vars(importlib.import_module(module.name))
+        except ModuleNotFoundError as error:  # of an extra; it has no kernels of its own
+            assert error.name is not None and not error.name.startswith("hopefear")
+            continue
+        for name, value in names.items():
             if inspect.isclass(value) and issubclass(value, tuple) and hasattr(value, "_fields"):
                 clashes += [f"{name}.{field}" for field in set(value._fields) & set(_SIGNATURES)]
     assert set(clashes) <= OUTSIDE
