@@ -18,6 +18,7 @@ OUTSIDE = {
     "ParsedTree.score",
     "RawRows.line",
     "Reading.reading",
+    "Rival.right",
     "Scanned.places",
     "Tagging.reading",
     "TaggingScores.reading",
@@ -36,7 +37,8 @@ def test_no_field_is_named_like_a_method():
         try:
             names = vars(importlib.import_module(module.name))
         except ModuleNotFoundError as error:  # of an extra; it has no kernels of its own
-            assert error.name is not None and not error.name.startswith("hopefear")
+            if (error.name or "hopefear").startswith("hopefear"):
+                raise
             continue
         for name, value in names.items():
             if inspect.isclass(value) and issubclass(value, tuple) and hasattr(value, "_fields"):
