@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import time
+from unittest.mock import Mock
 
 import pytest
 from golden import files
 
 from hopefear import HopefearError
 from hopefear.cli import main
+from hopefear.neighbours import tracking
 from hopefear.neighbours.tracking import replay
 from hopefear.report.runs import load_run
+from hopefear.training.events import EventLog
 
 pytestmark = [
     pytest.mark.interpreted,
@@ -63,6 +67,35 @@ def test_wandb(run, tmp_path):
             break
         time.sleep(0.1)
     assert b"dev/accuracy" in written.read_bytes()
+
+
+def written(folder, *events, **settings):
+    with EventLog(folder) as log:
+        log.describe(settings)
+        for event in events:
+            log(event)
+
+
+def test_runs_are_called_as_on_the_page(tmp_path, monkeypatch):
+    names = []
+    monkeypatch.setattr(tracking, "check_tracker", lambda to: None)
+    monkeypatch.setitem(tracking._WRITERS, "tensorboard", lambda run, _: names.append(run.name))
+    written(tmp_path / "a" / "r", {"epoch": 1})
+    written(tmp_path / "b" / "r", {"epoch": 1, "seed": 1}, {"epoch": 1, "seed": 2})
+    replay([tmp_path / "a" / "r", tmp_path / "b" / "r"], "tensorboard", tmp_path / "logs")
+    assert names == ["a/r", "b/r, seed 1", "b/r, seed 2"]
+
+
+def test_mlflow_gets_every_setting(tmp_path, monkeypatch):
+    client = Mock()
+    mlflow = Mock(MlflowClient=lambda **_: client)
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    monkeypatch.setitem(sys.modules, "mlflow.entities", mlflow.entities)
+    monkeypatch.setattr(tracking, "check_tracker", lambda to: None)
+    written(tmp_path / "r", **{f"key{k}": k for k in range(230)})
+    replay(tmp_path / "r", "mlflow", tmp_path / "tracked")
+    sizes = [len(call.kwargs["params"]) for call in client.log_batch.mock_calls]
+    assert sum(sizes) >= 230 and max(sizes) <= 100
 
 
 def test_what_is_missing_is_told_first(run, capsys, monkeypatch):

@@ -6,6 +6,7 @@ import json
 import signal
 import tomllib
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,11 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopefear.cli import main
+from hopefear.cli.console import Console
+from hopefear.cli.search import Trials
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import HopefearError
 from hopefear.recipes.spaces import Range
 from hopefear.search import Candidate, Finding, Plan, Search, folds, study
-from hopefear.search.trials import Measure, measure
+from hopefear.search.trials import STEPS, Measure, measure
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import Classification
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
@@ -204,6 +207,22 @@ def test_trials_that_fall_behind_their_own_learner_are_given_up(monkeypatch):
     assert all(f.state == "complete" for f in tried(both, 30))
 
 
+def test_an_easy_fold_does_not_shield_the_others(monkeypatch):
+    numbers = iter(range(100))
+
+    def fake(candidate, params, plan, see):
+        late = next(numbers) > 6
+        for fold, level in enumerate((99.0, 40.0 if late else 60.0, 99.0)):
+            for k in (1, 2, 3):
+                see(fold * STEPS + k, level + k)
+        return Measure(80.0, 10, 1.0, 3, [80.0] * 3)
+
+    monkeypatch.setattr(study, "measure", fake)
+    findings = tried(Search(candidates(names=["vrda"]), Plan("accuracy", 3)), 10)
+    assert [f.state for f in findings] == ["complete"] * 7 + ["pruned"] * 3
+    assert {f.passes for f in findings[7:]} == {5}  # three of the first fold, two of the second
+
+
 def test_errors_are_counted_and_told_where_nothing_else_is_left(monkeypatch):
     def refuse(*words):
         raise HopefearError("no such thing")
@@ -237,6 +256,32 @@ def test_journals_of_other_searches_are_refused(tmp_path):
     wrong = Search(candidates(), Plan("accuracy", 2), journal=str(tmp_path / "text"))
     with pytest.raises(HopefearError, match="no journal of a search"):
         tried(wrong, 1)
+
+
+def test_a_last_line_that_was_cut_short_is_left_out(tmp_path, recwarn):
+    place = tmp_path / "j"
+    search = Search(candidates(), Plan("accuracy", 2), journal=str(place))
+    tried(search, 3)
+    content = place.read_bytes()
+    for length in (5, 1, content.rindex(b"\n", 0, -1) - len(content)):
+        place.write_bytes(content[: -abs(length)])
+        recwarn.clear()
+        assert len(tried(search, 4)) == 4
+        assert ["was cut short and is left out" in str(w.message) for w in recwarn] == [True]
+        assert place.read_bytes().endswith(b"\n") and not (tmp_path / "j.lock").is_symlink()
+        recwarn.clear()
+        assert len(tried(search, 4)) == 4 and not recwarn
+
+
+def test_files_that_are_no_journals_stay_as_they_are(tmp_path):
+    place = tmp_path / "text"
+    good = b'{"op_code":0,"worker_id":"a","study_name":"hopefear","directions":[2]}\n'
+    for content in (b"once upon a time", b'{"a": 1}\n', good + b"oh\n" + good):
+        place.write_bytes(content)
+        search = Search(candidates(), Plan("accuracy", 2), journal=str(place))
+        with pytest.raises(HopefearError, match="no journal of a search"):
+            tried(search, 1)
+        assert place.read_bytes().startswith(content)
 
 
 losses = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12)
@@ -285,12 +330,51 @@ def test_processes_share_a_journal(run):
         (("--folds", 999), "cannot be dealt to 999 folds"),
         (("--folds", 2, "--metric", "bleu"), "no score 'bleu'"),
         (("--folds", 2, "--out", "-", "--json"), "would share standard output"),
+        (("--folds", 2, "--space", "readout=1..5"), "readout is no number; give words"),
+        (("--folds", 2, "--space", "on_last_support=0..1"), "on_last_support is no number"),
+        (("--folds", 2, "--space", "l1=1..inf"), "both ends must be finite"),
+        (("--folds", 2, "--space", "l1=0x..2x"), "l1 has no automatic rate; give numbers"),
+        (("--folds", 2, "--learner", "sapo", "--space", "n=0.5..3"), "n takes whole numbers"),
+        (("--folds", 2, "--study", "./best.toml"), "--out and --study are the same file"),
+        (("--folds", 2, "--report", "best.toml"), "--out and --report are the same file"),
+        (("--folds", 2, "--report", "k", "--study", "k"), "--report and --study are the same"),
+        (
+            ("--folds", 2, "--objective", "quality,nonzeros", "--study", "best-3.toml"),
+            "best-3.toml has a name that trials beside --out best.toml get",
+        ),
     ],
 )
 def test_what_cannot_work_is_told_first(folder, monkeypatch, capsys, more, text):
     monkeypatch.chdir(folder)
     assert main([*map(str, words("classify", "--trials", 2, *more))]) in (1, 2)
     assert text in capsys.readouterr().err
+    assert not any(Path(name).exists() for name in ("best.toml", "best-3.toml", "k"))
+
+
+@pytest.mark.parametrize(
+    ("learner", "space", "defaults"),
+    [
+        ("pa", "C=5..9", 0),
+        ("pa", "C=0.5..9", 1),
+        ("vrda", "rate=0.1..10", 0),
+        ("vrda", "rate=0.1x..10x", 1),
+        ("vrda", "readout=last|voted", 0),
+    ],
+)
+def test_only_defaults_are_marked_as_such(run, learner, space, defaults):
+    options = ("--folds", 2, "--trials", 3, "--study", "j", "--learner", learner, "--space", space)
+    result = run(*words("classify"), *options, "--json")
+    assert len(result["defaults"]) == defaults
+    firsts = [line for line in Path("j").read_text().splitlines() if '"first"' in line]
+    assert len(firsts) == 1  # what is next to the defaults is not tried again and again
+
+
+def test_the_bar_counts_trials_that_have_ended():
+    with Trials(Console(), 5, "accuracy", known=2) as trials:
+        trials._bar, trials._task = Mock(), 0
+        for number in (4, 9):  # others were interrupted
+            trials(Finding(number, "pa", {}, "pruned", passes=2))
+    assert [call.kwargs["completed"] for call in trials._bar.update.mock_calls] == [3, 4]
 
 
 def test_spaces_can_be_given(run):

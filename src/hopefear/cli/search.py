@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hopefear.cli import options
@@ -131,8 +133,10 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("--out - is for one file, and --json would share standard output")
     options.read_once(args, "train", "dev", *surface.files)
     surface.check(args, "compare")
+    inputs = options.paths(args, ("train", "dev", *surface.files))
     for output in filter(None, (args.out, args.report, args.study)):
-        check_output(output, options.paths(args, ("train", "dev", *surface.files)))
+        check_output(output, inputs)
+    _check_distinct(args, inputs)
     options.check_networks(args, [name for _, name, _ in args.learners])
     args.learners = [
         (label, name, options.with_network(args, name, params))
@@ -162,7 +166,7 @@ def run(args: argparse.Namespace) -> int:
             console.say(f"going on from {args.study}, which has {known} trials")
         interruption: BaseException | None = None
         try:
-            with Trials(console, args.trials, plan.metric) as watcher:
+            with Trials(console, args.trials, plan.metric, known) as watcher:
                 search.run(study, args.trials, args.seconds, processes, watcher)
         except (HopefearError, KeyboardInterrupt) as error:
             if not hasattr(error, "signum") and not isinstance(error, KeyboardInterrupt):
@@ -187,12 +191,34 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check_distinct(args: argparse.Namespace, inputs: Iterable[str | None]) -> None:
+    """Refuse outputs that would replace each other, or of the front an input."""
+    outputs = {"--out": args.out, "--report": args.report, "--study": args.study}
+    places: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None or path == "-" or os.path.realpath(path) == os.devnull:
+            continue
+        if (other := places.setdefault(os.path.realpath(path), option)) != option:
+            raise HopefearError(
+                f"{other} and {option} are the same file, {path}; give them two names"
+            )
+    if len(args.objective) == 1:
+        return
+    folder, name = os.path.split(args.out)
+    stem, ending = os.path.splitext(os.path.join(os.path.realpath(folder), name))
+    for path in filter(None, (args.report, args.study, *inputs)):
+        if re.fullmatch(rf"{re.escape(stem)}-\d+{re.escape(ending)}", os.path.realpath(path)):
+            raise HopefearError(
+                f"{path} has a name that trials beside --out {args.out} get; give another name"
+            )
+
+
 class Trials(Bar):
     """Trials as they end: a line for each, and on a terminal how many are left."""
 
-    def __init__(self, console: Console, trials: int, metric: str) -> None:
+    def __init__(self, console: Console, trials: int, metric: str, known: int = 0) -> None:
         super().__init__(console)
-        self.trials, self.metric, self._count = trials, metric, 0
+        self.trials, self.metric, self._count = trials, metric, known
 
     def _columns(self) -> tuple[Any, ...]:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -200,13 +226,14 @@ class Trials(Bar):
         return TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
 
     def _begin(self) -> None:
-        self._task = self._bar.add_task("", total=self.trials)
+        self._task = self._bar.add_task("", total=self.trials, completed=self._count)
 
     def __call__(self, finding: Any) -> None:
         from hopefear.search.page import in_words
 
+        self._count += 1  # numbers of trials count those that were interrupted, too
         if self._bar is not None:
-            self._bar.update(self._task, completed=finding.number + 1)
+            self._bar.update(self._task, completed=self._count)
         end = f"{finding.state}: {finding.error}" if finding.error else finding.state
         if finding.state == "complete":
             end = (
@@ -374,12 +401,21 @@ def _dimension(key: str, text: str, usual: Any) -> Any:
 
     if "|" in text:
         return Choice(tuple(text.split("|")))
-    auto = text.endswith("x")
+    auto = "x" in text
+    measured = key in ("rate", "price") and usual == "auto"
+    if isinstance(usual, bool) or not (measured or isinstance(usual, int | float)):
+        raise HopefearError(f"--space {key}={text}: {key} is no number; give words, as in A|B")
+    if auto and not (key == "rate" and measured):
+        raise HopefearError(f"--space {key}={text}: {key} has no automatic rate; give numbers")
     try:
         low, high = (float(end.removesuffix("x")) for end in text.split(".."))
     except ValueError:
         raise HopefearError(f"--space {key}={text}: expected two numbers, as in 0.001..1") from None
     if not low < high:
         raise HopefearError(f"--space {key}={text}: the first number must be the smaller one")
-    whole = isinstance(usual, int) and not isinstance(usual, bool)
+    whole = isinstance(usual, int)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise HopefearError(f"--space {key}={text}: both ends must be finite")
+    if whole and not (low.is_integer() and high.is_integer()):
+        raise HopefearError(f"--space {key}={text}: {key} takes whole numbers")
     return Range(low, high, low > 0.0 and high >= 10.0 * low, whole, auto)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hopefear.errors import HopefearError
-from hopefear.report.runs import Run, load_run
+from hopefear.report.runs import Run, _distinct, by_seed, load_run
 
 _PACKAGES = {"mlflow": "mlflow", "tensorboard": "tensorboardX", "wandb": "wandb"}
+_BATCH = 100  # parameters that MLflow takes at once
 
 
-def replay(run: str | os.PathLike[str], to: str, where: str | os.PathLike[str]) -> None:
-    """Write the settings and events of a run folder as a tracker keeps them.
+def replay(
+    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    to: str,
+    where: str | os.PathLike[str],
+) -> None:
+    """Write the settings and events of run folders as a tracker keeps them.
 
     Parameters
     ----------
-    run : path
-        Folder of a run, as ``hopefear train --run`` writes it.
+    runs : path or sequence of paths
+        Folders of runs, as ``hopefear train --run`` writes them. They are called as on the page of
+        ``hopefear report``: by their folders, with the parents where these are equal, and with
+        the seed where one folder has several.
     to : {"mlflow", "tensorboard", "wandb"}
         The tracker; its package is an extra of the same name.
     where : path
@@ -34,7 +41,10 @@ def replay(run: str | os.PathLike[str], to: str, where: str | os.PathLike[str]) 
     check_tracker(to)
     folder = Path(where)
     folder.mkdir(parents=True, exist_ok=True)
-    _WRITERS[to](load_run(run), folder)
+    paths = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
+    for run in _distinct([load_run(path) for path in paths], paths):
+        for part in by_seed(run):
+            _WRITERS[to](part, folder)
 
 
 def check_tracker(to: str) -> None:
@@ -101,7 +111,8 @@ def _to_mlflow(run: Run, folder: Path) -> None:
     number = experiment.experiment_id if experiment else client.create_experiment("hopefear", place)
     entry = client.create_run(number, run_name=run.name).info.run_id
     params = [Param(name, value[:500]) for name, value in _settings(run.settings).items()]
-    client.log_batch(entry, params=params[:100])
+    for start in range(0, len(params), _BATCH):
+        client.log_batch(entry, params=params[start : start + _BATCH])
     for step, values in _steps(run):
         metrics = [Metric(name, value, 0, step) for name, value in values.items()]
         client.log_batch(entry, metrics=metrics)

@@ -53,6 +53,17 @@ class Range(NamedTuple):
         place = min(max(1.0 if text == "auto" else float(text), self.low), self.high)
         return int(place) if self.whole else place
 
+    def holds(self, value: Any) -> bool:
+        """Whether a value of the parameter is in the range.
+
+        >>> Range(0.1, 10.0).holds("auto"), Range(0.1, 10.0, auto=True).holds("auto")
+        (False, True)
+        """
+        text = str(value)
+        if self.auto != (text == "auto" or text.endswith("x")):
+            return False
+        return self.low <= (1.0 if text == "auto" else float(text.removesuffix("x"))) <= self.high
+
 
 class Choice(NamedTuple):
     """One of some values.
@@ -69,7 +80,11 @@ class Choice(NamedTuple):
 
     def place(self, value: Any) -> Any:
         """The value, where it is one of them, else the first."""
-        return value if value in self.values else self.values[0]
+        return next((each for each in self.values if str(each) == str(value)), self.values[0])
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is one of them; numbers may be written as words."""
+        return str(value) in map(str, self.values)
 
 
 Dimension = Range | Choice

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.search.trials import Candidate, Plan, measure
+from hopefear.search.trials import STEPS, Candidate, Plan, measure
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 from hopefear.training.stopping import sign_of
 
@@ -32,6 +32,7 @@ OBJECTIVES = ("quality", "nonzeros", "seconds")
 _NAME = "hopefear"
 _UNPRUNED = 4  # trials of a learner that are finished before any of it is given up
 _SPARED = 1  # passes after which none is: fast beginnings say little
+_OPENING = b'{"op_code":'  # of every line of a journal
 _POLL = 0.1  # seconds between two looks at what other processes did
 
 
@@ -129,8 +130,11 @@ class Search:
         storage = None
         try:
             if self.journal is not None:
+                # Optuna's lock is a link to this name, so a relative one would lead astray.
+                path = os.path.realpath(self.journal)
+                _cut_back(optuna, path)
                 journal = optuna.storages.journal
-                storage = optuna.storages.JournalStorage(journal.JournalFileBackend(self.journal))
+                storage = optuna.storages.JournalStorage(journal.JournalFileBackend(path))
             study = optuna.create_study(
                 study_name=_NAME,
                 storage=storage,
@@ -141,6 +145,7 @@ class Search:
                 ],
                 load_if_exists=True,
             )  # fmt: skip
+            theirs = study.user_attrs.get("signature")
         except OSError as error:
             raise HopefearError(f"cannot write {self.journal}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError) as error:
@@ -148,7 +153,6 @@ class Search:
                 f"{self.journal} is no journal of a search ({error}); give another name"
             ) from None
         mine = json.loads(json.dumps(self.signature()))
-        theirs = study.user_attrs.get("signature")
         if theirs is None:
             study.set_user_attr("signature", mine)
         elif differing := [key for key in mine if mine[key] != theirs.get(key)]:
@@ -221,9 +225,9 @@ class Search:
         return tuple(signs.get(name, 1.0) * getattr(finding, name) for name in self.objectives)
 
     def _enqueue_defaults(self, study: Any, most: int) -> None:
-        """Try the defaults of every learner first, where they are not yet tried."""
+        """Try the defaults of every learner first, or what is next to them in its space."""
         known = {
-            trial.user_attrs.get("usual")
+            trial.user_attrs.get("first", trial.user_attrs.get("usual"))
             for trial in study.get_trials(deepcopy=False)
             if _ended(trial) or trial.state.name == "WAITING"
         }
@@ -233,7 +237,10 @@ class Search:
                 for name, part in each.space.items()
             }
             point = {"learner": each.label, **places}
-            study.enqueue_trial(point, user_attrs={"usual": each.label})
+            marks = {"first": each.label}
+            if all(part.holds(each.usual[name]) for name, part in each.space.items()):
+                marks["usual"] = each.label
+            study.enqueue_trial(point, user_attrs=marks)
 
     def _work(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> None:
         """Try until enough is tried, or a signal asks to stop."""
@@ -282,9 +289,10 @@ class Search:
         trial.set_user_attr("params", params)
         pruning = len(self.objectives) == 1
         rivals = self._rivals(study, label) if pruning else []
-        sign, seen = sign_of(self.plan.metric), list[float]()
+        sign, folds = sign_of(self.plan.metric), dict[int, list[float]]()
 
         def see(step: int, score: float) -> None:
+            seen = folds.setdefault(step // STEPS, [])
             seen.append(sign * score)
             if round_.late():
                 raise _LateError
@@ -302,7 +310,7 @@ class Search:
             values = [getattr(result, name) for name in self.objectives]
         except optuna.TrialPruned:
             state = states.PRUNED
-            trial.set_user_attr("passes", len(seen))
+            trial.set_user_attr("passes", sum(map(len, folds.values())))
         except _LateError:
             state = states.FAIL
         except HopefearError as error:
@@ -384,6 +392,34 @@ def work() -> None:
             search._work(study, round_, lambda finding: None)
     except (InterruptedTrainingError, KeyboardInterrupt):
         raise SystemExit(0) from None
+
+
+def _cut_back(optuna: Any, path: str) -> None:
+    """Leave out a last line that was cut short, as a process that was killed leaves it.
+
+    Optuna would append to it. A file that is no journal is left as it is, and refused.
+    """
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        return
+    with open(path, "rb") as file:
+        if not file.read(len(_OPENING)).startswith(_OPENING):
+            raise ValueError(f"it does not begin with {_OPENING.decode()}")
+        file.seek(-1, os.SEEK_END)
+        if file.read() == b"\n":
+            return
+    # Under the lock no other process is in the middle of a line.
+    lock = optuna.storages.journal.JournalFileSymlinkLock(path)
+    lock.acquire()
+    try:
+        with open(path, "rb+") as file:
+            content = file.read()
+            whole = content.rfind(b"\n") + 1
+            if whole == len(content):
+                return
+            file.truncate(whole)
+    finally:
+        lock.release()
+    warnings.warn(f"the last line of {path} was cut short and is left out", stacklevel=4)
 
 
 def _end(worker: subprocess.Popen[bytes]) -> None:

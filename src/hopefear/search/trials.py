@@ -16,7 +16,7 @@ from hopefear.training.loop import LearningWarning
 from hopefear.training.stopping import Stopping, sign_of
 
 _PIECES = 20  # of a pass, between which an interrupt is heeded
-_FOLD = 100_000  # steps between the first passes of two folds
+STEPS = 100_000  # steps between the first passes of two folds
 
 
 class Split(NamedTuple):
@@ -100,7 +100,7 @@ def measure(
         def follow(event: dict[str, Any], k: int = k, events: list[Any] = events) -> None:
             if "dev" in event:
                 events.append(event)
-                see(k * _FOLD + event["epoch"], event["dev"][plan.metric])
+                see(k * STEPS + event["epoch"], event["dev"][plan.metric])
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # the score tells enough
