@@ -53,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
         run_report(args.runs, args.out)
         console.say(f"wrote {args.out}")
     for tracker, folder in args.to:
-        for path in args.runs:
-            replay(path, tracker, folder)
+        replay(args.runs, tracker, folder)
         console.say(f"wrote {len(args.runs)} runs to {folder} for {tracker}")
     return 0

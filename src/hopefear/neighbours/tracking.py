@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hopefear.errors import HopefearError
-from hopefear.report.runs import Run, _distinct, by_seed, load_run
+from hopefear.report.runs import Run, by_seed, distinct, load_run
 
 _PACKAGES = {"mlflow": "mlflow", "tensorboard": "tensorboardX", "wandb": "wandb"}
 _BATCH = 100  # parameters that MLflow takes at once
@@ -42,7 +42,7 @@ def replay(
     folder = Path(where)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    for run in _distinct([load_run(path) for path in paths], paths):
+    for run in distinct([load_run(path) for path in paths], paths):
         for part in by_seed(run):
             _WRITERS[to](part, folder)
 

@@ -218,7 +218,7 @@ def run_report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike
     """
     if not folders:
         raise HopefearError("a report needs at least one run folder, and none was given")
-    loaded = _distinct([load_run(folder) for folder in folders], folders)
+    loaded = distinct([load_run(folder) for folder in folders], folders)
     runs = [part for run in loaded for part in by_seed(run)]
     signatures = dict.fromkeys(str(run.settings.get("signature", "")) for run in runs)
     page = Page(
@@ -455,7 +455,8 @@ def _compare(runs: Sequence[Run], title: str, label: str, *keys: str, clock: str
     return plot
 
 
-def _distinct(runs: Sequence[Run], folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
+def distinct(runs: Sequence[Run], folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
+    """The runs under names that tell them apart."""
     names = [run.name for run in runs]
     if len(set(names)) == len(names):
         return list(runs)

@@ -256,7 +256,9 @@ class Search:
             return False
         if round_.jobs == 1:  # one at a time, so that an interrupt does not change their order
             self._enqueue_defaults(study, 1)
-        study.sampler = _sampler(self.plan.seed, sum(map(_ended, trials)), round_.jobs)
+        # Side by side, those that have begun count: others must not draw the same.
+        k = len(trials) if round_.jobs > 1 else sum(map(_ended, trials))
+        study.sampler = _sampler(self.plan.seed, k, round_.jobs)
         trial = study.ask()
         trial.set_user_attr("round", round_.name)
         if self._beyond(study, trial.number, round_):
