@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 from served import MARKUP, small_models
 from starlette.testclient import TestClient
 
+import hopefear
 from hopefear.errors import HopefearError
 from hopefear.serve import app as application
 from hopefear.serve.app import App, Limits
 from hopefear.serve.desk import Desk
 from hopefear.serve.openapi import document
+from hopefear.serve.questions import read_question
 from hopefear.serve.shelf import Shelf
 from hopefear.tasks import service_of
 
@@ -122,6 +125,18 @@ def test_every_model_says_what_it_reads(client, shelf):
             assert status == 200, answer
 
 
+def test_forms_of_candidates_are_those_that_are_read(shelf):
+    rich = [[{"features": {"fear": 1.0}}, {"features": {"hope": 1.0}}]] * 2
+    records = service_of(hopefear.Reranker("perceptron", epochs=2).fit(rich, [[1, 0]] * 2).model_)
+    bare = shelf.services["lists"]
+    assert "score" in records.forms[0] and "feature: number" not in records.forms[0]
+    assert "score" not in bare.forms[0] and "feature: number" in bare.forms[0]
+    with pytest.raises(HopefearError):
+        records.read([{"hope": 1.0}])
+    with pytest.raises(HopefearError):
+        bare.read([{"text": "hope", "features": {"hope": 1.0}}])
+
+
 LONG = ["a"] * 5001
 MISTAKES = [
     ("predict", b"", 400, "no JSON"),
@@ -187,7 +202,8 @@ def test_heads_of_requests_are_looked_at(client, shelf):
     assert client.post("/predict", content="{}").status_code == 415
     strange = client.get("/models", headers={"host": "evil.example:8000"})
     assert strange.status_code == 403 and "evil.example" in strange.json()["error"]
-    for host in ("localhost:1", "127.0.0.1", "[::1]:8000", "[::1]"):
+    hosts = ("localhost:1", "127.0.0.1", "127.0.0.2:8000", "127.1.2.3", "[::1]:8000", "[::1]")
+    for host in hosts:
         assert client.get("/health", headers={"host": host}).status_code == 200
 
 
@@ -309,6 +325,59 @@ def test_nobody_waits_for_ever(slow):
     assert answer.status_code == 504 and "0.2 s" in answer.json()["error"]
     service.free.set()
     assert client.post("/predict", json={"input": "b"}).status_code == 200
+
+
+def scope(body):
+    headers = {"host": "localhost", "content-type": "application/json", "content-length": len(body)}
+    heads = [(name.encode(), str(value).encode()) for name, value in headers.items()]
+    return {"type": "http", "path": "/predict", "method": "POST", "headers": heads}
+
+
+async def posted(app, body):
+    """The status of an answer to a body, without a client."""
+    statuses = []
+
+    async def receive():
+        return {"type": "http.request", "body": body}
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    await app(scope(body), receive, send)
+    return statuses[0]
+
+
+def test_bodies_are_held_until_they_have_been_read(slow, monkeypatch):
+    client, _desk, service, errors = slow(waiting=100)
+    service.free.set()
+    body = json.dumps({"input": "a" * 100_000}).encode()
+    monkeypatch.setattr(application, "_HELD", 5 * len(body))
+
+    def read(verb, body):
+        time.sleep(0.1)
+        return read_question(verb, body)
+
+    monkeypatch.setattr(application, "read_question", read)
+
+    async def all_at_once():
+        return await asyncio.gather(*(posted(client.app, body) for _ in range(20)))
+
+    statuses = asyncio.run(all_at_once())
+    assert sorted(statuses) == [200] * 5 + [503] * 15 and not errors
+    assert client.app._held == 0
+
+
+def test_time_runs_while_a_body_is_read(slow, monkeypatch):
+    client, desk, service, _errors = slow(seconds=0.2)
+    service.free.set()
+
+    def read(verb, body):
+        time.sleep(0.3)
+        return read_question(verb, body)
+
+    monkeypatch.setattr(application, "read_question", read)
+    assert client.post("/predict", json={"input": "a" * 100_000}).status_code == 504
+    assert not service.sizes and not len(desk)
 
 
 def test_counts_are_those_of_prometheus(client):
