@@ -18,7 +18,7 @@ import hopefear
 from hopefear.errors import HopefearError
 from hopefear.serve import app as application
 from hopefear.serve.app import App, Limits
-from hopefear.serve.desk import Desk
+from hopefear.serve.desk import MOST_STEPS, Desk
 from hopefear.serve.openapi import document
 from hopefear.serve.questions import read_question
 from hopefear.serve.shelf import Shelf
@@ -137,6 +137,49 @@ def test_forms_of_candidates_are_those_that_are_read(shelf):
         bare.read([{"text": "hope", "features": {"hope": 1.0}}])
 
 
+WIDE = [["a"] * 4000] * 2
+HEAVY = [
+    ("predict", {"model": "names", "inputs": [["a"] * 5000] * 51}, "515,100 steps", "inputs"),
+    ("nbest", {"model": "names", "inputs": WIDE, "n": 100}, "832,000 steps", "smaller n"),
+    ("nbest", {"model": "names", "input": "a b. " * 3000, "n": 100}, "steps", "smaller n"),
+    ("nbest", {"model": "names", "input": ["a" * 300_000], "n": 100}, "600,102 steps", "shorter"),
+    ("nbest", {"model": "trees", "input": ["a"] * 256, "n": 100}, "steps", "smaller n"),
+    ("nbest", {"model": "trees", "input": ["a"] * 256}, "steps", "smaller n"),
+    ("predict", {"model": "trees", "inputs": [["a"] * 256] * 40}, "steps", "fewer"),
+    ("explain", {"model": "trees", "input": ["a"] * 64}, "steps", "one word by sentence"),
+    ("explain", {"model": "names", "inputs": [["a"] * 60] * 20}, "steps", "one word"),
+    ("explain", {"model": "news", "inputs": ["a"] * 1000, "top": 1000}, "steps", "smaller top"),
+    ("explain", {"model": "lists", "inputs": [[{"hope": 1.0}]] * 1000}, "steps", "fewer"),
+]
+
+
+@pytest.mark.parametrize(("verb", "fields", "number", "remedy"), HEAVY)
+def test_what_takes_too_long_is_not_begun(client, shelf, monkeypatch, verb, fields, number, remedy):
+    def begun(*_):
+        raise AssertionError("it was begun")
+
+    monkeypatch.setattr(shelf.services[fields["model"]], verb, begun)
+    status, answer = ask(client, verb, **fields)
+    assert status == 400
+    assert number in answer["error"] and remedy in answer["error"]
+    assert "500,000 are the most" in answer["error"]
+
+
+def test_what_is_usual_is_not_too_much(shelf):
+    def steps(name, verb, size, **numbers):
+        service = shelf.services[name]
+        return service.steps(service.read(["a"] * size), verb, numbers)
+
+    assert 1000 * steps("names", "predict", 25) <= MOST_STEPS
+    assert 1000 * steps("trees", "predict", 20) <= MOST_STEPS
+    assert 100 * steps("names", "nbest", 25, n=100) <= MOST_STEPS
+    assert 100 * steps("trees", "nbest", 25, n=5) <= MOST_STEPS
+    assert steps("trees", "nbest", 200, n=5) <= MOST_STEPS
+    assert steps("trees", "explain", 256, top=10, token=255) <= MOST_STEPS
+    assert steps("trees", "explain", 10, top=10) <= MOST_STEPS
+    assert steps("names", "explain", 64, top=10) <= MOST_STEPS
+
+
 LONG = ["a"] * 5001
 MISTAKES = [
     ("predict", b"", 400, "no JSON"),
@@ -241,6 +284,9 @@ class Slow:
             raise HopefearError("that is bad")
         return value
 
+    def steps(self, one, verb, numbers):
+        return MOST_STEPS // 2 if one.startswith("heavy") else 1
+
     def predict(self, inputs):
         self.free.wait(20)
         self.sizes.append(len(inputs))
@@ -302,6 +348,14 @@ def test_what_waits_together_is_answered_together(slow):
     assert [one.status_code for one in answers] == [200, 200, 400, 200]
     assert answers[3].json()["output"] == {"label": "b"}
     assert service.sizes == [1, 2] and not errors
+
+
+def test_what_is_answered_together_is_not_too_much(slow):
+    client, desk, service, errors = slow()
+    answers = together(client, desk, ["first", "heavy a", "heavy b", "heavy c", "d"])
+    assert [one.status_code for one in answers] == [200] * 5
+    assert answers[3].json()["output"] == {"label": "heavy c"}
+    assert service.sizes == [1, 2, 2] and not errors
 
 
 def test_a_mistake_is_nobody_elses(slow):

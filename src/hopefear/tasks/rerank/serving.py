@@ -56,6 +56,10 @@ class RerankService(Service):
         self._encoded([candidates])
         return candidates
 
+    def steps(self, one: list[Any], verb: str, numbers: Mapping[str, int]) -> int:
+        most = numbers.get("n", 1)
+        return 3 * len(one) + (800 + numbers["top"] if verb == "explain" else 200 + most)
+
     def predict(self, inputs: Sequence[list[Any]]) -> list[dict[str, Any]]:
         return [
             {"best": best.pop("position"), **{k: v for k, v in best.items() if k != "share"}}
