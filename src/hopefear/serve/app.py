@@ -212,6 +212,7 @@ class App:
         Bytes are held until they have been read, not only until they have come.
         """
         chunks: list[bytes] = []
+        message: Any = None
         size = 0
         try:
             more = True
@@ -229,12 +230,15 @@ class App:
                 more = message.get("more_body", False)
             body = b"".join(chunks)
             chunks.clear()
+            message = None
             if size <= _LONG:
                 return read_question(verb, body)
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(None, read_question, verb, body)
         finally:
             self._held -= size
+            chunks.clear()  # errors keep this frame, for as long as those sent away wait
+            message = None
 
     def _late(self) -> Response:
         words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
