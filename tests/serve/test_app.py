@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 from served import MARKUP, small_models
 from starlette.testclient import TestClient
 
+import hopefear
 from hopefear.errors import HopefearError
 from hopefear.serve import app as application
 from hopefear.serve.app import App, Limits
-from hopefear.serve.desk import Desk
+from hopefear.serve.desk import MOST_STEPS, Desk
 from hopefear.serve.openapi import document
+from hopefear.serve.questions import read_question
 from hopefear.serve.shelf import Shelf
 from hopefear.tasks import service_of
 
@@ -122,6 +125,61 @@ def test_every_model_says_what_it_reads(client, shelf):
             assert status == 200, answer
 
 
+def test_forms_of_candidates_are_those_that_are_read(shelf):
+    rich = [[{"features": {"fear": 1.0}}, {"features": {"hope": 1.0}}]] * 2
+    records = service_of(hopefear.Reranker("perceptron", epochs=2).fit(rich, [[1, 0]] * 2).model_)
+    bare = shelf.services["lists"]
+    assert "score" in records.forms[0] and "feature: number" not in records.forms[0]
+    assert "score" not in bare.forms[0] and "feature: number" in bare.forms[0]
+    with pytest.raises(HopefearError):
+        records.read([{"hope": 1.0}])
+    with pytest.raises(HopefearError):
+        bare.read([{"text": "hope", "features": {"hope": 1.0}}])
+
+
+WIDE = [["a"] * 4000] * 2
+HEAVY = [
+    ("predict", {"model": "names", "inputs": [["a"] * 5000] * 51}, "515,100 steps", "inputs"),
+    ("nbest", {"model": "names", "inputs": WIDE, "n": 100}, "832,000 steps", "smaller n"),
+    ("nbest", {"model": "names", "input": "a b. " * 3000, "n": 100}, "steps", "smaller n"),
+    ("nbest", {"model": "names", "input": ["a" * 300_000], "n": 100}, "600,102 steps", "shorter"),
+    ("nbest", {"model": "trees", "input": ["a"] * 256, "n": 100}, "steps", "smaller n"),
+    ("nbest", {"model": "trees", "input": ["a"] * 256}, "steps", "smaller n"),
+    ("predict", {"model": "trees", "inputs": [["a"] * 256] * 40}, "steps", "fewer"),
+    ("explain", {"model": "trees", "input": ["a"] * 64}, "steps", "one word by sentence"),
+    ("explain", {"model": "names", "inputs": [["a"] * 60] * 20}, "steps", "one word"),
+    ("explain", {"model": "news", "inputs": ["a"] * 1000, "top": 1000}, "steps", "smaller top"),
+    ("explain", {"model": "lists", "inputs": [[{"hope": 1.0}]] * 1000}, "steps", "fewer"),
+]
+
+
+@pytest.mark.parametrize(("verb", "fields", "number", "remedy"), HEAVY)
+def test_what_takes_too_long_is_not_begun(client, shelf, monkeypatch, verb, fields, number, remedy):
+    def begun(*_):
+        raise AssertionError("it was begun")
+
+    monkeypatch.setattr(shelf.services[fields["model"]], verb, begun)
+    status, answer = ask(client, verb, **fields)
+    assert status == 400
+    assert number in answer["error"] and remedy in answer["error"]
+    assert "500,000 are the most" in answer["error"]
+
+
+def test_what_is_usual_is_not_too_much(shelf):
+    def steps(name, verb, size, **numbers):
+        service = shelf.services[name]
+        return service.steps(service.read(["a"] * size), verb, numbers)
+
+    assert 1000 * steps("names", "predict", 25) <= MOST_STEPS
+    assert 1000 * steps("trees", "predict", 20) <= MOST_STEPS
+    assert 100 * steps("names", "nbest", 25, n=100) <= MOST_STEPS
+    assert 100 * steps("trees", "nbest", 25, n=5) <= MOST_STEPS
+    assert steps("trees", "nbest", 200, n=5) <= MOST_STEPS
+    assert steps("trees", "explain", 256, top=10, token=255) <= MOST_STEPS
+    assert steps("trees", "explain", 10, top=10) <= MOST_STEPS
+    assert steps("names", "explain", 64, top=10) <= MOST_STEPS
+
+
 LONG = ["a"] * 5001
 MISTAKES = [
     ("predict", b"", 400, "no JSON"),
@@ -187,7 +245,8 @@ def test_heads_of_requests_are_looked_at(client, shelf):
     assert client.post("/predict", content="{}").status_code == 415
     strange = client.get("/models", headers={"host": "evil.example:8000"})
     assert strange.status_code == 403 and "evil.example" in strange.json()["error"]
-    for host in ("localhost:1", "127.0.0.1", "[::1]:8000", "[::1]"):
+    hosts = ("localhost:1", "127.0.0.1", "127.0.0.2:8000", "127.1.2.3", "[::1]:8000", "[::1]")
+    for host in hosts:
         assert client.get("/health", headers={"host": host}).status_code == 200
 
 
@@ -224,6 +283,9 @@ class Slow:
         if value == "bad":
             raise HopefearError("that is bad")
         return value
+
+    def steps(self, one, verb, numbers):
+        return MOST_STEPS // 2 if one.startswith("heavy") else 1
 
     def predict(self, inputs):
         self.free.wait(20)
@@ -288,6 +350,14 @@ def test_what_waits_together_is_answered_together(slow):
     assert service.sizes == [1, 2] and not errors
 
 
+def test_what_is_answered_together_is_not_too_much(slow):
+    client, desk, service, errors = slow()
+    answers = together(client, desk, ["first", "heavy a", "heavy b", "heavy c", "d"])
+    assert [one.status_code for one in answers] == [200] * 5
+    assert answers[3].json()["output"] == {"label": "heavy c"}
+    assert service.sizes == [1, 2, 2] and not errors
+
+
 def test_a_mistake_is_nobody_elses(slow):
     client, desk, _service, errors = slow()
     answers = together(client, desk, ["first", "a", "odd", "broken", "b"])
@@ -309,6 +379,59 @@ def test_nobody_waits_for_ever(slow):
     assert answer.status_code == 504 and "0.2 s" in answer.json()["error"]
     service.free.set()
     assert client.post("/predict", json={"input": "b"}).status_code == 200
+
+
+def scope(body):
+    headers = {"host": "localhost", "content-type": "application/json", "content-length": len(body)}
+    heads = [(name.encode(), str(value).encode()) for name, value in headers.items()]
+    return {"type": "http", "path": "/predict", "method": "POST", "headers": heads}
+
+
+async def posted(app, body):
+    """The status of an answer to a body, without a client."""
+    statuses = []
+
+    async def receive():
+        return {"type": "http.request", "body": body}
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    await app(scope(body), receive, send)
+    return statuses[0]
+
+
+def test_bodies_are_held_until_they_have_been_read(slow, monkeypatch):
+    client, _desk, service, errors = slow(waiting=100)
+    service.free.set()
+    body = json.dumps({"input": "a" * 100_000}).encode()
+    monkeypatch.setattr(application, "_HELD", 5 * len(body))
+
+    def read(verb, body):
+        time.sleep(0.1)
+        return read_question(verb, body)
+
+    monkeypatch.setattr(application, "read_question", read)
+
+    async def all_at_once():
+        return await asyncio.gather(*(posted(client.app, body) for _ in range(20)))
+
+    statuses = asyncio.run(all_at_once())
+    assert sorted(statuses) == [200] * 5 + [503] * 15 and not errors
+    assert client.app._held == 0
+
+
+def test_time_runs_while_a_body_is_read(slow, monkeypatch):
+    client, desk, service, _errors = slow(seconds=0.2)
+    service.free.set()
+
+    def read(verb, body):
+        time.sleep(0.3)
+        return read_question(verb, body)
+
+    monkeypatch.setattr(application, "read_question", read)
+    assert client.post("/predict", json={"input": "a" * 100_000}).status_code == 504
+    assert not service.sizes and not len(desk)
 
 
 def test_counts_are_those_of_prometheus(client):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 from pathlib import Path
 
 from hopefear.cli import options
@@ -61,11 +60,6 @@ def run(args: argparse.Namespace) -> int:
     if args.port > 65535:
         args.usage_error(f"--port {args.port}: the largest is 65535")
     token = None if args.token_file is None else _token(args.token_file)
-    if token is None and not _is_loopback(args.host):
-        raise HopefearError(
-            f"--host {args.host} is open to others; give --token-file FILE with a token that "
-            "requests must bear"
-        )
     try:
         from hopefear.serve import server
     except ImportError as error:
@@ -74,11 +68,16 @@ def run(args: argparse.Namespace) -> int:
             "'hopefear[serve]'"
         ) from None
     from hopefear.cli.progress import announced
-    from hopefear.serve.app import App, Limits
+    from hopefear.serve.app import App, Limits, is_loopback
     from hopefear.serve.counts import Counts
     from hopefear.serve.desk import Desk
     from hopefear.serve.shelf import Shelf
 
+    if token is None and not is_loopback(args.host):
+        raise HopefearError(
+            f"--host {args.host} is open to others; give --token-file FILE with a token that "
+            "requests must bear"
+        )
     console, shelf, counts = Console(args.quiet), Shelf(args.model, args.tagger), Counts()
     limits = Limits(args.max_body << 10, float(args.timeout))
 
@@ -124,12 +123,3 @@ def _token(path: str) -> str:
             "as `openssl rand -hex 32` makes one"
         )
     return token
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

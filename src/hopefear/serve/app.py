@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import json
 import random
 import time
@@ -141,7 +142,7 @@ class App:
         if self.token is None:
             host = headers.get(b"host", b"").decode("latin-1").lower()
             name = host if host.endswith("]") else host.rpartition(":")[0] or host
-            if name not in LOOPBACK:
+            if name not in LOOPBACK and not is_loopback(name.strip("[]")):
                 return _error(
                     403,
                     f"requests to this machine name localhost or 127.0.0.1 as their host, not "
@@ -166,10 +167,11 @@ class App:
 
     async def _answer(self, verb: str, receive: Any) -> Response:
         """The answer to a question, whatever comes of it."""
+        deadline = asyncio.get_running_loop().time() + self.limits.seconds
         try:
             if self.desk.full:
                 raise BusyError
-            return await self._ask(verb, await self._body(receive))
+            return await self._ask(await self._question(verb, receive), deadline)
         except HopefearError as error:
             return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
         except HTTPException as error:
@@ -183,24 +185,20 @@ class App:
             self.complain(error)
             return _error(500, "internal error, please report it")
 
-    async def _ask(self, verb: str, body: bytes) -> Response:
+    async def _ask(self, question: Question, deadline: float) -> Response:
         loop = asyncio.get_running_loop()
-        question: Question
-        if len(body) > _LONG:
-            question = await loop.run_in_executor(None, read_question, verb, body)
-        else:
-            question = read_question(verb, body)
         name, service = self.shelf.find(question.model)
+        if loop.time() >= deadline:
+            return self._late()
         future: asyncio.Future[Any] = loop.create_future()
         self.desk.put(Job(name, service, question, future))
-        timer = loop.call_later(self.limits.seconds, future.cancel)
+        timer = loop.call_at(deadline, future.cancel)
         try:
             answer = await future
         except asyncio.CancelledError:
             if not future.cancelled():
                 raise  # the server ends
-            words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
-            return _error(504, words, _AGAIN)
+            return self._late()
         finally:
             timer.cancel()
             future.cancel()
@@ -208,12 +206,17 @@ class App:
             raise answer
         return Response(answer, media_type="application/json")
 
-    async def _body(self, receive: Any) -> bytes:
-        """The body, which may not be too long; that it comes in time, connections see to."""
+    async def _question(self, verb: str, receive: Any) -> Question:
+        """The question in a body that is not too long; that it comes in time, connections see to.
+
+        Bytes are held until they have been read, not only until they have come.
+        """
         chunks: list[bytes] = []
+        message: Any = None
         size = 0
         try:
-            while True:
+            more = True
+            while more:
                 message = await receive()
                 if message["type"] != "http.request":
                     raise HTTPException(400, "the body did not come whole")
@@ -224,10 +227,22 @@ class App:
                     raise HTTPException(413, self._too_large(), {"connection": "close"})
                 if self._held > _HELD:
                     raise BusyError
-                if not message.get("more_body"):
-                    return b"".join(chunks)
+                more = message.get("more_body", False)
+            body = b"".join(chunks)
+            chunks.clear()
+            message = None
+            if size <= _LONG:
+                return read_question(verb, body)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(None, read_question, verb, body)
         finally:
             self._held -= size
+            chunks.clear()  # errors keep this frame, for as long as those sent away wait
+            message = None
+
+    def _late(self) -> Response:
+        words = f"no answer within {self.limits.seconds:g} s; ask for less, or later"
+        return _error(504, words, _AGAIN)
 
     def _too_large(self) -> str:
         return f"a body has at most {self.limits.body:,} bytes; send several requests"
@@ -243,6 +258,20 @@ class App:
         gauges = {name: float(value()) for name, value in self.gauges.items()}
         gauges |= {"hopefear_waiting": len(self.desk), "hopefear_models": len(self.shelf.services)}
         return Response(self.counts.text(gauges), media_type="text/plain; version=0.0.4")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is of this machine alone.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.2", "::1", "0.0.0.0")]
+    [True, True, True, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _json(facts: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

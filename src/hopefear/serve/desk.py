@@ -13,6 +13,13 @@ from hopefear.errors import HopefearError
 from hopefear.serve.questions import Question
 
 _LINGER = 0.002  # seconds
+MOST_STEPS = 500_000  # of one request, which take about a second of one core
+_LESS = {
+    "predict": "send fewer or shorter inputs",
+    "nbest": "send fewer or shorter inputs, or a smaller n",
+    "explain": "send fewer or shorter inputs, ask of one word by sentence and token, or a "
+    "smaller top",
+}
 
 
 class BusyError(Exception):
@@ -139,29 +146,37 @@ def _deliver(loop: Any, futures: Sequence[Any], outcomes: Sequence[Any]) -> None
 def answered(batch: Sequence[Job]) -> list[Any]:
     """For every request its answer as JSON, or what went wrong with it.
 
-    What one of them asks wrongly does no harm to the others.
+    What one of them asks wrongly does no harm to the others. Together they are answered up to the
+    steps that one of them may take, and then the next.
     """
     outcomes: list[Any] = [None] * len(batch)
-    inputs = []
+    runs: list[list[tuple[int, list[Any]]]] = []
+    total = 0
     for k, job in enumerate(batch):
         try:
-            inputs.append((k, _read(job)))
+            inputs, steps = _read(job)
         except Exception as error:
             outcomes[k] = error
-    if not inputs:
-        return outcomes
-    job, together = batch[inputs[0][0]], [one for _, some in inputs for one in some]
-    try:
-        answers = iter(_answers(job.service, job.question, together))
-        for k, some in inputs:
-            outcomes[k] = _packed(batch[k], [next(answers) for _ in some])
-    except Exception as error:
-        for k, _ in inputs:
-            outcomes[k] = error if len(inputs) == 1 else answered([batch[k]])[0]
+            continue
+        total += steps
+        if not runs or total > MOST_STEPS:
+            runs.append([])
+            total = steps
+        runs[-1].append((k, inputs))
+    for run in runs:
+        job, together = batch[run[0][0]], [one for _, inputs in run for one in inputs]
+        try:
+            answers = iter(_answers(job.service, job.question, together))
+            for k, inputs in run:
+                outcomes[k] = _packed(batch[k], [next(answers) for _ in inputs])
+        except Exception as error:
+            for k, _ in run:
+                outcomes[k] = error if len(run) == 1 else answered([batch[k]])[0]
     return outcomes
 
 
-def _read(job: Job) -> list[Any]:
+def _read(job: Job) -> tuple[list[Any], int]:
+    """The inputs of a request, and the steps that its answer takes."""
     values = []
     for i, value in enumerate(job.question.values):
         try:
@@ -170,7 +185,15 @@ def _read(job: Job) -> list[Any]:
             place = "input" if job.question.single else f"inputs[{i}]"
             reason = str(error).removeprefix("X[0]: ").removeprefix("sequence 0, ")
             raise HopefearError(f"{place}: {reason}") from None
-    return values
+    # What has begun cannot be given up, so what would take too long is not begun.
+    verb, numbers = job.question.verb, dict(job.question.numbers)
+    steps = sum(job.service.steps(one, verb, numbers) for one in values)
+    if steps > MOST_STEPS:
+        raise HopefearError(
+            f"{verb} would take {steps:,} steps, and {MOST_STEPS:,} are the most of a request; "
+            f"{_LESS[verb]}"
+        )
+    return values, steps
 
 
 def _answers(service: Any, question: Question, inputs: list[Any]) -> list[dict[str, Any]]:

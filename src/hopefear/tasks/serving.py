@@ -52,6 +52,14 @@ class Service:
         """An input as the other methods take it; HopefearError where it cannot be one."""
         raise NotImplementedError
 
+    def steps(self, one: Any, verb: str, numbers: Mapping[str, int]) -> int:
+        """About how much a question about one input takes, in steps of 2 microseconds.
+
+        ``verb`` names one of the methods below, ``numbers`` are those of the question. A step also
+        makes less than 100 bytes of an answer.
+        """
+        raise NotImplementedError
+
     def predict(self, inputs: Sequence[Any]) -> list[dict[str, Any]]:
         """The best output of every input."""
         raise NotImplementedError
@@ -119,6 +127,14 @@ class SentenceService(Service):
         """Why token ``t`` got what it got."""
         raise NotImplementedError
 
+    def search_steps(self, size: int, n: int) -> int:
+        """What the n best outputs of a sentence of this size take; 0 is for the best alone."""
+        raise NotImplementedError
+
+    def reason_steps(self, size: int) -> int:
+        """What the reason for one token of a sentence of this size takes."""
+        raise NotImplementedError
+
     def read(self, value: Any) -> Passage:
         if isinstance(value, str):
             tokenizer = self.tokenizer
@@ -138,6 +154,18 @@ class SentenceService(Service):
                 f"a sentence has {size:,} tokens, and {self.longest:,} are the most; split it"
             )
         return passage
+
+    def steps(self, one: Passage, verb: str, numbers: Mapping[str, int]) -> int:
+        if verb == "explain":
+            sizes = [len(one.sentences[i]) for i, _ in self._places(one, numbers)]
+            return sum(map(self.reason_steps, sizes))
+        n = numbers.get("n", 0)
+        if one.text is None:
+            letters = sum(len(self.word(token)) for token in one.sentences[0])
+        else:
+            letters = len(one.text)
+        searches = sum(self.search_steps(len(sentence), n) for sentence in one.sentences)
+        return searches + max(1, n) * letters // 50  # every output spells its words
 
     def predict(self, inputs: Sequence[Passage]) -> list[dict[str, Any]]:
         marks = iter(self.best([one for passage in inputs for one in passage.sentences]))

@@ -57,6 +57,11 @@ class ClassifyService(Service):
         known = columns >= 0
         return columns[known], np.array(numbers, np.float32)[known]
 
+    def steps(self, one: Any, verb: str, numbers: Mapping[str, int]) -> int:
+        size = len(one) if self.text else len(one[0])
+        most = numbers.get("n", 1)
+        return size // 20 + (200 + numbers["top"] if verb == "explain" else 20 + most)
+
     def predict(self, inputs: Sequence[Any]) -> list[dict[str, Any]]:
         return [
             {name: answer["outputs"][0][name] for name in ("label", "probability")}

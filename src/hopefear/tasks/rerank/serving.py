@@ -13,6 +13,10 @@ from hopefear.tasks.serving import Service, measured
 
 _TREES = ("(S1 (S (NP (NN fear)) (VP (VBZ fades))))", "(S1 (S (NP (NN fear) (NNS fades))))")
 
+_BARE, _RECORD = "an object of feature: number", "with some of features, score, text and tree"
+# What a candidate is, by what the reader knows of records.
+_FORMS = {None: f"{_BARE}, or one {_RECORD}", True: f"an object {_RECORD}", False: _BARE}
+
 
 class RerankService(Service):
     """The best of lists of candidates.
@@ -26,16 +30,11 @@ class RerankService(Service):
     0
     """
 
-    forms = (
-        "a list of candidates, each an object of feature: number, or one with some of features, "
-        "score, text and tree",
-        "an object with such a list as candidates",
-    )
-
     def __init__(self, model: RerankModel, tagger: Any = None) -> None:
         super().__init__(model, tagger)
         records = model.about.get("estimator", {}).get("records")
         self._reader = ListReader(None if records is None else bool(records))
+        records = self._reader.records
         self._ranker = model.ranker()
         if model.features.extraction.trees:
             candidates: list[Any] = [{"tree": tree, "score": -1.0} for tree in _TREES]
@@ -45,6 +44,10 @@ class RerankService(Service):
             if records is False:
                 candidates = [one["features"] for one in candidates]
         self.example = {"candidates": candidates}
+        self.forms = (
+            f"a list of candidates, each {_FORMS[records]}",
+            "an object with such a list as candidates",
+        )
 
     def read(self, value: Any) -> list[Any]:
         candidates = value.get("candidates") if isinstance(value, dict) else value
@@ -52,6 +55,10 @@ class RerankService(Service):
             raise self.refuse(value)
         self._encoded([candidates])
         return candidates
+
+    def steps(self, one: list[Any], verb: str, numbers: Mapping[str, int]) -> int:
+        most = numbers.get("n", 1)
+        return 3 * len(one) + (800 + numbers["top"] if verb == "explain" else 200 + most)
 
     def predict(self, inputs: Sequence[list[Any]]) -> list[dict[str, Any]]:
         return [

@@ -93,6 +93,12 @@ class TagService(SentenceService):
     def reason(self, sentence: list[Any], t: int, top: int) -> dict[str, Any]:
         return self.model.explain(self._data([sentence]), 0, t).facts(top)
 
+    def search_steps(self, size: int, n: int) -> int:
+        return size * (2 + n)
+
+    def reason_steps(self, size: int) -> int:
+        return 750 + size
+
     def _data(self, sentences: list[list[Any]]) -> SequenceDataset:
         return self.model.encode(self._reader.read(sentences).content)
 
