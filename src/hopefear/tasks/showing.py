@@ -78,8 +78,10 @@ def _answered(words: Sequence[str], answer: list[Any]) -> Any:
         heads, relations = (list(column) for column in zip(*answer, strict=True))
         return ArcDiagram(words, heads, [relation or "" for relation in relations])
     # Whole numbers are heads where they can be: one of them is the root, and none is too large.
-    if all(isinstance(h, Integral) and 0 <= h <= len(words) for h in answer) and 0 in answer:
-        return ArcDiagram(words, [int(head) for head in answer])
+    if all(isinstance(head, Integral) for head in answer):
+        heads = [int(head) for head in answer]
+        if 0 in heads and 0 <= min(heads) <= max(heads) <= len(words):
+            return ArcDiagram(words, heads)
     labels = [str(label) for label in answer]
     if are_spans(labels):
         table = spans(labels, None, detect_scheme(labels, errors="begin") or "bio", repair=True)
