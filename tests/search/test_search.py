@@ -156,7 +156,8 @@ def test_an_interrupt_leaves_the_best_so_far(run, monkeypatch):
 
     monkeypatch.setattr(study, "measure", interrupted)
     options = ("--dev", "dev-two.svm", "--trials", 9)
-    run(*words("classify"), *options, status=130)
+    told = run(*words("classify"), *options, "--study", "s.jsonl", status=130)
+    assert "trials that had ended are in s.jsonl; the same command goes on" in told
     assert "vrda" in Path("best.toml").read_text() or "adagrad" in Path("best.toml").read_text()
     calls[:] = [()] * 3
     run(*words("classify"), *options, "--out", "none.toml", status=130)

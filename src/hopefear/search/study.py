@@ -247,7 +247,7 @@ class Search:
         with interruptible() as flag:
             while not round_.late() and self._try_next(study, round_, on_finding):
                 if flag:  # it came when no training was there to heed it
-                    raise InterruptedTrainingError("interrupted", flag.signum)
+                    raise self._interrupted(flag.signum)
 
     def _try_next(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> bool:
         """Draw a trial and try it; False where there are enough."""
@@ -319,12 +319,19 @@ class Search:
             state = states.FAIL
             if isinstance(error, InterruptedTrainingError):
                 study.tell(trial, state=state)
-                raise
+                raise self._interrupted(error.signum) from None
             trial.set_user_attr("error", str(error))
         except BaseException:  # a second control-C, or the end of memory
             study.tell(trial, state=states.FAIL)
             raise
         study.tell(trial, values, state=state)
+
+    def _interrupted(self, signum: int) -> InterruptedTrainingError:
+        """What to say of an interrupt: trials that ended are not lost where there is a journal."""
+        words = "trials that had ended count; with a journal (--study FILE) the search could go on"
+        if self.journal is not None:
+            words = f"trials that had ended are in {self.journal}; the same command goes on"
+        return InterruptedTrainingError(f"interrupted; {words}", signum)
 
     def _rivals(self, study: Any, label: str) -> list[Mapping[int, float]]:
         """Scores by step of finished trials of the same learner."""
@@ -362,7 +369,7 @@ class Search:
                         before.add(finding.number)
                         on_finding(finding)
                 if flag:
-                    raise InterruptedTrainingError("interrupted", flag.signum)
+                    raise self._interrupted(flag.signum)
             if failed := [worker.returncode for worker in workers if worker.returncode]:
                 raise HopefearError(
                     f"a process of the search has ended (exit {failed[0]}); was it killed for want "
