@@ -57,7 +57,7 @@ class Connection(HttpToolsProtocol):
                     b"431 Request Header Fields Too Large", b'{"error": "the head is too long"}'
                 )
 
-    def eof_received(self) -> bool:  # type: ignore[override]
+    def eof_received(self) -> Any:  # true: asyncio leaves the connection open
         # Who has said everything may still listen.
         asked = self.cycle is not None and not self.cycle.response_complete
         if asked and not self.cycle.more_body:
