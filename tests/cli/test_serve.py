@@ -19,6 +19,7 @@ def folder(tmp_path):
 
 
 def test_others_are_served_with_a_token_only(run):
+    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
     status, _, err = run("serve", "--model", "bad.model", "--host", "0.0.0.0")
     assert status == 1 and "--token-file" in err
     words = ("serve", "--model", "bad.model", "--host", "0.0.0.0", "--token-file")
