@@ -33,6 +33,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 from numba.core import caching, compiler, serialize
+from numba.core.runtime import rtsys
 
 from hopefear.core.symbols import callees, provide
 
@@ -80,7 +81,8 @@ class KernelCache(_Base):
     def load_overload(self, signature: Any, context: Any) -> Any:
         if not self._enabled:
             return None
-        context.refresh()
+        # Numba would first load all it knows of typing, half a start-up; what compiles loads it.
+        rtsys.initialize(context)
         processor = context.codegen().magic_tuple()
         for folder, target in ((cache_folder(), processor), (SHIPPED, shipped_processor())):
             if target is not None:
