@@ -58,9 +58,10 @@ def test_what_is_left_out_has_a_reason():
     singles = [place for place in left_out if place[0] not in whole]
     total = sum(len(found) for found in SNIPPETS.values())
     print(f"{total} snippets, {len(left_out)} not run", *left_out, sep="\n")
-    assert {
-        page for page in whole if not re.match(r"docs/(results|goals|extending|experiments/)", page)
-    } == (set()), "only measurements and what other tests run may be left out as a whole"
+    for page in whole:
+        assert re.match(r"docs/(results|goals|extending|experiments/)", page), (
+            f"{page}: only measurements and what other tests run may be left out as a whole"
+        )
     assert len(singles) <= 12, singles
 
 

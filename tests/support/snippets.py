@@ -4,7 +4,8 @@ A snippet is a fenced block of ``python`` or ``console``, or an indented one tha
 (``>>>``) or lines that begin with ``hopefear``. Comments, which readers do not see, say what is
 special about the snippet that follows, or, in the plural, about the whole page:
 
-    <!-- snippet run: PYTHON -->            hidden Python: makes files, or checks `out`
+    <!-- snippet run: PYTHON -->            hidden Python or command: makes files, or checks `out`
+    <!-- snippet file: edges.toml -->       the block that follows, of any kind, becomes this file
     <!-- snippet small: 1000=10 500=5 -->   texts to replace, so that a test need not wait
     <!-- snippet needs: pandas -->          runs only where the packages are installed
     <!-- snippet skip: REASON -->           is not run; commands are still parsed
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import glob
 import importlib.util
 import io
 import os
@@ -41,12 +43,13 @@ _PIECE = re.compile(
 )
 _SHELL = {"cat", "cut", "echo", "grep", "gzip", "head", "ls", "mkdir", "paste", "printf", "sed",
           "sort", "tail", "tr", "wc", "xz"}  # fmt: skip
+_LEARNING = {"train", "compare"}  # two passes, and small parsers, unless a page says otherwise
 _ENDLESS = {"serve"}  # answers until it is stopped: its commands are parsed
 
 
 @dataclass
 class Snippet:
-    """One block of a page: ``kind`` is ``python``, ``examples``, ``console`` or ``hidden``."""
+    """One block of a page: ``kind`` is python, examples, console, hidden or file."""
 
     kind: str
     text: str
@@ -81,16 +84,19 @@ def snippets_of(text: str) -> list[Snippet]:
         kind = ""
         if piece["mark"]:
             plural, name, content = _MARK.fullmatch(piece["mark"]).groups()
-            if name not in ("run", "small", "needs", "skip", "files"):
+            if name not in ("run", "file", "small", "needs", "skip", "files"):
                 raise ValueError(f"line {line}: a snippet cannot have the mark {name!r}")
             if name == "run":
-                found.append(Snippet("hidden", content, line, marks))
+                kind = "console" if content.startswith("hopefear ") else "hidden"
+                found.append(Snippet(kind, content, line, marks))
                 marks = {}
             else:
                 (of_page if plural else marks)[name] = content
             continue
         body = piece["body"] or re.sub("^ {4}", "", piece["indented"] or "", flags=re.M)
-        if piece["kind"] in ("python", "pycon", "py") or (not piece["kind"] and ">>> " in body):
+        if "file" in marks:
+            kind = "file"
+        elif piece["kind"] in ("python", "pycon", "py") or (not piece["kind"] and ">>> " in body):
             kind = "examples" if ">>> " in body else "python"
         elif piece["kind"] in ("console", "sh", "shell", "bash") or not piece["kind"]:
             kind = "console"
@@ -137,7 +143,9 @@ class Page:
             if old not in text:
                 raise ValueError(f"the snippet has no {old!r} to make small")
             text = text.replace(old, new)
-        if snippet.kind == "examples":
+        if snippet.kind == "file":
+            Path(snippet.marks["file"]).write_text(text, "utf-8")
+        elif snippet.kind == "examples":
             self._examples(text, snippet.line)
         elif snippet.kind == "console":
             for command in Snippet("console", text, snippet.line).commands:
@@ -175,6 +183,11 @@ class Page:
     def _hopefear(self, words: list[str], given: bytes) -> bytes:
         if words[0] in _ENDLESS:
             return b""
+        if words[0] in _LEARNING and "--stream" not in words:
+            small = {"--epochs": "2"}
+            if "parse" in words[:2] and "biaffine" not in " ".join(words):
+                small |= {"--order": "1", "--features": "light", "--hash-bits": "10"}
+            words = [*words, *(w for pair in small.items() if pair[0] not in words for w in pair)]
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
         before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(given), "utf-8")
         try:
@@ -210,7 +223,7 @@ def _stages(command: str) -> list[_Stage]:
             setattr(stages[-1], "source" if goes == "<" else "target", token)
             stages[-1].more, goes = goes == ">>", ""
         else:
-            stages[-1].words.append(token)
+            stages[-1].words.extend((sorted(glob.glob(token)) if "*" in token else ()) or [token])
     return stages
 
 
@@ -252,19 +265,24 @@ def _sentences(folder: Path) -> None:
 
 
 def _rows(folder: Path) -> None:
-    from sklearn.datasets import dump_svmlight_file
-
     from hopefear.data.generators import sparse_linear
 
     data = sparse_linear(120, 50, per_row=(5, 10), true_weights=20, seed=1)
-    X, y = data.X, data.y
-    for name, first, after in (
-        ("train", 0, 60),
-        ("dev", 60, 80),
-        ("test", 80, 100),
-        ("new", 100, 120),
-    ):
-        dump_svmlight_file(X[first:after], y[first:after], str(folder / f"{name}.svm"))
+    lines = [
+        f"{label} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in zip(
+            data.indices[first:after].tolist(), data.values[first:after].tolist(), strict=True
+        )) + "\n"
+        for label, (first, after) in zip(data.labels.tolist(), pairwise(data.indptr), strict=True)
+    ]  # fmt: skip
+    _parts(folder, "svm", lines)
+
+
+def _parts(folder: Path, suffix: str, lines: list[str]) -> None:
+    """Write a sixth of the lines each to test, dev and new, and the rest to train."""
+    step = len(lines) // 6
+    for k, name in enumerate(("test", "dev", "new", "train")):
+        part = lines[k * step :] if name == "train" else lines[k * step : (k + 1) * step]
+        (folder / f"{name}.{suffix}").write_text("".join(part))
 
 
 def _lists(folder: Path) -> None:
@@ -283,20 +301,14 @@ def _lists(folder: Path) -> None:
         json.dumps({"id": name, "candidates": candidates[first:after]}) + "\n"
         for name, (first, after) in zip(made.ids, pairwise(made.starts.tolist()), strict=True)
     ]
-    for name, first, after in (
-        ("train", 0, 20),
-        ("dev", 20, 28),
-        ("test", 28, 36),
-        ("new", 36, 42),
-    ):
-        (folder / f"{name}.jsonl").write_text("".join(lines[first:after]))
+    _parts(folder, "jsonl", lines)
 
 
 def _trees(folder: Path) -> None:
     from hopefear.data.grammar import synthetic_treebank
 
     for seed, name in enumerate(("train", "dev", "test", "new"), 1):
-        text = synthetic_treebank(8 if name == "train" else 3, seed=seed).file.text
+        text = synthetic_treebank(4 if name == "train" else 2, seed=seed).file.text
         (folder / f"{name}.conllu").write_bytes(text)
 
 
