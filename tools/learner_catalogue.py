@@ -21,25 +21,29 @@ from hopefear.tasks import TASKS, recipes_of
 BREAK = " \\"  # at the end of a line that goes on
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "learners.md"
-HEAD = """# Learners
+HEAD = """\
+# Learners
 
-Every learner that `--learner NAME` and the estimators take: what it does, who published it, when to take it, what can be set, and what was
-measured. A learner is a loss (what a mistake costs), a rule (how weights move) and a readout (what is kept); `-p loss=…`, `-p rule=…` and
-`-p readout=…` swap them. `w` are the weights, `g` the direction of the loss (gold minus what the model chose), `score` the score of an output; where
-formulas come with numbers of equations, they are those of the paper. Figures are those of [Results](results.md), which tells
-how each was measured.
+Every learner that `--learner NAME` and the estimators take: what it does, who published it, when to
+take it, what can be set, and what was measured. A learner is a loss (what a mistake costs), a rule
+(how weights move) and a readout (what is kept); `-p loss=…`, `-p rule=…` and `-p readout=…` swap
+them. `w` are the weights, `g` the direction of the loss (gold minus what the model chose), `score`
+the score of an output; equations with numbers are those of the paper. Figures are those of
+[Results](results.md), which tells how each was measured.
 
-*This page is made by `python tools/learner_catalogue.py --write`, from the code and from the tables of Results.*
+*Made by `python tools/learner_catalogue.py --write` from the code and from the tables of Results.*
 """
 # What Results calls a learner in the first column of its tables.
 CALLED = {
     "averaged perceptron": "perceptron",
     "ours rda": "rda", "ours adagrad-rda": "adagrad-rda", "ours perceptron": "perceptron",
     "ours vrda": "vrda",
-    "n-best MIRA": "nbest-mira", "n-best MIRA, n = 5": "nbest-mira", "n-best MIRA (n = 5)": "nbest-mira",
+    "n-best MIRA": "nbest-mira", "n-best MIRA, n = 5": "nbest-mira",
+    "n-best MIRA (n = 5)": "nbest-mira",
     "SAPO": "sapo", "SAPO, n = 5": "sapo", "SAPO (n = 5)": "sapo", "sapo (default)": "sapo",
     "MIRA": "mira", "MIRA, 1-best, averaged": "mira", "MIRA, hope and fear": "mira",
-    "CRF by SGD": "crf", "CRF by SGD, all attribute × label pairs": "crf", "crf, SGD (default)": "crf",
+    "CRF by SGD": "crf", "CRF by SGD, all attribute × label pairs": "crf",
+    "crf`, SGD (default)": "crf",
     "CRF by L-BFGS, observed pairs (262 iterations)": "crf-lbfgs",
     "structured SVM": "ssvm", "SWVP (balanced, WM, checked)": "swvp",
     "swvp (balanced, WM, β = 1)": "swvp",

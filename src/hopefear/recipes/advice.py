@@ -7,7 +7,7 @@ WHEN = {
     "sgd": "Plain gradient steps under any loss, with both penalties; needs a good rate.",
     "pa": "Steps that need no rate; a margin of 1 whatever the mistake.",
     "adagrad": "Rare features beside frequent ones, as in text; every weight is kept.",
-    "adagrad-rda": "The default for classes: as good as `adagrad`, with zeros where `l1` asks for them.",
+    "adagrad-rda": "The default for classes: as good as `adagrad`, with zeros where `l1` asks.",
     "rda": "Zeros by a threshold on the mean of all directions.",
     "vrda": "Zeros, on mistakes only; comes with a mistake bound that `--bounds` draws.",
     "tg": "Comparison with truncated gradients; dual averaging gives zeros more evenly.",
