@@ -256,7 +256,7 @@ def _sentences(folder: Path) -> None:
     from hopefear.data.generators import chunks
 
     for seed, name in enumerate(("train", "dev", "test", "new"), 1):
-        text = chunks(20 if name == "train" else 6, seed=seed)
+        text = chunks(8 if name == "train" else 4, seed=seed)
         pairs = list(zip(text.columns["word"].texts(), text.columns["label"].texts(), strict=True))
         (folder / f"{name}.txt").write_text("\n".join(
             "".join(f"{word} {label}\n" for word, label in pairs[first:after])
@@ -308,12 +308,12 @@ def _trees(folder: Path) -> None:
     from hopefear.data.grammar import synthetic_treebank
 
     for seed, name in enumerate(("train", "dev", "test", "new"), 1):
-        text = synthetic_treebank(4 if name == "train" else 2, seed=seed).file.text
+        text = synthetic_treebank(2 if name == "train" else 1, seed=seed).file.text
         (folder / f"{name}.conllu").write_bytes(text)
 
 
 def _translations(folder: Path) -> None:
-    for name, first, after in (("train", 0, 60), ("dev", 60, 100), ("test", 100, 130)):
+    for name, first, after in (("train", 0, 16), ("dev", 16, 28), ("test", 28, 40)):
         tuning_files.write(folder, name, first, after)
         for suffix, other in (("ref", "en"), ("src", "de")):
             (folder / f"{name}.{other}").write_text((folder / f"{name}.{suffix}").read_text())
