@@ -14,9 +14,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from doc_pages import command_is_understood, links_lead_somewhere, text_of
+from doc_pages import links_lead_somewhere, text_of
 from example_decoder import FOLDER, phrasal
 from places import DATA
+from snippets import command_is_understood
 
 from hopefear.data.moses.reading import read_moses
 from hopefear.metrics.lists.bleu import Bleu

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import fields
 from itertools import pairwise
@@ -10,9 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from doc_pages import (
-    command_is_understood,
-    examples_are_true,
-    links_lead_somewhere,
     named_tests_exist,
     table,
     text_of,
@@ -22,7 +18,6 @@ from list_oracle import tiny_lists
 from hopefear.core.learner import part_name
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.regret import Regret
-from hopefear.data.lists.files import read_lists
 from hopefear.data.lists.trees import parse_trees
 from hopefear.features.lists.extraction import EXPECTED, consensus_keys, consensus_names
 from hopefear.features.lists.keyed import key_of
@@ -37,34 +32,6 @@ from hopefear.tasks.rerank.input import ListReader
 from hopefear.tasks.rerank.task import dataset, train
 
 PAGE = text_of("docs/reranking.md")
-
-
-def commands():
-    for page in ("README.md", "docs/reranking.md", "docs/cli.md"):
-        text = text_of(page).replace("\\\n", " ")
-        for line in text.splitlines():
-            if re.match(r"    hopefear \w+ (rerank|--model (lists|parses)\.)", line):
-                yield pytest.param(line, id=" ".join(line.split()[1:5]))
-
-
-def test_examples_of_the_estimator_are_true():
-    examples_are_true("docs/reranker.md", 15)
-
-
-def test_the_files_of_the_tutorial_can_be_made(tmp_path, monkeypatch):
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(compile(re.sub(r"\b(1\d)00\b", r"\1", code), "reranking.md", "exec"), {})
-    sizes = {path.stem: len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
-    assert sizes == {"train": 10, "dev": 2, "test": 2}
-    (block,) = read_lists(tmp_path / "train.jsonl", require_costs=True)
-    assert block.n_candidates == 80
-    assert json.loads((tmp_path / "test.jsonl").read_text().splitlines()[0])["id"] == "13"
-
-
-@pytest.mark.parametrize("line", list(commands()))
-def test_commands_are_understood(line):
-    command_is_understood(line)
 
 
 def test_the_table_of_learners_is_that_of_the_recipes():
@@ -99,10 +66,6 @@ def test_metrics_and_their_options_are_those_there_are():
     }
     expected = {name: [f.name for f in fields(kind)] for name, kind in LIST_METRICS.items()}
     assert shown == expected
-
-
-def test_links_lead_somewhere():
-    links_lead_somewhere("reranking.md", "reranker.md", "theory.md", "index.md", "files.md")
 
 
 def test_tests_that_the_theory_names_exist():

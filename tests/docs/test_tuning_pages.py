@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 
 import pytest
 from doc_pages import (
-    ROOT,
-    links_lead_somewhere,
     named_tests_exist,
     table,
     text_of,
 )
 
-from hopefear.cli import main
 from hopefear.cli.tune.options import GROUPS, METRICS, SMOOTHINGS
 from hopefear.errors import InputError
 from hopefear.losses.hope_fear import HopeFear
@@ -25,12 +20,9 @@ from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.task import DEFAULT_LEARNER, STARTS
 from hopefear.translation.tuners.mert import Mert
 from hopefear.translation.tuners.online_tuner import BACKGROUNDS, OnlineTuner
-from hopefear.translation.weights import Weights
 
-DECODER = ROOT / "examples/decoder"
 PAGE = text_of("docs/tuning.md")
 (CODE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = re.findall(r"^    hopefear ((?:[^:\n]|:\S)*)$", PAGE.replace("\\\n", " "), re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -47,28 +39,6 @@ def folder(tmp_path_factory):
 def told(page: str) -> str:
     """Words of a message, without what depends on the files."""
     return re.sub(r"^hopefear: \S+?:\d+: |\S+\.ref has \d+|'.*'|\d+", "", page).strip()
-
-
-def test_commands_run_in_order(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    (folder / "examples").symlink_to(ROOT / "examples")
-    for k, command in enumerate(COMMANDS):
-        here = command.replace("python examples", f"{sys.executable} examples")
-        here = here.replace("dev.de'", "dev.de --nbest 10 --beam 5'")
-        assert main(shlex.split(here)) == 0, f"{command}\n{capsys.readouterr().err}"
-        said = capsys.readouterr().err
-        if k == 0:
-            assert "decoder 1-best  before  after  change  oracle" in said
-            assert "weight before after change % before % after" in " ".join(said.split())
-    assert len(COMMANDS) == 15
-    assert len((folder / "test.out").read_text().splitlines()) == 40
-    assert len((folder / "reranked.nbest").read_text().splitlines()) == 200
-    assert "[weight]" in (folder / "ter.ini").read_text()
-    words, model = Weights.read("words.json"), Weights.read("phrases.json")
-    assert "Consensus0.0" in words.names and any(name.startswith("ng_") for name in words.sparse)
-    # As the page says, fixed weights are part of what is written beside them.
-    assert model.phrases and model.dense.tolist() == Weights.read("tuned.txt").dense.tolist()
-    assert list(Weights.read("all.json").about["added"]) == ["DPTM0"]
 
 
 def test_messages_are_those_of_bad_files(folder):
@@ -123,10 +93,6 @@ def test_parameters_that_the_page_names_are_known():
     TUNE_RECIPES["mert"].build(keep="dev")
     for name in ("expected-bleu", "pro", "sgd", "adagrad", "vrda"):
         assert "l1" in TUNE_RECIPES[name].parameters()
-
-
-def test_links_lead_somewhere():
-    links_lead_somewhere("tuning.md", "theory.md", "cli.md", "index.md", "api/translation.md")
 
 
 def test_tests_that_the_theory_names_exist():

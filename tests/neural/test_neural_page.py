@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from doc_pages import command_is_understood, examples_are_true, links_lead_somewhere, table, text_of
+from doc_pages import table, text_of
 
 from hopefear.neural.learner import Network
 from hopefear.recipes import CHAIN_RECIPES, NetworkRecipe
 
 pytestmark = pytest.mark.interpreted
 PAGE = text_of("docs/neural.md")
-LINES = [line for line in PAGE.splitlines() if line.startswith("    hopefear ")]
-
-
-@pytest.mark.parametrize("line", LINES)
-def test_commands_are_understood(line):
-    command_is_understood(line)
-
-
-def test_examples_are_true():
-    pytest.importorskip("torch", reason="networks need the extra `neural`")
-    examples_are_true("docs/neural.md", 10)
 
 
 def test_the_table_has_all_networks():
@@ -33,7 +22,3 @@ def test_the_defaults_are_those_of_the_learner():
         names, values = (cell.replace("`", "").strip() for cell in line.split("|")[1:3])
         pairs = zip(names.split(", "), values.split(", "), strict=True)
         assert all(str(getattr(Network(), name)) == value for name, value in pairs)
-
-
-def test_links_lead_somewhere():
-    links_lead_somewhere("neural.md")

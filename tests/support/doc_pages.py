@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 
 from places import ROOT
-
-from hopefear.cli import BY_TASK, parser_of
 
 
 def text_of(page: str) -> str:
@@ -27,33 +21,6 @@ def table(page: str, head: str) -> dict[str, list[str]]:
         for name in re.findall(r"`([^`]+)`", first):
             found[name] = cells
     return found
-
-
-def examples_are_true(page: str, least: int) -> None:
-    """Run the examples, more than ``least``; interpreted, so that nothing is compiled for a few."""
-    code = (
-        "import doctest, sys; found = doctest.testfile(sys.argv[1], module_relative=False); "
-        "print(found.failed, found.attempted)"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, str(ROOT / page)],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert answer.returncode == 0, answer.stderr
-    failed, tried = map(int, answer.stdout.split()[-2:])
-    assert failed == 0, answer.stdout
-    assert tried > least
-
-
-def command_is_understood(line: str) -> None:
-    """Parse what stands behind ``hopefear``."""
-    verb, *words = shlex.split(line)[1:]
-    task = words.pop(0) if verb in BY_TASK else None
-    if "--config" not in words:  # else the file has what is needed
-        parser_of(verb, task).parse_args(words)
 
 
 def links_lead_somewhere(*pages: str) -> None:

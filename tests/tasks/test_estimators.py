@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import pickle
 import signal
 import subprocess
@@ -414,13 +413,6 @@ def test_examples_run(path, tmp_path):
     assert answer.returncode == 0, answer.stderr
     assert len(answer.stdout.splitlines()) >= 4
     assert answer.stderr == ""
-
-
-def test_the_guide_is_true():
-    guide = ROOT / "docs" / "estimators.md"
-    failed, tried = doctest.testfile(str(guide), module_relative=False)
-    assert tried > 5
-    assert failed == 0
 
 
 def test_a_loaded_estimator_has_the_learners_parameters(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import doctest
 import json
 import pickle
 import resource
@@ -479,9 +478,3 @@ def test_two_processes_make_the_same_bytes(problem):
         for seed in "12"
     }
     assert len(found) == 1
-
-
-def test_the_guide_is_true():
-    failed, tried = doctest.testfile(str(ROOT / "docs" / "tagger.md"), module_relative=False)
-    assert tried > 10
-    assert failed == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -553,29 +552,3 @@ def test_tuning_with_a_decoder_that_searches(tmp_path):
     )
     kept = tmp_path / "run" / f"round-{found.best}" / "nbest.gz"
     assert (tmp_path / "again").read_bytes() == gzip.decompress(kept.read_bytes())
-
-
-def test_the_page_shows_what_runs(tmp_path):
-    page = (EXAMPLE.parents[1] / "docs" / "decoder.md").read_text("utf-8")
-    for name in ("dev.de", "dev.en"):
-        lines = (EXAMPLE / "data" / name).read_text("utf-8").split("\n")[:12]
-        (tmp_path / name).write_text("\n".join(lines), "utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    for here, there in {
-        "python examples/decoder/decoder.py": f"{sys.executable} {EXAMPLE}/decoder.py --nbest 20",
-        "examples/decoder/data": str(tmp_path),
-        "runs/tuning": str(tmp_path / "run"),
-        "tuned.txt": str(tmp_path / "tuned.txt"),
-    }.items():
-        assert here in code
-        code = code.replace(here, there)
-    made: dict = {}
-    exec(compile(code, "decoder.md", "exec"), made)
-    found = made["found"]
-    scores = [event["dev"]["bleu"] for event in found.rounds]
-    assert scores[found.best] > scores[0] + 15
-    assert Weights.read(tmp_path / "tuned.txt") == found.weights
-    for path in ("weights.txt", "nbest.gz", "log", "start.txt"):
-        assert (tmp_path / "run" / "round-0" / path).exists() and path in page
-    for name in ("HOPEFEAR_WEIGHTS", "HOPEFEAR_NBEST", "HOPEFEAR_ROUND", "state.json"):
-        assert name in page

@@ -1,0 +1,73 @@
+"""Every page: its snippets run in order, its commands parse, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from doc_pages import ROOT, links_lead_somewhere
+from snippets import Page, command_is_understood, inside, pages, snippets_of
+
+pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
+PAGES = pages()
+SNIPPETS = {page: snippets_of((ROOT / page).read_text("utf-8")) for page in PAGES}
+WITH_SNIPPETS = [page for page in PAGES if SNIPPETS[page]]
+
+
+@pytest.mark.parametrize("page", WITH_SNIPPETS)
+def test_snippets_run(page, tmp_path):
+    snippets = SNIPPETS[page]
+    shared, ran, missing = Page(tmp_path, snippets[0].marks), 0, set()
+    with inside(tmp_path):
+        for one in snippets:
+            if one.missing:
+                missing.update(one.missing)
+            elif "skip" not in one.marks:
+                try:
+                    shared.run(one)
+                except BaseException as error:
+                    error.add_note(f"{page}:{one.line}: this {one.kind} block failed")
+                    raise
+                ran += 1
+    if not ran and missing:
+        pytest.skip(f"needs {', '.join(sorted(missing))}")
+
+
+@pytest.mark.parametrize("page", WITH_SNIPPETS)
+def test_snippets_can_be_read(page):
+    for one in SNIPPETS[page]:
+        if one.kind in ("python", "hidden"):
+            compile(one.text, page, "exec")
+        others = "choose" if page == "docs/extending.md" else None  # the task of its example
+        for command in one.commands if one.kind == "console" else ():
+            if others and f" {others} " in command:
+                continue
+            try:
+                command_is_understood(command)
+            except SystemExit as error:
+                raise AssertionError(f"{page}:{one.line}: {command}") from error
+
+
+def test_what_is_left_out_has_a_reason():
+    left_out = [
+        (page, one.line, one.marks["skip"])
+        for page in WITH_SNIPPETS
+        for one in SNIPPETS[page]
+        if "skip" in one.marks
+    ]
+    for page, line, reason in left_out:
+        assert len(reason.split()) >= 3, f"{page}:{line}: say why this is not run"
+    whole = {page for page in WITH_SNIPPETS if all("skip" in s.marks for s in SNIPPETS[page])}
+    singles = [place for place in left_out if place[0] not in whole]
+    total = sum(len(found) for found in SNIPPETS.values())
+    print(f"{total} snippets, {len(left_out)} not run", *left_out, sep="\n")
+    for page in whole:
+        assert re.match(r"docs/(results|goals|extending|experiments/)", page), (
+            f"{page}: only measurements and what other tests run may be left out as a whole"
+        )
+    assert len(singles) <= 12, singles
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
+def test_links_lead_somewhere(page):
+    links_lead_somewhere(page.removeprefix("docs/"))

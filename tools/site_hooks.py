@@ -1,0 +1,31 @@
+"""What building the documentation adds: mathematics as MathML.
+
+A browser sets MathML by itself, so that pages need no script for formulas and work from a disk.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from latex2mathml.converter import convert
+
+_INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+_DISPLAYED = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
+_MARK = re.compile(r"<!-- snippets? .*?-->\n?", re.DOTALL)
+
+
+def on_page_markdown(markdown, **_):
+    """Leave out what only tests of the snippets read."""
+    return _MARK.sub("", markdown)
+
+
+def on_page_content(content, **_):
+    """Set formulas, which `pymdownx.arithmatex` has told from text and code."""
+    content = _INLINE.sub(lambda formula: math(formula[1], "inline"), content)
+    return _DISPLAYED.sub(lambda formula: math(formula[1], "block"), content)
+
+
+def math(formula: str, display: str) -> str:
+    """MathML of a formula that stands in HTML."""
+    return convert(html.unescape(formula), display=display)
