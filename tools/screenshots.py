@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import html
-import itertools
 import re
 import shutil
 import subprocess
@@ -25,14 +24,17 @@ from typing import Any
 HOPEFEAR = [sys.executable, "-m", "hopefear"]
 LARGEST = 150_000
 WIDE = {"width": 1000, "height": 700}
-TEXT = "Confidence in the pound is widely expected to take another sharp dive if trade figures fail."
-QUESTION = "The committee will publish a report on the budget next week."
-CELLS = '''\
+TEXT = (
+    "Confidence in the pound is widely expected to take another sharp dive "
+    "if trade figures fail to show a substantial improvement."
+)
+QUESTION = "She sent the final report to her manager on Friday."
+CELLS = """\
 import hopefear
 tagger = hopefear.load("chunks.model"); tagger
 tagger.predict_text("The new rules help small firms. Sales rose by a third.")
 tagger.explain([["Sales", "rose", "sharply"]], sequence=0, token=1)
-hopefear.show(["It", "rains", "again"], [(2, "expl"), (0, "root"), (2, "advmod")])'''
+hopefear.show(["It", "rains", "again"], [(2, "expl"), (0, "root"), (2, "advmod")])"""
 NOTEBOOK = """<!doctype html><meta charset="utf-8"><title>notebook</title><style>
 body {{ font: 15px system-ui, sans-serif; margin: 1rem 1.5rem; max-width: 940px; }}
 pre {{ background: #f5f5f5; border: 1px solid #ddd; padding: .5rem .7rem; margin: .8rem 0 .4rem; }}
@@ -87,11 +89,11 @@ def served(folder: Path) -> Iterator[str]:
 
 def report(browser: Any, folder: Path, scheme: str, errors: bool, path: Path) -> None:
     """The top of the report, or its first error taken apart."""
-    page = browser.new_context(viewport=WIDE, color_scheme=scheme).new_page()
+    view = WIDE if errors else {"width": 1000, "height": 1260}
+    page = browser.new_context(viewport=view, color_scheme=scheme).new_page()
     page.goto((folder / "chunks.html").as_uri())
     if errors:
-        page.locator("article summary, .case summary").first.click()
-        page.locator(".cases").first.scroll_into_view_if_needed()
+        page.locator(".case summary").first.click()
         page.evaluate("document.querySelector('.cases').scrollIntoView()")
     page.screenshot(path=path)
 
@@ -165,7 +167,7 @@ def main() -> None:
         for name, take in wanted.items():
             if not given.only or name in given.only:
                 take(given.out / f"{name}.png")
-        pages = {"serve": ("chunks", TEXT, 11), "serve-parse": ("trees", QUESTION, 4)}
+        pages = {"serve": ("chunks", TEXT, 12), "serve-parse": ("trees", QUESTION, 5)}
         if not given.only or set(pages) & set(given.only):
             with served(folder) as address:
                 for name, (model, text, token) in pages.items():
@@ -173,7 +175,7 @@ def main() -> None:
                         path = given.out / f"{name}.png"
                         tried(browser, address, model, text, token, path)
         browser.close()
-    for path in itertools.chain(given.out.glob("*.png")):
+    for path in sorted(given.out.glob("*.png")):
         size = path.stat().st_size
         print(f"{path}: {size:,} bytes{' TOO LARGE' if size > LARGEST else ''}")
 
