@@ -113,7 +113,7 @@ def _pairs(facts: Mapping[str, Any]) -> str:
         for name, value in facts.items()
         if value is not None
     )
-    return f"<table>{rows}</table>"
+    return f'<table class="facts">{rows}</table>'
 
 
 def _folded(title: str, html: str) -> str:

@@ -218,14 +218,19 @@ function arcs(box) {
 
 // What an output says otherwise than the best one, of three tokens at most.
 function others(one, best) {
-  const said = (token) => (token.head === undefined ? token.label : `${token.relation || "head"} ${token.head}`);
-  const away = one.tokens.flatMap((token, t) => (said(token) === said(best.tokens[t]) ? [] : [`${token.text} ${said(token)}`]));
+  const key = (token) => (token.head === undefined ? token.label : `${token.relation || "head"} ${token.head}`);
+  const said = (token) => {
+    if (token.head === undefined) return token.label;
+    const head = token.head ? one.tokens[token.head - 1].text : "the root";
+    return `${token.relation || "head"} of ${head}`;
+  };
+  const away = one.tokens.flatMap((token, t) => (key(token) === key(best.tokens[t]) ? [] : [`${token.text} ${said(token)}`]));
   return away.length ? away.slice(0, 3).join(", ") + (away.length > 3 ? ", …" : "") : "the best";
 }
 
 function percent(p) {
   if (p === undefined) return "";
-  return (p && p < 0.001 ? (100 * p).toExponential(0) : (100 * p).toFixed(1)) + " %";
+  return (p && p < 0.001 ? "< 0.1" : (100 * p).toFixed(1)) + " %";
 }
 
 function ranking(outputs, i) {
