@@ -25,10 +25,11 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks.classify.task import train
+from hopefear.training.changes import Sparse
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.passes import Passes
 from hopefear.training.shards import MIXES, Shards
-from hopefear.training.workers import Shard, Sparse, folded
+from hopefear.training.workers import Shard, folded
 
 pytestmark = pytest.mark.interpreted
 
