@@ -153,11 +153,11 @@ def count_bits(words, bits):
     for k in range(np.uint64(words.size)):
         if words[k] != 0:  # which is rare
             for j in range(np.uint64(8) * k, np.uint64(8) * k + np.uint64(8)):
-                changed += bits[j] & CHANGED
-                used += bits[j] != 0
+                changed += np.int64(bits[j] & CHANGED)
+                used += np.int64(bits[j] != 0)
     for j in range(8 * words.size, bits.size):
-        changed += bits[j] & CHANGED
-        used += bits[j] != 0
+        changed += np.int64(bits[j] & CHANGED)
+        used += np.int64(bits[j] != 0)
     return changed, used
 
 
