@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -220,6 +222,61 @@ def test_what_streams_cannot_have(tmp_path, capsys, task, more, status, said) ->
     assert main([*argv, *more]) == status
     assert said in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Put bytes into standard input."""
+
+    def filled(text: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    return filled
+
+
+def piped(tmp_path: Path, *more: str) -> int:
+    argv = ["train", "classify", "--train", "-", "--model", str(tmp_path / "m")]
+    return main([*argv, "--format", "svmlight", *more])
+
+
+def test_standard_input_is_a_stream_by_itself(tmp_path, standard_input, capsys) -> None:
+    standard_input("".join(lines(300)))
+    more = ("--learner", "perceptron", "--hash-bits", "10", "--save-every", "100")
+    assert piped(tmp_path, *more, "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["saved"] == 4 and "since" in err
+    assert err.count("as it comes, once (--no-stream") == 1
+    (tmp_path / "a").write_text("".join(lines(300)))
+    assert run("classify", str(tmp_path / "a"), tmp_path / "n", "--format", "svmlight") == 0
+    one, other = (Model.load(tmp_path / name) for name in "mn")
+    assert one.signature == other.signature
+    np.testing.assert_array_equal(one.weights, other.weights)
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (("--no-stream",), ""),
+        (("--epochs", "2"), "--epochs 2 needs data that can be read again"),
+        (("--no-shuffle",), "--no-shuffle needs data that can be read again"),
+        (("--learner", "ssvm-bcfw"), "ssvm-bcfw learns from all data at once"),
+        (("-p", "block=4"), "block=4 would make the model depend on how lines come"),
+    ],
+)
+def test_standard_input_is_read_whole_where_it_must_be(
+    tmp_path, standard_input, capsys, more, reason
+) -> None:
+    standard_input("".join(lines(60)))
+    assert piped(tmp_path, *more, "--json") == 0
+    out, err = capsys.readouterr()
+    assert "saved" not in json.loads(out)
+    assert err.count("standard input is") == bool(reason) and reason in err
+
+
+def test_what_a_stream_of_standard_input_cannot_have(tmp_path, standard_input, capsys) -> None:
+    standard_input("".join(lines(60)))
+    assert piped(tmp_path, "--values", "tfidf") == 1
+    assert "--no-stream reads standard input to its end first" in capsys.readouterr().err
 
 
 def test_saving_belongs_to_streams(tmp_path, capsys) -> None:

@@ -259,3 +259,19 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert answers[1][:2] == answers[2][:2] == [[1, 0], [1, 0]]
     assert files[0] == files[1] == files[2] != []
     assert answers[0][2] == answers[1][2] != answers[2][2]
+
+
+@compiled_only
+def test_kernels_are_loaded_without_the_compiler(folder):
+    program = (
+        "import sys, numpy as np; from hopefear.training.changes import add_at; "
+        "total = np.zeros(3); add_at(total, np.array([2]), np.ones(1)); "
+        "print(total[2], 'numba.np.arraymath' in sys.modules)"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert said == [["1.0", "True"], ["1.0", "False"]]

@@ -14,7 +14,7 @@ from hopefear.distributed.parcels import Places, packed, packed_update, unpacked
 from hopefear.errors import HopefearError
 from hopefear.recipes import RECIPES
 from hopefear.structures.classes import Binary
-from hopefear.training.workers import Change, Sparse, Update
+from hopefear.training.changes import Change, Sparse, Update
 
 pytestmark = pytest.mark.interpreted
 

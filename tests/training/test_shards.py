@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -25,10 +26,11 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks.classify.task import train
+from hopefear.training.changes import Sparse, noted
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.passes import Passes
 from hopefear.training.shards import MIXES, Shards
-from hopefear.training.workers import Shard, Sparse, folded
+from hopefear.training.workers import Shard, folded
 
 pytestmark = pytest.mark.interpreted
 
@@ -322,6 +324,33 @@ def test_sparse_sums_have_the_entries_of_both():
     one, two = (Sparse.of(np.array(v)) for v in ([0.0, 1.0, 2.0], [3.0, 0.0, -2.0]))
     both = one.plus(two)
     assert both.ids.tolist() == [0, 1, 2] and both.values.tolist() == [[3.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize("n", [5, 8, 1003])
+@pytest.mark.parametrize("width", [None, 3])
+def test_coordinates_that_changed_or_are_in_use_are_found(n, width):
+    class State(NamedTuple):
+        w: np.ndarray
+        more: np.ndarray
+        clock: np.ndarray
+
+    rng = np.random.default_rng(n)
+    shape = (n,) if width is None else (n, width)
+
+    def drawn():
+        arrays = rng.integers(0, 2, shape).astype(np.float32), rng.random(n).round()
+        return State(*arrays, np.zeros(3))
+
+    one, base, total = drawn(), drawn(), rng.integers(0, 2, n) * 0.5
+    fresh = State(np.ones_like(one.w[:1]), np.zeros(1), np.zeros(3))
+
+    def apart(other):
+        differences = (one.w != other.w).reshape(n, -1).any(axis=1)
+        return differences | (one.more != other.more)
+
+    changed, used = noted(one, base, fresh, (total,), np.empty(n, np.uint8))
+    np.testing.assert_array_equal(changed, np.flatnonzero(apart(base)))
+    np.testing.assert_array_equal(used, np.flatnonzero(apart(base) | apart(fresh) | (total != 0.0)))
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])

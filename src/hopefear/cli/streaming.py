@@ -1,4 +1,7 @@
-"""``train --stream``: learn from lines as they come, once, and write the model again and again."""
+"""``train --stream``: learn from lines as they come, once, and write the model again and again.
+
+Standard input is a stream without being called one, unless something asks for all of it at once.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,8 @@ def stream_options(parser: argparse.ArgumentParser, task: str) -> None:
     group = parser.add_argument_group("streams")
     words = {
         "stream": "learn from --train line by line as it comes, once, in bounded memory: for pipes "
-        "without an end, such as --train -; features are hashed (--hash-bits, 22 unless said)",
+        "without an end; features are hashed (--hash-bits, 22 unless said). --train - is a stream "
+        "by itself; --no-stream reads it to its end first",
         "classes": "streams: the labels there will be (default: those of the first 2000 lines)",
         "save_every": "streams: write the model after each N examples",
         "save_seconds": "streams: write the model when so much time has gone by; at the end and on "
@@ -43,7 +47,7 @@ def stream_options(parser: argparse.ArgumentParser, task: str) -> None:
     }
     if task not in TASKS:
         words = dict.fromkeys(words, argparse.SUPPRESS)
-    options.flag(group, "--stream", words["stream"])
+    group.add_argument("--stream", action=argparse.BooleanOptionalAction, help=words["stream"])
     group.add_argument("--classes", type=options.names, metavar="A,B,…", help=words["classes"])
     options.whole(group, "--save-every", words["save_every"])
     group.add_argument(
@@ -53,19 +57,65 @@ def stream_options(parser: argparse.ArgumentParser, task: str) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Wrong usage of options of streams."""
-    if not args.stream:
+    if not args.stream and not _by_itself(args):
         for name in ("classes", "save_every", "save_seconds"):
             if getattr(args, name) is not None:
                 args.usage_error(f"--{name.replace('_', '-')} belongs to --stream")
         return
-    if args.epochs not in (None, 1):
-        args.usage_error(f"--epochs {args.epochs}: a stream comes once; leave it out with --stream")
-    for name in _WHOLE:
-        if hasattr(args, name) and getattr(args, name) != args.default_of(name):
-            option = name.replace("_", "-")
-            args.usage_error(f"--{option} needs data that can be read again: not with --stream")
+    if args.stream:
+        if args.epochs not in (None, 1):
+            args.usage_error(
+                f"--epochs {args.epochs}: a stream comes once; leave it out with --stream"
+            )
+        if option := _rereading(args):
+            args.usage_error(f"{option} needs data that can be read again: not with --stream")
     if args.model == "-" and (args.save_every or args.save_seconds):
         args.usage_error("--model - can be written once: leave out --save-every and --save-seconds")
+
+
+def wanted(args: argparse.Namespace, learner: Any, say: Callable[[str], None]) -> bool:
+    """Whether to learn from a stream; of standard input it is said why, where it is none."""
+    reason, remedy = _obstacle(args, learner)
+    if args.stream:
+        if reason:
+            raise HopefearError(f"--stream: {reason}; {remedy}")
+        return True
+    if not _by_itself(args):
+        return False
+    if not reason and args.epochs not in (None, 1):
+        reason = f"--epochs {args.epochs} needs data that can be read again"
+    if not reason and (option := _rereading(args)):
+        reason = f"{option} needs data that can be read again"
+    if reason:
+        say(f"standard input is read to its end first: {reason}")
+    else:
+        say("standard input is learned from as it comes, once (--no-stream reads all of it first)")
+    return not reason
+
+
+def _by_itself(args: argparse.Namespace) -> bool:
+    return args.stream is None and args.train == "-"
+
+
+def _rereading(args: argparse.Namespace) -> str | None:
+    """The first option given that is for data that can be read again."""
+    for name in _WHOLE:
+        if hasattr(args, name) and getattr(args, name) != args.default_of(name):
+            return f"--{name.replace('_', '-')}"
+    return None
+
+
+def _obstacle(args: argparse.Namespace, learner: Any) -> tuple[str, str]:
+    """Why task or learner cannot have a stream, and what to do about it; empty where they can."""
+    if args.task not in TASKS:
+        return f"the task {args.task} learns from data that is read as a whole", "leave it out"
+    if learner.batch or hasattr(learner, "trainer"):
+        remedy = "take an online learner such as perceptron"
+        return f"{args.learner} learns from all data at once", remedy
+    if learner.block > 1:
+        reason = f"block={learner.block} would make the model depend on how lines come"
+        return reason, "leave block out"
+    return "", ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +156,7 @@ def head_of(args: argparse.Namespace) -> Iterator[str]:
         yield file.name
 
 
-def run(args: argparse.Namespace, surface: Any, learner: Any) -> int:
+def run(args: argparse.Namespace, surface: Any) -> int:
     """Learn until the stream ends or is interrupted."""
     from hopefear.cli.console import Console, print_json, tell_skipped
     from hopefear.cli.train import save as write
@@ -115,22 +165,15 @@ def run(args: argparse.Namespace, surface: Any, learner: Any) -> int:
     from hopefear.training.streams import Standing, learn_stream
     from hopefear.training.trainer import counts
 
-    if args.task not in TASKS:
-        raise HopefearError(
-            f"--stream: the task {args.task} learns from data that is read as a whole; leave it out"
-        )
-    if learner.batch or hasattr(learner, "trainer"):
-        raise HopefearError(
-            f"--stream: {args.learner} learns from all data at once; take an online learner such "
-            "as perceptron"
-        )
-    if learner.block > 1:
-        raise HopefearError(
-            f"--stream: block={learner.block} would make the model depend on how lines come; "
-            "leave block out"
-        )
     console, report, started = Console(args.quiet), ReadReport(), time.perf_counter()
-    incoming = surface.stream(args, console, report)
+    try:
+        incoming = surface.stream(args, console, report)
+    except HopefearError as error:
+        if args.stream:
+            raise
+        raise HopefearError(
+            f"{error}; --no-stream reads standard input to its end first"
+        ) from error
     task = incoming.task
     model, trainer = begin(task, incoming.first, args.learner, dict(args.param))
     more = {"reading": incoming.reading, "config": args.settings}

@@ -62,12 +62,12 @@ def run(args: argparse.Namespace) -> int:
     options.check_networks(args, [args.learner])
     args.param = list(options.with_network(args, args.learner, dict(args.param)).items())
     learner = surface.build(args.learner, dict(args.param), args)
-    if args.stream:
-        return streaming.run(args, surface, learner)
+    console, started = Console(args.quiet), time.perf_counter()
+    if streaming.wanted(args, learner, console.say):
+        return streaming.run(args, surface)
     from hopefear.cli.progress import announced
     from hopefear.training.checkpoints import InterruptedTrainingError
 
-    console, started = Console(args.quiet), time.perf_counter()
     with announced(console, "this data and learner") as compiling:
         corpus = surface.read(args, console)
         console.say(f"{corpus.describe()}, read in {time.perf_counter() - started:.1f} s")

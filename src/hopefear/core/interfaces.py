@@ -589,12 +589,17 @@ class Readout:
         """
 
     @python_only
-    def emptied(self, memory):
-        """Forget all there was."""
+    def part(self, memory, ids):
+        """The memory of some coordinates, copied; what has no entry a coordinate is shared."""
+        return memory
 
     @python_only
-    def reopened(self, memory, weights):
-        """Go on with other lines, which now have these weights; books have been settled."""
+    def emptied(self, memory, ids):
+        """Forget all there was; nothing was of coordinates other than ``ids``."""
+
+    @python_only
+    def reopened(self, memory, ids, weights):
+        """Go on with other lines at ``ids``, which now have these weights."""
 
     @python_only
     def average(self, memory, trainer):

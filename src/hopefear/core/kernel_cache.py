@@ -25,7 +25,7 @@ import sys
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ from hopefear.core.symbols import callees, provide
 SUFFIX = ".kernel"
 LEVEL_FILE = "level.json"
 SHIPPED = Path(__file__).parents[1] / "kernels"
-_MARK = b"hopefear kernel 2\n"
+_MARK = b"hopefear kernel 3\n"
 _DIGEST = 16
 _KEPT_DAYS = 30
 _IMPORT = re.compile(rb"^(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE)
@@ -81,8 +81,6 @@ class KernelCache(_Base):
     def load_overload(self, signature: Any, context: Any) -> Any:
         if not self._enabled:
             return None
-        # Numba would first load all it knows of typing, half a start-up; what compiles loads it.
-        rtsys.initialize(context)
         processor = context.codegen().magic_tuple()
         for folder, target in ((cache_folder(), processor), (SHIPPED, shipped_processor())):
             if target is not None:
@@ -90,7 +88,8 @@ class KernelCache(_Base):
                 # Whatever is wrong with an entry, compiling mends it.
                 with contextlib.suppress(Exception):
                     if payload is not None:
-                        needed, parts = pickle.loads(payload)
+                        needed, symbols, parts = pickle.loads(payload)
+                        _make_known(symbols, context)
                         if provide(needed):
                             return compiler.CompileResult._rebuild(context, *parts)
         return None
@@ -99,7 +98,9 @@ class KernelCache(_Base):
         if not self._enabled or result.library.has_dynamic_globals:
             return
         folder = cache_folder()
-        payload = serialize.dumps((callees(result.library), result._reduce()))
+        needed = callees(result.library)
+        symbols = set(_externals(result.library)).difference(callee.symbol for callee in needed)
+        payload = serialize.dumps((needed, sorted(symbols), result._reduce()))
         name = self._name(signature, result.codegen.magic_tuple())
         try:
             _write(folder / name, _MARK + _digest(payload) + payload)
@@ -125,6 +126,25 @@ class KernelCache(_Base):
         place = function.__module__.removeprefix("hopefear.")
         plain = re.sub(r"[^\w.]", "_", f"{place}.{function.__qualname__}")
         return f"{plain}-{digest.hexdigest()}{SUFFIX}"
+
+
+def _make_known(symbols: Iterable[str], context: Any) -> None:
+    """Have numba bring in the helpers that a kernel calls.
+
+    Only compiling needs all that numba knows, and that takes longer to load than most kernels run.
+    """
+    for bring in (lambda: rtsys.initialize(context), context.refresh):
+        if all(map(llvm.address_of_symbol, symbols)):
+            return
+        bring()
+
+
+def _externals(library: Any) -> Iterator[str]:
+    """What compiled code expects the process to have, numba's helpers and mathematics."""
+    module = library._final_module
+    for part in (*module.functions, *module.global_variables):
+        if part.is_declaration and not part.name.startswith("llvm."):
+            yield part.name
 
 
 @functools.cache

@@ -31,7 +31,8 @@ from hopefear.distributed.parcels import (
     unpacked_update,
 )
 from hopefear.errors import HopefearError, ModelError
-from hopefear.training.workers import Change, Report, Shard, Share, Sparse, Update, check_movable
+from hopefear.training.changes import Change, Sparse, Update
+from hopefear.training.workers import Report, Shard, Share, check_movable
 
 # Actors that are lost one after the other, before a run gives up: a cluster that kills
 # everything is no cluster.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.training.workers import Change, Sparse, Update
+from hopefear.training.changes import Change, Sparse, Update
 
 
 class Parcel(NamedTuple):

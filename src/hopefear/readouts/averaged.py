@@ -54,12 +54,15 @@ class Averaged(NamedTuple):
     def totals(self, memory):
         return (memory.total,), (memory.lived,)
 
-    def emptied(self, memory):
-        memory.total[:] = 0.0
+    def part(self, memory, ids):
+        return memory._replace(total=memory.total[ids], open=memory.open[ids])
+
+    def emptied(self, memory, ids):
+        memory.total[ids] = 0.0
         memory.lived[:] = 0.0
 
-    def reopened(self, memory, weights):
-        memory.open[:] = weights != 0.0
+    def reopened(self, memory, ids, weights):
+        memory.open[ids] = weights != 0.0
         start_afresh(memory)
 
     def average(self, memory, trainer):

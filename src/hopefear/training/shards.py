@@ -32,21 +32,11 @@ import numpy as np
 
 from hopefear.core.learner import Learner, part_name
 from hopefear.errors import CombinationError, HopefearError
+from hopefear.training.changes import Update, add_at, arrays_of, put, taken
 from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
 from hopefear.training.passes import Passes, content_order
 from hopefear.training.trainer import Event, Trainer
-from hopefear.training.workers import (
-    Dealt,
-    Processes,
-    Report,
-    Share,
-    Threads,
-    Update,
-    arrays_of,
-    put,
-    reopen,
-    taken,
-)
+from hopefear.training.workers import Dealt, Processes, Report, Share, Threads, reopen
 
 MIXES = ("moved", "uniform", "examples", "mistakes", "sum")
 WORKERS = {"threads": Threads, "processes": Processes}
@@ -247,6 +237,7 @@ class ShardedTrainer(Trainer):
 
     def alone(self) -> OnlineTrainer:
         """One learner that goes on with the merged state."""
+        reopen(self._whole)
         self._whole.learner = self.learner
         return self._whole
 
@@ -306,7 +297,6 @@ class ShardedTrainer(Trainer):
         self._add(change, reports, t)
         if norms is not None:
             update = self._restricted(update, norms)
-        reopen(whole)
         self._workers.take_up(update)
         self._reports = []
         self.rounds += 1
@@ -326,7 +316,7 @@ class ShardedTrainer(Trainer):
         whole = self._whole
         totals, rest = self._own.readout.totals(whole.memory)
         for total, more in zip(totals, change.totals, strict=True):
-            total[more.ids] += more.values[0]
+            add_at(total, more.ids, more.values[0])
         for array, amount in zip(rest, change.rest, strict=True):
             array += amount
         for entry in (EXAMPLES, UPDATES, MISTAKES):
@@ -399,6 +389,7 @@ class ShardedTrainer(Trainer):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What was merged; shards that are on their way learn their round again."""
+        reopen(self._whole)
         return self._whole.arrays()
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:

@@ -24,66 +24,18 @@ import numpy as np
 
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
-from hopefear.training.online import TICKS, OnlineTrainer
+from hopefear.training.changes import (
+    Change,
+    Sparse,
+    Update,
+    noted,
+    put,
+    taken,
+)
+from hopefear.training.online import TICKS, OnlineTrainer, read_last, settle
 from hopefear.training.passes import Passes
 
 T = TypeVar("T")
-
-
-class Sparse(NamedTuple):
-    """Some entries of long vectors; all others are zero."""
-
-    ids: np.ndarray  # int64, rising
-    values: np.ndarray  # float64[vectors, ids]
-
-    @classmethod
-    def of(cls, vector: np.ndarray) -> Sparse:
-        """What is not zero in a vector.
-
-        >>> Sparse.of(np.array([0.0, 2.0])).ids
-        array([1])
-        """
-        ids = np.flatnonzero(vector)
-        return cls(ids, vector[ids].astype(np.float64)[None])
-
-    def plus(self, other: Sparse) -> Sparse:
-        """The sum, at all entries of either.
-
-        >>> Sparse.of(np.array([1.0, 0.0])).plus(Sparse.of(np.array([1.0, 3.0]))).values
-        array([[2., 3.]])
-        """
-        # A stable sort merges two rising runs in one sweep.
-        both = np.sort(np.concatenate([self.ids, other.ids]), kind="stable")
-        ids = both[np.concatenate([[True], both[1:] != both[:-1]])] if both.size else both
-        values = np.zeros((len(self.values), ids.size))
-        for part in (self, other):
-            values[:, np.searchsorted(ids, part.ids)] += part.values
-        return Sparse(ids, values)
-
-
-class Change(NamedTuple):
-    """What one shard, or several, changed in a round."""
-
-    state: Sparse  # as the rule has it, and in the last row the shares of those that changed it
-    totals: tuple[Sparse, ...]  # of the readout, by coordinate
-    rest: tuple[np.ndarray, ...]  # of the readout, else
-
-    def plus(self, other: Change) -> Change:
-        """What both changed."""
-        return Change(
-            self.state.plus(other.state),
-            tuple(a.plus(b) for a, b in zip(self.totals, other.totals, strict=True)),
-            tuple(a + b for a, b in zip(self.rest, other.rest, strict=True)),
-        )
-
-
-class Update(NamedTuple):
-    """How the state in common becomes the merged one."""
-
-    ids: np.ndarray
-    fields: dict[str, np.ndarray]  # values at the ids, by the name of an array of the state
-    clock: np.ndarray
-    t: int
 
 
 class Report(NamedTuple):
@@ -94,6 +46,15 @@ class Report(NamedTuple):
     loss: float
     clock: np.ndarray
     restarted: bool  # its clock, so that lines are in other units than those they began with
+
+
+class Round(NamedTuple):
+    """What a shard keeps of a round that has ended."""
+
+    changed: np.ndarray  # coordinates whose state is another than at its beginning
+    used: np.ndarray  # coordinates that are not as in a new learner
+    totals: tuple[Sparse, ...]
+    rest: tuple[np.ndarray, ...]
 
 
 class Share(NamedTuple):
@@ -189,14 +150,15 @@ class Shard:
         self.trainer = OnlineTrainer(structure, learner, dtype)
         self._examples = share.open()
         self._base: Any = None
-        self._settled = False
+        self._bits = np.empty(self.trainer.n, np.uint8)
+        self._round: Round | None = None  # once it has ended
 
     def begin(self, state: Any, t: int) -> None:
         """Begin a round with this state, which stays as it is, ``t`` ticks old."""
         self._base = state
         for array, begun in zip(self.trainer.state, state, strict=True):
             array[...] = begun
-        self._empty(t)
+        self._empty(t, slice(None))
 
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         """Learn from steps ``first`` to ``last - 1`` of the ``steps`` that a pass has."""
@@ -222,23 +184,29 @@ class Shard:
 
     def change(self, share: float, clock: np.ndarray) -> Change:
         """What its round changed, where its state counts by this share."""
-        trainer, rule = self.trainer, self.trainer.learner.rule
-        if not self._settled:  # asked again, where what it said was lost
-            trainer.learner.readout.close(trainer.memory, trainer.state.clock)
-            trainer.settle()
-            self._settled = True
-        state, base = trainer.state, self._base
-        changed = np.zeros(trainer.n, bool)
-        for name, array in arrays_of(state).items():
-            different = array != getattr(base, name)
-            changed |= different if different.ndim == 1 else different.any(axis=1)
-        ids = np.flatnonzero(changed)
+        rule, state, base = self.trainer.learner.rule, self.trainer.state, self._base
+        if self._round is None:  # else asked again, where what it said was lost
+            self._round = self._ended()
+        ids = self._round.changed
         values = rule.change(taken(base, ids), taken(state, ids), share, clock)
         values = np.concatenate([values, np.full((1, ids.size), share)])
-        totals, rest = trainer.learner.readout.totals(trainer.memory)
-        return Change(
-            Sparse(ids, values),
-            tuple(Sparse.of(each) for each in totals),
+        return Change(Sparse(ids, values), self._round.totals, self._round.rest)
+
+    def _ended(self) -> Round:
+        """Close the books of the round, for those coordinates that are in use."""
+        trainer = self.trainer
+        rule, readout, state = trainer.learner.rule, trainer.learner.readout, trainer.state
+        readout.close(trainer.memory, state.clock)
+        fresh = rule.init(1, state[0].dtype)
+        totals = readout.totals(trainer.memory)[0]
+        changed, used = noted(state, self._base, fresh, totals, self._bits)
+        memory = readout.part(trainer.memory, used)
+        settle(rule, readout, taken(state, used), memory, used.size)
+        totals, rest = readout.totals(memory)
+        return Round(
+            changed,
+            used,
+            tuple(Sparse.of(total).at(used) for total in totals),
             tuple(each.copy() for each in rest),
         )
 
@@ -246,41 +214,30 @@ class Shard:
         """Begin the next round; ``shared``: the state it began with is the merged one already."""
         for state in (self.trainer.state,) if shared else (self.trainer.state, self._base):
             put(state, update)
-        self._empty(update.t)
+        used = self._round.used if self._round is not None else slice(None)
+        self._empty(update.t, used)
+        reopen(self.trainer, update.ids)
 
-    def _empty(self, t: int) -> None:
+    def _empty(self, t: int, used: Any) -> None:
+        """Forget what was counted, of coordinates that were used."""
         trainer = self.trainer
         trainer.tally.counts[:] = 0
         trainer.tally.counts[TICKS] = t
         trainer.tally.loss[:] = 0.0
         trainer.restarts = 0
-        trainer.learner.readout.emptied(trainer.memory)
-        reopen(trainer)
-        self._settled = False
+        trainer.learner.readout.emptied(trainer.memory, used)
+        reopen(trainer, used)
+        self._round = None
 
 
-def reopen(trainer: OnlineTrainer) -> None:
-    """Let a readout go on with lines that have been merged."""
-    readout = trainer.learner.readout
-    if readout.totals(trainer.memory)[0]:  # reading all weights takes time
-        readout.reopened(trainer.memory, trainer.weights())
-
-
-def arrays_of(state: Any) -> dict[str, np.ndarray]:
-    """What a state has for each coordinate."""
-    return {name: array for name, array in state._asdict().items() if name != "clock"}
-
-
-def taken(state: Any, ids: np.ndarray) -> Any:
-    """The state of some coordinates."""
-    return state._replace(**{name: array[ids] for name, array in arrays_of(state).items()})
-
-
-def put(state: Any, update: Update) -> None:
-    """Make the merged state of one that has not been touched since."""
-    for name, values in update.fields.items():
-        getattr(state, name)[update.ids] = values
-    state.clock[:] = update.clock
+def reopen(trainer: OnlineTrainer, ids: Any = slice(None)) -> None:
+    """Let a readout go on with lines that have been merged, at some coordinates."""
+    readout, rule = trainer.learner.readout, trainer.learner.rule
+    if readout.totals(trainer.memory)[0]:
+        some = taken(trainer.state, ids)
+        weights = np.empty(len(some[0]), np.float32)
+        read_last(rule, some, weights)
+        readout.reopened(trainer.memory, ids, weights)
 
 
 def in_context(function: Callable[..., T]) -> Callable[..., T]:
