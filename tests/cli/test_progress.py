@@ -23,8 +23,8 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
+def on_terminal(monkeypatch) -> Terminal:
+    """Standard error from now on; a fixture would be too early, for pytest changes it later."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "_SOON", 0.01)
@@ -33,20 +33,23 @@ def terminal(monkeypatch):
     return screen
 
 
-def test_the_best_is_bold_on_a_terminal(terminal):
+def test_the_best_is_bold_on_a_terminal(monkeypatch):
+    terminal = on_terminal(monkeypatch)
     Console().table(*TABLE, {"F1": "max", "s": "min"})
     lines = terminal.getvalue().splitlines()
     assert lines[1:] == ["rda      90.10  \x1b[1m0.5\x1b[22m", "vrda     \x1b[1m91.20\x1b[22m  0.7"]
 
 
-def test_a_row_has_a_best_number(terminal):
+def test_a_row_has_a_best_number(monkeypatch):
+    terminal = on_terminal(monkeypatch)
     rows = [["train", "3.0", "2.0"], ["dev", "1.0", "4.0"]]
     Console().table(["set", "before", "after"], rows, along={"before", "after"}, higher=False)
     assert re.findall("\x1b\\[1m(.*?)\x1b", terminal.getvalue()) == ["2.0", "1.0"]
 
 
 @pytest.mark.parametrize("name", ["NO_COLOR", "dumb", "pipe", "quiet"])
-def test_nothing_is_bold_elsewhere(terminal, monkeypatch, name):
+def test_nothing_is_bold_elsewhere(monkeypatch, name):
+    terminal = on_terminal(monkeypatch)
     if name == "NO_COLOR":
         monkeypatch.setenv(name, "1")
     if name == "dumb":
@@ -58,7 +61,8 @@ def test_nothing_is_bold_elsewhere(terminal, monkeypatch, name):
     assert bool(terminal.getvalue()) == (name != "quiet")
 
 
-def test_long_work_has_a_bar(terminal):
+def test_long_work_has_a_bar(monkeypatch):
+    terminal = on_terminal(monkeypatch)
     console = Console()
     with progress.Stages(console) as stages, watched(stages):
         with stage("sorting", 10, "lists") as work:
@@ -73,7 +77,8 @@ def test_long_work_has_a_bar(terminal):
     assert terminal.getvalue() == text
 
 
-def test_a_bar_is_shown_alone(terminal):
+def test_a_bar_is_shown_alone(monkeypatch):
+    terminal = on_terminal(monkeypatch)
     console = Console()
     with progress.Stages(console) as stages, watched(stages):
         with progress.Counting(console, "lists") as counting, stage("beside it"):
