@@ -397,7 +397,7 @@ def test_what_is_quick_is_answered_beside_what_is_not(slow):
     statuses = asyncio.run(all_at_once(["quick"] * 7 + ["bad"]))
     assert statuses == [200] * 7 + [400] and 7 in service.sizes
     statuses = asyncio.run(all_at_once(["quick"] * 100))
-    assert sorted(statuses) == [200] * 2 * desk.waiting + [503] * (100 - 2 * desk.waiting)
+    assert sorted(statuses) == [200] * desk.waiting + [503] * (100 - desk.waiting)
 
 
 def test_what_nobody_waits_for_is_left(slow, monkeypatch):

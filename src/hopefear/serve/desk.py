@@ -177,8 +177,7 @@ class Desk:
     @property
     def full(self) -> bool:
         """Whether the next request would be refused."""
-        # The loop takes all at once that came in one of its turns; threads take a part.
-        return len(self._queue) >= self.waiting or len(self._short) >= 2 * self.waiting
+        return len(self._queue) >= self.waiting or len(self._short) >= self.waiting
 
     def put(self, job: Job, short: bool = False) -> None:
         """Let a request wait; BusyError where too many do. Short ones are read in the loop."""
