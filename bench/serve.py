@@ -107,6 +107,12 @@ def memory(pid: int) -> float:
     return round(pages * resource.getpagesize() / 1e6, 1)
 
 
+def cpu(pid: int) -> float:
+    """Seconds of a core that all threads of a process have taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def sentences() -> list[list[list[str]]]:
     """The first sentences of CoNLL-2000: rows of word, tag and chunk."""
     with gzip.open(DATA / "train.txt.gz", "rt") as file:
@@ -153,10 +159,13 @@ def load(server: Serving, texts: list[str], args: argparse.Namespace) -> dict[st
     requests = [http("/predict", json.dumps({"input": t}).encode(), server.port) for t in texts]
     turns = []
     for _ in range(args.repeats + 1):
+        before = cpu(server.process.pid)
         answers = asyncio.run(ask(server.port, requests, args.clients, args.seconds, 1 << 40))
-        turns.append(summary(answers, args.seconds))
+        spent = (cpu(server.process.pid) - before) / len(answers)
+        facts = {"server_cpu_ms": round(1e3 * spent, 3)}  # of an answer of any status
+        turns.append({**summary(answers, args.seconds), **facts})
     best = max(turns[1:], key=lambda turn: turn["answers_per_s"])
-    rates = [(turn["answers_per_s"], turn["p99_ms"]) for turn in turns[1:]]
+    rates = [(t["answers_per_s"], t["p99_ms"], t["server_cpu_ms"]) for t in turns[1:]]
     return {"clients": args.clients, **best, "turns": rates}
 
 

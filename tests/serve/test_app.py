@@ -17,8 +17,9 @@ from starlette.testclient import TestClient
 import hopefear
 from hopefear.errors import HopefearError
 from hopefear.serve import app as application
+from hopefear.serve import desk as desks_module
 from hopefear.serve.app import App, Limits
-from hopefear.serve.desk import MOST_STEPS, Desk
+from hopefear.serve.desk import MOST_STEPS, QUICK, Desk
 from hopefear.serve.openapi import document
 from hopefear.serve.questions import read_question
 from hopefear.serve.shelf import Shelf
@@ -285,10 +286,11 @@ class Slow:
         return value
 
     def steps(self, one, verb, numbers):
-        return MOST_STEPS // 2 if one.startswith("heavy") else 1
+        return 20_000 if one.startswith("heavy") else 1 if one.startswith("quick") else QUICK + 1
 
     def predict(self, inputs):
-        self.free.wait(20)
+        if not inputs[0].startswith("quick"):
+            self.free.wait(20)
         self.sizes.append(len(inputs))
         if "odd" in inputs:
             raise HopefearError("odd things are refused")
@@ -327,7 +329,8 @@ def together(client, desk, values):
         threads.append(threading.Thread(target=one, args=(k, value)))
         threads[-1].start()
         until = time.monotonic() + 10
-        while len(desk) < min(k, desk.waiting) and time.monotonic() < until:
+        held = sum(value != "bad" for value in values[1 : k + 1])  # what is bad is told at once
+        while len(desk) < min(held, desk.waiting) and time.monotonic() < until:
             time.sleep(0.005)
         if k == 0:
             time.sleep(0.1)  # a thread has taken it
@@ -355,7 +358,7 @@ def test_what_is_answered_together_is_not_too_much(slow):
     answers = together(client, desk, ["first", "heavy a", "heavy b", "heavy c", "d"])
     assert [one.status_code for one in answers] == [200] * 5
     assert answers[3].json()["output"] == {"label": "heavy c"}
-    assert service.sizes == [1, 2, 2] and not errors
+    assert service.sizes == [1, 2, 2] and not errors  # 50,000 steps a slice
 
 
 def test_a_mistake_is_nobody_elses(slow):
@@ -379,6 +382,53 @@ def test_nobody_waits_for_ever(slow):
     assert answer.status_code == 504 and "0.2 s" in answer.json()["error"]
     service.free.set()
     assert client.post("/predict", json={"input": "b"}).status_code == 200
+
+
+def test_what_is_quick_is_answered_beside_what_is_not(slow):
+    client, desk, service, errors = slow()
+    threading.Thread(target=client.post, args=("/predict",), kwargs={"json": HELD}).start()
+    assert client.post("/predict", json={"input": "quick"}).json()["output"] == {"label": "quick"}
+    assert service.sizes == [1] and not errors
+
+    async def all_at_once(values):
+        bodies = [json.dumps({"input": value}).encode() for value in values]
+        return await asyncio.gather(*(posted(client.app, body) for body in bodies))
+
+    statuses = asyncio.run(all_at_once(["quick"] * 7 + ["bad"]))
+    assert statuses == [200] * 7 + [400] and 7 in service.sizes
+    statuses = asyncio.run(all_at_once(["quick"] * 100))
+    assert sorted(statuses) == [200] * desk.waiting + [503] * (100 - desk.waiting)
+
+
+def test_what_nobody_waits_for_is_left(slow, monkeypatch):
+    client, desk, service, _errors = slow(seconds=0.3)
+    monkeypatch.setattr(desks_module, "_SLICE", 20_000)
+    answers = []
+
+    def ask(value):
+        answers.append(client.post("/predict", json={"inputs": [value] * 3}).status_code)
+
+    threads = [threading.Thread(target=ask, args=(value,)) for value in ("heavy a", "heavy b")]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join()
+    assert answers == [504, 504] and not len(desk)  # its place is free, though a thread computes
+    service.free.set()
+    time.sleep(0.1)
+    assert service.sizes == [1]  # the first slice of the first was begun, and nothing else
+    status = client.post("/predict", json={"input": "a" * 60}).status_code
+    assert status == 200
+
+
+def test_steps_are_bounded_by_the_time_there_is(slow):
+    client, *_ = slow(seconds=0.1)
+    answer = client.post("/predict", json={"inputs": ["heavy"] * 2})
+    assert answer.status_code == 400 and "25,000 are the most" in answer.json()["error"]
+
+
+HELD = {"input": "held"}
 
 
 def scope(body):

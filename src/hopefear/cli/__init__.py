@@ -13,8 +13,10 @@ from typing import Any
 
 from hopefear import __version__
 from hopefear.cli.config import add_option, read_config, settings_typed, with_config
+from hopefear.cli.console import Console
 from hopefear.cli.options import look_ahead
 from hopefear.cli.surface import said_of_all, surface_of, task_names
+from hopefear.core.stages import watched
 from hopefear.tasks import TASKS, find_tasks
 
 __all__ = ["main"]
@@ -138,7 +140,13 @@ def dispatch(argv: Sequence[str]) -> int:
     if verb in ("train", "search"):
         args.settings = settings_typed(args, parser, paths=verb == "search")
     look_ahead(args, parser)
-    return _module(verb).run(args)
+    console = Console(args.quiet)
+    if not console.terminal:
+        return _module(verb).run(args)
+    from hopefear.cli.progress import Stages
+
+    with Stages(console) as stages, watched(stages):
+        return _module(verb).run(args)
 
 
 def options_of(argv: Sequence[str]) -> list[str]:

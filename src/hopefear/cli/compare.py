@@ -39,6 +39,7 @@ examples:
   hopefear compare parse --train train.conllu --test test.conllu --learners perceptron,mira,swvp
 """
 _REPLICATES = 2000
+_LEAST = {"non-zeros kept": "min", "s/pass": "min"}
 _SHOWN = 100  # examples on which learners differ
 _FAR = 4.0  # an axis is logarithmic where one curve is so many times as long as another
 _AXES = {"passes": "passes", "samples": "samples", "seconds": "seconds of learning"}
@@ -307,7 +308,11 @@ class Study:
 
     def show(self, console: Console) -> None:
         """The table for people."""
-        console.table(*self.table())
+        console.table(*self.table(), self.best() | _LEAST)
+
+    def best(self) -> dict[str, Any]:
+        """Whether the most or the least is best, by column of a score."""
+        return {score.title: "max" if score.higher else "min" for score in self.corpus.scores}
 
     def section(self, page: Page, title: str, text: str, axis: str = "passes") -> None:
         """Add the table and the curves, along an axis of `_AXES`, to a page."""
@@ -321,7 +326,7 @@ class Study:
         page.table(
             *self.table(),
             f"On the test data: {legend}.",
-            highlight={score.title: "max" if score.higher else "min" for score in scores},
+            highlight=self.best(),
             notes=[
                 *self.corpus.notes,
                 "non-zeros kept: of the model; last: of the last weights, which averaging and "

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from hopefear.cli.guard import write_out
@@ -14,6 +15,7 @@ from hopefear.errors import HopefearError
 
 _LISTED = 10  # bad lines
 _COLUMNS = 10  # of a confusion on a screen
+BEST_SCORES = {"precision": "max", "recall": "max", "F1": "max"}
 
 
 class Console:
@@ -22,6 +24,7 @@ class Console:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self.terminal = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.coloured = self.terminal and not os.environ.get("NO_COLOR")
 
     def say(self, text: str = "") -> None:
         """One or more lines."""
@@ -36,13 +39,63 @@ class Console:
         for name, value in rows.items():
             self.say(f"  {name:<{width}}  {value}")
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; numbers stand right."""
-        self.say(text_table(columns, rows))
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        best: Mapping[str, str] | None = None,
+        along: Container[str] = (),
+        higher: bool = True,
+    ) -> None:
+        """A table; numbers stand right, and a terminal shows the best ones in bold.
+
+        Parameters
+        ----------
+        columns, rows
+            Heads and cells.
+        best : mapping, optional
+            From a column to ``"max"`` or ``"min"``: what is best in it.
+        along : container of str
+            Columns among which each row has a best number.
+        higher : bool
+            Whether that is the largest.
+        """
+        bold = best_cells(columns, rows, best or {})
+        places = [j for j, title in enumerate(columns) if title in along]
+        which = {str(i): "max" if higher else "min" for i in range(len(rows))}
+        turned = [[row[j] for row in rows] for j in places]
+        bold |= {(i, places[k]) for k, i in best_cells(list(which), turned, which)}
+        self.say(text_table(columns, rows, bold if self.coloured else ()))
 
 
-def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def best_cells(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], best: Mapping[str, str]
+) -> frozenset[tuple[int, int]]:
+    """Row and column of the best numbers, as they are shown; of a single row nothing is best.
+
+    >>> rows = [["rda", "12.30", 1000], ["vrda", "9.10 %", 2000], ["none", None, "–"]]
+    >>> sorted(best_cells(["learner", "error", "size"], rows, {"error": "min", "size": "max"}))
+    [(1, 1), (1, 2)]
+    """
+    cells = set()
+    for j, title in enumerate(columns):
+        if title not in best:
+            continue
+        numbers = {i: n for i, row in enumerate(rows) if (n := _number(row[j])) is not None}
+        if len(set(numbers.values())) > 1:
+            limit = (max if best[title] == "max" else min)(numbers.values())
+            cells |= {(i, j) for i, n in numbers.items() if n == limit}
+    return frozenset(cells)
+
+
+def text_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    bold: Container[tuple[int, int]] = (),
+) -> str:
     """Lines of a table: text left, everything that begins with a digit or a sign right.
+
+    Cells of ``bold``, by row and column, are written in bold for a terminal.
 
     >>> print(text_table(["learner", "error"], [["rda", "12.30"], ["vrda", "9.10"]]))
     learner  error
@@ -54,19 +107,24 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     right = [j > 0 and all(_numeric(row[j]) for row in cells[1:]) for j in range(len(columns))]
     return "\n".join(
         "  ".join(
-            f"{text:>{w}}" if r else f"{text:<{w}}"
-            for text, w, r in zip(row, widths, right, strict=True)
+            _placed(text, w, r, (i - 1, j) in bold)
+            for j, (text, w, r) in enumerate(zip(row, widths, right, strict=True))
         ).rstrip()
-        for row in cells
+        for i, row in enumerate(cells)
     )
 
 
 def long_table(
-    console: Console, heads: Sequence[str], rows: Sequence[Sequence[object]], most: int, what: str
+    console: Console,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    most: int,
+    what: str,
+    best: Mapping[str, str] | None = None,
 ) -> None:
     """A table below a blank line, cut where it has more than ``most`` rows."""
     console.say()
-    console.table(heads, rows[:most])
+    console.table(heads, rows[:most], best)
     if len(rows) > most:
         console.say(f"… and {len(rows) - most:,} more {what}; --json has them all")
 
@@ -179,6 +237,18 @@ def scored(name: str, value: float) -> str:
 
 def _cell(value: object) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _placed(text: str, width: int, right: bool, bold: bool) -> str:
+    blanks = " " * (width - len(text))
+    text = f"\x1b[1m{text}\x1b[22m" if bold else text
+    return blanks + text if right else text + blanks
+
+
+def _number(value: object) -> float | None:
+    """The number that a cell begins with."""
+    match = re.match(r"[-+]?\d[\d,]*(\.\d+)?", "" if value is None else str(value))
+    return None if match is None else float(match[0].replace(",", ""))
 
 
 def _numeric(text: str) -> bool:

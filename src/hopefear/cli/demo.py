@@ -404,13 +404,14 @@ def _translations(console: Console, page: Page) -> list[str]:
         for name, tuning, score, seconds in results
     ]
     console.say(f"\n{limits}")
-    console.table(columns, rows)
+    best: dict[str, Any] = {name: "max" for name in columns if name.endswith("BLEU")}
+    console.table(columns, rows, best)
     page.section(title).text(f"{text} {limits}")
     page.table(
         columns,
         rows,
         "Corpus BLEU of the candidates that tuned weights put first.",
-        highlight={name: "max" for name in columns if name.endswith("BLEU")},
+        highlight=best,
         notes=["rounds: passes of kbmira, of which held-out lists choose one, and starts of MERT."],
     )
     plot = Plot("Held-out BLEU after each round", "round", "BLEU")

@@ -1,4 +1,4 @@
-"""Reading and training as people watch them: a bar on a terminal, a line for each finished pass.
+"""Long work as people watch it: a bar on a terminal, a line for each finished pass.
 
 Of more than fifty passes, as iterations of batch learners are, every tenth gets a line. That the
 first run of a learner takes seconds longer is said, too.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from hopefear.cli.console import Console, scored
+from hopefear.core.stages import Stage
 
+_SOON = 0.7  # seconds: shorter work is over before one could read what it is
 _SECONDS = "some seconds, for some up to a minute"  # that compiling takes
 
 
@@ -26,6 +29,8 @@ class Bar:
         Where it is shown.
     """
 
+    shown: ClassVar[int] = 0  # how many there are at the moment
+
     def __init__(self, console: Console) -> None:
         self.console = console
         self._bar: Any = None
@@ -36,6 +41,7 @@ class Bar:
             from rich.progress import Progress
 
             self._bar = Progress(*self._columns(), console=Terminal(stderr=True), transient=True)
+            Bar.shown += 1
             self._bar.start()
             self._begin()
         return self
@@ -43,6 +49,8 @@ class Bar:
     def __exit__(self, *_: Any) -> None:
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None
+            Bar.shown -= 1
 
     def _columns(self) -> tuple[Any, ...]:
         """What stands in the line: a description and the time it took so far."""
@@ -116,10 +124,8 @@ class Watcher(Bar):
             self._line(event)
 
     def calibrating(self) -> None:
-        """Passes are over; the temperature of probabilities is being fitted."""
-        if self._bar is not None:
-            number = f"{self.epochs}/{self.epochs}, fitting the temperature"
-            self._bar.update(self._task, completed=self.epochs, number=number)
+        """Passes are over: what comes now has a bar of its own."""
+        self.__exit__()
 
     def _line(self, event: dict[str, Any]) -> None:
         self._print(
@@ -188,6 +194,92 @@ class Counting(Bar):
             speed = count / max(time.perf_counter() - started, 1e-9)
             text = f"reading {name}: {count:,} {self.what}, {speed:,.0f} {self.what}/s"
             self._bar.update(task, description=text)
+
+
+class Stages(Bar):
+    """What the library says it does, once that takes a while, where no other bar is shown.
+
+    While it is entered, ``hopefear.core.stages`` tells it of all work.
+
+    Parameters
+    ----------
+    console : Console
+        Where it is shown.
+    """
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._lock = threading.RLock()
+        self._work: list[Stage] = []
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        return self  # the line comes with the first work that takes long
+
+    def __exit__(self, *_: Any) -> None:
+        with self._lock:
+            self._work.clear()
+            self._hide()
+
+    def begin(self, work: Stage) -> None:
+        """Show this work, if it is not over soon."""
+        if not self.console.terminal:
+            return
+        with self._lock:
+            self._work.append(work)
+            if len(self._work) == 1:
+                self._timer = threading.Timer(_SOON, self._show)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def end(self, work: Stage) -> None:
+        """It is over."""
+        with self._lock:
+            if work in self._work:
+                self._work.remove(work)
+            if not self._work:
+                self._hide()
+
+    def _columns(self) -> tuple[Any, ...]:
+        from rich.progress import BarColumn, ProgressColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.table import Column
+        from rich.text import Text
+
+        stages = self
+
+        class Work(ProgressColumn):
+            """What is done at the moment, and how quickly."""
+
+            def render(self, task: Any) -> Text:
+                return Text(stages._words(task))
+
+        words = Work(table_column=Column(no_wrap=True))
+        return words, BarColumn(bar_width=20), TimeElapsedColumn(), TimeRemainingColumn()
+
+    def _words(self, task: Any) -> str:
+        with contextlib.suppress(IndexError):  # it may be over by now
+            work = self._work[-1]
+            task.completed, task.total = work.done, work.total
+            if not work.done:
+                return work.name
+            speed = work.done / max(task.elapsed or 0.0, _SOON)
+            of = f"{work.done:,} of {work.total:,}" if work.total else f"{work.done:,}"
+            return f"{work.name}: {of} {work.unit}, {speed:,.0f}/s"
+        return ""
+
+    def _begin(self) -> None:
+        self._bar.add_task("", total=None)
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._work and self._bar is None and not Bar.shown:
+                super().__enter__()
+
+    def _hide(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        super().__exit__()
 
 
 class Compilation:

@@ -359,13 +359,16 @@ def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: An
 def _show(console: Console, search: Any, findings: Sequence[Any]) -> None:
     """The best and what no other beats, beside the defaults."""
     from hopefear.search.page import heads, row
+    from hopefear.training.stopping import sign_of
 
     best = search.best(findings)
     front = search.front(findings) if len(search.objectives) > 1 else []
     shown = [best, *(f for f in front if f is not best)]
     usual = [f for f in findings if f.usual and f.state == "complete" and f not in shown]
     console.say()
-    console.table(heads(search.plan.metric), [row(finding) for finding in (*shown, *usual)])
+    marked = {"non-zeros": "min", "seconds": "min"}
+    marked[search.plan.metric] = "max" if sign_of(search.plan.metric) > 0 else "min"
+    console.table(heads(search.plan.metric), [row(one) for one in (*shown, *usual)], marked)
 
 
 def _objectives(text: str) -> tuple[str, ...]:

@@ -158,10 +158,10 @@ class _Steps(Bar):
         self.total, self.count, self._line = total, 0, None
 
     def _columns(self) -> tuple[Any, ...]:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
         words = TextColumn("{task.description}")
-        return BarColumn(), MofNCompleteColumn(), words, TimeElapsedColumn()
+        return BarColumn(), MofNCompleteColumn(), words, TimeRemainingColumn()
 
     def _begin(self) -> None:
         self._line = self._bar.add_task("compiling", total=self.total)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hopefear.core.stages import stage
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, open_bytes
 from hopefear.errors import HopefearError, InputError
 
@@ -93,7 +94,10 @@ def fill_blocks(
     buffer = np.empty(max(size, len(BOM)) + PADDING, np.uint8)
     rest, line, first = 0, 1, True
     tail = b""
-    with open_bytes(path) as stream:
+    # Of a compressed file nobody knows how long its text is.
+    total = None if name.endswith((".gz", ".bz2", ".xz", ".zst")) else file_size(path) or None
+    title = f"reading {os.path.basename(name)}"
+    with open_bytes(path) as stream, stage(title, total, "bytes") as work:
         # Lines of a pipe are read when they come, and not when a block is full.
         fill = stream.readinto1 if is_pipe(path) else stream.readinto
         while True:
@@ -106,6 +110,7 @@ def fill_blocks(
             if first:
                 have = _without_mark(buffer, have, name)
                 first = False
+            work.advance(got)
             if got == 0:
                 if have:
                     buffer[have] = 10

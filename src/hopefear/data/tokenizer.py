@@ -350,6 +350,8 @@ def _pattern(clitics: str, hyphens: bool, abbreviations: frozenset[str]) -> re.P
     else:
         joint += rf"|{apostrophe}(?=\w)"
     quick = rf"{letter}+(?=[\s,;)])"
+    # Most tokens are found here without a look at the rest, which would find the same.
+    plain = rf"[A-Za-z]+(?=[\s,;)]){_UNDIVIDED if clitics == 'english' else ''}|[,)]|\.(?!\S)"
     if clitics == "romance":
         first.append(
             rf"(?i:\b(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|(?:d|n|s|qu)?(?:al|el|ell)"
@@ -369,6 +371,8 @@ def _pattern(clitics: str, hyphens: bool, abbreviations: frozenset[str]) -> re.P
         r"\.{2,}|--+|[!?]{2,}|``|''|([*=~#+<>$^|\\])\1+",
         rf"[^\s{_HIDDEN}]",
     ]
+    if clitics != "romance":
+        first.insert(0, plain)
     return re.compile("|".join(filter(None, [*first, quick, *last])))
 
 
@@ -393,6 +397,8 @@ def _directed(text: str, span: Span) -> str:
     return "``" if opens and after else "''"
 
 
+# Not behind what may be two tokens: cannot, gonna, wanna, gotta, gimme, lemme.
+_UNDIVIDED = "(?<![Oo][Tt])(?<![Nn][Aa])(?<![Tt][Aa])(?<![Mm][Ee])"
 _FIRST = frozenset(_STARTERS.split())
 _NEVER_LAST = frozenset([*_all(_TITLES), "e.g.", "i.e.", "z.B.", "d.h.", "u.a.", "p.ex."])
 _UPPER = "[A-ZÀ-ÖØ-ÞČĐŁŘŚŠŻŽΑ-ΩА-Я]"

@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopefear import __version__
+from hopefear.core.stages import stage
 from hopefear.errors import HopefearError
+
+_RATIO = (math.sqrt(5.0) - 1.0) / 2.0  # the golden section
 
 
 class Reliability(NamedTuple):
@@ -127,18 +130,30 @@ def best_temperature(
     """
     if not 0.0 < low < high < math.inf:
         raise HopefearError(f"low={low:g}, high={high:g}: give 0 < low < high")
+    with stage("fitting the temperature", None, "likelihoods") as work:
+
+        def counted(t: float) -> float:
+            work.advance()
+            return log_likelihood(t)
+
+        work.total = 4 + math.ceil(math.log(tolerance / math.log(high / low)) / math.log(_RATIO))
+        return _highest(counted, low, high, tolerance)
+
+
+def _highest(
+    log_likelihood: Callable[[float], float], low: float, high: float, tolerance: float
+) -> Temperature:
     a, b = math.log(low), math.log(high)
-    ratio = (math.sqrt(5.0) - 1.0) / 2.0
-    c, d = b - ratio * (b - a), a + ratio * (b - a)
+    c, d = b - _RATIO * (b - a), a + _RATIO * (b - a)
     at_c, at_d = log_likelihood(math.exp(c)), log_likelihood(math.exp(d))
     while b - a > tolerance:
         if at_c >= at_d:
             b, d, at_d = d, c, at_c
-            c = b - ratio * (b - a)
+            c = b - _RATIO * (b - a)
             at_c = log_likelihood(math.exp(c))
         else:
             a, c, at_c = c, d, at_d
-            d = a + ratio * (b - a)
+            d = a + _RATIO * (b - a)
             at_d = log_likelihood(math.exp(d))
     value = math.exp((a + b) / 2.0)
     at_bound = min(value / low, high / value) < 1.0 + 10.0 * tolerance

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopefear.core.stages import stage
 from hopefear.errors import HopefearError
 from hopefear.metrics.interface import Metric, Scores
 
@@ -179,7 +180,7 @@ def approximate_randomisation(
     sum_a, sum_b = a.sum(axis=0), b.sum(axis=0)
     rng = np.random.default_rng(seed)
     extremes = []
-    for size in _blocks(replicates, len(counts)):
+    for size in _blocks(replicates, len(counts), "shuffling"):
         swaps = rng.binomial(counts, 0.5, (size, len(counts))) @ change
         shuffled = _score(metric, sum_a + swaps, name) - _score(metric, sum_b - swaps, name)
         extremes.append(np.abs(shuffled))
@@ -236,14 +237,17 @@ def _distinct(rows) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _resamples(rng, counts, replicates):
     n = int(counts.sum())
-    for size in _blocks(replicates, len(counts)):
+    for size in _blocks(replicates, len(counts), "resampling"):
         yield rng.multinomial(n, counts / n, size)
 
 
-def _blocks(replicates, width):
+def _blocks(replicates, width, what):
     step = max(1, CELLS // max(1, width))
-    for start in range(0, replicates, step):
-        yield min(step, replicates - start)
+    with stage(what, replicates, "samples") as work:
+        for start in range(0, replicates, step):
+            size = min(step, replicates - start)
+            yield size
+            work.advance(size)
 
 
 def _checked(rows) -> NDArray[Any]:

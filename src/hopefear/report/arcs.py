@@ -94,6 +94,28 @@ class ArcDiagram:
         text += [f"It should be: {_told(self.words, arc)}" for arc in self.missing]
         return " ".join(text)
 
+    def to_rows(self) -> str:
+        """The tree as HTML of a line a word, which takes a tenth of the picture's room.
+
+        >>> diagram = ArcDiagram(["It", "rains"], [2, 0], ["expl", "root"], gold_heads=[2, 1])
+        >>> print(diagram.to_rows())
+        <pre>1 It → 2 expl
+        2 rains → 0 root <mark class="x">1 root</mark></pre>
+        """
+        right = {arc.word: arc for arc in self.missing}
+        labels = self.relations if len(self.relations) else [""] * len(self.words)
+        lines = []
+        for m, (word, head, label) in enumerate(
+            zip(self.words, self.heads, labels, strict=True), 1
+        ):
+            arc = f"{head} {label}".rstrip() if head >= 0 else "–"
+            line = f"{m} {escape(word)} → {escape(arc)}"
+            if m in right:
+                gold = f"{right[m].head} {right[m].label}".rstrip()
+                line += f' <mark class="x">{escape(gold)}</mark>'
+            lines.append(line)
+        return "<pre>" + "\n".join(lines) + "</pre>"
+
     def to_svg(self, prefix: str = "tree") -> str:
         """The picture as one ``<svg>`` element, complete in itself and as wide as it needs.
 

@@ -20,6 +20,7 @@ _TERMINAL = (32, 34, 35, 36, 33, 31)  # green, blue, magenta, cyan, yellow, red
 _SHOWN = 8  # features of a reason
 _KINDS = 40  # in a list to choose from
 BYTES = 1_200_000  # of examples on a page, so that it stays below 2 MB
+DRAWN = 600_000  # of them, behind which trees are written and not drawn
 
 
 class View(Protocol):
@@ -201,10 +202,15 @@ def _brackets(text: str) -> list[Span]:
     return spans
 
 
-def view_html(view: View | ArcDiagram | str, prefix: str = "v") -> str:
-    """HTML of anything that can be looked at; a string is itself."""
+def view_html(view: View | ArcDiagram | str, prefix: str = "v", drawn: bool = True) -> str:
+    """HTML of anything that can be looked at; a string is itself, a tree is drawn or written."""
     if isinstance(view, str):
         return f'<p class="hf-text">{escape(view)}</p>'
+    if isinstance(view, ArcDiagram) and not drawn:
+        text = escape(" ".join(view.words))
+        summary = f'<summary>{text}</summary><p class="hf-tree">A word, its head and its relation;'
+        note = f"{summary} marked, what is right where that is wrong.</p>"
+        return f'<details class="hf-tree">{note}{view.to_rows()}</details>'
     if isinstance(view, ArcDiagram):
         box = '<div class="scroll" tabindex="0" role="region" aria-label="tree">'
         return f"{box}{view.to_svg(prefix)}</div>"
@@ -300,13 +306,13 @@ class Case:
         views = {"gold": self.gold, "predicted": self.predicted}
         return {**self.facts, **{name: view_text(view) for name, view in views.items()}}
 
-    def to_html(self, prefix: str) -> str:
+    def to_html(self, prefix: str, drawn: bool = True) -> str:
         """An article; the n best and the reason are folded."""
         (name, place), *rest = self.facts.items()
         # Names of labels are among the kinds.
         words = [f"{value:g} {key}" for key, value in rest if not isinstance(value, str)]
         words += self.kinds
-        views = view_html(self.predicted, f"{prefix}p")
+        views = view_html(self.predicted, f"{prefix}p", drawn)
         if self.gold is not None:
             gold = f"<dt>gold</dt><dd>{view_html(self.gold, f'{prefix}g')}</dd>"
             views = f"<dl>{gold}<dt>predicted</dt><dd>{views}</dd></dl>"
@@ -353,7 +359,7 @@ class Cases:
         articles: list[str] = []
         size = 0
         for k, case in enumerate(self.cases):
-            article = case.to_html(f"{prefix}-{k}")
+            article = case.to_html(f"{prefix}-{k}", size < DRAWN)
             size += len(article.encode())
             if size > self.most:
                 break

@@ -36,6 +36,7 @@ PAGE = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 _OPEN = {*PAGE, "/health"}
+_SHORT = 1 << 12  # bytes of a body whose inputs are read in the loop
 _LONG = 1 << 16  # bytes of a body that is read beside the loop
 _HELD = 1 << 26  # bytes of all bodies that have not been read yet
 _POLICY = (
@@ -127,7 +128,7 @@ class App:
             if answer is None:
                 # Questions take the short way: of their time, routes would be a tenth.
                 question = path[1:] in NUMBERS
-                answer = await self._answer(path[1:], receive) if question else self._views
+                answer = await self._answer(scope, receive) if question else self._views
             await answer(scope, receive, watched)
         except Exception as error:
             self.complain(error)  # Starlette has answered 500 before it passes on an error
@@ -165,13 +166,15 @@ class App:
             return _error(413, self._too_large())
         return None
 
-    async def _answer(self, verb: str, receive: Any) -> Response:
+    async def _answer(self, scope: Any, receive: Any) -> Any:
         """The answer to a question, whatever comes of it."""
-        deadline = asyncio.get_running_loop().time() + self.limits.seconds
+        started = asyncio.get_running_loop().time()
         try:
             if self.desk.full:
                 raise BusyError
-            return await self._ask(await self._question(verb, receive), deadline)
+            question, size = await self._question(scope["path"][1:], receive)
+            deadline = started + self.limits.seconds
+            return await self._ask(question, size <= _SHORT, deadline, scope.get("client"))
         except HopefearError as error:
             return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
         except HTTPException as error:
@@ -185,29 +188,29 @@ class App:
             self.complain(error)
             return _error(500, "internal error, please report it")
 
-    async def _ask(self, question: Question, deadline: float) -> Response:
+    async def _ask(self, question: Question, short: bool, deadline: float, asker: Any) -> Any:
         loop = asyncio.get_running_loop()
         name, service = self.shelf.find(question.model)
         if loop.time() >= deadline:
             return self._late()
-        future: asyncio.Future[Any] = loop.create_future()
-        self.desk.put(Job(name, service, question, future))
-        timer = loop.call_at(deadline, future.cancel)
+        job = Job(name, service, question, loop.create_future(), self.limits.seconds, asker)
+        self.desk.put(job, short)
+        timer = loop.call_at(deadline, job.future.cancel)
         try:
-            answer = await future
+            answer = await job.future
         except asyncio.CancelledError:
-            if not future.cancelled():
+            if not job.future.cancelled():
                 raise  # the server ends
             return self._late()
         finally:
             timer.cancel()
-            future.cancel()
+            self.desk.drop(job)
         if isinstance(answer, Exception):
             raise answer
-        return Response(answer, media_type="application/json")
+        return _Ready(answer)
 
-    async def _question(self, verb: str, receive: Any) -> Question:
-        """The question in a body that is not too long; that it comes in time, connections see to.
+    async def _question(self, verb: str, receive: Any) -> tuple[Question, int]:
+        """The question in a body, and its bytes; that it comes in time, connections see to.
 
         Bytes are held until they have been read, not only until they have come.
         """
@@ -232,9 +235,9 @@ class App:
             chunks.clear()
             message = None
             if size <= _LONG:
-                return read_question(verb, body)
+                return read_question(verb, body), size
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(None, read_question, verb, body)
+            return await loop.run_in_executor(None, read_question, verb, body), size
         finally:
             self._held -= size
             chunks.clear()  # errors keep this frame, for as long as those sent away wait
@@ -258,6 +261,19 @@ class App:
         gauges = {name: float(value()) for name, value in self.gauges.items()}
         gauges |= {"hopefear_waiting": len(self.desk), "hopefear_models": len(self.shelf.services)}
         return Response(self.counts.text(gauges), media_type="text/plain; version=0.0.4")
+
+
+class _Ready:
+    """JSON that is sent as it is; a Response would look through headers of its own."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        length = b"%d" % len(self.body)
+        headers = [(b"content-length", length), (b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
 
 
 def is_loopback(host: str) -> bool:

@@ -1,4 +1,8 @@
-"""Where requests wait: those that wait for the same at the same moment are answered together."""
+"""Where requests wait: those that wait for the same at the same moment are answered together.
+
+What takes less than handing it to a thread is answered by the loop itself; the rest waits for the
+threads of the desk.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,18 @@ import contextlib
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hopefear.errors import HopefearError
 from hopefear.serve.questions import Question
 
-_LINGER = 0.002  # seconds
 MOST_STEPS = 500_000  # of one request, which take about a second of one core
+QUICK = 1_000  # steps of a request that the loop answers itself
+_TURN = 5_000  # steps that the loop takes before it looks at its connections again
+_SLICE = 50_000  # steps that are taken before a thread looks whether somebody still waits
+_LINGER = 0.002  # seconds
+_LATELY = 0.05  # seconds after which nobody is expected to ask again
 _LESS = {
     "predict": "send fewer or shorter inputs",
     "nbest": "send fewer or shorter inputs, or a smaller n",
@@ -27,13 +35,107 @@ class BusyError(Exception):
 
 
 class Job:
-    """A question on its way; ``future`` gets the answer as JSON, or an exception as its result."""
+    """A question on its way.
 
-    __slots__ = ("future", "key", "name", "question", "service")
+    Parameters
+    ----------
+    name : str
+        The model's.
+    service : Service
+        What answers.
+    question : Question
+        What is asked.
+    future : Future, optional
+        Gets the answer as JSON, or an exception as its result.
+    seconds : float
+        The time an answer may take.
+    asker : object
+        Who asks: a connection.
+    """
 
-    def __init__(self, name: str, service: Any, question: Question, future: Any) -> None:
+    __slots__ = (
+        "asker",
+        "future",
+        "inputs",
+        "key",
+        "name",
+        "question",
+        "seconds",
+        "service",
+        "steps",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        service: Any,
+        question: Question,
+        future: Any,
+        seconds: float = 10.0,
+        asker: Any = None,
+    ) -> None:
         self.name, self.service, self.question, self.future = name, service, question, future
         self.key = (id(service), question.verb, question.numbers)
+        self.seconds, self.asker = seconds, asker
+        self.inputs: list[Any] | None = None
+        self.steps = 0
+
+    def read(self) -> None:
+        """Read the inputs; HopefearError where one cannot be read or the answer takes too long."""
+        if self.inputs is not None:
+            return
+        inputs = []
+        for i, value in enumerate(self.question.values):
+            try:
+                inputs.append(self.service.read(value))
+            except HopefearError as error:
+                place = "input" if self.question.single else f"inputs[{i}]"
+                reason = str(error).removeprefix("X[0]: ").removeprefix("sequence 0, ")
+                raise HopefearError(f"{place}: {reason}") from None
+        # What would take too long is not begun: at its usual pace, half of the time is enough.
+        self.steps = sum(map(self.steps_of, inputs))
+        most = min(MOST_STEPS, int(MOST_STEPS * self.seconds / 2))
+        if self.steps > most:
+            raise HopefearError(
+                f"{self.question.verb} would take {self.steps:,} steps, and {most:,} are the most "
+                f"of a request; {_LESS[self.question.verb]}"
+            )
+        self.inputs = inputs
+
+    def steps_of(self, one: Any) -> int:
+        """The steps that the answer to one input takes."""
+        return self.service.steps(one, self.question.verb, dict(self.question.numbers))
+
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits any more."""
+        return self.future is not None and self.future.done()
+
+    def packed(self, answers: list[dict[str, Any]]) -> bytes:
+        """Answers as they are sent."""
+        fields = {"output": answers[0]} if self.question.single else {"outputs": answers}
+        return _encode({"model": self.name, **fields}).encode("utf-8", "backslashreplace")
+
+
+class _Regulars:
+    """Who asked of late: most of those who were answered ask again at once.
+
+    A batch costs little more than one request, so it is worth waiting for them, but not for others.
+    """
+
+    def __init__(self) -> None:
+        self._last: set[Any] = set()
+        self._before: set[Any] = set()
+        self._time = 0.0
+
+    def seen(self, askers: set[Any], now: float) -> None:
+        self._before, self._last, self._time = self._last, askers, now
+
+    def expected(self, now: float) -> int:
+        """How many will ask within some milliseconds."""
+        if now - self._time > _LATELY:
+            self._before = self._last = set()
+        return max(1, len(self._last | self._before))
 
 
 class Desk:
@@ -48,7 +150,7 @@ class Desk:
     together : int
         Inputs that are answered at once, at most.
     on_batch : callable, optional
-        Is told the number of inputs of every batch, from a thread of the desk.
+        Is told the number of inputs of every batch, from any thread.
     """
 
     def __init__(
@@ -56,10 +158,13 @@ class Desk:
         jobs: int = 1,
         waiting: int = 16,
         together: int = 64,
-        on_batch: Callable[[int], None] | None = None,
+        on_batch: Callable[[int], None] = lambda inputs: None,
     ) -> None:
         self.waiting, self.together, self.on_batch = waiting, together, on_batch
         self._queue: deque[Job] = deque()
+        self._short: list[Job] = []
+        self._regulars, self._expected = _Regulars(), 1
+        self._timer: Any = None
         self._ready = threading.Condition()
         self._open, self._wanted = True, 1
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(jobs)]
@@ -67,21 +172,35 @@ class Desk:
             thread.start()
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self._queue) + len(self._short)
 
     @property
     def full(self) -> bool:
         """Whether the next request would be refused."""
-        return len(self._queue) >= self.waiting
+        return len(self._queue) >= self.waiting or len(self._short) >= self.waiting
 
-    def put(self, job: Job) -> None:
-        """Let a request wait; BusyError where too many do."""
-        with self._ready:
-            if self.full:
-                raise BusyError
-            self._queue.append(job)
-            if len(self._queue) >= self._wanted:
-                self._ready.notify()
+    def put(self, job: Job, short: bool = False) -> None:
+        """Let a request wait; BusyError where too many do. Short ones are read in the loop."""
+        if self.full:
+            raise BusyError
+        if not short:
+            self._line_up(job)
+            return
+        self._short.append(job)
+        loop = job.future.get_loop()
+        if len(self._short) == 1:
+            self._timer = loop.call_later(_LINGER, self._answer_short)
+            self._expected = self._regulars.expected(loop.time())
+        if len(self._short) == self._expected:
+            self._timer.cancel()
+            loop.call_soon(self._answer_short)
+
+    def drop(self, job: Job) -> None:
+        """Forget a request for which nobody waits any more, so that another can take its place."""
+        job.future.cancel()
+        if self._queue:
+            with self._ready, contextlib.suppress(ValueError):
+                self._queue.remove(job)
 
     def close(self) -> None:
         """End the threads once nothing waits."""
@@ -91,18 +210,55 @@ class Desk:
         for thread in self._threads:
             thread.join(1.0)  # what it may still compute nobody waits for
 
+    def _line_up(self, job: Job) -> None:
+        with self._ready:
+            self._queue.append(job)
+            if len(self._queue) >= self._wanted:
+                self._ready.notify()
+
+    def _answer_short(self) -> None:
+        """Answer, in the loop, what came in its last turns; what proves to be long lines up."""
+        short, self._short = self._short, []
+        loop = short[0].future.get_loop()
+        groups: dict[Any, list[Job]] = {}
+        steps = 0
+        for k, job in enumerate(short):
+            if job.given_up:
+                continue
+            if steps > _TURN:
+                self._short = short[k:]
+                loop.call_soon(self._answer_short)
+                break
+            try:
+                job.read()
+            except Exception as error:
+                _deliver([(job, error)])
+                continue
+            if job.steps > QUICK:
+                self._line_up(job)
+                continue
+            steps += job.steps
+            groups.setdefault(job.key, []).append(job)
+        self._regulars.seen({job.asker for job in short}, loop.time())
+        for batch in groups.values():
+            self.on_batch(sum(len(job.question.values) for job in batch))
+            _deliver(zip(batch, answered(batch), strict=True))
+
     def _work(self) -> None:
         while batch := self._take():
-            batch = [job for job in batch if not job.future.cancelled()]
+            batch = [job for job in batch if not job.given_up]
             if not batch:
                 continue
             outcomes = answered(batch)
-            if self.on_batch is not None:
-                self.on_batch(sum(len(job.question.values) for job in batch))
-            futures = [job.future for job in batch]
-            for loop in {future.get_loop() for future in futures}:
+            self.on_batch(sum(len(job.question.values) for job in batch))
+            for loop in {job.future.get_loop() for job in batch}:
+                some = [
+                    pair
+                    for pair in zip(batch, outcomes, strict=True)
+                    if pair[0].future.get_loop() is loop
+                ]
                 with contextlib.suppress(RuntimeError):  # it has ended, and nobody waits
-                    loop.call_soon_threadsafe(_deliver, loop, futures, outcomes)
+                    loop.call_soon_threadsafe(_deliver, some)
             self._linger(len(batch))
 
     def _linger(self, answered: int) -> None:
@@ -137,63 +293,64 @@ class Desk:
             return batch
 
 
-def _deliver(loop: Any, futures: Sequence[Any], outcomes: Sequence[Any]) -> None:
-    for future, outcome in zip(futures, outcomes, strict=True):
-        if future.get_loop() is loop and not future.done():
-            future.set_result(outcome)
+def _deliver(outcomes: Iterable[tuple[Job, Any]]) -> None:
+    for job, outcome in outcomes:
+        if not job.future.done():
+            job.future.set_result(outcome)
 
 
 def answered(batch: Sequence[Job]) -> list[Any]:
     """For every request its answer as JSON, or what went wrong with it.
 
-    What one of them asks wrongly does no harm to the others. Together they are answered up to the
-    steps that one of them may take, and then the next.
+    What one of them asks wrongly does no harm to the others. Inputs are answered together up to
+    some steps, and then the next; what nobody waits for any more is left.
     """
     outcomes: list[Any] = [None] * len(batch)
-    runs: list[list[tuple[int, list[Any]]]] = []
-    total = 0
-    for k, job in enumerate(batch):
-        try:
-            inputs, steps = _read(job)
-        except Exception as error:
-            outcomes[k] = error
+    answers: list[list[dict[str, Any]]] = [[] for _ in batch]
+    for run in _slices(batch, outcomes):
+        run = [(k, one) for k, one in run if outcomes[k] is None and not batch[k].given_up]
+        if not run:
             continue
-        total += steps
-        if not runs or total > MOST_STEPS:
-            runs.append([])
-            total = steps
-        runs[-1].append((k, inputs))
-    for run in runs:
-        job, together = batch[run[0][0]], [one for _, inputs in run for one in inputs]
+        job = batch[run[0][0]]
         try:
-            answers = iter(_answers(job.service, job.question, together))
-            for k, inputs in run:
-                outcomes[k] = _packed(batch[k], [next(answers) for _ in inputs])
+            results = _answers(job.service, job.question, [one for _, one in run])
         except Exception as error:
-            for k, _ in run:
-                outcomes[k] = error if len(run) == 1 else answered([batch[k]])[0]
+            numbers = {k for k, _ in run}
+            for k in numbers:
+                outcomes[k] = error if len(batch) == 1 else answered([batch[k]])[0]
+            continue
+        for (k, _), result in zip(run, results, strict=True):
+            answers[k].append(result)
+    for k, job in enumerate(batch):
+        if outcomes[k] is None and not job.given_up:
+            try:
+                outcomes[k] = job.packed(answers[k])
+            except Exception as error:
+                outcomes[k] = error
     return outcomes
 
 
-def _read(job: Job) -> tuple[list[Any], int]:
-    """The inputs of a request, and the steps that its answer takes."""
-    values = []
-    for i, value in enumerate(job.question.values):
+def _slices(batch: Sequence[Job], outcomes: list[Any]) -> list[list[tuple[int, Any]]]:
+    """Inputs with the numbers of their requests, cut behind so many steps.
+
+    Errors of requests that cannot be read become their outcomes.
+    """
+    slices: list[list[tuple[int, Any]]] = [[]]
+    total = 0
+    for k, job in enumerate(batch):
         try:
-            values.append(job.service.read(value))
-        except HopefearError as error:
-            place = "input" if job.question.single else f"inputs[{i}]"
-            reason = str(error).removeprefix("X[0]: ").removeprefix("sequence 0, ")
-            raise HopefearError(f"{place}: {reason}") from None
-    # What has begun cannot be given up, so what would take too long is not begun.
-    verb, numbers = job.question.verb, dict(job.question.numbers)
-    steps = sum(job.service.steps(one, verb, numbers) for one in values)
-    if steps > MOST_STEPS:
-        raise HopefearError(
-            f"{verb} would take {steps:,} steps, and {MOST_STEPS:,} are the most of a request; "
-            f"{_LESS[verb]}"
-        )
-    return values, steps
+            job.read()
+        except Exception as error:
+            outcomes[k] = error
+            continue
+        for one in job.inputs or ():
+            steps = job.steps_of(one) if job.steps > QUICK else job.steps
+            if slices[-1] and total + steps > _SLICE:
+                slices.append([])
+                total = 0
+            slices[-1].append((k, one))
+            total += steps
+    return slices
 
 
 def _answers(service: Any, question: Question, inputs: list[Any]) -> list[dict[str, Any]]:
@@ -206,7 +363,4 @@ def _answers(service: Any, question: Question, inputs: list[Any]) -> list[dict[s
     return [service.explain(one, top, numbers) for one in inputs]
 
 
-def _packed(job: Job, answers: list[dict[str, Any]]) -> bytes:
-    fields = {"output": answers[0]} if job.question.single else {"outputs": answers}
-    text = json.dumps({"model": job.name, **fields}, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace")
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode

@@ -24,6 +24,21 @@ _FILES = 64  # descriptors that are no connections
 _SWITCH = 0.0005
 
 
+class _Whole:
+    """A transport that sends the head of an answer together with its body: one call, one packet."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport, self._head = transport, b""
+        self.close, self.is_closing = transport.close, transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if not self._head and data.startswith(b"HTTP/1.1 ") and data[9:10] != b"1":
+            self._head = data
+        else:
+            self._transport.write(self._head + data)
+            self._head = b""
+
+
 class Connection(HttpToolsProtocol):
     """A connection whose requests must come whole, in time and with a short head.
 
@@ -69,6 +84,12 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         self._head = 0
         self._wait()
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        cycle: Any = self.cycle
+        if cycle is not None and self.scope["method"] == "POST":  # others may have no body
+            cycle.transport = _Whole(self.transport)
 
     def on_message_complete(self) -> None:
         self._stop()

@@ -249,23 +249,22 @@ def shown(marks: Marks, tokens: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     >>> shown(Marks({"label": ["B-P"]}, [(0, 1, "P")]), [{"text": "Ann"}])["spans"]
     [{'label': 'P', 'first': 0, 'after': 1, 'text': 'Ann'}]
     """
-    names = tuple(marks.columns)
-    rows = zip(*marks.columns.values(), strict=True)
-    output = {
-        **marks.facts,
-        "tokens": [
-            {**token, **dict(zip(names, row, strict=True))}
-            for token, row in zip(tokens, rows, strict=True)
-        ],
-    }
+    rows: list[dict[str, Any]] = [{**token} for token in tokens]
+    for name, values in marks.columns.items():
+        for row, value in zip(rows, values, strict=True):
+            row[name] = value
+    output = {**marks.facts, "tokens": rows}
     if marks.spans is not None:
         output["spans"] = [_span(tokens, *span) for span in marks.spans]
     return output
 
 
 def _span(tokens: Sequence[Mapping[str, Any]], first: int, after: int, kind: str) -> dict[str, Any]:
-    text = " ".join(token["text"] for token in tokens[first:after])
+    begin = tokens[first]
+    text = begin["text"]
+    if after > first + 1:
+        text = " ".join([token["text"] for token in tokens[first:after]])
     span = {"label": kind, "first": first, "after": after, "text": text}
-    if "start" in tokens[first]:
-        span |= {"start": tokens[first]["start"], "end": tokens[after - 1]["end"]}
+    if "start" in begin:
+        span["start"], span["end"] = begin["start"], tokens[after - 1]["end"]
     return span

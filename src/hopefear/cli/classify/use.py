@@ -11,6 +11,7 @@ import numpy as np
 
 from hopefear.cli.classify.corpus import blocks, file_of
 from hopefear.cli.console import (
+    BEST_SCORES,
     Console,
     in_percent,
     labels_in_words,
@@ -200,7 +201,7 @@ def show_scores(console: Console, scores: dict[str, Any]) -> None:
     """The same on a screen."""
     words, [(_, heads, rows)] = findings(scores)
     console.pairs(words)
-    long_table(console, heads, rows, _SHOWN, "classes")
+    long_table(console, heads, rows, _SHOWN, "classes", BEST_SCORES)
     show_confusion(console, scores)
     console.say(f"\n{scores['signature']}\n{scores['model_signature']}")
 

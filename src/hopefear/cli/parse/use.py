@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.cli.console import Console, in_percent, labels_in_words, long_table, weights_table
+from hopefear.cli.console import (
+    BEST_SCORES,
+    Console,
+    in_percent,
+    labels_in_words,
+    long_table,
+    weights_table,
+)
 from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
 from hopefear.cli.parse.corpus import read_for, recall_of, tagged, warn_of_strangers
@@ -239,7 +246,7 @@ def show_scores(console: Console, facts: dict[str, Any]) -> None:
     console.pairs(words)
     for title, heads, rows in tables:
         console.say(f"\n{title.lower()}")
-        long_table(console, heads, rows, _SHOWN, "rows")
+        long_table(console, heads, rows, _SHOWN, "rows", BEST_SCORES)
     console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
 
 

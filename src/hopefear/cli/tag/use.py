@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.cli.console import (
+    BEST_SCORES,
     Console,
     in_percent,
     labels_in_words,
@@ -269,7 +270,7 @@ def show_scores(console: Console, facts: dict[str, Any]) -> None:
     """The same on a screen."""
     words, [(title, heads, rows)] = findings(facts)
     console.pairs(words)
-    long_table(console, heads, rows, _SHOWN, title.lower())
+    long_table(console, heads, rows, _SHOWN, title.lower(), BEST_SCORES)
     show_confusion(console, facts)
     console.say(f"\n{facts['signature']}\n{facts['model_signature']}")
 

@@ -105,7 +105,7 @@ class Outcome:
     def show(self, console: Console, result: Mapping[str, Any], compiling: float) -> None:
         """Tables for people."""
         console.say()
-        console.table(*self.scores())
+        console.table(*self.scores(), along={"before", "after"}, higher=self.tuning.metric.higher)
         if self.lost():
             console.say(self.loss())
         if result["spread"]:

@@ -82,7 +82,7 @@ class Rounds:
     def show(self, console: Console, result: Mapping[str, Any], compiling: float) -> None:
         """A table for people."""
         console.say()
-        console.table(*self.table())
+        console.table(*self.table(), {self.metric.main: "max" if self.metric.higher else "min"})
         console.say()
         console.table(*weights_table(self.before, self.weights))
         console.say()

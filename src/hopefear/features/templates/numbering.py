@@ -16,6 +16,7 @@ import numpy as np
 from hopefear.core.arrays import Strings
 from hopefear.core.component import kernel
 from hopefear.core.hashing import mix
+from hopefear.core.stages import stage
 from hopefear.features.templates.program import (
     ENTRIES,
     USED,
@@ -110,12 +111,14 @@ def number(bound: Bound, program: Program, keep_names: bool, n_jobs: int = 1) ->
     Threads number those of a stretch of sentences each, which are then joined: attributes that were
     new in a stretch get their numbers in the order in which it met them.
     """
-    stretches = bound.stretches(min(n_jobs, bound.ids.shape[1] // _STRETCH + 1))
-    if len(stretches) == 1:
-        return _number(bound, program, keep_names)[0]
-    with ThreadPoolExecutor(len(stretches)) as pool:
-        parts = list(pool.map(lambda part: _number(part, program, keep_names), stretches))
-        return _joined(parts, [part.ids.shape[1] for part in stretches], pool)
+    tokens = bound.ids.shape[1]
+    stretches = bound.stretches(min(n_jobs, tokens // _STRETCH + 1))
+    with stage(f"features of {tokens:,} tokens"):
+        if len(stretches) == 1:
+            return _number(bound, program, keep_names)[0]
+        with ThreadPoolExecutor(len(stretches)) as pool:
+            parts = list(pool.map(lambda part: _number(part, program, keep_names), stretches))
+            return _joined(parts, [part.ids.shape[1] for part in stretches], pool)
 
 
 def _number(bound: Bound, program: Program, keep_names: bool) -> tuple[Numbered, np.ndarray]:

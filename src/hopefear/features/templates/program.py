@@ -396,14 +396,14 @@ class Slots:
                 if source.lexicon
                 else column.ids
             )
-        tables = [self._types(source, types).values(views) for source, views in self.views]
+        tables = self._tables(types)
         numbers = [_numbers(sentences, source.needs()) for source in self.numbers]
         return self._bound(tables, numbers, np.array(sentences.starts, np.int64), ids)
 
     def bind_strings(self, strings: dict[str, Sequence[str]]) -> Bound:
         """The slots for columns that have these distinct strings, without any token."""
         types = {c: Types(strings.get(c, ())) for c in self.columns}
-        tables = [self._types(source, types).values(views) for source, views in self.views]
+        tables = self._tables(types)
         ids = np.empty((len(self.sources), 0), np.int32)
         numbers = [np.zeros(0, np.float32) for _ in self.numbers]
         return self._bound(tables, numbers, np.zeros(1, np.int64), ids)
@@ -415,6 +415,10 @@ class Slots:
     def strings_of(self, source: Source, strings: dict[str, Sequence[str]]) -> Sequence[str]:
         """Distinct strings of a source, given those of the columns."""
         return POSITIONS if source.lexicon else strings[source.needs()]
+
+    def _tables(self, types: dict[str, Types]) -> list[Any]:
+        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+            return [self._types(source, types).values(views) for source, views in self.views]
 
     def _types(self, source: Source, types: dict[str, Types]) -> Types:
         return Types(POSITIONS) if source.lexicon else types[source.needs()]

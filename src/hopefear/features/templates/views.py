@@ -55,6 +55,7 @@ def lower(text: str) -> str:
     return text.lower()
 
 
+@functools.lru_cache(1 << 14)
 def normal(text: str) -> str:
     """Lower case with every digit as ``#``.
 
@@ -73,6 +74,7 @@ def shape(text: str) -> str:
     return text.translate(_SHAPES)
 
 
+@functools.lru_cache(1 << 14)
 def short_shape(text: str) -> str:
     """Shape with runs of one character cut to one.
 
@@ -263,7 +265,8 @@ class Types:
             return _all_substrings(self._pack(views[:-1]), int(args[0]), int(args[1]))
         lists = [LISTS[name](text, *args) for text in self.mapped(views[:-1])]
         ptr = _pointers(np.fromiter(map(len, lists), np.int64, len(lists)))
-        return Values(ptr, hashes_of([value for values in lists for value in values]))
+        flat = [value for values in lists for value in values]
+        return Values(ptr, _whole(pack(flat)).hashes)
 
     def _pack(self, views: tuple[View, ...]) -> Packed:
         if views not in self._packed:
@@ -284,21 +287,17 @@ def hashes_of(strings: Sequence[str]) -> np.ndarray:
     >>> int(hashes_of(["hope"])[0]) == int(hashes_of(["hope"])[0])
     True
     """
-    return _whole(pack(strings)).hashes
+    with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+        return _whole(pack(strings)).hashes
 
 
 def _whole(packed: Packed) -> Values:
-    return Values(
-        np.arange(len(packed.ends) + 1), _hash(packed, packed.ends - packed.sizes, packed.ends)
-    )
+    begins = packed.ends - packed.sizes
+    return Values(np.arange(len(begins) + 1), _hash_spans(packed.points, begins, packed.ends))
 
 
 def _affixes(packed: Packed, size: int, last: bool) -> Values:
-    long_enough = packed.sizes >= size
-    ptr = _pointers(long_enough)
-    ends = packed.ends[long_enough]
-    begins = ends - (size if last else packed.sizes[long_enough])
-    return Values(ptr, _hash(packed, begins, begins + size))
+    return Values(*_hash_affixes(packed.points, packed.ends, packed.sizes, size, last))
 
 
 def _all_substrings(packed: Packed, low: int, high: int) -> Values:
@@ -309,10 +308,9 @@ def _all_substrings(packed: Packed, low: int, high: int) -> Values:
     hashes = np.empty(int(most.sum()), np.uint64)
     ptr = np.zeros(len(sizes) + 1, np.int64)
     room = 1 << (2 * int(most.max(initial=0))).bit_length()
-    with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-        used = _substrings(
-            packed, low, high, hashes, ptr, np.zeros(room, np.int64), np.zeros(room, np.uint64)
-        )
+    used = _substrings(
+        packed, low, high, hashes, ptr, np.zeros(room, np.int64), np.zeros(room, np.uint64)
+    )
     return Values(ptr, hashes[:used].copy())
 
 
@@ -322,25 +320,37 @@ def _pointers(counts: np.ndarray) -> np.ndarray:
     return ptr
 
 
-def _hash(packed: Packed, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return _hash_spans(packed.points, begins, ends)
-
-
 @inlined
 def _finish(h, size):
     return mix(h, np.uint64(size))
+
+
+@inlined
+def _hash(points, begin, end):
+    h = np.uint64(0)
+    for p in range(begin, end):
+        h = mix(h, np.uint64(points[p]))
+    return _finish(h, end - begin)
 
 
 @kernel
 def _hash_spans(points, begins, ends):
     hashes = np.empty(len(begins), np.uint64)
     for i in range(len(begins)):
-        h = np.uint64(0)
-        for p in range(begins[i], ends[i]):
-            h = mix(h, np.uint64(points[p]))
-        hashes[i] = _finish(h, ends[i] - begins[i])
+        hashes[i] = _hash(points, begins[i], ends[i])
     return hashes
+
+
+@kernel
+def _hash_affixes(points, ends, sizes, size, last):
+    ptr, hashes, used = np.zeros(len(ends) + 1, np.int64), np.empty(len(ends), np.uint64), 0
+    for i in range(len(ends)):
+        if sizes[i] >= size:
+            begin = ends[i] - (size if last else sizes[i])
+            hashes[used] = _hash(points, begin, begin + size)
+            used += 1
+        ptr[i + 1] = used
+    return ptr, hashes[:used]
 
 
 @kernel

@@ -15,7 +15,8 @@ from hopefear.tasks.base import Explanation
 from hopefear.tasks.parse.explaining import against
 from hopefear.tasks.parse.model import ParseModel
 
-_MOST = 80  # trees, which take some room each
+_MOST = 600  # sentences
+_TOLD = 80  # of them, with what came close and why, which takes time
 _LONGEST = 60  # words of a tree that is drawn
 _RIVALS = 5
 
@@ -44,7 +45,8 @@ def cases(
     total = int(np.count_nonzero(errors))
     errors[np.diff(bank.starts) > _LONGEST] = 0
     order = np.argsort(-errors, kind="stable")[: min(_MOST, int(np.count_nonzero(errors)))]
-    ranked = model.decoder().nbest(data.take(order).rows, _RIVALS) if len(order) else []
+    told = order[:_TOLD]
+    ranked = model.decoder().nbest(data.take(told).rows, _RIVALS) if len(told) else []
     words, tags = (bank.sentences.columns[name].texts() for name in ("form", "xpos"))
     own = np.array(codes), data.rows.labels
     rows = []
@@ -70,8 +72,8 @@ def cases(
                 tree,
                 sorted(kinds),
                 sorted({each[m] for m in missed for each in (mine, true) if each}),
-                _rivals(model, ranked[k], words[some], own[1][some]),
-                _reason(model, bank, i, own[0][some], own[1][some]),
+                _rivals(model, ranked[k], words[some], own[1][some]) if k < _TOLD else (),
+                _reason(model, bank, i, own[0][some], own[1][some]) if k < _TOLD else None,
                 i,
             )
         )

@@ -1,0 +1,97 @@
+"""What a terminal shows beside lines, and that nothing else gets any of it."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+
+import pytest
+
+from hopefear.cli import main, progress
+from hopefear.cli.console import Console
+from hopefear.core.stages import stage, watched
+from hopefear.metrics.calibration import best_temperature
+
+pytestmark = pytest.mark.interpreted
+TABLE = (["learner", "F1", "s"], [["rda", "90.10", "0.5"], ["vrda", "91.20", "0.7"]])
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(monkeypatch) -> Terminal:
+    """Standard error from now on; a fixture would be too early, for pytest changes it later."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_SOON", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return screen
+
+
+def test_the_best_is_bold_on_a_terminal(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    Console().table(*TABLE, {"F1": "max", "s": "min"})
+    lines = terminal.getvalue().splitlines()
+    assert lines[1:] == ["rda      90.10  \x1b[1m0.5\x1b[22m", "vrda     \x1b[1m91.20\x1b[22m  0.7"]
+
+
+def test_a_row_has_a_best_number(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    rows = [["train", "3.0", "2.0"], ["dev", "1.0", "4.0"]]
+    Console().table(["set", "before", "after"], rows, along={"before", "after"}, higher=False)
+    assert re.findall("\x1b\\[1m(.*?)\x1b", terminal.getvalue()) == ["2.0", "1.0"]
+
+
+@pytest.mark.parametrize("name", ["NO_COLOR", "dumb", "pipe", "quiet"])
+def test_nothing_is_bold_elsewhere(monkeypatch, name):
+    terminal = on_terminal(monkeypatch)
+    if name == "NO_COLOR":
+        monkeypatch.setenv(name, "1")
+    if name == "dumb":
+        monkeypatch.setenv("TERM", name)
+    if name == "pipe":
+        monkeypatch.setattr(terminal, "isatty", lambda: False)
+    Console(name == "quiet").table(*TABLE, {"F1": "max"})
+    assert "\x1b" not in terminal.getvalue()
+    assert bool(terminal.getvalue()) == (name != "quiet")
+
+
+def test_long_work_has_a_bar(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    console = Console()
+    with progress.Stages(console) as stages, watched(stages):
+        with stage("sorting", 10, "lists") as work:
+            work.advance(4)
+            time.sleep(0.4)
+        best_temperature(lambda t: (time.sleep(0.01), -((t - 2.0) ** 2))[1])
+    text = terminal.getvalue()
+    assert "sorting: 4 of 10 lists" in text and "likelihoods" in text
+    assert progress.Bar.shown == 0
+    with stage("sorting") as work:  # nobody watches any more
+        time.sleep(0.05)
+    assert terminal.getvalue() == text
+
+
+def test_a_bar_is_shown_alone(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    console = Console()
+    with progress.Stages(console) as stages, watched(stages):
+        with progress.Counting(console, "lists") as counting, stage("beside it"):
+            list(counting([[1, 2]], "file"))
+            time.sleep(0.2)
+        assert "beside it" not in terminal.getvalue() and progress.Bar.shown == 0
+
+
+@pytest.mark.parametrize("more", [[], ["--quiet"]])
+def test_what_is_piped_has_no_bar(tmp_path, capsys, monkeypatch, more):
+    monkeypatch.setattr(progress, "_SOON", 0.0)
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 10)
+    words = ["--train", f"{tmp_path}/a.svm", "--model", f"{tmp_path}/a.model", "--epochs", "2"]
+    assert main(["train", "classify", *words, *more]) == 0
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err and (not more or err == "")
