@@ -108,10 +108,13 @@ def _facts(
     recipe: Any, parts: Sequence[str], formula: str, effects: Mapping[str, str]
 ) -> dict[str, Any]:
     """What is said of every recipe; ``parts`` are loss, rule, readout and when it moves."""
+    from hopefear.recipes.advice import WHEN
+
     parameters = recipe.parameters().items()
     return {
         "name": recipe.name,
         "summary": recipe.summary,
+        "when": WHEN.get(recipe.name, ""),
         **dict(zip(("loss", "rule", "readout", "on"), parts, strict=True)),
         "formula": formula,
         "parameters": {
@@ -230,6 +233,8 @@ def _list(learners: list[dict[str, Any]]) -> None:
 
 def _show(learner: dict[str, Any]) -> None:
     print(f"{learner['name']}: {learner['summary']}\n")
+    if learner["when"]:
+        print(f"  {learner['when']}\n")
     print(
         f"  loss {learner['loss']}, rule {learner['rule']}, readout {learner['readout']}, "
         f"on {learner['on']}"

@@ -1,4 +1,4 @@
-"""When to take which learner: a sentence for each published name, for the catalogue of the docs."""
+"""When to take which learner: a sentence for each published name."""
 
 from __future__ import annotations
 
