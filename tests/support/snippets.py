@@ -183,7 +183,7 @@ class Page:
     def _hopefear(self, words: list[str], given: bytes) -> bytes:
         if words[0] in _ENDLESS:
             return b""
-        if words[0] in _LEARNING and "--stream" not in words:
+        if words[0] in _LEARNING and not {"--stream", "-"} & {*words}:  # streams come once
             small = {"--epochs": "2"}
             if "parse" in words[:2] and "biaffine" not in " ".join(words):
                 small |= {"--order": "1", "--features": "light", "--hash-bits": "10"}
