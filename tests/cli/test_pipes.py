@@ -102,8 +102,8 @@ def test_process_substitution_and_standard_input(tmp_path, capsys) -> None:
     for form in (
         f"<(cat {train})",
         f"<(gzip -c {train})",
-        f"- < {train}",
-        f"- < <(gzip -c {train})",
+        f"- --hash-bits 8 < {train}",
+        f"- --hash-bits 8 < <(gzip -c {train})",
     ):
         done = subprocess.run(
             ["bash", "-c", command.format(form)], capture_output=True, text=True, timeout=100

@@ -33,7 +33,7 @@ FILES = {
     "classify": ("two.svm", "vrda,adagrad-rda", ()),
     "tag": ("chunks.txt", "sapo,crf-lbfgs:max_iter=4", ("--metric", "accuracy")),
     "rerank": ("lists.jsonl", "maxent,perceptron", ()),
-    "parse": ("bank.conllu", "mira", ("--order", 1, "--features", "light", "--hash-bits", 14)),
+    "parse": ("bank.conllu", "mira", ("--order", 1, "--features", "light", "--hash-bits", 10)),
 }
 
 
@@ -372,10 +372,11 @@ def test_only_defaults_are_marked_as_such(run, learner, space, defaults):
 
 def test_the_bar_counts_trials_that_have_ended():
     with Trials(Console(), 5, "accuracy", known=2) as trials:
-        trials._bar, trials._task = Mock(), 0
+        bar = trials._bar = Mock()
+        trials._task = 0
         for number in (4, 9):  # others were interrupted
             trials(Finding(number, "pa", {}, "pruned", passes=2))
-    assert [call.kwargs["completed"] for call in trials._bar.update.mock_calls] == [3, 4]
+    assert [call.kwargs["completed"] for call in bar.update.mock_calls] == [3, 4]
 
 
 def test_spaces_can_be_given(run):

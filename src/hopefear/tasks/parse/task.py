@@ -190,9 +190,9 @@ def dataset(
     Examples
     --------
     >>> from hopefear.data.grammar import synthetic_treebank
-    >>> data = dataset(synthetic_treebank(30, seed=1), order=1)
+    >>> data = dataset(synthetic_treebank(5, seed=1), order=1, features="light")
     >>> len(data), data.kind.name
-    (30, 'projective')
+    (5, 'projective')
     """
     network = isinstance(features, TokenIdSettings)
     order = (1 if network else 2) if order is None else order
