@@ -54,6 +54,17 @@ def test_a_file_alone_does_what_the_same_words_do(place):
     assert (place / "m.model").read_bytes() == (place / "w.model").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("line", "streams"),
+    [("no-stream = true", False), ("no_stream = false", True), ("stream = true", True)],
+)
+def test_what_says_no_is_not_yes(place, capsys, line, streams):
+    bits = "hash-bits = 8" if streams else ""
+    text = f'train = "train.svm"\nmodel = "m"\n{line}\n{bits}\n'
+    assert main(["train", "classify", *config(place, text)]) == 0
+    assert ("256 columns" in capsys.readouterr().err) == streams
+
+
 def test_what_is_typed_goes_first(place):
     words = ["--learner", "vrda", "-p", "l1=0.5", "--epochs=3", "--model=typed.model"]
     assert main(["train", "classify", *config(place, FULL), *words]) == 0

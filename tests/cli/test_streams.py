@@ -203,7 +203,7 @@ def test_sentences(tmp_path, pipe, capsys) -> None:
         ("classify", ("--values", "tfidf"), 1, "read as a whole"),
         ("classify", ("--learner", "batch-maxent"), 1, ""),
         ("tag", ("--learner", "batch-crf"), 1, ""),
-        ("tag", ("--min-count", "2"), 1, "whole of the data"),
+        ("tag", ("--min-count", "2"), 1, "read as a whole"),
         ("rerank", (), 1, "read as a whole"),
         ("parse", (), 1, "read as a whole"),
     ],
@@ -261,6 +261,8 @@ def test_standard_input_is_a_stream_by_itself(tmp_path, standard_input, capsys) 
         (("--no-shuffle",), "--no-shuffle needs data that can be read again"),
         (("--learner", "ssvm-bcfw"), "ssvm-bcfw learns from all data at once"),
         (("-p", "block=4"), "block=4 would make the model depend on how lines come"),
+        (("--values", "tfidf"), "--values tfidf needs all of it"),
+        (("--class-weight", "balanced"), "--class-weight balanced needs all of it"),
     ],
 )
 def test_standard_input_is_read_whole_where_it_must_be(
@@ -273,10 +275,16 @@ def test_standard_input_is_read_whole_where_it_must_be(
     assert err.count("standard input is") == bool(reason) and reason in err
 
 
-def test_what_a_stream_of_standard_input_cannot_have(tmp_path, standard_input, capsys) -> None:
-    standard_input("".join(lines(60)))
-    assert piped(tmp_path, "--values", "tfidf") == 1
+def test_a_class_that_comes_late_names_what_can_be_done(tmp_path, standard_input, capsys) -> None:
+    standard_input("".join([*lines(2200), "late 1:1\n"]))
+    assert piped(tmp_path, "--hash-bits", "8") == 1
     assert "--no-stream reads standard input to its end first" in capsys.readouterr().err
+
+
+def test_what_is_no_stream_cannot_be_saved_on_the_way(tmp_path, standard_input, capsys) -> None:
+    standard_input("".join(lines(60)))
+    assert piped(tmp_path, "--epochs", "3", "--save-every", "10") == 2
+    assert "--save-every belongs to streams, and --epochs 3 needs" in capsys.readouterr().err
 
 
 def test_saving_belongs_to_streams(tmp_path, capsys) -> None:

@@ -92,7 +92,8 @@ def _spelled(action: argparse.Action, value: Any, path: str, key: str) -> list[s
         if not isinstance(value, bool):
             raise HopefearError(f"{path}: {key} takes true or false, not {value!r:.60}")
         if isinstance(action, argparse.BooleanOptionalAction):
-            return [action.option_strings[0 if value else -1]]
+            wanted = value != key.replace("_", "-").startswith("no-")
+            return [action.option_strings[0 if wanted else -1]]
         return [option] if value else []
     if isinstance(value, Mapping):
         value = ",".join(f"{k}={_text(v, path, f'{key}.{k}')}" for k, v in value.items())

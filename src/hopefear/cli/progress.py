@@ -40,7 +40,13 @@ class Bar:
             from rich.console import Console as Terminal
             from rich.progress import Progress
 
-            self._bar = Progress(*self._columns(), console=Terminal(stderr=True), transient=True)
+            # Answers on standard output are not the bar's to hold back.
+            self._bar = Progress(
+                *self._columns(),
+                console=Terminal(stderr=True),
+                transient=True,
+                redirect_stdout=False,
+            )
             Bar.shown += 1
             self._bar.start()
             self._begin()

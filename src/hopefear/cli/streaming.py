@@ -26,6 +26,7 @@ BITS = 22
 # Lines that say what there is: format, labels, scheme, the scale of values; fewer where the labels
 # are named.
 HEAD, SHORT_HEAD = 2000, 100
+_STREAMED = ("classes", "save_every", "save_seconds")
 # Options of data that can be read again.
 _WHOLE = (
     *("checkpoint", "run", "cache", "resume", "patience", "no_shuffle", "bounds"),
@@ -58,7 +59,7 @@ def stream_options(parser: argparse.ArgumentParser, task: str) -> None:
 def check(args: argparse.Namespace) -> None:
     """Wrong usage of options of streams."""
     if not args.stream and not _by_itself(args):
-        for name in ("classes", "save_every", "save_seconds"):
+        for name in _STREAMED:
             if getattr(args, name) is not None:
                 args.usage_error(f"--{name.replace('_', '-')} belongs to --stream")
         return
@@ -73,7 +74,9 @@ def check(args: argparse.Namespace) -> None:
         args.usage_error("--model - can be written once: leave out --save-every and --save-seconds")
 
 
-def wanted(args: argparse.Namespace, learner: Any, say: Callable[[str], None]) -> bool:
+def wanted(
+    args: argparse.Namespace, surface: Any, learner: Any, say: Callable[[str], None]
+) -> bool:
     """Whether to learn from a stream; of standard input it is said why, where it is none."""
     reason, remedy = _obstacle(args, learner)
     if args.stream:
@@ -86,7 +89,12 @@ def wanted(args: argparse.Namespace, learner: Any, say: Callable[[str], None]) -
         reason = f"--epochs {args.epochs} needs data that can be read again"
     if not reason and (option := _rereading(args)):
         reason = f"{option} needs data that can be read again"
+    if not reason and (option := surface.needs_all(args)):
+        reason = f"{option} needs all of it"
     if reason:
+        for name in _STREAMED:
+            if getattr(args, name) is not None:
+                args.usage_error(f"--{name.replace('_', '-')} belongs to streams, and {reason}")
         say(f"standard input is read to its end first: {reason}")
     else:
         say("standard input is learned from as it comes, once (--no-stream reads all of it first)")
@@ -223,13 +231,14 @@ def run(args: argparse.Namespace, surface: Any) -> int:
     except _InterruptError as stop:
         _stopped(args, trainer, save, recent, stop.signum)
     except HopefearError as error:
-        if not trainer.examples:
-            raise
-        save(recent)
-        remedy = "; --on-error skip leaves bad lines out" if args.on_error == "raise" else ""
-        raise HopefearError(
-            f"{error}; what came before, {trainer.examples:,} examples, is in {args.model}{remedy}"
-        ) from error
+        words = [str(error)]
+        if trainer.examples:
+            save(recent)
+            words += [f"what came before, {trainer.examples:,} examples, is in {args.model}"]
+            words += ["--on-error skip leaves bad lines out"] * (args.on_error == "raise")
+        if not args.stream:
+            words += ["--no-stream reads standard input to its end first"]
+        raise HopefearError("; ".join(words)) from error
     tell_skipped(report, console)
     assert now is not None
     if not now.examples:

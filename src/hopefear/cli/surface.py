@@ -272,6 +272,10 @@ class Surface:
         module = importlib.import_module(f"{type(self).__module__}.streamed")
         return module.stream(args, console, report)
 
+    def needs_all(self, args: argparse.Namespace) -> str | None:
+        """The first option given that needs all of the data, as the module ``streamed`` has it."""
+        return importlib.import_module(f"{type(self).__module__}.streamed").needs_all(args)
+
     def explain(self, args: argparse.Namespace, model: Any, console: Any) -> bool:
         """Say why an answer is what it is, where inspect is asked for that; whether it was."""
         return False

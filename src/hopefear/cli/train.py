@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     args.param = list(options.with_network(args, args.learner, dict(args.param)).items())
     learner = surface.build(args.learner, dict(args.param), args)
     console, started = Console(args.quiet), time.perf_counter()
-    if streaming.wanted(args, learner, console.say):
+    if streaming.wanted(args, surface, learner, console.say):
         return streaming.run(args, surface)
     from hopefear.cli.progress import announced
     from hopefear.training.checkpoints import InterruptedTrainingError

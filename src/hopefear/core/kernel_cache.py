@@ -89,8 +89,7 @@ class KernelCache(_Base):
                 with contextlib.suppress(Exception):
                     if payload is not None:
                         needed, symbols, parts = pickle.loads(payload)
-                        _make_known(symbols, context)
-                        if provide(needed):
+                        if _known(symbols, context) and provide(needed):
                             return compiler.CompileResult._rebuild(context, *parts)
         return None
 
@@ -128,15 +127,17 @@ class KernelCache(_Base):
         return f"{plain}-{digest.hexdigest()}{SUFFIX}"
 
 
-def _make_known(symbols: Iterable[str], context: Any) -> None:
-    """Have numba bring in the helpers that a kernel calls.
+def _known(symbols: Iterable[str], context: Any) -> bool:
+    """Whether the process has what a kernel calls, after numba has brought in its helpers.
 
-    Only compiling needs all that numba knows, and that takes longer to load than most kernels run.
+    LLVM ends the process where something is missing. Only compiling needs all that numba knows, and
+    that takes longer to load than most kernels run.
     """
     for bring in (lambda: rtsys.initialize(context), context.refresh):
         if all(map(llvm.address_of_symbol, symbols)):
-            return
+            return True
         bring()
+    return all(map(llvm.address_of_symbol, symbols))
 
 
 def _externals(library: Any) -> Iterator[str]:

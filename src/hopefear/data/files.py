@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hopefear.core.stages import stage
+from hopefear.core.stages import Stage, stage
 from hopefear.data.sources import BOM, MAX_LINE_BYTES, open_bytes
 from hopefear.errors import HopefearError, InputError
 
@@ -97,9 +98,12 @@ def fill_blocks(
     # Of a compressed file nobody knows how long its text is.
     total = None if name.endswith((".gz", ".bz2", ".xz", ".zst")) else file_size(path) or None
     title = f"reading {os.path.basename(name)}"
-    with open_bytes(path) as stream, stage(title, total, "bytes") as work:
-        # Lines of a pipe are read when they come, and not when a block is full.
-        fill = stream.readinto1 if is_pipe(path) else stream.readinto
+    # Lines of a pipe are read when they come, and not when a block is full; somebody may type them,
+    # so nothing is drawn.
+    pipe = is_pipe(path)
+    watched = contextlib.nullcontext(Stage(title)) if pipe else stage(title, total, "bytes")
+    with open_bytes(path) as stream, watched as work:
+        fill = stream.readinto1 if pipe else stream.readinto
         while True:
             if rest == len(buffer) - PADDING:
                 if rest >= max_line:

@@ -199,7 +199,7 @@ class App:
         try:
             answer = await job.future
         except asyncio.CancelledError:
-            if not job.future.cancelled():
+            if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise  # the server ends
             return self._late()
         finally:

@@ -176,16 +176,16 @@ class Desk:
 
     @property
     def full(self) -> bool:
-        """Whether the next request would be refused."""
-        return len(self._queue) >= self.waiting or len(self._short) >= self.waiting
+        """Whether the loop itself has enough to do, so that the next request would be refused."""
+        return len(self._short) >= self.waiting
 
     def put(self, job: Job, short: bool = False) -> None:
         """Let a request wait; BusyError where too many do. Short ones are read in the loop."""
-        if self.full:
-            raise BusyError
         if not short:
             self._line_up(job)
             return
+        if self.full:
+            raise BusyError
         self._short.append(job)
         loop = job.future.get_loop()
         if len(self._short) == 1:
@@ -211,6 +211,8 @@ class Desk:
             thread.join(1.0)  # what it may still compute nobody waits for
 
     def _line_up(self, job: Job) -> None:
+        if len(self._queue) >= self.waiting:
+            raise BusyError
         with self._ready:
             self._queue.append(job)
             if len(self._queue) >= self._wanted:
@@ -219,6 +221,8 @@ class Desk:
     def _answer_short(self) -> None:
         """Answer, in the loop, what came in its last turns; what proves to be long lines up."""
         short, self._short = self._short, []
+        if not short:  # a turn that was cut short has taken them
+            return
         loop = short[0].future.get_loop()
         groups: dict[Any, list[Job]] = {}
         steps = 0
@@ -231,11 +235,11 @@ class Desk:
                 break
             try:
                 job.read()
+                if job.steps > QUICK:
+                    self._line_up(job)
+                    continue
             except Exception as error:
                 _deliver([(job, error)])
-                continue
-            if job.steps > QUICK:
-                self._line_up(job)
                 continue
             steps += job.steps
             groups.setdefault(job.key, []).append(job)
@@ -314,12 +318,13 @@ def answered(batch: Sequence[Job]) -> list[Any]:
         job = batch[run[0][0]]
         try:
             results = _answers(job.service, job.question, [one for _, one in run])
+            pairs = list(zip(run, results, strict=True))
         except Exception as error:
             numbers = {k for k, _ in run}
             for k in numbers:
                 outcomes[k] = error if len(batch) == 1 else answered([batch[k]])[0]
             continue
-        for (k, _), result in zip(run, results, strict=True):
+        for (k, _), result in pairs:
             answers[k].append(result)
     for k, job in enumerate(batch):
         if outcomes[k] is None and not job.given_up:

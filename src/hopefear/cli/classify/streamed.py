@@ -21,20 +21,26 @@ from hopefear.tasks.classify.task import Classification
 BLOCK_BYTES = 1 << 16
 
 
+def needs_all(args: argparse.Namespace) -> str | None:
+    """The first option given for which the data must be read as a whole."""
+    whole = {
+        f"--values {args.values}": args.values in MEASURED,
+        "--class-weight balanced": args.class_weight == "balanced",
+        "--weights": args.weights is not None,
+        "--names": args.names is not None,
+        f"--min-count {args.min_count}": args.min_count > 1,
+        f"--max-share {args.max_share}": args.max_share < 1.0,
+        "--format vw": args.format == "vw",
+    }
+    return next((option for option, given in whole.items() if given), None)
+
+
 def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> Incoming:
     """The lines of ``--train`` as they come."""
-    whole = {
-        "values": args.values in MEASURED,
-        "class-weight": args.class_weight == "balanced",
-        "weights": args.weights is not None,
-        "names": args.names is not None,
-        "min-count": args.min_count > 1,
-        "max-share": args.max_share < 1.0,
-    }
-    if wrong := [name for name, given in whole.items() if given]:
+    if option := needs_all(args):
         raise HopefearError(
-            f"--{wrong[0]} as given is measured on, or belongs to, data that is read as a whole; "
-            "leave it out with --stream"
+            f"{option} is measured on, or belongs to, data that is read as a whole; leave it out "
+            "with --stream"
         )
     file = file_of(args.train, args, ReadReport())
     if file.kind == "vw":

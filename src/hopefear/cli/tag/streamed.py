@@ -29,10 +29,19 @@ from hopefear.tasks.tag.model import encoded
 from hopefear.tasks.tag.task import Tagging
 
 
+def needs_all(args: argparse.Namespace) -> str | None:
+    """The first option given for which the data must be read as a whole."""
+    if args.min_count > 1:
+        return f"--min-count {args.min_count}"
+    return "--format crfsuite" if args.format == "crfsuite" else None
+
+
 def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> Incoming:
     """The sentences of ``--train`` as they come."""
-    if args.min_count > 1:
-        raise HopefearError("--min-count counts the whole of the data; leave it out with --stream")
+    if option := needs_all(args):
+        raise HopefearError(
+            f"{option} belongs to data that is read as a whole; leave it out with --stream"
+        )
     form = token_format(args.train, args.format, args.columns)
     if form == "crfsuite":
         raise HopefearError(

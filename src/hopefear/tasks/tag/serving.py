@@ -94,7 +94,9 @@ class TagService(SentenceService):
         return self.model.explain(self._data([sentence]), 0, t).facts(top)
 
     def search_steps(self, size: int, n: int) -> int:
-        return size * (2 + n)
+        # A network takes as long as some twenty times the features, and labels count beyond a few.
+        network = hasattr(self.model.predictor, "decoder")
+        return size * (2 + n) * (20 if network else 1 + len(self.model.labels) // 100)
 
     def reason_steps(self, size: int) -> int:
         return 750 + size
