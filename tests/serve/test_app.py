@@ -296,6 +296,8 @@ class Slow:
             raise HopefearError("odd things are refused")
         if "broken" in inputs:
             raise ZeroDivisionError
+        if "quick but short" in inputs or "short" in inputs:
+            return []  # a fault of the service
         return [{"label": one} for one in inputs]
 
 
@@ -366,6 +368,34 @@ def test_a_mistake_is_nobody_elses(slow):
     answers = together(client, desk, ["first", "a", "odd", "broken", "b"])
     assert [one.status_code for one in answers] == [200, 200, 400, 500, 200]
     assert "please report" in answers[3].json()["error"] and len(errors) == 1
+
+
+@pytest.mark.parametrize("value", ["short", "quick but short"])
+def test_answers_that_are_missing_end_nothing(slow, value):
+    client, _desk, service, errors = slow()
+    service.free.set()
+    assert client.post("/predict", json={"input": value}).status_code == 500
+    for other in ("quick", "a"):
+        assert client.post("/predict", json={"input": other}).status_code == 200
+    assert len(errors) == 1
+
+
+def test_quick_requests_do_not_wait_for_long_ones(slow):
+    client, desk, _service, _errors = slow(waiting=2)
+    threads = [
+        threading.Thread(target=client.post, args=("/predict",), kwargs={"json": {"input": value}})
+        for value in ("first", "a", "b")
+    ]
+    for k, thread in enumerate(threads):
+        thread.start()
+        until = time.monotonic() + 10
+        while len(desk) < k and time.monotonic() < until:
+            time.sleep(0.005)
+        time.sleep(0.1)
+    assert client.post("/predict", json={"input": "quick"}).status_code == 200
+    desk_free(client)
+    for thread in threads:
+        thread.join()
 
 
 def test_too_many_are_sent_away(slow):
