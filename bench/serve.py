@@ -68,10 +68,15 @@ class Client:
         if len(body) < length:
             return None
         self.buffer = b""
-        seconds, rest = struct.unpack("qq", notes[0][2])
-        came = 10**9 * seconds + rest
-        seen = time.time_ns() - self.asked
-        return Answer(int(head[9:12]), (came - self.asked) / 1e9, seen / 1e9, self.asked / 1e9)
+        now = time.time_ns()
+        came = _nanoseconds(notes[0][2]) if notes else now  # the first ones have no stamp yet
+        took, seen = (came - self.asked) / 1e9, (now - self.asked) / 1e9
+        return Answer(int(head[9:12]), took, seen, self.asked / 1e9)
+
+
+def _nanoseconds(stamp: bytes) -> int:
+    seconds, rest = struct.unpack("qq", stamp)
+    return 10**9 * seconds + rest
 
 
 class Answer(NamedTuple):
