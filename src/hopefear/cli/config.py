@@ -56,7 +56,7 @@ def _named(words: Sequence[str]) -> str:
 
 
 def with_place_of_best(words: Sequence[str]) -> list[str]:
-    """The words of a search, in which a file of ``--config`` that has yet to be written is ``--out``.
+    """The words of a search; a file of ``--config`` that has yet to be written becomes ``--out``.
 
     Settings are read from a file that is there, unless an earlier search wrote it and no other
     place for the best is typed.
