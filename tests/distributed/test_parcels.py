@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -107,3 +109,12 @@ def test_another_version_on_a_worker_is_refused(monkeypatch):
 
 def test_the_package_needs_no_ray_to_be_imported():
     assert distributed.Cluster is Cluster
+
+
+def test_an_address_where_nothing_listens_is_said_at_once():
+    pytest.importorskip("ray", reason="needs the extra ray")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(HopefearError, match=f"no Ray cluster answers at 127.0.0.1:{port}"):
+        Cluster(f"127.0.0.1:{port}")._connect(2)

@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,8 @@ from hopefear.training.workers import Report, Shard, Share, check_movable
 _LOSSES = 100
 # Seconds that a cluster has to start an actor.
 _PATIENCE = 180.0
+# Seconds that a cluster has to take up the first connection.
+_KNOCK = 10.0
 
 
 def versions() -> dict[str, str]:
@@ -46,6 +49,13 @@ def versions() -> dict[str, str]:
     import numba
 
     return {"hopefear": __version__, "numpy": np.__version__, "numba": numba.__version__}
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nothing listens at HOST:PORT; other addresses are left to Ray."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK).close()
 
 
 class Worker:
@@ -196,8 +206,9 @@ class Cluster:
             ray.init(address="local", num_cpus=cores, include_dashboard=False, **how)
         else:
             try:
+                _knock(self.address)  # Ray itself would go on trying for minutes
                 ray.init(address=self.address, **how)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise HopefearError(
                     f"no Ray cluster answers at {self.address}: {str(error).splitlines()[0]}; is "
                     "it running (`ray status`)?"
