@@ -35,6 +35,8 @@ are exact for every rule (see ``averages.py``).
 
 from __future__ import annotations
 
+from typing import Any
+
 from hopefear.core.component import interface, python_only, required
 
 # What the entries of every ``state.clock`` are.
@@ -518,7 +520,7 @@ class Rule:
         """Start the clock again at scale 1, once every coordinate has been rebased."""
 
 
-def same_shapes(memory, fresh):
+def same_shapes(memory: Any, fresh: Any) -> bool:
     """Whether all arrays have the shapes of those of a fresh memory, at any depth."""
     return all(
         same_shapes(one, other) if isinstance(one, tuple) else one.shape == other.shape

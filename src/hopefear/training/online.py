@@ -49,7 +49,7 @@ class Mover(NamedTuple):
     state: Any
     readout: Any
     memory: Any
-    books: tuple  # readout.now
+    books: tuple[Any, ...]  # readout.now
     a: float
     b: float
 
