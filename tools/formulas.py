@@ -1,7 +1,7 @@
 r"""Formulas of docstrings, which are written as code, as mathematics.
 
->>> latex("w <- shrink(w + rate_t g, rate_t l1) / (1 + rate_t l2)")[:32]
-'w\\leftarrow \\mathrm{shrink}(w+\\ma'
+>>> print(latex("w = m / (eps + sqrt(h))"))
+w=m/(\varepsilon +\sqrt{h})
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _ARRAY = re.compile(r"^\w+\[.*\]$|log_")
 _TOKEN = re.compile(
     r"(?P<blank>\s+)|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<name>[A-Za-zΣ]+\d*)(?:_(?P<below>\w+(?:,\w+)*|\([^)]*\)|\{[^}]*\}))?(?P<prime>'*)"
-    r"|(?P<sign>\.\.|<-|<=|>=|\+=|-=|\*\*|_\w|[-+*/=<>|(),.;:·~^'\[\]])"
+    r"|(?P<sign>\.\.|<-|<=|>=|\*\*|_\w|[-+*/=<>|(),.;:·~^'\[\]])"
 )
 _SIGNS = {
     "<-": r"\leftarrow ", "<=": r"\le ", ">=": r"\ge ", "<": r"\lt ", ">": r"\gt ",
-    "+=": "{+}{=}", "-=": "{-}{=}", "*": r"\cdot ", "·": r"\cdot ", ".": r"\cdot ",
+    "*": r"\cdot ", "·": r"\cdot ", ".": r"\cdot ",
     "..": r"\ldots ", "~": r"\sim ", ",": r",\;", ";": r";\;",
 }  # fmt: skip
 _NAMES = {
@@ -33,7 +33,7 @@ _NAMES = {
     "ln": r"\ln", "argmax": r"\operatorname{argmax}", "argmin": r"\operatorname{argmin}",
     "mean": r"\operatorname{mean}", "sign": r"\operatorname{sign}", "eps": r"\varepsilon",
     "lam": r"\lambda", "tau": r"\tau", "phi": r"\phi", "theta": r"\theta", "beta": r"\beta",
-    "mu": r"\mu", "eta": r"\eta", "rho": r"\rho", "Delta": r"\Delta",
+    "mu": r"\mu", "eta": r"\eta", "rho": r"\rho", "gamma": r"\gamma", "Delta": r"\Delta",
 }  # fmt: skip
 _PROSE = {
     "and",
@@ -54,20 +54,23 @@ _PROSE = {
 def formulas() -> dict[str, str]:
     """Second paragraphs of docstrings that begin with code: without its marks, and with them."""
     paragraphs = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef):
-                rest = (ast.get_docstring(node) or "").partition("\n\n")[2]
-                second = " ".join(rest.partition("\n\n")[0].split())
-                if second.startswith("``"):
-                    paragraphs[second.replace("``", "")] = second.replace("``", "`")
+    for _, _, text in _docstrings():
+        second = " ".join(text.partition("\n\n")[2].partition("\n\n")[0].split())
+        if second.startswith("``"):
+            paragraphs[second.replace("``", "")] = second.replace("``", "`")
     return paragraphs
 
 
 @cache
 def codes() -> frozenset[str]:
-    """Code in those paragraphs that is a formula."""
-    pieces = (piece for text in formulas().values() for piece in re.findall("`(.+?)`", text))
+    """Code in those paragraphs, and in all of a loss, a rule or a readout, that is a formula."""
+    texts = [
+        text.partition("Examples\n--")[0].replace("``", "`")
+        for package, kind, text in _docstrings()
+        if kind is ast.ClassDef and package in ("losses", "rules", "readouts")
+    ]
+    texts += formulas().values()
+    pieces = {" ".join(one.split()) for text in texts for one in re.findall("`([^`]+)`", text)}
     return frozenset(
         piece
         for piece in pieces
@@ -75,8 +78,18 @@ def codes() -> frozenset[str]:
     )
 
 
+def _docstrings() -> Iterator[tuple[str, type, str]]:
+    """Package, kind and text of all docstrings."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or ""
+                yield path.relative_to(SOURCE).parts[0], type(node), text
+
+
 def latex(code: str) -> str | None:
     """LaTeX of a formula; None where it has something else in it."""
+    code = re.sub(r"^(.+?) ([-+])= ", r"\1 <- \1 \2 ", code).replace("+ -", "- ")
     place, tokens = 0, []
     while place < len(code):
         token = _TOKEN.match(code, place)
@@ -123,7 +136,9 @@ def _set(tokens: Iterator[re.Match[str]], end: str) -> Iterator[str]:
 
 
 def _power(tokens: Iterator[re.Match[str]]) -> str:
-    token = next(token for token in tokens if not token["blank"])
+    token = next((token for token in tokens if not token["blank"]), None)
+    if token is None:
+        return ""
     return "".join(_set(tokens, ")")) if token["sign"] == "(" else token[0]
 
 
