@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 import tomllib
 
 import pytest
@@ -48,3 +50,20 @@ def test_the_workflow_tests_every_python_that_is_promised():
 def test_the_workflow_runs_what_make_has():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
     assert set(re.findall(r"run: make (\S+)", WORKFLOW)) <= targets
+
+
+def test_wheels_with_kernels_have_a_tag_that_an_index_takes(monkeypatch):
+    hatchling = pytest.importorskip("hatchling.builders.hooks.plugin.interface")
+    assert hatchling is not None
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    for platform, expected in {
+        "linux-x86_64": "manylinux_2_28_x86_64",
+        "macosx-14.0-arm64": "macosx_14_0_arm64",
+        "win-amd64": "win_amd64",
+    }.items():
+        monkeypatch.setattr("sysconfig.get_platform", lambda platform=platform: platform)
+        python, abi, found = build._tag().split("-")
+        assert python == abi == f"cp{sys.version_info.major}{sys.version_info.minor}"
+        assert found == expected
