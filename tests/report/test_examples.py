@@ -158,11 +158,11 @@ def test_estimators_models_and_evaluations_have_html():
 
 
 def test_trees_that_are_not_drawn_are_written(monkeypatch):
-    from hopefear.report import examples
+    from hopefear.report import cases
     from hopefear.report.arcs import ArcDiagram
 
     tree = ArcDiagram(["<b>", "rains"], [2, 0], ["expl", "root"], gold_heads=[0, 1])
-    monkeypatch.setattr(examples, "DRAWN", 1)
+    monkeypatch.setattr(cases, "DRAWN", 1)
     html = Cases([Case({"sentence": k}, None, tree) for k in range(3)], 3, 3).to_html("e")
     assert html.count("<svg") == 1 and html.count("<pre>") == 2 and "<b>" not in html.split("h3")[0]
     assert html.count("<article") == 3 and "1 &lt;b&gt; → 2 expl" in html
