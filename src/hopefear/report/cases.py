@@ -25,8 +25,9 @@ from hopefear.report.examples import (
 from hopefear.report.looks import escape
 
 _KINDS = 40  # in a list to choose from
-BYTES = 1_200_000  # of examples on a page, so that it stays below 2 MB
-DRAWN = 600_000  # of them, behind which trees are written and not drawn
+BYTES = 1_500_000  # of examples on a page, so that it stays below 2 MB
+DRAWN = 600_000  # of them, behind which the errors of trees are told and not drawn
+LONGEST = 60  # words of a tree that is drawn
 _NAMED = 4  # kinds in the heading of a case
 _SAME = '<p class="hf-text same">{}</p>'
 
@@ -73,7 +74,7 @@ class Case:
     def to_html(self, prefix: str, drawn: bool = True) -> str:
         """An article; the n best and the reason are folded."""
         words = self.amounts()
-        views = view_html(self.predicted, f"{prefix}p", drawn)
+        views = _seen(self.predicted, f"{prefix}p", drawn)
         if self.gold is not None:
             gold = f"<dt>gold</dt><dd>{view_html(self.gold, f'{prefix}g')}</dd>"
             views = f"<dl>{gold}<dt>predicted</dt><dd>{views}</dd></dl>"
@@ -198,7 +199,7 @@ class Contest:
             elif (before := next(equal)) != name:
                 view = _SAME.format(f"as {escape(before)}") + case.folded()
             else:
-                view = view_html(case.predicted, f"{prefix}p{k}", drawn) + case.folded()
+                view = _seen(case.predicted, f"{prefix}p{k}", drawn) + case.folded()
             rows.append((name, view))
         signs = {name: "✗" if name in wrong else "✓" for name in self.cases}
         body = "".join(
@@ -221,6 +222,11 @@ class Contest:
         if texts:
             return replace(texts[0], spans=sorted({s for t in texts for s in t.spans}), wrong=())
         return views[0]
+
+
+def _seen(view: View | ArcDiagram | str, prefix: str, drawn: bool) -> str:
+    long = isinstance(view, ArcDiagram) and len(view.words) > LONGEST
+    return view_html(view, prefix, drawn and not long)
 
 
 def _article(case: Case | Contest, words: Sequence[str], body: str, data: dict[str, str]) -> str:
@@ -270,6 +276,10 @@ class Cases:
         shown = self.cases[: len(articles)]
         rest = f"the {len(shown):,} {self.order} are here"
         text = f"{self.summary()}; " + ("all are here." if len(shown) == self.wrong else f"{rest}.")
+        if any('class="hf-arcs"' in article for article in articles):
+            drawn = sum("<svg" in article for article in articles)
+            rest = "of the others wrong arcs are told, the right ones marked"
+            text += f" {drawn:,} are drawn; {rest}."
         return (
             f'<div class="cases" id="{prefix}"><p>{text}</p>{_controls(shown, prefix)}'
             + "\n".join(articles)

@@ -18,7 +18,6 @@ from hopefear.report.looks import LIGHT, escape
 Span = tuple[int, int, str]  # first word, word behind the last, label
 _TERMINAL = (32, 34, 35, 36, 33, 31)  # green, blue, magenta, cyan, yellow, red
 _SHOWN = 8  # features of a reason
-LONGEST = 60  # words of a tree that is drawn
 
 
 class View(Protocol):
@@ -201,14 +200,11 @@ def _brackets(text: str) -> list[Span]:
 
 
 def view_html(view: View | ArcDiagram | str, prefix: str = "v", drawn: bool = True) -> str:
-    """HTML of anything that can be looked at; a string is itself, a tree is drawn or written."""
+    """HTML of anything that can be looked at; of a tree that is not drawn the errors are told."""
     if isinstance(view, str):
         return f'<p class="hf-text">{escape(view)}</p>'
-    if isinstance(view, ArcDiagram) and not (drawn and len(view.words) <= LONGEST):
-        text = escape(" ".join(view.words))
-        summary = f'<summary>{text}</summary><p class="hf-tree">A word, its head and its relation;'
-        note = f"{summary} marked, what is right where that is wrong.</p>"
-        return f'<details class="hf-tree">{note}{view.to_rows()}</details>'
+    if isinstance(view, ArcDiagram) and not drawn:
+        return view.to_errors()
     if isinstance(view, ArcDiagram):
         box = '<div class="scroll" tabindex="0" role="region" aria-label="tree">'
         return f"{box}{view.to_svg(prefix)}</div>"

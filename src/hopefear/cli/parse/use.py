@@ -181,15 +181,15 @@ def evaluate(
         "sample": sample,
     }
     if args.proba or (args.report is not None and decoder.sums):
-        shares = model.arc_probabilities(data, codes // max(1, len(model.labels)))
-        right = codes // max(1, len(model.labels)) == bank.heads
-        bins = reliability(np.minimum(shares, 1.0), right).as_dict()
+        heads = codes // max(1, len(model.labels))
+        shares = model.arc_probabilities(data, heads, threads(args.jobs))
+        bins = reliability(np.minimum(shares, 1.0), heads == bank.heads).as_dict()
         facts["calibration"] = {"heads": bins}
     if args.report is not None:
         from hopefear.report.evaluation import Evidence
         from hopefear.tasks.parse.cases import judgement
 
-        errors = judgement(model, bank, data, codes, gold, output)
+        errors = judgement(model, bank, data, codes, gold, output, threads(args.jobs))
         facts["page"] = Evidence(errors, _sizes(bank, facts))
     return facts
 

@@ -16,13 +16,20 @@ from hopefear.tasks.base import Explanation
 from hopefear.tasks.parse.explaining import against
 from hopefear.tasks.parse.model import ParseModel
 
-_MOST = 600  # sentences
-_TOLD = 80  # of them, with what came close and why, which takes time
+_MOST = 3000  # sentences
+_TOLD = 100  # of them, with why, and with what came close, which takes time
+_SHORT = 40  # words of a sentence whose n best are sought: time grows with their cube
 _RIVALS = 5
 
 
 def judgement(
-    model: ParseModel, bank: Treebank, data: Any, codes: np.ndarray, gold: Trees, output: Trees
+    model: ParseModel,
+    bank: Treebank,
+    data: Any,
+    codes: np.ndarray,
+    gold: Trees,
+    output: Trees,
+    n_jobs: int = 1,
 ) -> Judgement:
     """How many words of every sentence are wrong, and those sentences to look at.
 
@@ -36,6 +43,8 @@ def judgement(
         What the model says, in its numbers.
     gold, output : Trees
         The right trees, and those of the model.
+    n_jobs : int
+        Threads.
     """
     right, heads = (np.asarray(trees.heads) for trees in (gold, output))
     names = [[] if t.relations is None else t.relations.texts() for t in (gold, output)]
@@ -45,7 +54,9 @@ def judgement(
 
     def cases(order: np.ndarray) -> list[Case]:
         told = order[:_TOLD]
-        ranked = model.decoder().nbest(data.take(told).rows, _RIVALS) if len(told) else []
+        short = told[np.diff(bank.starts)[told] <= _SHORT]
+        lists = model.decoder(n_jobs).nbest(data.take(short).rows, _RIVALS) if len(short) else []
+        ranked = dict(zip(short.tolist(), lists, strict=True))
         words, tags = (bank.sentences.columns[name].texts() for name in ("form", "xpos"))
         own = np.array(codes), data.rows.labels
         rows = []
@@ -71,7 +82,7 @@ def judgement(
                     tree,
                     sorted(kinds),
                     sorted({each[m] for m in missed for each in (mine, true) if each}),
-                    _rivals(model, ranked[k], words[some], own[1][some]) if k < _TOLD else (),
+                    _rivals(model, ranked[i], words[some], own[1][some]) if i in ranked else (),
                     _reason(model, bank, i, own[0][some], own[1][some]) if k < _TOLD else None,
                     i,
                 )
