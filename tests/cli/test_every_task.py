@@ -1,4 +1,7 @@
-"""What the command promises for every task, as a user types it, in one process."""
+"""What the command promises for every task, as a user types it, in one process.
+
+Parsers are compiled: interpreted, each command would take them seconds. The rest is interpreted.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import gzip
 import json
 from typing import NamedTuple
 
+import numba
 import pytest
 
 from hopefear.cli import main
@@ -50,6 +54,10 @@ TASK_FILES = {
         ("--order", "1", "--features", "light", "--hash-bits", "14"), False,
     ),
 }  # fmt: skip
+
+
+def interpreted(task):
+    return task != "parse"
 
 
 def sentences(path, text):
@@ -97,13 +105,20 @@ def folder(tmp_path_factory):
         trees = synthetic_treebank(16 if name == "train" else 6, seed=seed)
         (place / f"{name}.conllu").write_bytes(trees.file.text)
     for task in task_names():
+        if interpreted(task) != bool(numba.config.DISABLE_JIT):
+            continue
         words = ["train", task, "--quiet", "--learner", "perceptron", "--epochs", "2", "--train"]
         data, model = place / f"train.{TASK_FILES[task].ending}", place / f"{task}.model"
         assert main([*words, str(data), *TASK_FILES[task].more, "--model", str(model)]) == 0
     return place
 
 
-@pytest.fixture(params=task_names())
+@pytest.fixture(
+    params=[
+        pytest.param(task, marks=[pytest.mark.interpreted] * interpreted(task))
+        for task in task_names()
+    ]
+)
 def task(request):
     return request.param
 
@@ -122,6 +137,7 @@ def train(task, data):
     return lambda *more: (*start, *more)
 
 
+@pytest.mark.interpreted
 def test_every_task_has_files_here_and_a_surface():
     assert set(TASK_FILES) == {surface.name for surface in surfaces()} == set(task_names())
 
