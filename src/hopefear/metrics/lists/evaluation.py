@@ -141,11 +141,12 @@ def compare_lists(
 
 
 class Choice(NamedTuple):
-    """Scores of one candidate from each list, and 95 % bounds of the main one."""
+    """Scores of one candidate from each list, 95 % bounds of the main one, and what was counted."""
 
     scores: Scores
     low: float
     high: float
+    rows: NDArray
 
 
 @dataclass(frozen=True)
@@ -370,7 +371,7 @@ def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None)
 
 def _choice(metric: ListMetric, rows: NDArray[Any], samples: int, seed: int) -> Choice:
     interval = confidence_interval(metric, rows, metric.main, replicates=samples, seed=seed)
-    return Choice(metric.scores(rows.sum(axis=0)), interval.low, interval.high)
+    return Choice(metric.scores(rows.sum(axis=0)), interval.low, interval.high, rows)
 
 
 def _mean_rank(
