@@ -6,6 +6,7 @@ import importlib.util
 import re
 import sys
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 from places import ROOT
@@ -53,8 +54,8 @@ def test_the_workflow_runs_what_make_has():
 
 
 def test_wheels_with_kernels_have_a_tag_that_an_index_takes(monkeypatch):
-    hatchling = pytest.importorskip("hatchling.builders.hooks.plugin.interface")
-    assert hatchling is not None
+    name = "hatchling.builders.hooks.plugin.interface"  # builds happen in places of their own
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(BuildHookInterface=object))
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
