@@ -282,7 +282,12 @@ def test_run_folder_and_pages(run, folder):
     settings = json.loads((folder / "run/run.json").read_text())
     assert settings["task"] == "tune" and settings["signature"] and settings["data"]["digest"]
     page = (folder / "page.html").read_text()
-    assert page.count("<svg") == 2 and "TM0.1" in page and "seed 2" in page
+    # Two sets of lists by rounds and by seconds, and the weights.
+    assert page.count("<svg") == 5 and "TM0.1" in page and "seed 2" in page
+    for text in ("95 % interval", "Sentences", "reference", "SHA-256", "randomisation(n=1000"):
+        assert text in page
+    assert run(*argv[:-3], "--quiet", "--weights", "plain.txt")[0] == 0
+    assert (folder / "plain.txt").read_bytes() == (folder / "r.txt").read_bytes()
     assert run("report", "run", "--out", "runs.html", "--quiet")[0] == 0
     page = (folder / "runs.html").read_text()
     assert "run, seed 1" in page and "run, seed 2" in page
