@@ -13,6 +13,7 @@ from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.origin import hashed, versions
 from hopefear.cli.surface import Sample, Score, Surface, against_best, opened, use_options
 from hopefear.cli.tune import options as own
+from hopefear.core.stages import stage
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:
@@ -82,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
     one = _judged(args, args.model[0], console)
     scores = one.scores
     if args.report is not None:
-        evaluation = one.evaluation(f"{os.path.basename(one.path)} evaluated", args)
-        evaluation.page().write(args.report)
+        with stage("errors for the page"):
+            evaluation = one.evaluation(f"{os.path.basename(one.path)} evaluated", args)
+            evaluation.page().write(args.report)
         scores["costliest"] = [c.to_dict() for c in evaluation.findings.cases.cases[:_ERRORS]]
     if args.json:
         print_json(scores)
@@ -190,7 +192,8 @@ def _several(args: argparse.Namespace) -> int:
         ],
     }
     if args.report is not None:
-        result["differences"] = _write_comparison(args, names, models, tests)
+        with stage("differences for the page"):
+            result["differences"] = _write_comparison(args, names, models, tests)
     if args.json:
         print_json(result)
     else:

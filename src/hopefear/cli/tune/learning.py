@@ -351,14 +351,15 @@ class TuneWatcher(Bar):
         self.metric, self.quiet_lines = metric, quiet_lines
 
     def _columns(self) -> tuple[Any, ...]:
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         title = TextColumn("tuning{task.fields[round]}")
         scores = TextColumn("{task.fields[scores]}")
-        return title, BarColumn(), TimeRemainingColumn(), scores
+        return title, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), scores
 
     def _begin(self) -> None:
         self._task = self._bar.add_task("", total=None, round="", scores="")
+        self._began = time.perf_counter()
 
     def __call__(self, event: dict[str, Any]) -> None:
         epoch, of = event["epoch"], event.get("of")
@@ -369,6 +370,7 @@ class TuneWatcher(Bar):
         )
         if self._bar is not None:
             number = f", round {epoch}" + (f"/{of}" if of else "")
+            number += f", {epoch / max(time.perf_counter() - self._began, 1e-9):.2g} rounds/s"
             seed = f", seed {event['seed']}" if "seed" in event else ""
             self._bar.update(
                 self._task, total=of, completed=epoch, round=number + seed, scores=scores
