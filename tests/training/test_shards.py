@@ -61,7 +61,9 @@ def copied(state):
 def changes(rule, base, state, share, clock):
     out = np.zeros((rule.change_size(), SIZE))
     for j in range(SIZE):
-        rule.change(base, j, state, j, share, state.clock, clock, out, j)
+        change = rule.change(base, j, state, j, share, state.clock, clock)
+        out[:, j] = change[: len(out)]
+        assert not any(change[len(out) :])
     return out
 
 
@@ -77,8 +79,9 @@ def merged(rule, base, ends, shares, before):
         np.add,
     )
     state = copied(base)._replace(clock=clock)
+    numbers = np.concatenate([change, np.zeros((3 - len(change), SIZE))]).T
     for j in range(SIZE):
-        rule.merge(base, j, change, j, clock, state, j)
+        rule.merge(base, j, *numbers[j], clock, state, j)
     return state, t
 
 

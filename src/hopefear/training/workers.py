@@ -25,10 +25,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from hopefear.core.averages import Account, start_afresh, totals_now
+from hopefear.core.crew import new_crew
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
 from hopefear.training.changes import (
-    LANES,
+    ROOM,
+    ROW,
     Change,
     Sparse,
     Stack,
@@ -403,6 +405,8 @@ class Threads(Pool):
             earned[:] = [rest[0][1] for rest in rests]
             total, a = account.total, totals_now(account)[0]
 
+        crew = new_crew(threads)
+
         def merge(thread: int) -> None:
             merge_marked(
                 rule,
@@ -419,10 +423,9 @@ class Threads(Pool):
                 total,
                 a,
                 stack.used,
-                np.empty((threads, rule.change_size() + 3, LANES)),
-                np.empty(LANES, np.int64),
-                thread,
-                threads,
+                np.empty((threads, ROW)),
+                np.empty(ROOM, np.uint64),
+                crew,
             )
 
         list(self._pool.map(in_context(merge), range(threads)))
