@@ -25,7 +25,7 @@ from hopefear.training.marks import count, lowest, mark, new_bits, ones
 
 # Words of marks that a thread takes at a time; marks of a word
 # from which on all its coordinates are merged as vectors; coordinates that are asked for ahead.
-_CHUNK, _MANY, _AHEAD = 64, 32, 16
+_CHUNK, _MANY, _AHEAD = 64, 24, 40
 ROOM = 64 * _CHUNK  # for the coordinates of so many words
 ROW = 6  # numbers that say what changed at a coordinate, and how it counts
 

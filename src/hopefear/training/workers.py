@@ -189,9 +189,12 @@ class Shard:
 
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         """Learn from steps ``first`` to ``last - 1`` of the ``steps`` that a pass has."""
-        n = self._examples.n
-        started, trainer = time.perf_counter(), self.trainer
-        for rows, order in self._examples.stretch(epoch, first * n // steps, last * n // steps):
+        started, trainer, examples = time.perf_counter(), self.trainer, self._examples
+        # Blocks of examples are not cut, wherever steps end.
+        block = trainer.learner.block if isinstance(examples, Held) else 1
+        n = -(-examples.n // block)
+        begin, end = (min(step * n // steps * block, examples.n) for step in (first, last))
+        for rows, order in examples.stretch(epoch, begin, end):
             trainer.learn(rows, order)
         seconds = time.perf_counter() - started
         counts, clock = trainer.tally.counts.copy(), trainer.state.clock.copy()
