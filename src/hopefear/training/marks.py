@@ -178,10 +178,7 @@ def count(bits):
     """How many coordinates are marked."""
     n = 0
     for k in range(bits.size):
-        word = bits[k]
-        while word != 0:
-            word &= word - _ONE
-            n += 1
+        n += ones(bits[k])
     return n
 
 
@@ -210,6 +207,28 @@ def lowest(word):
 @overload(lowest, jit_options=INLINED_OPTIONS)
 def _lowest(word):
     return lambda word: _trailing_zeros(word)
+
+
+def ones(word):
+    """How many bits of a word are set.
+
+    >>> ones(np.uint64(12))
+    2
+    """
+    return int(word).bit_count()
+
+
+@overload(ones, jit_options=INLINED_OPTIONS)
+def _ones(word):
+    return lambda word: _count_ones(word)
+
+
+@intrinsic
+def _count_ones(typing_context, word):
+    def generate(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), generate
 
 
 @intrinsic
