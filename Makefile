@@ -65,7 +65,7 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 
 # This release of PyTorch comes without gigabytes for GPUs.
 $(VENV)/.ready-all: pyproject.toml | $(BIN)/python
-	$(INSTALL) '.[neural,ray,search,serve,tensorboard,zstd,bench,docs,dev]' torch==2.13.0
+	$(INSTALL) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' torch==2.13.0
 	@touch $@ $(VENV)/.ready-dev $(VENV)/.ready-docs
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python

@@ -31,7 +31,7 @@ def test_parcels_hold_what_was_packed(values, more):
     change = Change(Sparse(ids, entries), (Sparse(ids, -entries),), (np.array([1.0, 2.0]),))
     parcel = packed(change, n, before=7)
     back = unpacked(parcel)
-    for one, other in ((back.state, change.state), (back.totals[0], change.totals[0])):
+    for one, other in ((back.state, change.state), (back.gains[0], change.gains[0])):
         np.testing.assert_array_equal(one.ids, other.ids)
         assert one.values.tobytes() == other.values.tobytes()
     assert back.rest[0].tolist() == [1.0, 2.0] and parcel.sent > 7

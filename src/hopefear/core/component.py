@@ -44,7 +44,7 @@ _LINKED_OPTIONS: dict[str, Any] = {"pipeline_class": LinkedCompiler} if TESTED e
 INLINED_OPTIONS: Any = {**_LINKED_OPTIONS, "forceinline": True}
 
 
-def required(method: Callable) -> Callable:
+def required(method: Callable[..., Any]) -> Callable[..., Any]:
     """Mark an interface method that every component must write itself."""
     method.__required__ = True  # type: ignore[attr-defined]
     return method
@@ -73,7 +73,7 @@ def component(*interfaces: type) -> Callable[[T], T]:
     """
 
     def decorate(cls: T) -> T:
-        wanted_methods: dict[str, Callable] = {}
+        wanted_methods: dict[str, Callable[..., Any]] = {}
         for part in interfaces:
             wanted_methods |= _methods(part)
         for name, method in wanted_methods.items():
@@ -93,12 +93,12 @@ def component(*interfaces: type) -> Callable[[T], T]:
     return decorate
 
 
-def kernel(function: Callable) -> Callable:
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` with the house options; kept on disk (`core.kernel_cache`)."""
     return _compiled(function)
 
 
-def lean(function: Callable) -> Callable:
+def lean(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that makes no arrays, so that references to those it is given are not counted.
 
     Counting takes half of the code that is compiled, most of it in vain. Where a component makes an
@@ -110,7 +110,7 @@ def lean(function: Callable) -> Callable:
 class _Lean:
     """A kernel compiled without counting references, or with it where it must be."""
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._lean = _compiled(function, "lean", _nrt=False)
@@ -132,17 +132,17 @@ class _Lean:
         return self._counting(*args)
 
 
-def linked(function: Callable) -> Callable:
+def linked(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that kernels call, and whose code becomes theirs; Python runs it as it is."""
     return register_jitable(**_LINKED_OPTIONS, **_JIT_OPTIONS)(function)
 
 
-def inlined(function: Callable) -> Callable:
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same, inlined by force."""
     return register_jitable(**INLINED_OPTIONS, **_JIT_OPTIONS)(function)
 
 
-def apart(function: Callable) -> Callable:
+def apart(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that stays out of the kernels which call it, and is compiled once for all of them.
 
     For work that costs far more than a call: nothing of it is optimised together with a caller.
@@ -159,7 +159,7 @@ class _Apart:
     functions; so what it calls is another kernel, which is compiled when it does.
     """
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         # Its own helpers are not inlined by force because a method calls it.
         options = {"_nrt": False, "forceinline": False, "no_cpython_wrapper": True}
@@ -169,14 +169,14 @@ class _Apart:
         self._numba_type_ = self.shared._numba_type_
 
     @functools.cached_property
-    def _python_kernel(self) -> Callable:
+    def _python_kernel(self) -> Callable[..., Any]:
         return kernel(self.py_func)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._python_kernel(*args, **kwargs)
 
 
-def _compiled(function: Callable, kind: str = "", **options: Any) -> Any:
+def _compiled(function: Callable[..., Any], kind: str = "", **options: Any) -> Any:
     # Whether references are counted is said for each, else a kernel takes after its first caller.
     compiled: Any = numba.njit(nogil=True, **{"_nrt": True, **options, **_JIT_OPTIONS})(function)
     if not _settings.DISABLE_JIT:
@@ -216,7 +216,7 @@ def _parameters(method: Any) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-def _methods(cls: type) -> dict[str, Callable]:
+def _methods(cls: type) -> dict[str, Callable[..., Any]]:
     return {
         name: value
         for name, value in vars(cls).items()
@@ -224,7 +224,7 @@ def _methods(cls: type) -> dict[str, Callable]:
     }
 
 
-def python_only(method: Callable) -> Callable:
+def python_only(method: Callable[..., Any]) -> Callable[..., Any]:
     """Mark an interface method that no kernel calls (``init`` and its like)."""
     method.__python_only__ = True  # type: ignore[attr-defined]
     return method
@@ -232,7 +232,7 @@ def python_only(method: Callable) -> Callable:
 
 @functools.cache
 def _register(name: str, parameters: tuple[str, ...]) -> None:
-    def choose(*args: Any) -> Callable:
+    def choose(*args: Any) -> Callable[..., Any]:
         return args[0].instance_class.__dict__[name]
 
     choose.__name__ = f"choose_{name}"

@@ -61,7 +61,7 @@ class KernelCache(_Base):
     ``kind`` tells ways to compile one function apart.
     """
 
-    def __init__(self, function: Callable, kind: str = "") -> None:
+    def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
         self._function, self._kind = function, kind
         self._enabled = True
 
@@ -111,7 +111,7 @@ class KernelCache(_Base):
         """Name for callers, who need not know for which processor a kernel was compiled."""
         return self._name(signature, ()).removesuffix(SUFFIX)
 
-    def _name(self, signature: Any, processor: tuple) -> str:
+    def _name(self, signature: Any, processor: tuple[Any, ...]) -> str:
         """Name of the file: words for people, and a digest of all that its contents depend on."""
         function, modules = self._function, {self._function.__module__}
         words = [_text(kind, modules) for kind in signature]
@@ -149,7 +149,7 @@ def _externals(library: Any) -> Iterator[str]:
 
 
 @functools.cache
-def shipped_processor() -> tuple | None:
+def shipped_processor() -> tuple[Any, ...] | None:
     """What the package's own kernels were compiled for, if this processor has all of it."""
     try:
         level = json.loads((SHIPPED / LEVEL_FILE).read_text(encoding="utf-8"))
@@ -255,7 +255,7 @@ def _forget_old(folder: str) -> None:
                 os.unlink(entry)
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry]:
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         yield from entries
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class ColumnTable(dict[str, Column]):
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or name in self.aliases
 
-    def get(self, name, default=None):
+    def get(self, name: str, default: Any = None) -> Any:
         return super().get(self.aliases.get(name, name), default)
 
 

@@ -15,7 +15,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +160,23 @@ class Cluster:
         self._each("begin", [(self._ray.put(state), t)] * len(self._actors))
         self.sent += len(self._actors) * size_of(tuple(state))
 
-    def learn(self, epoch: int, first: int, last: int, steps: int) -> list[Report]:
-        call = (epoch, first, last, steps)
-        reports = self._each("learn", [call] * len(self._actors))
-        self._round.append(call)
-        return reports
+    def learn(
+        self, epoch: int, stretches: Sequence[tuple[int, int]], steps: int
+    ) -> Iterator[list[Report]]:
+        calls = [(epoch, *stretch, steps) for stretch in stretches]
+        # Actors take up one call after the other, and wait for nobody.
+        waiting = [[actor.learn.remote(*call) for call in calls] for actor in self._actors]
+        for n, call in enumerate(calls):
+            reports: list[Report] = []
+            for k, answers in enumerate(waiting):
+                while len(reports) == k:
+                    try:
+                        reports.append(self._unwrapped(answers[n]))
+                    except self._losses():
+                        self._replace(k)
+                        answers[n:] = [self._actors[k].learn.remote(*call) for call in calls[n:]]
+            self._round.append(call)
+            yield reports
 
     def norms(self) -> Sparse:
         return self._sum("norms", [()] * len(self._actors)).state

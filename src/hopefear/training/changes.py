@@ -1,7 +1,15 @@
 """What shards changed in a round, and the merged state that comes of it.
 
-A state has millions of coordinates, and a round moves few of them. One sweep over memory finds
-those; all else is done with them alone.
+A state has millions of coordinates, and a round moves few of them, which are marked. Where shards
+share memory, one kernel goes over the marks of all and merges in place. Where they do not, changes
+travel as sparse vectors. Both do the same to each coordinate, so bits do not depend on the way.
+
+Books are merged by what a line would have earned. A coordinate that nobody moved stays on the line
+that the state in common has for it, and earns what the clocks of all shards say, which is one
+number for all such coordinates: the round is one tick in the books of the whole. Where a
+coordinate was moved, its *gain* is what a shard has really earned less that. Rules whose lines can
+die have no such number; their shards settle all coordinates that were ever moved, and gains are
+all they earned.
 """
 
 from __future__ import annotations
@@ -10,10 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import lean, linked
+from hopefear.core.averages import Account, settle_line, totals_now
+from hopefear.core.component import inlined, lean
+from hopefear.training.marks import count, lowest, mark, new_bits
 
-# Bit of a coordinate whose state is not the one it began with; another one says that it is in use.
-CHANGED = 1
+# Words of marks that a thread merges before it leaves the next ones to another.
+_CHUNK = 64
+LANES = 64  # coordinates of a word
 
 
 class Sparse(NamedTuple):
@@ -56,15 +67,15 @@ class Change(NamedTuple):
     """What one shard, or several, changed in a round."""
 
     state: Sparse  # as the rule has it, and in the last row the shares of those that changed it
-    totals: tuple[Sparse, ...]  # of the readout, by coordinate
-    rest: tuple[np.ndarray, ...]  # of the readout, else
+    gains: tuple[Sparse, ...]  # of the books, if there are any
+    rest: tuple[np.ndarray, ...]  # examples lived through, and what a line of 1 has earned
 
     def plus(self, other: Change) -> Change:
         """What both changed."""
-        sums = zip((self.state, *self.totals), (other.state, *other.totals), strict=True)
-        state, *totals = (one.plus(more) for one, more in sums)
+        sums = zip((self.state, *self.gains), (other.state, *other.gains), strict=True)
+        state, *gains = (one.plus(more) for one, more in sums)
         rest = tuple(one + more for one, more in zip(self.rest, other.rest, strict=True))
-        return Change(state, tuple(totals), rest)
+        return Change(state, tuple(gains), rest)
 
 
 class Update(NamedTuple):
@@ -76,14 +87,58 @@ class Update(NamedTuple):
     t: int
 
 
+class Stack(NamedTuple):
+    """The states of shards one behind the other, so that one kernel reaches all of them."""
+
+    n: int
+    states: Any  # of shards times n coordinates; the clock is nobody's
+    clocks: np.ndarray  # float64[shards, 3]
+    totals: np.ndarray  # float64[shards times n], or empty where there are no books
+    bits: np.ndarray  # uint64[shards, words]: marks of what moved in the round
+    used: np.ndarray  # uint64[shards, words]: of what ever moved; no words where all lines last
+
+    def state(self, k: int) -> Any:
+        """The state of one shard, which is not copied."""
+        own = slice(k * self.n, (k + 1) * self.n)
+        arrays = {name: array[own] for name, array in arrays_of(self.states).items()}
+        return self.states._replace(**arrays, clock=self.clocks[k])
+
+    def total(self, k: int) -> np.ndarray:
+        """What its books have for each coordinate."""
+        return self.totals[k * self.n : (k + 1) * self.n]
+
+
+def new_stack(rule: Any, n: int, dtype: Any, shards: int, books: bool) -> Stack:
+    """States of so many shards of ``n`` coordinates, all of them new.
+
+    >>> from hopefear.rules.rda import RDA
+    >>> new_stack(RDA(), 100, np.float32, 2, books=False).state(1).m.shape
+    (100,)
+    """
+    states, words = rule.init(shards * n, dtype), new_bits(n).size
+    return Stack(
+        n,
+        states,
+        np.tile(states.clock, (shards, 1)),
+        np.zeros(shards * n if books else 0),
+        np.zeros((shards, words), np.uint64),
+        np.zeros((shards, 0 if lines_last(rule) else words), np.uint64),
+    )
+
+
+def lines_last(rule: Any) -> bool:
+    """Whether no line of a rule ever dies, so that all earn in proportion to their height.
+
+    >>> from hopefear.rules.rda import RDA
+    >>> lines_last(RDA()), lines_last(RDA(l1=0.1))
+    (True, False)
+    """
+    return rule.line(rule.init(1, np.float64), 0)[2] == 0.0
+
+
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
     """What a state has for each coordinate."""
     return {name: array for name, array in state._asdict().items() if name != "clock"}
-
-
-def taken(state: Any, ids: np.ndarray) -> Any:
-    """The state of some coordinates."""
-    return state._replace(**{name: array[ids] for name, array in arrays_of(state).items()})
 
 
 def put(state: Any, update: Update) -> None:
@@ -93,96 +148,210 @@ def put(state: Any, update: Update) -> None:
     state.clock[:] = update.clock
 
 
-def noted(
-    state: Any, base: Any, fresh: Any, totals: tuple[np.ndarray, ...], bits: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(coordinates changed since ``base``, those in use: changed, not fresh or with a total).
+def enter_round(account: Account, rest: np.ndarray) -> None:
+    """Close a round in the books of the whole, as one tick."""
+    account.lived[1] += rest[0]
+    if rest[1]:
+        k = account.closed[0]
+        account.a[k + 1] = account.a[k] + rest[1]
+        account.b[k + 1] = account.drop[k] = 0.0  # of lines that die, which there are not
+        account.closed[0] = k + 1
 
-    ``bits`` is space for a byte a coordinate.
 
-    >>> class State(NamedTuple):
-    ...     w: np.ndarray
-    >>> one, other, fresh = (State(np.array(w)) for w in ([0.0, 2.0, 3.0], [0.0, 2.0, 2.0], [0.0]))
-    >>> noted(one, other, fresh, (), np.empty(3, np.uint8))
-    (array([2]), array([1, 2]))
+def changed_by(
+    rule: Any, base: Any, state: Any, bits: np.ndarray, total: np.ndarray, earned: float, *how: Any
+) -> tuple[Sparse, Sparse]:
+    """What a shard changed at the coordinates that are marked, and its gains there.
+
+    ``how`` is (share, clock) of :meth:`Rule.change`.
     """
-    bits[:] = 0
-    for name, array in arrays_of(state).items():
-        first, new = getattr(base, name), getattr(fresh, name)[0]
-        if array.ndim == 1:
-            note_numbers(array, first, new, bits)
-        else:
-            note_cells(array, first, new, bits)
-    for total in totals:
-        note_totals(total, bits)
-    words = bits[: bits.size - bits.size % 8].view(np.uint64)
-    changed, used = (np.empty(n, np.int64) for n in count_bits(words, bits))
-    collect(words, bits, changed, used)
-    return changed, used
+    n, rows = count(bits), rule.change_size()
+    ids, values = np.empty((2, n), np.int64), np.empty((rows + 2, n))
+    p, q = collect(rule, base, state, bits, total, earned, *how, ids, values)
+    gains = Sparse(ids[1, :q].copy(), values[rows + 1 :, :q].copy())
+    return Sparse(ids[0, :p].copy(), values[: rows + 1, :p].copy()), gains
+
+
+@inlined
+def gained(rule, base, i, state, j, total, earned):
+    """What coordinate ``j`` has earned, less what it would have earned on the line of ``base``."""
+    if earned == 0.0:
+        return total
+    m0, r0, _ = rule.line(base, i)
+    m1, r1, _ = rule.line(state, j)
+    return (total + r1 * m1 * earned) - r0 * m0 * earned
+
+
+@inlined
+def merge_one(rule, base, i, change, k, clock, total, a):
+    """Write the merged state of a coordinate to ``base``, and change its line in the books."""
+    m0, r0, _ = rule.line(base, i)
+    rule.merge(base, i, change, k, clock, base, i)
+    if total.size and a != 0.0:
+        m1, r1, _ = rule.line(base, i)
+        total[i] = (total[i] + r0 * m0 * a) - r1 * m1 * a
 
 
 @lean
-def note_numbers(array, base, fresh, bits):
-    """Note where one number a coordinate has changed, or is in use."""
-    for j in range(np.uint64(array.size)):
-        bits[j] |= np.uint8(array[j] != base[j]) | np.uint8(2) * np.uint8(array[j] != fresh)
-
-
-@lean
-def note_cells(array, base, fresh, bits):
-    """The same for several numbers a coordinate."""
-    for j in range(np.uint64(array.shape[0])):
-        changed = used = False
-        for c in range(np.uint64(array.shape[1])):
-            changed |= array[j, c] != base[j, c]
-            used |= array[j, c] != fresh[c]
-        bits[j] |= np.uint8(changed) | np.uint8(2) * np.uint8(used)
-
-
-@lean
-def note_totals(total, bits):
-    """Note which coordinates have a total."""
-    for j in range(np.uint64(total.size)):
-        bits[j] |= np.uint8(2) * np.uint8(total[j] != 0.0)
-
-
-@lean
-def count_bits(words, bits):
-    """(how many have changed, how many have any bit); ``words`` are the bits by eights."""
-    changed = used = 0
-    for k in range(np.uint64(words.size)):
-        if words[k] != 0:  # which is rare
-            for j in range(np.uint64(8) * k, np.uint64(8) * k + np.uint64(8)):
-                changed += np.int64(bits[j] & CHANGED)
-                used += np.int64(bits[j] != 0)
-    for j in range(8 * words.size, bits.size):
-        changed += np.int64(bits[j] & CHANGED)
-        used += np.int64(bits[j] != 0)
-    return changed, used
-
-
-@lean
-def collect(words, bits, changed, used):
-    """Write down which these are."""
-    p = q = np.uint64(0)
-    for k in range(np.uint64(words.size)):
-        if words[k] != 0:
-            for j in range(np.uint64(8) * k, np.uint64(8) * k + np.uint64(8)):
-                p, q = enter(bits[j], j, changed, p, used, q)
-    for j in range(np.uint64(8) * np.uint64(words.size), np.uint64(bits.size)):
-        p, q = enter(bits[j], j, changed, p, used, q)
-
-
-@linked
-def enter(bits, j, changed, p, used, q):
-    """Write down one coordinate; where the next ones go."""
-    if bits & CHANGED:
-        changed[p] = j
-        p += np.uint64(1)
-    if bits:
-        used[q] = j
-        q += np.uint64(1)
+def collect(rule, base, state, bits, total, earned, share, clock, ids, values):
+    """Write down what changed, and gains; how many there are of both."""
+    p = q = 0
+    last = values.shape[0] - 1
+    for w in range(bits.size):
+        word = bits[w]
+        while word != 0:
+            j = 64 * w + lowest(word)
+            word &= word - np.uint64(1)
+            if rule.differs(base, j, state, j):
+                ids[0, p] = j
+                rule.change(base, j, state, j, share, state.clock, clock, values, p)
+                values[last - 1, p] = share
+                p += 1
+            if total.size:
+                gain = gained(rule, base, j, state, j, total[j], earned)
+                if gain != 0.0:
+                    ids[1, q] = j
+                    values[last, q] = gain
+                    q += 1
     return p, q
+
+
+@lean
+def merge_entries(rule, base, ids, values, clock, by_moved, total, a):
+    """Merge sums of changes into the state in common; their last row is who moved."""
+    last = values.shape[0] - 1
+    for e in range(ids.size):
+        if by_moved:
+            for v in range(last):
+                values[v, e] /= values[last, e]
+        merge_one(rule, base, ids[e], values, e, clock, total, a)
+
+
+@lean
+def merge_marked(
+    rule,
+    base,
+    states,
+    n,
+    bits,
+    totals,
+    earned,
+    shares,
+    clocks,
+    clock,
+    by_moved,
+    total,
+    a,
+    used,
+    space,
+    lanes,
+    thread,
+    threads,
+):
+    """Merge the states of all shards in place, as one of some threads.
+
+    ``space`` and ``lanes`` are this thread's own; ``used`` gets the marks, where there is room.
+    """
+    shards, words, last = bits.shape[0], bits.shape[1], space.shape[1] - 1
+    for begin in range(thread * _CHUNK, words, threads * _CHUNK):
+        for w in range(begin, min(begin + _CHUNK, words)):
+            word = bits[0, w]
+            for k in range(1, shards):
+                word |= bits[k, w]
+            if word == 0:
+                continue
+            if used.size:
+                for k in range(shards):
+                    used[k, w] |= word
+            size = 0
+            while word != 0:
+                lanes[size] = 64 * w + lowest(word)
+                word &= word - np.uint64(1)
+                size += 1
+            for k in range(shards):
+                bits[k, w] = 0
+                for e in range(size):
+                    i = lanes[e]
+                    j = k * n + i
+                    changed = rule.differs(base, i, states, j)
+                    rule.change(base, i, states, j, shares[k], clocks[k], clock, space[k], e)
+                    space[k, last - 2, e] = shares[k] if changed else 0.0
+                    space[k, last - 1, e] = 1.0 if changed else 0.0
+                    if total.size:
+                        gain = gained(rule, base, i, states, j, totals[j], earned[k])
+                        space[k, last, e] = gain
+                        totals[j] = 0.0
+            fold(space, shards, size)
+            for e in range(size):
+                i = lanes[e]
+                if total.size:
+                    total[i] += space[0, last, e]
+                if space[0, last - 1, e] != 0.0:
+                    if by_moved:
+                        for v in range(last - 2):
+                            space[0, v, e] /= space[0, last - 2, e]
+                    for k in range(shards):
+                        rule.merge(base, i, space[0], e, clock, states, k * n + i)
+                    merge_one(rule, base, i, space[0], e, clock, total, a)
+
+
+@inlined
+def fold(space, shards, size):
+    """Add up rows by twos, then by twos of these, as ``workers.folded`` does; into the first."""
+    while shards > 1:
+        for k in range(0, shards, 2):
+            for v in range(space.shape[1]):
+                for e in range(size):
+                    total = space[k, v, e]
+                    if k + 1 < shards:
+                        total = 0.0 + total + space[k + 1, v, e]  # so that no zero has a sign
+                    space[k // 2, v, e] = total
+        shards = (shards + 1) // 2
+
+
+@lean
+def mark_used(rule, fresh, state, bits, n):
+    """Mark the coordinates that are not as in a new learner."""
+    for j in range(n):
+        if rule.differs(fresh, 0, state, j):
+            mark(bits, j)
+
+
+@lean
+def settle_marked(rule, state, account, bits):
+    """Credit coordinates that are marked with all closed ticks."""
+    now = totals_now(account)
+    for w in range(bits.size):
+        word = bits[w]
+        while word != 0:
+            j = 64 * w + lowest(word)
+            word &= word - np.uint64(1)
+            m, r, f = rule.line(state, j)
+            settle_line(account, now, j, m, r, f)
+
+
+@lean
+def reopen_marked(rule, state, account, bits):
+    """Let books go on with the lines that coordinates have now, where they are marked."""
+    weights = rule.reading(state)
+    for w in range(bits.size):
+        word = bits[w]
+        while word != 0:
+            j = 64 * w + lowest(word)
+            word &= word - np.uint64(1)
+            account.open[j] = weights.at(j) != 0.0
+
+
+@lean
+def clear_marked(total, bits):
+    """Forget totals that are marked, and the marks."""
+    for w in range(bits.size):
+        word = bits[w]
+        bits[w] = 0
+        if total.size:
+            while word != 0:
+                total[64 * w + lowest(word)] = 0.0
+                word &= word - np.uint64(1)
 
 
 @lean

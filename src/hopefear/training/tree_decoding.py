@@ -139,7 +139,7 @@ class TreeDecoder:
         self._everywhere(rows, work, 1, True)
         return gold, totals
 
-    def _everywhere(self, rows: Any, work: Callable, depth: int, expecting: bool) -> None:
+    def _everywhere(self, rows: Any, work: Callable[..., Any], depth: int, expecting: bool) -> None:
         """Do ``work`` on all sentences, in as many blocks as there are threads."""
         which = np.flatnonzero(np.diff(rows.starts) > 0)
         limited = self.structure.limits.size // max(1, self.structure.labels)
