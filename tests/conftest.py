@@ -25,6 +25,12 @@ settings.register_profile("repeatable", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def pytest_configure(config):
+    """Examples in docstrings are interpreted: in a compiled run none is looked for."""
+    if not numba.config.DISABLE_JIT:
+        config.option.doctestmodules = False
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Contracts and examples in docstrings need nothing compiled; each would cost seconds.
