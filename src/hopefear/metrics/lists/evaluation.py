@@ -146,7 +146,7 @@ class Choice(NamedTuple):
     scores: Scores
     low: float
     high: float
-    rows: NDArray
+    rows: NDArray[Any]
 
 
 @dataclass(frozen=True)
