@@ -16,6 +16,8 @@ from places import DATA
 from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 # Searches a pool of candidates, and stays away from the package so that it starts at once.
 DECODER = """\
 import sys
@@ -476,6 +478,7 @@ def test_help_teaches(run):
         assert word in out
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(
     not (DATA / "multi30k-nbest").is_dir(), reason=f"no lists in {DATA / 'multi30k-nbest'}"
 )

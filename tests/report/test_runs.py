@@ -7,6 +7,8 @@ import pytest
 from hopefear.errors import HopefearError, InputError
 from hopefear.report import load_run, run_report
 
+pytestmark = pytest.mark.interpreted
+
 BOUND = {
     "mistakes": 7,
     "theorem1": 20.5,
