@@ -119,13 +119,13 @@ def _origin(args: argparse.Namespace, model: Any) -> dict[str, Any]:
     """What it takes to get the same numbers again."""
     import platform
 
-    import numba
     import numpy
 
     from hopefear import __version__
+    from hopefear.core.kernel_cache import version
 
     about, versions = model.about, {"hopefear": __version__, "python": platform.python_version()}
-    versions |= {"numpy": numpy.__version__, "numba": numba.__version__}
+    versions |= {"numpy": numpy.__version__, "numba": version("numba")}
     trained = about.get("data", {})
     return {
         "model": _hashed(args.model),

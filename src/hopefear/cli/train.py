@@ -273,10 +273,10 @@ def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str,
 
 def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """What ``run.json`` says of any run."""
-    import numba
     import numpy
 
     from hopefear import __version__
+    from hopefear.core.kernel_cache import version as version_of
     from hopefear.recipes import NetworkRecipe
     from hopefear.tasks import recipe
 
@@ -295,7 +295,7 @@ def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]
         "versions": {
             "hopefear": __version__,
             "numpy": numpy.__version__,
-            "numba": numba.__version__,
+            "numba": version_of("numba"),
             "python": sys.version.split()[0],
             **torch,
         },
