@@ -66,8 +66,10 @@ def run(args: argparse.Namespace) -> int:
     if streaming.wanted(args, surface, learner, console.say):
         return streaming.run(args, surface)
     from hopefear.cli.progress import announced
+    from hopefear.core.memory import keep_apart
     from hopefear.training.checkpoints import InterruptedTrainingError
 
+    keep_apart()
     with announced(console, "this data and learner") as compiling:
         corpus = surface.read(args, console)
         console.say(f"{corpus.describe()}, read in {time.perf_counter() - started:.1f} s")
