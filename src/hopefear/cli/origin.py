@@ -19,14 +19,14 @@ def versions() -> dict[str, str]:
     """Of what numbers depend on."""
     import platform
 
-    import numba
     import numpy
 
     from hopefear import __version__
+    from hopefear.core.kernel_cache import version
 
     return {
         "hopefear": __version__,
         "python": platform.python_version(),
         "numpy": numpy.__version__,
-        "numba": numba.__version__,
+        "numba": version("numba"),
     }

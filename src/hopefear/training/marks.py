@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
 
-from hopefear.core.component import INLINED_OPTIONS, component, inlined, lean
+from hopefear.core.component import component, inlined, intrinsic, lean, overload, types
 from hopefear.core.interfaces import Readout, Row
 
 _ALL, _ONE, _SIX, _LAST = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(1), np.uint64(6), np.uint64(63)
@@ -204,7 +202,7 @@ def lowest(word):
     return (word & -word).bit_length() - 1
 
 
-@overload(lowest, jit_options=INLINED_OPTIONS)
+@overload(lowest)
 def _lowest(word):
     return lambda word: _trailing_zeros(word)
 
@@ -218,7 +216,7 @@ def ones(word):
     return int(word).bit_count()
 
 
-@overload(ones, jit_options=INLINED_OPTIONS)
+@overload(ones)
 def _ones(word):
     return lambda word: _count_ones(word)
 
