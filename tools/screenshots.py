@@ -111,7 +111,8 @@ def report(
 ) -> None:
     """The top of a report, or an error taken apart; ``who`` chooses among those of several."""
     view = WIDE if errors else {"width": 1000, "height": 1260}
-    page = browser.new_context(viewport=view, color_scheme=scheme).new_page()
+    how = {"viewport": view, "color_scheme": scheme, "reduced_motion": "reduce"}
+    page = browser.new_context(**how).new_page()
     page.goto(file.as_uri())
     if who:
         page.select_option("[data-by=who]", who)

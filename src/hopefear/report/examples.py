@@ -262,10 +262,11 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
     """
     rows = []
     for rival in rivals:
-        known = rival.probability is not None
-        share = f"{100 * rival.probability:.1f} %" if known else rival.note
+        share, bar = rival.note, ""
+        if rival.probability is not None:
+            percent = 100 * rival.probability
+            share, bar = f"{percent:.1f} %", f' style="--p:{percent:.0f}%"'
         share = "< 0.1 %" if share == "0.0 %" else share
-        bar = f' style="--p:{100 * rival.probability:.0f}%"' if known else ""
         sign = '<em title="as it should be">✓</em> ' if rival.right else ""
         rows.append(f"<li{bar}><b>{escape(share)}</b><span>{sign}{escape(rival.text)}</span></li>")
     return f'<ol class="hf-nbest">{"".join(rows)}</ol>'

@@ -375,8 +375,8 @@ def _sentences(page: Page, outcome: Outcome) -> None:
     name, lists = list(outcome.sets.items())[-1]
     if lists.texts is None:
         return
-    weights = {"before": outcome.before, "after": outcome.tuning.weights}
-    both = judgements(lists, outcome.tuning.metric, *weights.items(), _texts(outcome, name))
+    before, after = ("before", outcome.before), ("after", outcome.tuning.weights)
+    both = judgements(lists, outcome.tuning.metric, before, after, _texts(outcome, name))
     shared = contests(both)
     page.section("Sentences")
     if not shared.differ:
