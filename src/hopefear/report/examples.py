@@ -264,8 +264,8 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
     for rival in rivals:
         share, bar = rival.note, ""
         if rival.probability is not None:
-            percent = 100 * rival.probability
-            share, bar = f"{percent:.1f} %", f' style="--p:{percent:.0f}%"'
+            share = f"{100 * rival.probability:.1f} %"
+            bar = f' style="--p:{100 * rival.probability:.0f}%"'
         share = "< 0.1 %" if share == "0.0 %" else share
         sign = '<em title="as it should be">✓</em> ' if rival.right else ""
         rows.append(f"<li{bar}><b>{escape(share)}</b><span>{sign}{escape(rival.text)}</span></li>")
