@@ -2,8 +2,8 @@
 
     python tools/screenshots.py --data DIR [--out docs/img] [--only NAME ...]
 
-DIR holds ``conll2000`` and ``ud_english_ewt``. A chunker and a small parser are trained, reported
-on and served; chromium, driven by playwright, takes the pictures.
+DIR holds ``conll2000``, ``ud_english_ewt`` and ``multi30k-nbest``. Chunkers and a small parser are
+trained, reported on and served; chromium, driven by playwright, takes the pictures.
 """
 
 from __future__ import annotations
@@ -74,6 +74,25 @@ def models(data: Path, folder: Path) -> None:
         "--report", folder / "chunks.html")  # fmt: skip
 
 
+def compared(data: Path, folder: Path) -> None:
+    """Write ``models.html``, of two chunkers, and ``tune.html``."""
+    run("train", "tag", "--train", folder / "train.txt", "--learner", "perceptron",
+        "--epochs", "5", "--model", folder / "perceptron.model")  # fmt: skip
+    run("evaluate", "--model", folder / "chunks.model", folder / "perceptron.model",
+        "--data", folder / "test.txt", "--report", folder / "models.html")  # fmt: skip
+    lists, files = data / "multi30k-nbest", []
+    for option, name in (("", "val"), ("dev-", "test_2016_flickr")):
+        files += [f"--{option}nbest", lists / f"{name}.nbest.xz"]
+        files += [
+            f"--{option}refs",
+            lists / f"{name}.en",
+            f"--{option}source",
+            lists / f"{name}.de",
+        ]
+    run("tune", *files, "--features", "dense", "--learner", "mira",
+        "--weights", folder / "tuned.txt", "--report", folder / "tune.html")  # fmt: skip
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a server of both models."""
@@ -87,13 +106,18 @@ def served(folder: Path) -> Iterator[str]:
             process.terminate()
 
 
-def report(browser: Any, folder: Path, scheme: str, errors: bool, path: Path) -> None:
-    """The top of the report, or its first error taken apart."""
+def report(
+    browser: Any, file: Path, scheme: str, errors: bool, path: Path, who: str = "", opened: int = 0
+) -> None:
+    """The top of a report, or an error taken apart; ``who`` chooses among those of several."""
     view = WIDE if errors else {"width": 1000, "height": 1260}
-    page = browser.new_context(viewport=view, color_scheme=scheme).new_page()
-    page.goto((folder / "chunks.html").as_uri())
+    how = {"viewport": view, "color_scheme": scheme, "reduced_motion": "reduce"}
+    page = browser.new_context(**how).new_page()
+    page.goto(file.as_uri())
+    if who:
+        page.select_option("[data-by=who]", who)
     if errors:
-        page.locator(".case summary").first.click()
+        page.locator("article:visible summary").nth(opened).click()
         page.evaluate("document.querySelector('.cases').scrollIntoView()")
     page.screenshot(path=path)
 
@@ -157,11 +181,27 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "chunks.html").exists():
             models(given.data, folder)
+        if not (folder / "tune.html").exists():
+            compared(given.data, folder)
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         wanted = {
-            "report": lambda path: report(browser, folder, "light", True, path),
-            "report-top": lambda path: report(browser, folder, "light", False, path),
-            "report-dark": lambda path: report(browser, folder, "dark", True, path),
+            "report": lambda path: report(browser, folder / "chunks.html", "light", True, path),
+            "report-top": lambda path: report(
+                browser, folder / "chunks.html", "light", False, path
+            ),
+            "report-dark": lambda path: report(browser, folder / "chunks.html", "dark", True, path),
+            "report-models": lambda path: report(
+                browser,
+                folder / "models.html",
+                "light",
+                True,
+                path,
+                "chunks right, perceptron wrong",
+                1,
+            ),
+            "report-tune": lambda path: report(
+                browser, folder / "tune.html", "light", True, path, "after better than before"
+            ),
             "notebook": lambda path: notebook(browser, folder, path),
         }
         for name, take in wanted.items():

@@ -185,7 +185,7 @@ def test_examples_are_chosen_by_who_was_right(opened):
         assert seen.count() == 1 and seen.first.text_content().startswith(f"sentence {number}")
         assert tab.locator(".controls output").inner_text() == "1 of 3 shown"
     assert tab.locator("article:visible svg").count() == 1  # of both, for they say the same
-    assert tab.locator("article:visible .same").all_inner_texts() == ["as one"]
+    assert tab.locator("article:visible .same").all_text_contents() == ["as one"]
     assert tab.title() == "Two models"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.origin import hashed, versions
-from hopefear.cli.surface import Sample, Score, Surface, against_best, opened, use_options
+from hopefear.cli.surface import Score, Surface, against_best, opened, use_options
 from hopefear.cli.tune import options as own
 from hopefear.core.stages import stage
 from hopefear.errors import HopefearError
@@ -103,16 +103,17 @@ class _Judged(NamedTuple):
     surface: Surface
     model: Any
     scores: dict[str, Any]
-    sample: Sample
-    evidence: Evidence | None  # where a page is wanted
+    sample: Any  # a Sample, of tasks whose models can be compared
+    evidence: Evidence | None  # of tasks that show errors, where a page is wanted
 
     def evaluation(
         self, title: str, args: argparse.Namespace, findings: Findings | None = None
     ) -> Evaluation:
-        """Everything that a page shows of it; its errors, too, unless there are findings."""
-        from hopefear.report import Evaluation
+        """Everything that a page shows of it; its worst errors unless there are findings."""
+        from hopefear.report import Evaluation, Findings
 
-        assert self.evidence is not None
+        if findings is None:
+            findings = Findings() if self.evidence is None else self.evidence.findings()
         words, tables = self.surface.use.findings(self.scores)
         return Evaluation(
             title,
@@ -120,7 +121,7 @@ class _Judged(NamedTuple):
             {**words, "counted by": self.scores.get("signature")},
             tables,
             self.scores,
-            self.evidence.findings() if findings is None else findings,
+            findings,
             self.surface.use.model_facts(self.model, _HEAVIEST).get("top", ()),
             _origin(self.path, args.data, self.model),
         )
@@ -167,8 +168,7 @@ def _several(args: argparse.Namespace) -> int:
     names, models = _names(args.model), list[_Judged]()
     for name, path in zip(names, args.model, strict=True):
         one = _judged(args, path, Console(quiet=True), models[0] if models else None)
-        if models:
-            _check_pair(models[0], one, args.data)
+        _check_pair(models[0] if models else one, one, args.data)
         models.append(one)
         score = one.sample.score
         console.say(
@@ -223,6 +223,11 @@ def _row(name: str, one: _Judged, test: Mapping[str, float] | None, score: Score
 
 def _check_pair(first: _Judged, other: _Judged, data: str) -> None:
     """Models can be told apart by examples only where these are the same."""
+    if first.sample is None or other.sample is None:
+        raise HopefearError(
+            f"models of the task {first.model.task} tell no counts of single examples, which tests "
+            "of several need; evaluate them one by one"
+        )
     if first.sample.score != other.sample.score:
         raise HopefearError(
             f"{first.path} is judged by {first.sample.score.title} and {other.path} by "
@@ -256,15 +261,17 @@ def _write_comparison(
 ) -> list[dict[str, Any]]:
     """Write the page of several models; the examples on which they differ most."""
     from hopefear.report import Comparison, Findings, contests
+    from hopefear.report.cases import Contests
 
     score = models[0].sample.score
     evaluations, judgements = {}, {}
     for name, one in zip(names, models, strict=True):
-        assert one.evidence is not None
-        findings = Findings(data=one.evidence.data, pairs=one.evidence.pairs)
+        findings = Findings()
+        if one.evidence is not None:
+            findings = Findings(data=one.evidence.data, pairs=one.evidence.pairs)
+            judgements[name] = one.evidence.judgement
         evaluations[name] = one.evaluation(name, args, findings)
-        judgements[name] = one.evidence.judgement
-    shared = contests(judgements)
+    shared = contests(judgements) if len(judgements) == len(models) else Contests()
     comparison = Comparison(
         f"{len(models)} models compared",
         f"{os.path.basename(args.data)}: {', '.join(names)}",
