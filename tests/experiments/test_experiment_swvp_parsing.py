@@ -33,7 +33,7 @@ from hopefear.experiments.swvp_parsing.runs import CONTROL, TABLE, Pick, Results
 from hopefear.tasks import recipe
 from hopefear.tasks.parse.task import Parsing
 from hopefear.training.online import OnlineTrainer
-from tests.support.small_trees import quick  # noqa: F401 - a fixture
+from tests.support.small_trees import quick, quickest  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.interpreted
 

@@ -41,11 +41,18 @@ FEW = {
 
 @pytest.fixture(autouse=True, scope="module")
 def quick():
-    """Few templates in the built-in sets and for pruning; a module imports this to have it so."""
+    """Few templates for the set ``light`` and for pruning; a module imports this to have it so."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in templates.BUILT_IN:
-            patch.setitem(templates.BUILT_IN, name, FEW)
+        patch.setitem(templates.BUILT_IN, "light", FEW)
         patch.setattr(pruning, "TEMPLATES", templates.ArcTemplates.of(FEW))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quickest(quick):
+    """Few templates for the set ``standard`` too; import it with the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(templates.BUILT_IN, "standard", FEW)
         yield
 
 

@@ -61,7 +61,9 @@ def copied(state):
 def changes(rule, base, state, share, clock):
     out = np.zeros((rule.change_size(), SIZE))
     for j in range(SIZE):
-        rule.change(base, j, state, j, share, state.clock, clock, out, j)
+        change = rule.change(base, j, state, j, share, state.clock, clock)
+        out[:, j] = change[: len(out)]
+        assert not any(change[len(out) :])
     return out
 
 
@@ -77,8 +79,9 @@ def merged(rule, base, ends, shares, before):
         np.add,
     )
     state = copied(base)._replace(clock=clock)
+    numbers = np.concatenate([change, np.zeros((3 - len(change), SIZE))]).T
     for j in range(SIZE):
-        rule.merge(base, j, change, j, clock, state, j)
+        rule.merge(base, j, *numbers[j], clock, state, j)
     return state, t
 
 
@@ -376,14 +379,30 @@ def test_sparse_sums_have_the_entries_of_both():
     assert both.ids.tolist() == [0, 1, 2] and both.values.tolist() == [[3.0, 1.0, 0.0]]
 
 
+@pytest.mark.parametrize("block", [1, 4])
 @pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_rounds_end_at_the_same_examples_however_a_pass_is_cut(rounds):
+def test_rounds_end_at_the_same_examples_however_a_pass_is_cut(rounds, block):
     how = {"epochs": 2, "shards": Shards(2, rounds=rounds)}
     weights = [
-        train(DATA, "perceptron", pieces=pieces, **how).fit.trainer.weights()
+        train(DATA, "perceptron", {"block": block}, pieces=pieces, **how).fit.trainer.weights()
         for pieces in (1, 4, 7)
     ]
     assert all(np.array_equal(weights[0], other) for other in weights[1:])
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "vrda"])
+def test_shards_learn_in_blocks(learner):
+    """The same where they run as processes; other models than one example at a time gives."""
+    blocks = bytes_of(learner, params={"block": 5}, shards=2)
+    processes = Shards(2, workers="processes")
+    assert blocks == bytes_of(learner, params={"block": 5}, shards=processes)
+    assert blocks != bytes_of(learner, shards=2)
+
+
+def test_a_shard_with_blocks_is_a_learner_with_blocks():
+    one = train(DATA, "perceptron", {"block": 5}, epochs=2).model
+    selected = train(DATA, "perceptron", {"block": 5}, epochs=2, shards=Shards(1, select=21)).model
+    np.testing.assert_allclose(selected.weights, one.weights, rtol=1e-5)
 
 
 def test_clocks_that_start_again_in_some_shards_change_no_units(monkeypatch):

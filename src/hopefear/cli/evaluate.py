@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, check_output, print_json, scored
+from hopefear.cli.origin import hashed, versions
 from hopefear.cli.surface import Sample, Score, Surface, against_best, opened, use_options
 from hopefear.cli.tune import options as own
+from hopefear.core.stages import stage
 from hopefear.errors import HopefearError
 
 if TYPE_CHECKING:
@@ -82,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
     one = _judged(args, args.model[0], console)
     scores = one.scores
     if args.report is not None:
-        evaluation = one.evaluation(f"{os.path.basename(one.path)} evaluated", args)
-        evaluation.page().write(args.report)
+        with stage("errors for the page"):
+            evaluation = one.evaluation(f"{os.path.basename(one.path)} evaluated", args)
+            evaluation.page().write(args.report)
         scores["costliest"] = [c.to_dict() for c in evaluation.findings.cases.cases[:_ERRORS]]
     if args.json:
         print_json(scores)
@@ -190,7 +192,8 @@ def _several(args: argparse.Namespace) -> int:
         ],
     }
     if args.report is not None:
-        result["differences"] = _write_comparison(args, names, models, tests)
+        with stage("differences for the page"):
+            result["differences"] = _write_comparison(args, names, models, tests)
     if args.json:
         print_json(result)
     else:
@@ -278,36 +281,18 @@ def _write_comparison(
 
 def _origin(path: str, data: str, model: Any) -> dict[str, Any]:
     """What it takes to get the same numbers again."""
-    import platform
-
-    import numba
-    import numpy
-
-    from hopefear import __version__
-
-    about, versions = model.about, {"hopefear": __version__, "python": platform.python_version()}
-    versions |= {"numpy": numpy.__version__, "numba": numba.__version__}
+    about = model.about
     trained = about.get("data", {})
     return {
-        "model": _hashed(path),
-        "data": _hashed(data),
+        "model": hashed(path),
+        "data": hashed(data),
         "trained on": f"{trained.get('source')}, {trained.get('digest')}" if trained else None,
         "learner": about.get("learner"),
         "given": dict(about.get("given") or {}) or None,
         "seed": about.get("seed"),
-        "versions": versions,
+        "versions": versions(),
         "signature": model.signature,
     }
-
-
-def _hashed(path: str) -> str:
-    """A file by name and content."""
-    if not os.path.isfile(path):
-        return path
-    with open(path, "rb") as file:
-        return (
-            f"{os.path.basename(path)}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
-        )
 
 
 def _by_weights(args: argparse.Namespace) -> int:

@@ -298,24 +298,31 @@ class Compilation:
 @contextlib.contextmanager
 def announced(console: Console, what: str = "this learner") -> Iterator[Compilation]:
     """Announce the first compilation inside and time them all; a load from the cache is none."""
-    from numba.core import event
+    from hopefear.core.component import not_when_compiling, when_compiling
 
     time_spent = Compilation()
 
-    class Announcer(event.Listener):
-        depth, begun, told = 0, 0.0, False
+    def listen() -> None:
+        from numba.core import event
 
-        def on_start(self, _: Any) -> None:
-            if not self.told:
-                console.say(f"compiling kernels for {what}, once: {_SECONDS}")
-            self.told, self.depth = True, self.depth + 1
-            if self.depth == 1:
-                self.begun = time.perf_counter()
+        class Announcer(event.Listener):
+            depth, begun, told = 0, 0.0, False
 
-        def on_end(self, _: Any) -> None:
-            self.depth -= 1
-            if self.depth == 0:
-                time_spent.seconds += time.perf_counter() - self.begun
+            def on_start(self, _: Any) -> None:
+                if not self.told:
+                    console.say(f"compiling kernels for {what}, once: {_SECONDS}")
+                self.told, self.depth = True, self.depth + 1
+                if self.depth == 1:
+                    self.begun = time.perf_counter()
 
-    with event.install_listener("numba:compile", Announcer()):
+            def on_end(self, _: Any) -> None:
+                self.depth -= 1
+                if self.depth == 0:
+                    time_spent.seconds += time.perf_counter() - self.begun
+
+        stack.enter_context(event.install_listener("numba:compile", Announcer()))
+
+    with contextlib.ExitStack() as stack:
+        when_compiling(listen)
+        stack.callback(not_when_compiling, listen)
         yield time_spent

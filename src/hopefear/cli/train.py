@@ -66,8 +66,10 @@ def run(args: argparse.Namespace) -> int:
     if streaming.wanted(args, surface, learner, console.say):
         return streaming.run(args, surface)
     from hopefear.cli.progress import announced
+    from hopefear.core.memory import keep_apart
     from hopefear.training.checkpoints import InterruptedTrainingError
 
+    keep_apart()
     with announced(console, "this data and learner") as compiling:
         corpus = surface.read(args, console)
         console.say(f"{corpus.describe()}, read in {time.perf_counter() - started:.1f} s")
@@ -273,10 +275,10 @@ def outcome(args: argparse.Namespace, trained: Any, seconds: float) -> dict[str,
 
 def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """What ``run.json`` says of any run."""
-    import numba
     import numpy
 
     from hopefear import __version__
+    from hopefear.core.kernel_cache import version as version_of
     from hopefear.recipes import NetworkRecipe
     from hopefear.tasks import recipe
 
@@ -295,7 +297,7 @@ def run_settings(args: argparse.Namespace, learner: str, data: Mapping[str, Any]
         "versions": {
             "hopefear": __version__,
             "numpy": numpy.__version__,
-            "numba": numba.__version__,
+            "numba": version_of("numba"),
             "python": sys.version.split()[0],
             **torch,
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,6 +181,11 @@ class Strings(NamedTuple):
     def get(self, i: int) -> str:
         piece = self.text[self.offsets[i] : self.offsets[i + 1]]
         return piece.tobytes().decode("utf-8", "replace")
+
+    def texts(self) -> list[str]:
+        """All of them."""
+        text, offsets = self.text.tobytes(), self.offsets.tolist()
+        return [text[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         return {f"{prefix}_text": self.text, f"{prefix}_offsets": self.offsets}

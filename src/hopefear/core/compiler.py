@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.codegen import JITCodeLibrary
@@ -20,8 +19,6 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
-# Versions of numba with which what reaches into it was tested; others compile their own way.
-TESTED = tuple(numba.version_info.short) in {(0, 68)}
 # Typed loosely, because numba's own annotations leave these out.
 _Library: Any = JITCodeLibrary
 _Lowering: Any = NativeLowering

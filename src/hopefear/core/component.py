@@ -5,30 +5,32 @@ caches on disk. So a loss, a rule or a structure here is a ``typing.NamedTuple``
 methods. Each method *name* is registered once, by its interface, on numba's two named-tuple
 types; numba then finds the method body through the class of the value it is called on. With
 ``NUMBA_DISABLE_JIT=1`` the very same methods run as plain Python.
+
+Numba is imported when something must be compiled, and told then what is registered here; kernels
+whose machine code is on disk run without it (`core.kernel_cache`).
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import os
+import sys
+import threading
+from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core.errors import NumbaError
-from numba.extending import intrinsic, overload, overload_method, register_jitable
 
-from hopefear.core.compiler import TESTED, LinkedCompiler
-from hopefear.core.kernel_cache import KernelCache
-from hopefear.core.symbols import share
+from hopefear.core.kernel_cache import KernelCache, version
 
-# Typed loosely, because numba's own annotations leave these uses out.
-_overload_method: Any = overload_method
-_settings: Any = numba.config
-if _settings.DISABLE_JIT:  # hashes go round; compiled, they do so without a warning
+# Versions of numba with which what reaches into it was tested; others compile their own way.
+TESTED = version("numba").startswith("0.68.")
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+if INTERPRETED:  # hashes go round; compiled, they do so without a warning
     np.seterr(over="ignore")
 
 T = TypeVar("T", bound=type)
@@ -40,8 +42,97 @@ _NUMBERS = {"float": float, "int": int, "bool": bool}
 # call with named tuples of arrays costs more than the work most methods do. No wrappers for
 # callers in C, of which there are none.
 _JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-_LINKED_OPTIONS: dict[str, Any] = {"pipeline_class": LinkedCompiler} if TESTED else {}
-INLINED_OPTIONS: Any = {**_LINKED_OPTIONS, "forceinline": True}
+# What numba is to be told before it compiles; None once it has been told.
+_WAITING: list[Callable[[], Any]] | None = []
+_LOCK = threading.RLock()
+_KINDS_OF_FLAGS = 0x503  # contiguous one way or the other, aligned, writable
+
+
+class _Later:
+    """A module that is imported when something of it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+# For intrinsics, which run when they are compiled.
+ir: Any = _Later("llvmlite.ir")
+types: Any = _Later("numba.types")
+cgutils: Any = _Later("numba.core.cgutils")
+
+
+def when_compiling(action: Callable[[], Any]) -> None:
+    """Do something before the first compilation; at once, where that has been."""
+    with _LOCK:
+        if _WAITING is not None:
+            _WAITING.append(action)
+            return
+    action()
+
+
+def not_when_compiling(action: Callable[[], Any]) -> None:
+    """Forget :func:`when_compiling` where it has not come to that."""
+    with _LOCK:
+        if _WAITING is not None and action in _WAITING:
+            _WAITING.remove(action)
+
+
+def _start_compiler() -> Any:
+    """Numba, which knows all that is registered here."""
+    global _WAITING
+    import numba
+
+    with _LOCK:
+        actions, _WAITING = _WAITING or [], None
+        for action in actions:
+            action()
+    return numba
+
+
+def _linked_options(**options: Any) -> dict[str, Any]:
+    if not TESTED:
+        return options
+    from hopefear.core.compiler import LinkedCompiler
+
+    return {"pipeline_class": LinkedCompiler, **options}
+
+
+def overload(
+    function: Callable[..., Any], linked: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Numba's ``overload``, inlined by force; ``linked``: compiled as :func:`linked` is."""
+
+    def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
+        def register() -> None:
+            from numba import extending
+
+            options: Any = {"forceinline": True}
+            options = _linked_options(**options) if linked else options
+            extending.overload(function, jit_options=options)(choose)
+
+        when_compiling(register)
+        return choose
+
+    return decorate
+
+
+class intrinsic:  # noqa: N801
+    """Numba's ``intrinsic``; uses :data:`ir`, :data:`types` and :data:`cgutils` of this module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from numba.core import typing
+        from numba.extending import intrinsic as numbas
+
+        own = numbas(self.function)
+        template = typing.templates.make_intrinsic_template(own, own._defn, own._name)
+        return importlib.import_module("numba.types").Function(template)
 
 
 def required(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,7 +195,91 @@ def lean(function: Callable[..., Any]) -> Callable[..., Any]:
     Counting takes half of the code that is compiled, most of it in vain. Where a component makes an
     array after all, they are counted.
     """
-    return _compiled(function) if _settings.DISABLE_JIT else _Lean(function)
+    return _compiled(function) if INTERPRETED else _Lean(function)
+
+
+class _Kernel:
+    """A compiled function: machine code from disk where there is some, else numba's."""
+
+    def __init__(self, function: Callable[..., Any], kind: str, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._cache, self._options = KernelCache(function, kind), options
+        self._dispatcher: Any = None
+        # What to call, by the kinds of arguments.
+        self._calls: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._loads: Counter[tuple[Any, ...]] = Counter()
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's, which compiles what is not on disk."""
+        if self._dispatcher is None:
+            with _LOCK:
+                self._dispatcher = self._dispatcher or self._new_dispatcher()
+        return self._dispatcher
+
+    def _new_dispatcher(self) -> Any:
+        # Whether references are counted is said for each, else a kernel takes after its first
+        # caller.
+        options = {"_nrt": True, **self._options, **_JIT_OPTIONS}
+        compiled = _start_compiler().njit(nogil=True, **options)(self.py_func)
+        compiled._cache = self._cache
+        return compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+    @property
+    def overloads(self) -> Any:
+        """What numba has compiled or loaded."""
+        return self.dispatcher.overloads
+
+    @property
+    def stats(self) -> SimpleNamespace:
+        """What was loaded from the cache, and what was not."""
+        numbas = self._dispatcher.stats if self._dispatcher else None
+        hits, misses = (numbas.cache_hits, numbas.cache_misses) if numbas else ({}, {})
+        return SimpleNamespace(cache_hits={**self._loads, **hits}, cache_misses=misses)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            return self.dispatcher(*args, **kwargs)
+        kinds = _kinds(args)
+        call = self._calls.get(kinds) or self.load(args)
+        if call is None:
+            call = self._calls[kinds] = self.dispatcher
+        return call(*args)
+
+    def load(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """Machine code for such arguments, if it is on disk."""
+        kinds = _kinds(args)
+        with _LOCK:
+            if kinds not in self._calls and self._dispatcher is None:
+                code = self._cache.load_code(args)
+                if code is not None:
+                    self._calls[kinds] = code
+                    self._loads[kinds] += 1
+            return self._calls.get(kinds)
+
+
+def _kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What tells arguments apart that need code of their own."""
+    kinds: list[Any] = []
+    _add_kinds(args, kinds)
+    return tuple(kinds)
+
+
+def _add_kinds(values: Any, kinds: list[Any]) -> None:
+    for value in values:
+        cls = type(value)
+        if cls is np.ndarray:
+            kinds += value.dtype.str, value.ndim, value.flags.num & _KINDS_OF_FLAGS
+        else:
+            kinds.append(cls)
+            if issubclass(cls, tuple):
+                kinds.append(len(value))
+                _add_kinds(value, kinds)
 
 
 class _Lean:
@@ -116,6 +291,7 @@ class _Lean:
         self._lean = _compiled(function, "lean", _nrt=False)
         self._counting = _compiled(function)
         self._must_count: set[tuple[type, ...]] = set()
+        self._may_be_lean: set[tuple[type, ...]] = set()
 
     @property
     def stats(self) -> Any:
@@ -124,22 +300,39 @@ class _Lean:
 
     def __call__(self, *args: Any) -> Any:
         kinds = tuple(map(type, args))
+        if kinds not in self._may_be_lean | self._must_count:
+            # Which of the two is on disk says it without numba.
+            only_counts = not self._lean.load(args) and self._counting.load(args)
+            (self._must_count if only_counts else self._may_be_lean).add(kinds)
         if kinds not in self._must_count:
             try:
                 return self._lean(*args)
-            except NumbaError:  # the counting kernel says it again where it is another error
+            except _numba_errors():  # the counting kernel says it again where it is another error
                 self._must_count.add(kinds)
         return self._counting(*args)
 
 
+def _numba_errors() -> tuple[type[Exception], ...]:
+    errors = sys.modules.get("numba.core.errors")
+    return (errors.NumbaError,) if errors else ()
+
+
 def linked(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that kernels call, and whose code becomes theirs; Python runs it as it is."""
-    return register_jitable(**_LINKED_OPTIONS, **_JIT_OPTIONS)(function)
+    when_compiling(functools.partial(_register_linked, function))
+    return function
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same, inlined by force."""
-    return register_jitable(**INLINED_OPTIONS, **_JIT_OPTIONS)(function)
+    when_compiling(functools.partial(_register_linked, function, forceinline=True))
+    return function
+
+
+def _register_linked(function: Callable[..., Any], **options: Any) -> None:
+    from numba.extending import register_jitable
+
+    register_jitable(**_linked_options(**options), **_JIT_OPTIONS)(function)
 
 
 def apart(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,7 +342,7 @@ def apart(function: Callable[..., Any]) -> Callable[..., Any]:
     It neither makes nor returns arrays, so references to those that it is given are not counted;
     what goes from slice to slice is copied by a loop, since numba would make a third for it.
     """
-    return kernel(function) if _settings.DISABLE_JIT or not TESTED else _Apart(function)
+    return kernel(function) if INTERPRETED or not TESTED else _Apart(function)
 
 
 class _Apart:
@@ -161,12 +354,18 @@ class _Apart:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
+        if "." in function.__qualname__:
+            raise TypeError(
+                f"{function.__qualname__} is no function of a module; use @kernel for it"
+            )
         # Its own helpers are not inlined by force because a method calls it.
         options = {"_nrt": False, "forceinline": False, "no_cpython_wrapper": True}
         self.py_func = function
-        self.shared = _compiled(function, "apart", **options)
-        share(self.shared, self.shared._cache.symbol)
-        self._numba_type_ = self.shared._numba_type_
+        self.shared = _Shared(function, "apart", options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.shared._numba_type_
 
     @functools.cached_property
     def _python_kernel(self) -> Callable[..., Any]:
@@ -176,19 +375,26 @@ class _Apart:
         return self._python_kernel(*args, **kwargs)
 
 
+class _Shared(_Kernel):
+    """A kernel that others call by a symbol; Python does not call it."""
+
+    def _new_dispatcher(self) -> Any:
+        from hopefear.core.symbols import share
+
+        compiled = super()._new_dispatcher()
+        share(compiled, self._cache.symbol)
+        return compiled
+
+
 def _compiled(function: Callable[..., Any], kind: str = "", **options: Any) -> Any:
-    # Whether references are counted is said for each, else a kernel takes after its first caller.
-    compiled: Any = numba.njit(nogil=True, **{"_nrt": True, **options, **_JIT_OPTIONS})(function)
-    if not _settings.DISABLE_JIT:
-        compiled._cache = KernelCache(function, kind)
-    return compiled
+    return function if INTERPRETED else _Kernel(function, kind, options)
 
 
 def prefetch(array, p):
     """Ask the processor for the cache line of ``array[p]``; changes nothing but time."""
 
 
-@overload(prefetch, jit_options=INLINED_OPTIONS)
+@overload(prefetch)
 def _prefetch(array, p):
     return lambda array, p: _prefetch_line(array, p)
 
@@ -239,9 +445,16 @@ def _register(name: str, parameters: tuple[str, ...]) -> None:
     choose.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
     )
-    for named_tuple in (types.NamedTuple, types.NamedUniTuple):
-        options = {**_JIT_OPTIONS, **INLINED_OPTIONS}
-        _overload_method(named_tuple, name, jit_options=options)(choose)
+
+    def register() -> None:
+        from numba.extending import overload_method
+
+        options = {**_JIT_OPTIONS, **_linked_options(forceinline=True)}
+        method: Any = overload_method
+        for named_tuple in (types.NamedTuple, types.NamedUniTuple):
+            method(named_tuple, name, jit_options=options)(choose)
+
+    when_compiling(register)
 
 
 def _coerce_fields(cls: type) -> None:

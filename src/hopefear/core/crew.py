@@ -15,11 +15,8 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
-from hopefear.core.component import INLINED_OPTIONS, linked
+from hopefear.core.component import intrinsic, ir, linked, overload, types
 
 # Words of a crew, each in a cache line of its own.
 _NEXT, _ARRIVED, _MEETINGS, _LOST, _YIELD, _SLEEP = (8 * k for k in range(6))
@@ -110,17 +107,17 @@ def sleep(array, p, microseconds):
     time.sleep(microseconds * 1e-6)
 
 
-@overload(add_to, jit_options=INLINED_OPTIONS)
+@overload(add_to)
 def _add_to(array, p, amount):
     return lambda array, p, amount: _atomic_add(array, p, amount)
 
 
-@overload(look_at, jit_options=INLINED_OPTIONS)
+@overload(look_at)
 def _look_at(array, p):
     return lambda array, p: _atomic_load(array, p)
 
 
-@overload(sleep, jit_options=INLINED_OPTIONS)
+@overload(sleep)
 def _sleep(array, p, microseconds):
     return lambda array, p, microseconds: _call_address(array, p, microseconds)
 

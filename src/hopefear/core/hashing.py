@@ -17,12 +17,9 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.core.component import INLINED_OPTIONS, inlined, kernel, prefetch
+from hopefear.core.component import inlined, intrinsic, ir, kernel, overload, prefetch, types
 
 
 def load8(text, p):
@@ -42,12 +39,12 @@ def first_byte(marks):
     return lowest_bit(marks) >> np.uint64(3)
 
 
-@overload(load8, jit_options=INLINED_OPTIONS)
+@overload(load8)
 def _load8(text, p):
     return lambda text, p: _load_word(text, np.intp(p))
 
 
-@overload(lowest_bit, jit_options=INLINED_OPTIONS)
+@overload(lowest_bit)
 def _lowest_bit(word):
     return lambda word: _count_zeros(np.uint64(word))
 

@@ -473,7 +473,7 @@ class Rule:
 
     @python_only
     def change_size(self):
-        """How many numbers say what a shard changed at a coordinate; 0: states do not merge."""
+        """How many of the three numbers of `change` are used; 0: states do not merge."""
         return 0
 
     def differs(self, base, i, state, j):
@@ -482,14 +482,15 @@ class Rule:
         m1, r1, f1 = self.line(state, j)
         return m0 != m1 or r0 != r1 or f0 != f1
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
-        """Leave in ``out[:, k]`` what ``share`` of a shard's state changes; 0 where it is ``base``.
+    def change(self, base, i, state, j, share, ended, clock):
+        """(x, y, z): what ``share`` of a shard's state changes; zeros where it is as ``base``.
 
         ``ended`` is the clock of the shard, ``clock`` that of the merged state.
         """
+        return 0.0, 0.0, 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
-        """Write coordinate ``i``, given the sum of all changes, to coordinate ``j`` of a state."""
+    def merge(self, base, i, x, y, z, clock, state, j):
+        """Write coordinate ``i``, given sums of all changes, to coordinate ``j`` of a state."""
 
     def additive(self):
         """Whether two moves of one coordinate in one tick equal one move by their sum."""

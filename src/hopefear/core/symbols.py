@@ -36,8 +36,6 @@ def share(dispatcher: Any, symbol_for: Callable[[tuple[Any, ...]], str]) -> None
     """Have callers of a kernel call it by a symbol; ``symbol_for``: that of argument types."""
     function, add, linked = dispatcher.py_func, dispatcher.add_overload, dispatcher.get_overload
     template = dispatcher.get_call_template
-    if "." in function.__qualname__:
-        raise TypeError(f"{function.__qualname__} is no function of a module; use @kernel for it")
     symbols: dict[tuple[Any, ...], str] = {}
 
     def add_overload(result: Any) -> None:
@@ -83,5 +81,5 @@ def provide(wanted: tuple[Callee, ...]) -> bool:
     for callee in wanted:
         if callee.symbol not in _RESULTS:
             kernel = getattr(importlib.import_module(callee.module), callee.name)
-            kernel.shared.compile(callee.types)
+            kernel.shared.dispatcher.compile(callee.types)
     return all(callee.symbol in _RESULTS for callee in wanted)

@@ -11,14 +11,15 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from typing import Any
+from itertools import compress, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.hashing import StringTable
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column, Sentences
-from hopefear.data.sources import BOM, open_bytes, utf8_wanted
+from hopefear.data.sources import BOM, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
 MAX_TOKEN_BYTES = 1_000_000
@@ -27,6 +28,39 @@ WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
 
 _IS_WHITE = np.zeros(256, bool)
 _IS_WHITE[list(WHITE)] = True
+_ENDINGS = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
+
+
+def named_tokens(path: str) -> str | None:
+    """The format of tokens that the name of a file tells, if any."""
+    for form, ending in _ENDINGS.items():
+        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
+            return form
+    return None
+
+
+def has_attributes(lines: Sequence[bytes]) -> bool:
+    """Whether the first token looks as in CRFsuite's files.
+
+    >>> has_attributes([b"B-NP\\tw[0]=He\\tpos=PRP"]), has_attributes([b"He\\tPRP\\tB-NP"])
+    (True, False)
+    """
+    spoken = (line for line in lines if line.strip() and line[:1] not in b"#@")
+    first, *fields = next(spoken, b"").split(b"\t")
+    fields = [name for name in fields if name.strip()]
+    conllu = first.isdigit() and len(fields) == 9
+    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
+
+
+def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> str:
+    """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
+    if form != "auto":
+        return form
+    if columns is not None:
+        return "columns"
+    attributes = named_tokens(path) is None and has_attributes([*islice(Source(path).look(), 50)])
+    return named_tokens(path) or ("crfsuite" if attributes else "auto")
 
 
 class ColumnTable(dict[str, Column]):
@@ -123,6 +157,21 @@ class Lines:
         """The marked lines, one behind the other."""
         return glue.join(compress(self.text.split(b"\n"), mask.tolist()))
 
+    def words_in(self, mask: np.ndarray, words: np.ndarray) -> Spans:
+        """Where the stretches without white space of the marked lines are, of so many in each."""
+        white = _IS_WHITE[self.buffer]
+        edge = np.ones(1, bool)
+        begins = np.flatnonzero(~white & np.concatenate([edge, white[:-1]]))
+        ends = np.flatnonzero(~white & np.concatenate([white[1:], edge])) + 1
+        return _marked(begins, ends, np.repeat(mask, words))
+
+    def fields_in(self, mask: np.ndarray) -> Spans:
+        """Where the fields between tabs of the marked lines are."""
+        closing = np.flatnonzero((self.buffer == 9) | (self.buffer == 10))
+        ends = np.append(closing, len(self.text))
+        begins = np.concatenate([[0], closing + 1])
+        return _marked(begins, ends, np.repeat(mask, self.count(self.buffer == 9) + 1))
+
     def bad(self, k: int, expected: str, found: str) -> None:
         """Raise what is wrong with line k, from 0, or count it where bad lines are skipped."""
         error = InputError(self.source, self.before + k + 1, expected, found)
@@ -197,7 +246,7 @@ class Lines:
         self,
         names: Sequence[str],
         aliases: dict[str, str],
-        fields: list[bytes],
+        fields: Spans,
         token: np.ndarray,
         boundary: np.ndarray,
     ) -> Sentences:
@@ -208,7 +257,11 @@ class Lines:
         fresh = np.flatnonzero(np.diff(np.cumsum(boundary)[places])) + 1
         starts = np.concatenate([[0], fresh, [len(places)]]).astype(np.int64)
         self.report.rows += len(starts) - 1
-        columns = {name: _encoded(fields[c :: len(names)]) for c, name in enumerate(names)}
+        width = len(names)
+        columns = {
+            name: _encoded(self.buffer, fields.begins[c::width], fields.ends[c::width])
+            for c, name in enumerate(names)
+        }
         return Sentences(starts, ColumnTable(columns, aliases), self.source, places + 1)
 
     def emptiness(self) -> str:
@@ -229,9 +282,22 @@ def load(path: str | os.PathLike[str]) -> bytes:
     return data
 
 
-def _encoded(texts: list[bytes]) -> Column:
-    raw = Column.of(texts)  # type: ignore[arg-type]
-    return Column([text.decode() for text in raw.strings], raw.ids)  # type: ignore[attr-defined]
+class Spans(NamedTuple):
+    """Stretches of a text, in its order."""
+
+    begins: np.ndarray
+    ends: np.ndarray
+
+
+def _marked(begins: np.ndarray, ends: np.ndarray, mask: np.ndarray) -> Spans:
+    return Spans(begins, ends) if mask.all() else Spans(begins[mask], ends[mask])
+
+
+def _encoded(text: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> Column:
+    # No Python object for each token: they would take ten times the memory of the text.
+    table = StringTable()
+    ids = table.intern_spans(text, np.ascontiguousarray(begins), np.ascontiguousarray(ends))
+    return Column(table.strings().texts(), ids)
 
 
 MARKS = ("-DOCSTART-", "###MEDLINE")
@@ -289,7 +355,8 @@ def parse_columns(
         comment[:] = False
     content = ~boundary & ~broken
     if not (content & ~comment).any():
-        return lines.sentences((), {}, [], np.zeros(len(lines), bool), boundary), b" "
+        nothing = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return lines.sentences((), {}, nothing, np.zeros(len(lines), bool), boundary), b" "
     first = int(np.argmax(content & ~comment))
     separator = b"\t" if b"\t" in lines.line(first) else b" "
     if separator == b"\t" and _blanks_behind(lines, content & ~comment, words, first):
@@ -317,7 +384,7 @@ def parse_columns(
     token = lines.without_sentences(token, boundary, bad)
     token = lines.short_enough(token, boundary)
     aliases = {str(c): name for c, name in enumerate(chosen) if str(c) not in chosen}
-    fields = _fields(lines, token, words == 0, separator)
+    fields = lines.fields_in(token) if separator == b"\t" else lines.words_in(token, words)
     return lines.sentences(chosen, aliases, fields, token, boundary), separator
 
 
@@ -357,14 +424,6 @@ def _columns(width: int) -> str:
     return f"{width} column{'s' * (width != 1)}"
 
 
-def _fields(lines: Lines, token: np.ndarray, blank: np.ndarray, separator: bytes) -> list[bytes]:
-    if separator == b"\t":
-        return lines.join(token, b"\t").split(b"\t")
-    if (token | blank).all():
-        return lines.text.split()
-    return lines.join(token, b"\n").split()
-
-
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 _NOTHING, _WORD, _RANGE, _NODE = range(4)
@@ -397,7 +456,7 @@ def parse_conllu(lines: Lines, names: Sequence[str] = NAMES) -> Sentences:
     kind, misplaced = _checked_ids(lines, row, blank)
     row = lines.without_sentences(row & (kind == _WORD), blank, misplaced)
     token = lines.short_enough(row, blank)
-    fields = lines.join(token, b"\t").split(b"\t")
+    fields = lines.fields_in(token)
     aliases = {"word": "form"} | {str(c): name for c, name in enumerate(names)}
     return lines.sentences(names, aliases, fields, token, blank)
 

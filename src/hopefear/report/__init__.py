@@ -4,7 +4,7 @@ from hopefear.report.arcs import ArcDiagram, text_tree
 from hopefear.report.cases import Case, Cases, Judgement, contests
 from hopefear.report.comparison import Comparison
 from hopefear.report.evaluation import Evaluation, Findings
-from hopefear.report.examples import BracketedText, MarkedText, Rival, WeighedText
+from hopefear.report.examples import BracketedText, ChangedText, MarkedText, Rival, WeighedText
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 from hopefear.report.runs import Run, load_run, run_report
@@ -14,6 +14,7 @@ __all__ = [
     "BracketedText",
     "Case",
     "Cases",
+    "ChangedText",
     "Comparison",
     "Evaluation",
     "Findings",

@@ -51,6 +51,8 @@ class Case:
         Why the answer beat the right one, of the first error where there are several.
     at : int
         Its place in the file, to put errors in the order they have there.
+    texts : mapping
+        What else belongs to it, by name: the sentence that is translated, its reference.
     """
 
     facts: Mapping[str, Any]
@@ -61,6 +63,7 @@ class Case:
     rivals: Sequence[Rival] = ()
     reason: Any = None
     at: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -78,6 +81,8 @@ class Case:
         if self.gold is not None:
             gold = f"<dt>gold</dt><dd>{view_html(self.gold, f'{prefix}g')}</dd>"
             views = f"<dl>{gold}<dt>predicted</dt><dd>{views}</dd></dl>"
+        texts = [f"<dt>{escape(k)}</dt><dd>{view_html(v)}</dd>" for k, v in self.texts.items()]
+        views = f"<dl>{''.join(texts)}</dl>{views}" if texts else views
         first = self.rivals[0].probability if self.rivals else None
         data = {} if first is None else {"p": f"{first:.4g}"}
         return _article(self, words, views + self.folded(), data)
@@ -112,6 +117,8 @@ class Contest:
         From the name of a model to what it says.
     errors : sequence of float
         How wrong each of them is, 0 where it is right.
+    graded : bool
+        Whether it matters how wrong they are, and not only who is right.
 
     Examples
     --------
@@ -120,10 +127,13 @@ class Contest:
     ['a right, b wrong']
     >>> Contest(both, [3.0, 2.0]).who
     ['all wrong', 'both wrong, b less than a']
+    >>> Contest(both, [3.0, 2.0], graded=True).who
+    ['b better than a']
     """
 
     cases: Mapping[str, Case]
     errors: Sequence[float]
+    graded: bool = False
     rivals: Sequence[Rival] = ()  # each model has its own
 
     @property
@@ -161,8 +171,12 @@ class Contest:
     @property
     def who(self) -> list[str]:
         """Who is right where another is wrong, to choose by."""
+        pairs = permutations(zip(self.cases, self.errors, strict=True), 2)
+        if self.graded:
+            words = [f"{a} better than {b}" for (a, one), (b, other) in pairs if one < other]
+            return words or ["equally good"]
         words = ["all wrong"] if all(self.errors) else []
-        for (a, one), (b, other) in permutations(zip(self.cases, self.errors, strict=True), 2):
+        for (a, one), (b, other) in pairs:
             if other and not one:
                 words.append(f"{a} right, {b} wrong")
             elif one and one < other:
@@ -180,7 +194,7 @@ class Contest:
 
     def to_html(self, prefix: str, drawn: bool = True) -> str:
         """An article: how it should be, and below it what every model says."""
-        rows = []
+        rows = [(name, view_html(text)) for name, text in self.first.texts.items()]
         if (gold := self._gold()) is not None:
             rows.append(("gold", view_html(gold, f"{prefix}g")))
         labelled = gold is None and "predicted" in self.first.facts  # one label for all of it
@@ -194,7 +208,7 @@ class Contest:
                 text = isinstance(case.predicted, WeighedText)
                 shaded = view_html(case.predicted) if text else ""
                 view = view_html(str(case.facts["predicted"])) + case.folded(shaded)
-            elif name not in wrong:
+            elif name not in wrong and not self.graded:
                 view = _SAME.format("as it should be") + case.folded()
             elif (before := next(equal)) != name:
                 view = _SAME.format(f"as {escape(before)}") + case.folded()
@@ -208,7 +222,7 @@ class Contest:
             for k, (name, view) in enumerate(rows)
         )
         words = [
-            f"{name}: {', '.join(case.amounts()) if name in wrong else 'right'}"
+            f"{name}: {', '.join(case.amounts()) if name in wrong or self.graded else 'right'}"
             for name, case in self.cases.items()
         ]
         return _article(self, words, f"<dl>{body}</dl>", {"who": "\n".join(self.who)})
@@ -295,13 +309,17 @@ class Cases:
 class Contests(Cases):
     """Examples that some of several models got wrong, those first that others got right.
 
-    ``differ`` says how many these are.
+    ``differ`` says how many these are, or, where answers are ``graded``, how many have answers that
+    are not equally good, of which the most different come first.
     """
 
     differ: int = 0
-    ahead: Sequence[Sequence[int]] = ()  # on how many one is right where another is wrong
+    graded: bool = False
+    ahead: Sequence[Sequence[int]] = ()  # on how many one is better than another
 
     def summary(self) -> str:
+        if self.graded:
+            return f"On {self.differ:,} of {self.total:,} {self.unit} answers are not equally good"
         some = f"On {self.wrong:,} of {self.total:,} {self.unit} at least one model errs"
         return f"{some}, on {self.differ:,} of them another is right"
 
@@ -319,6 +337,8 @@ class Judgement(NamedTuple):
         What examples are, and which come first, in words.
     most : int
         How many cases are made, which takes time.
+    graded : bool
+        Whether it matters how wrong an answer is, and not only whether it is.
     """
 
     errors: np.ndarray
@@ -326,6 +346,7 @@ class Judgement(NamedTuple):
     unit: str = "examples"
     order: str = "worst"
     most: int = 400
+    graded: bool = False
 
     def worst(self) -> Cases:
         """The errors, the worst first."""
@@ -354,17 +375,20 @@ def contests(judgements: Mapping[str, Judgement]) -> Contests:
     one = next(iter(judgements.values()))
     errors = np.stack([judgement.errors for judgement in judgements.values()], axis=1)
     most, least = errors.max(axis=1), errors.min(axis=1)
-    mixed, wrong = (most > 0) & (least == 0), int(np.count_nonzero(most))
+    mixed = (most > least) & ((least == 0) | one.graded)
+    differ = int(np.count_nonzero(mixed))
+    wrong = differ if one.graded else int(np.count_nonzero(most))
     order = np.lexsort((-most, least - most, ~mixed, most == 0))[: min(one.most, wrong)]
     answers = zip(*(judgement.cases(order) for judgement in judgements.values()), strict=True)
     rows = [
-        Contest(dict(zip(judgements, cases, strict=True)), errors[i].tolist())
+        Contest(dict(zip(judgements, cases, strict=True)), errors[i].tolist(), one.graded)
         for i, cases in zip(order.tolist(), answers, strict=True)
     ]
     words = "on which they differ most"
-    differ = int(np.count_nonzero(mixed))
-    ahead = [[int(np.sum((a == 0) & (b > 0))) for b in errors.T] for a in errors.T]
-    return Contests(rows, wrong, len(errors), one.unit, words, differ=differ, ahead=ahead)
+    ahead = [[int(np.sum((a < b) & ((a == 0) | one.graded))) for b in errors.T] for a in errors.T]
+    return Contests(
+        rows, wrong, len(errors), one.unit, words, differ=differ, graded=one.graded, ahead=ahead
+    )
 
 
 def _controls(cases: Sequence[Case | Contest], prefix: str) -> str:

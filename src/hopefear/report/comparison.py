@@ -160,11 +160,13 @@ class Comparison:
         rows = self.contests.ahead
         if rows:
             unit = self.contests.unit
+            what = "better than" if self.contests.graded else "right and"
+            end = "." if self.contests.graded else " wrong."
             page.matrix(
                 [*self.models],
                 rows,
-                f"On how many of {self.contests.total:,} {unit} the model of a row is right and "
-                "that of a column wrong.",
+                f"On how many of {self.contests.total:,} {unit} the model of a row is {what} "
+                f"that of a column{end}",
             )
 
     def _each(self, page: Page, add: Callable[[Evaluation], Any]) -> None:

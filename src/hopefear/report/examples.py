@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any, NamedTuple, Protocol
 
 from hopefear.report.arcs import ArcDiagram, text_tree
@@ -179,6 +180,32 @@ class BracketedText:
         return self.text
 
 
+@dataclass(frozen=True)
+class ChangedText:
+    """A text of which the words stand out that another has not at that place.
+
+    Examples
+    --------
+    >>> ChangedText("a red house", "a house").to_html()
+    '<p class="hf-text">a <mark class="k6">red</mark> house</p>'
+    """
+
+    text: str
+    other: str
+
+    def to_html(self, prefix: str = "") -> str:
+        words, others = self.text.split(), self.other.split()
+        parts = []
+        for kind, _, _, first, after in SequenceMatcher(None, others, words, False).get_opcodes():
+            some = escape(" ".join(words[first:after]))
+            if some:
+                parts.append(some if kind == "equal" else f'<mark class="k6">{some}</mark>')
+        return f'<p class="hf-text">{" ".join(parts)}</p>'
+
+    def to_text(self, coloured: bool = False) -> str:
+        return self.text
+
+
 _TOKENS = re.compile(r"\([^\s()]*|\)|[^\s()]+")
 
 
@@ -219,11 +246,12 @@ def view_text(view: View | ArcDiagram | str, coloured: bool = False) -> str:
 
 
 class Rival(NamedTuple):
-    """One of the n best outputs."""
+    """One of the n best outputs; ``note`` stands for a probability that nobody knows."""
 
     text: str
     probability: float | None = None
     right: bool = False
+    note: str = ""
 
 
 def nbest_html(rivals: Sequence[Rival]) -> str:
@@ -234,9 +262,11 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
     """
     rows = []
     for rival in rivals:
-        share = "" if rival.probability is None else f"{100 * rival.probability:.1f} %"
+        share, bar = rival.note, ""
+        if rival.probability is not None:
+            share = f"{100 * rival.probability:.1f} %"
+            bar = f' style="--p:{100 * rival.probability:.0f}%"'
         share = "< 0.1 %" if share == "0.0 %" else share
-        bar = "" if rival.probability is None else f' style="--p:{100 * rival.probability:.0f}%"'
         sign = '<em title="as it should be">✓</em> ' if rival.right else ""
         rows.append(f"<li{bar}><b>{escape(share)}</b><span>{sign}{escape(rival.text)}</span></li>")
     return f'<ol class="hf-nbest">{"".join(rows)}</ol>'

@@ -57,17 +57,17 @@ class AdaGrad(NamedTuple):
     def change_size(self):
         return 2
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
+    def change(self, base, i, state, j, share, ended, clock):
         m0, root0 = np.float64(base.cells[i, 0]), np.float64(base.cells[i, 1])
         m1, root1 = np.float64(state.cells[j, 0]), np.float64(state.cells[j, 1])
         before = shrink(m0, ended[DROP]) * self.rate / (self.eps + root0)
-        out[0, k] = share * (shrink(m1, ended[DROP]) * self.rate / (self.eps + root1) - before)
-        out[1, k] = share * (root1 * root1 - root0 * root0)
+        after = shrink(m1, ended[DROP]) * self.rate / (self.eps + root1)
+        return share * (after - before), share * (root1 * root1 - root0 * root0), 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
+    def merge(self, base, i, x, y, z, clock, state, j):
         m, before = np.float64(base.cells[i, 0]), np.float64(base.cells[i, 1])
-        root = math.sqrt(max(before * before + change[1, k], 0.0))
-        w = shrink(m, clock[DROP]) * self.rate / (self.eps + before) + change[0, k]
+        root = math.sqrt(max(before * before + y, 0.0))
+        w = shrink(m, clock[DROP]) * self.rate / (self.eps + before) + x
         state.cells[j, 0] = lifted(w * (self.eps + root) / self.rate, clock[DROP])
         state.cells[j, 1] = root
 

@@ -58,15 +58,15 @@ class AdaGradRDA(NamedTuple):
     def change_size(self):
         return 2
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
+    def change(self, base, i, state, j, share, ended, clock):
         before, after = np.float64(base.cells[i, 1]), np.float64(state.cells[j, 1])
-        out[0, k] = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
-        out[1, k] = share * (after * after - before * before)
+        m = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
+        return m, share * (after * after - before * before), 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
+    def merge(self, base, i, x, y, z, clock, state, j):
         root = np.float64(base.cells[i, 1])
-        state.cells[j, 0] = base.cells[i, 0] + change[0, k]
-        state.cells[j, 1] = math.sqrt(max(root * root + change[1, k], 0.0))
+        state.cells[j, 0] = base.cells[i, 0] + x
+        state.cells[j, 1] = math.sqrt(max(root * root + y, 0.0))
 
     def additive(self):
         return False  # squares of the direction are remembered

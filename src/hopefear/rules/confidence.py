@@ -70,15 +70,14 @@ class ConfidenceWeighted(NamedTuple):
     def differs(self, base, i, state, j):
         return base.w[i] != state.w[j] or base.variance[i] != state.variance[j]
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
+    def change(self, base, i, state, j, share, ended, clock):
         before, after = 1.0 / np.float64(base.variance[i]), 1.0 / np.float64(state.variance[j])
-        out[0, k] = share * (after * state.w[j] - before * base.w[i])
-        out[1, k] = share * (after - before)
+        return share * (after * state.w[j] - before * base.w[i]), share * (after - before), 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
+    def merge(self, base, i, x, y, z, clock, state, j):
         before = 1.0 / np.float64(base.variance[i])
-        precision = before + change[1, k]
-        state.w[j] = (before * base.w[i] + change[0, k]) / precision
+        precision = before + y
+        state.w[j] = (before * base.w[i] + x) / precision
         state.variance[j] = 1.0 / precision
 
     def additive(self):

@@ -60,13 +60,13 @@ class FOBOS(NamedTuple):
     def change_size(self):
         return 1
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
+    def change(self, base, i, state, j, share, ended, clock):
         part, drop = share * ended[SCALE] / clock[SCALE], ended[DROP]
-        out[0, k] = part * (shrink(state.m[j], drop) - shrink(base.m[i], drop))
+        return part * (shrink(state.m[j], drop) - shrink(base.m[i], drop)), 0.0, 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
+    def merge(self, base, i, x, y, z, clock, state, j):
         drop = clock[DROP]
-        state.m[j] = lifted(shrink(base.m[i], drop) + change[0, k], drop)
+        state.m[j] = lifted(shrink(base.m[i], drop) + x, drop)
 
     def reading(self, state):
         return Shrunk(state.m, state.clock[SCALE], state.clock[DROP])

@@ -71,22 +71,22 @@ class FTRL(NamedTuple):
         before, after = base.cells[i], state.cells[j]
         return before[0] != after[0] or before[1] != after[1] or before[2] != after[2]
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
+    def change(self, base, i, state, j, share, ended, clock):
         before, after = np.float64(base.cells[i, 2]), np.float64(state.cells[j, 2])
-        out[0, k] = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
-        out[1, k] = share * (np.float64(state.cells[j, 1]) - base.cells[i, 1])
-        out[2, k] = share * (after * after - before * before)
+        w = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
+        z = share * (np.float64(state.cells[j, 1]) - base.cells[i, 1])
+        return w, z, share * (after * after - before * before)
 
-    def merge(self, base, i, change, k, clock, state, j):
-        w, before = base.cells[i, 0] + change[0, k], np.float64(base.cells[i, 2])
-        root = math.sqrt(max(before * before + change[2, k], 0.0))
+    def merge(self, base, i, x, y, z, clock, state, j):
+        w, before = base.cells[i, 0] + x, np.float64(base.cells[i, 2])
+        root = math.sqrt(max(before * before + z, 0.0))
         # z holds past weights times rates that shards share; of a weight there is but one z.
-        z = min(max(base.cells[i, 1] + change[1, k], -self.l1), self.l1)
+        sum_ = min(max(base.cells[i, 1] + y, -self.l1), self.l1)
         if w != 0.0:
             rate = (self.beta + root) / self.rate + self.l2
-            z = -math.copysign(abs(w) * rate + self.l1, w)
+            sum_ = -math.copysign(abs(w) * rate + self.l1, w)
         state.cells[j, 0] = w
-        state.cells[j, 1] = z
+        state.cells[j, 1] = sum_
         state.cells[j, 2] = root
 
     def additive(self):

@@ -67,11 +67,11 @@ class PassiveAggressive(NamedTuple):
     def change_size(self):
         return 1
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
-        out[0, k] = share * (np.float64(state.w[j]) - base.w[i])
+    def change(self, base, i, state, j, share, ended, clock):
+        return share * (np.float64(state.w[j]) - base.w[i]), 0.0, 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
-        state.w[j] = base.w[i] + change[0, k]
+    def merge(self, base, i, x, y, z, clock, state, j):
+        state.w[j] = base.w[i] + x
 
     def reading(self, state):
         return Plain(state.w)

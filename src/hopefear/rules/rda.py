@@ -75,11 +75,11 @@ class RDA(NamedTuple):
     def change_size(self):
         return 1
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
-        out[0, k] = share * (np.float64(state.m[j]) - base.m[i])
+    def change(self, base, i, state, j, share, ended, clock):
+        return share * (np.float64(state.m[j]) - base.m[i]), 0.0, 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
-        state.m[j] = base.m[i] + change[0, k]
+    def merge(self, base, i, x, y, z, clock, state, j):
+        state.m[j] = base.m[i] + x
 
     def reading(self, state):
         real = state.m.dtype.type

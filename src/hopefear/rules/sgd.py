@@ -82,12 +82,12 @@ class SGD(NamedTuple):
     def change_size(self):
         return 1
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
+    def change(self, base, i, state, j, share, ended, clock):
         part = share * ended[SCALE] / clock[SCALE]
-        out[0, k] = part * (np.float64(state.m[j]) - base.m[i])
+        return part * (np.float64(state.m[j]) - base.m[i]), 0.0, 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
-        state.m[j] = base.m[i] + change[0, k]
+    def merge(self, base, i, x, y, z, clock, state, j):
+        state.m[j] = base.m[i] + x
 
     def reading(self, state):
         real = state.m.dtype.type

@@ -93,14 +93,15 @@ class TruncatedGradient(NamedTuple):
     def change_size(self):
         return 1
 
-    def change(self, base, i, state, j, share, ended, clock, out, k):
+    def change(self, base, i, state, j, share, ended, clock):
         drop = ended[DROP]
         before = shrink(base.m[i], 0.0 if base.free[i] else drop)
-        out[0, k] = share * (shrink(state.m[j], 0.0 if state.free[j] else drop) - before)
+        after = shrink(state.m[j], 0.0 if state.free[j] else drop)
+        return share * (after - before), 0.0, 0.0
 
-    def merge(self, base, i, change, k, clock, state, j):
+    def merge(self, base, i, x, y, z, clock, state, j):
         drop = clock[DROP]
-        w = shrink(base.m[i], 0.0 if base.free[i] else drop) + change[0, k]
+        w = shrink(base.m[i], 0.0 if base.free[i] else drop) + x
         free = abs(w) > self.threshold
         state.free[j] = free
         state.m[j] = w if free else lifted(w, drop)

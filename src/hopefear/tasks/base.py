@@ -13,6 +13,7 @@ import numpy as np
 
 from hopefear import storage
 from hopefear.core.learner import parameters_by_part, part_name
+from hopefear.core.memory import trim
 from hopefear.errors import HopefearError, ModelError
 from hopefear.metrics import best_temperature
 from hopefear.recipes import Scale
@@ -310,6 +311,7 @@ def train(
         "start": origin,
         "signature": signature,  # last: what it says at length is said better above
     }
+    trim()
     trainer = task.trainer(structure, learner, passes)
     if trainer is not None and checkpoints is not None:
         trainer.arrays()  # what cannot be saved is refused now, not after the first pass
@@ -337,9 +339,11 @@ def train(
         start=start,
         n_jobs=n_jobs,
         trainer=trainer,
+        final=final,
     )
     if final:
         result.trainer.forget()
+        trim()
     temperature = 1.0
     if calibrate and needs_temperature(learner, result.predictor):
         if on_calibration is not None:

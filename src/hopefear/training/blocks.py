@@ -45,7 +45,7 @@ from hopefear.training.online import (
 _REACHED, _HALTED, _NEED = 0, 1, 2
 # Coordinates that belong to one thread together, or all of a feature that has more: cache lines
 # must not go to and fro.
-_TOGETHER = 64
+_TOGETHER = 1024
 _SPREAD = np.uint64(0x9E3779B1)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 # Between what two threads count, so that it is not in one cache line.

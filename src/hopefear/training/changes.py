@@ -19,12 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.averages import Account, settle_line, totals_now
-from hopefear.core.component import inlined, lean
-from hopefear.training.marks import count, lowest, mark, new_bits
+from hopefear.core.component import inlined, lean, prefetch
+from hopefear.core.crew import take
+from hopefear.training.marks import count, lowest, mark, new_bits, ones
 
-# Words of marks that a thread merges before it leaves the next ones to another.
-_CHUNK = 64
-LANES = 64  # coordinates of a word
+# Words of marks that a thread takes at a time; marks of a word
+# from which on all its coordinates are merged as vectors; coordinates that are asked for ahead.
+_CHUNK, _MANY, _AHEAD = 64, 24, 40
+ROOM = 64 * _CHUNK  # for the coordinates of so many words
+ROW = 6  # numbers that say what changed at a coordinate, and how it counts
 
 
 class Sparse(NamedTuple):
@@ -173,21 +176,25 @@ def changed_by(
 
 
 @inlined
+def as_numbers(clock):
+    """A clock as three numbers, which kernels need not look up again."""
+    return clock[0], clock[1], clock[2]
+
+
+@inlined
 def gained(rule, base, i, state, j, total, earned):
     """What coordinate ``j`` has earned, less what it would have earned on the line of ``base``."""
-    if earned == 0.0:
-        return total
     m0, r0, _ = rule.line(base, i)
     m1, r1, _ = rule.line(state, j)
     return (total + r1 * m1 * earned) - r0 * m0 * earned
 
 
 @inlined
-def merge_one(rule, base, i, change, k, clock, total, a):
+def merge_one(rule, base, i, x, y, z, clock, books, total, a):
     """Write the merged state of a coordinate to ``base``, and change its line in the books."""
     m0, r0, _ = rule.line(base, i)
-    rule.merge(base, i, change, k, clock, base, i)
-    if total.size and a != 0.0:
+    rule.merge(base, i, x, y, z, clock, base, i)
+    if books:
         m1, r1, _ = rule.line(base, i)
         total[i] = (total[i] + r0 * m0 * a) - r1 * m1 * a
 
@@ -196,6 +203,7 @@ def merge_one(rule, base, i, change, k, clock, total, a):
 def collect(rule, base, state, bits, total, earned, share, clock, ids, values):
     """Write down what changed, and gains; how many there are of both."""
     p = q = 0
+    ended, merged = as_numbers(state.clock), as_numbers(clock)
     last = values.shape[0] - 1
     for w in range(bits.size):
         word = bits[w]
@@ -204,7 +212,9 @@ def collect(rule, base, state, bits, total, earned, share, clock, ids, values):
             word &= word - np.uint64(1)
             if rule.differs(base, j, state, j):
                 ids[0, p] = j
-                rule.change(base, j, state, j, share, state.clock, clock, values, p)
+                change = rule.change(base, j, state, j, share, ended, merged)
+                for v in range(last - 1):
+                    values[v, p] = change[v]
                 values[last - 1, p] = share
                 p += 1
             if total.size:
@@ -220,11 +230,13 @@ def collect(rule, base, state, bits, total, earned, share, clock, ids, values):
 def merge_entries(rule, base, ids, values, clock, by_moved, total, a):
     """Merge sums of changes into the state in common; their last row is who moved."""
     last = values.shape[0] - 1
+    merged = as_numbers(clock)
     for e in range(ids.size):
-        if by_moved:
-            for v in range(last):
-                values[v, e] /= values[last, e]
-        merge_one(rule, base, ids[e], values, e, clock, total, a)
+        moved = values[last, e] if by_moved else 1.0
+        x = values[0, e] / moved
+        y = values[1, e] / moved if last > 1 else 0.0
+        z = values[2, e] / moved if last > 2 else 0.0
+        merge_one(rule, base, ids[e], x, y, z, merged, total.size > 0, total, a)
 
 
 @lean
@@ -244,68 +256,143 @@ def merge_marked(
     a,
     used,
     space,
-    lanes,
-    thread,
-    threads,
+    ids,
+    crew,
 ):
-    """Merge the states of all shards in place, as one of some threads.
+    """Merge the states of all shards in place, as one thread of a crew.
 
-    ``space`` and ``lanes`` are this thread's own; ``used`` gets the marks, where there is room.
+    ``space`` and ``ids`` are this thread's own; ``used`` gets the marks, where there is room.
     """
-    shards, words, last = bits.shape[0], bits.shape[1], space.shape[1] - 1
-    for begin in range(thread * _CHUNK, words, threads * _CHUNK):
+    shards, words, n, books = bits.shape[0], bits.shape[1], np.uint64(n), total.size > 0
+    merged = as_numbers(clock)
+    # Of two shards, which is the usual number, nothing is looked up and nothing written down.
+    k = min(1, shards - 1)
+    one = shares[0], as_numbers(clocks[0]), earned[0]
+    two = shares[k], as_numbers(clocks[k]), earned[k]
+    begin = take(crew) * _CHUNK
+    while begin < words:
+        size = 0
         for w in range(begin, min(begin + _CHUNK, words)):
             word = bits[0, w]
             for k in range(1, shards):
                 word |= bits[k, w]
             if word == 0:
                 continue
-            if used.size:
-                for k in range(shards):
-                    used[k, w] |= word
-            size = 0
-            while word != 0:
-                lanes[size] = 64 * w + lowest(word)
-                word &= word - np.uint64(1)
-                size += 1
             for k in range(shards):
                 bits[k, w] = 0
-                for e in range(size):
-                    i = lanes[e]
-                    j = k * n + i
-                    changed = rule.differs(base, i, states, j)
-                    rule.change(base, i, states, j, shares[k], clocks[k], clock, space[k], e)
-                    space[k, last - 2, e] = shares[k] if changed else 0.0
-                    space[k, last - 1, e] = 1.0 if changed else 0.0
-                    if total.size:
-                        gain = gained(rule, base, i, states, j, totals[j], earned[k])
-                        space[k, last, e] = gain
-                        totals[j] = 0.0
-            fold(space, shards, size)
-            for e in range(size):
-                i = lanes[e]
-                if total.size:
-                    total[i] += space[0, last, e]
-                if space[0, last - 1, e] != 0.0:
-                    if by_moved:
-                        for v in range(last - 2):
-                            space[0, v, e] /= space[0, last - 2, e]
-                    for k in range(shards):
-                        rule.merge(base, i, space[0], e, clock, states, k * n + i)
-                    merge_one(rule, base, i, space[0], e, clock, total, a)
+                if used.size:
+                    used[k, w] |= word
+            first = np.uint64(64 * w)
+            if shards == 2 and ones(word) >= _MANY:
+                # Vectors, of what is not marked too, which is as it was. Whether there are books
+                # is asked outside of the loop, else vectors are not made of it.
+                last = min(first + np.uint64(64), n)
+                if books:
+                    for i in range(first, last):
+                        change = changed_by_two(
+                            rule, base, i, states, n, one, two, merged, True, totals
+                        )
+                        merge_into(
+                            rule, base, i, states, n, 2, change, merged, by_moved, True, total, a
+                        )
+                else:
+                    for i in range(first, last):
+                        change = changed_by_two(
+                            rule, base, i, states, n, one, two, merged, False, totals
+                        )
+                        merge_into(
+                            rule, base, i, states, n, 2, change, merged, by_moved, False, total, a
+                        )
+                continue
+            while word != 0:
+                ids[size] = np.uint64(64 * w + lowest(word))
+                word &= word - np.uint64(1)
+                size += 1
+        for e in range(size):
+            if e + _AHEAD < size:
+                ask(rule, base, ids[e + _AHEAD], states, n, shards, books, totals, total)
+            i = ids[e]
+            if shards == 2:
+                change = changed_by_two(rule, base, i, states, n, one, two, merged, books, totals)
+            else:
+                for k in range(shards):
+                    j, how = np.uint64(k) * n + i, (shares[k], as_numbers(clocks[k]), earned[k])
+                    row = changed_by_one(rule, base, i, states, j, how, merged, books, totals)
+                    for v in range(ROW):
+                        space[k, v] = row[v]
+                fold(space, shards)
+                row = space[0]
+                change = row[0], row[1], row[2], row[3], row[4], row[5]
+            merge_into(rule, base, i, states, n, shards, change, merged, by_moved, books, total, a)
+        begin = take(crew) * _CHUNK
 
 
 @inlined
-def fold(space, shards, size):
+def ask(rule, base, i, states, n, shards, books, totals, total):
+    """Coordinate ``i`` comes up soon; changes nothing but time."""
+    rule.reading(base).ask(i)
+    for k in range(shards):
+        j = np.uint64(k) * n + i
+        rule.reading(states).ask(j)
+        if books:
+            prefetch(totals, j)
+    if books:
+        prefetch(total, i)
+
+
+@inlined
+def changed_by_one(rule, base, i, states, j, how, clock, books, totals):
+    """(x, y, z, share that moved, 1 where it did, gain) of a shard, whose total is left empty."""
+    share, ended, earned = how
+    changed = 1.0 if rule.differs(base, i, states, j) else 0.0
+    x, y, z = rule.change(base, i, states, j, share, ended, clock)
+    gain = 0.0
+    if books:
+        gain = gained(rule, base, i, states, j, totals[j], earned)
+        totals[j] = 0.0
+    return x, y, z, share * changed, changed, gain
+
+
+@inlined
+def changed_by_two(rule, base, i, states, n, one, two, clock, books, totals):
+    """The same of two shards together; sums begin with 0, so that no zero has a sign."""
+    x, y, z, moved, changed, gain = changed_by_one(
+        rule, base, i, states, i, one, clock, books, totals
+    )
+    p, q, r, other, also, more = changed_by_one(
+        rule, base, i, states, n + i, two, clock, books, totals
+    )
+    x, y, z = 0.0 + x + p, 0.0 + y + q, 0.0 + z + r
+    return x, y, z, moved + other, changed + also, 0.0 + gain + more
+
+
+@inlined
+def merge_into(rule, base, i, states, n, shards, change, clock, by_moved, books, total, a):
+    """Write the merged state of a coordinate for all, where any shard has changed it; its gain."""
+    x, y, z, moved, changed, gain = change
+    if books:
+        total[i] += gain
+    if changed != 0.0:
+        if by_moved:
+            x, y, z = x / moved, y / moved, z / moved
+        rule.merge(base, i, x, y, z, clock, states, i)
+        if shards > 1:
+            rule.merge(base, i, x, y, z, clock, states, n + i)
+        for k in range(2, shards):
+            rule.merge(base, i, x, y, z, clock, states, np.uint64(k) * n + i)
+        merge_one(rule, base, i, x, y, z, clock, books, total, a)
+
+
+@inlined
+def fold(space, shards):
     """Add up rows by twos, then by twos of these, as ``workers.folded`` does; into the first."""
     while shards > 1:
         for k in range(0, shards, 2):
             for v in range(space.shape[1]):
-                for e in range(size):
-                    total = space[k, v, e]
-                    if k + 1 < shards:
-                        total = 0.0 + total + space[k + 1, v, e]  # so that no zero has a sign
-                    space[k // 2, v, e] = total
+                total = space[k, v]
+                if k + 1 < shards:
+                    total = 0.0 + total + space[k + 1, v]
+                space[k // 2, v] = total
         shards = (shards + 1) // 2
 
 

@@ -67,6 +67,7 @@ def fit(
     start: np.ndarray | None = None,
     n_jobs: int = 1,
     trainer: Trainer | None = None,
+    final: bool = False,
 ) -> Fit:
     """Train a learner, online or in batch, on a structure.
 
@@ -102,6 +103,8 @@ def fit(
         depend on it.
     trainer : Trainer, optional
         Go on with this one instead of starting from zero.
+    final : bool
+        The trainer of the result will learn nothing more; saves memory.
 
     Examples
     --------
@@ -138,6 +141,7 @@ def fit(
             for event in events:
                 for listener in on_event:
                     listener(event)
+    trainer.spent = final
     return loop.result()
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
 
-from hopefear.core.component import INLINED_OPTIONS, component, inlined, lean
+from hopefear.core.component import component, inlined, intrinsic, lean, overload, types
 from hopefear.core.interfaces import Readout, Row
 
 _ALL, _ONE, _SIX, _LAST = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(1), np.uint64(6), np.uint64(63)
@@ -178,10 +176,7 @@ def count(bits):
     """How many coordinates are marked."""
     n = 0
     for k in range(bits.size):
-        word = bits[k]
-        while word != 0:
-            word &= word - _ONE
-            n += 1
+        n += ones(bits[k])
     return n
 
 
@@ -207,9 +202,31 @@ def lowest(word):
     return (word & -word).bit_length() - 1
 
 
-@overload(lowest, jit_options=INLINED_OPTIONS)
+@overload(lowest)
 def _lowest(word):
     return lambda word: _trailing_zeros(word)
+
+
+def ones(word):
+    """How many bits of a word are set.
+
+    >>> ones(np.uint64(12))
+    2
+    """
+    return int(word).bit_count()
+
+
+@overload(ones)
+def _ones(word):
+    return lambda word: _count_ones(word)
+
+
+@intrinsic
+def _count_ones(typing_context, word):
+    def generate(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), generate
 
 
 @intrinsic

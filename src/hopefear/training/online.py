@@ -15,6 +15,7 @@ from hopefear.core.averages import leave_line, totals_now
 from hopefear.core.component import component, lean
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, check_served, describe
+from hopefear.core.memory import use_up
 from hopefear.core.workspace import Example, Workspace
 from hopefear.errors import CombinationError, HopefearError, ModelError
 from hopefear.storage import array_of
@@ -32,6 +33,8 @@ FAR, NEAR = 12, 6
 # Ticks between two settlings: rare enough to cost nothing beside the examples, few enough to stay
 # small.
 _WINDOW = 1 << 16
+# Coordinates whose books go back to the system together, once they are read for the last time.
+_USED_UP_AT_ONCE = 1 << 18
 
 
 class Tally(NamedTuple):
@@ -139,16 +142,19 @@ def read_last(rule, state, out):
 
 
 @lean
-def read_sum(rule, state, account, lived, factor, out):
-    """``factor`` times the sum of weights over all closed ticks and ``lived`` times the present."""
+def read_sum(rule, state, account, lived, factor, first, out):
+    """``factor`` times the sum of weights over all closed ticks and ``lived`` times the present.
+
+    Of the coordinates from ``first`` on.
+    """
     weights = rule.reading(state)
     now = totals_now(account)
-    for j in range(out.size):
+    for j in range(first, first + out.size):
         m, r, f = rule.line(state, j)
         total = account.total[j] + leave_line(account, now, j, m, r, f)
         if lived != 0.0:
             total += lived * weights.at(j)
-        out[j] = factor * total
+        out[j - first] = factor * total
 
 
 @lean
@@ -288,7 +294,12 @@ class OnlineTrainer(Trainer):
         """Mean of the weights over all ticks of an account, each as often as it lived."""
         out = np.empty(self.n, dtype)
         factor = 1.0 / max(1.0, account.lived.sum())
-        read_sum(self.learner.rule, self.state, account, account.lived[0], factor, out)
+        step = _USED_UP_AT_ONCE if self.spent else max(1, self.n)
+        for first in range(0, self.n, step):
+            part = out[first : first + step]
+            read_sum(self.learner.rule, self.state, account, account.lived[0], factor, first, part)
+            if self.spent:
+                use_up(account.total[first : first + step])
         return out
 
     def average(self) -> np.ndarray:

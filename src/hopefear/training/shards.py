@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,11 +113,6 @@ class Shards:
             raise HopefearError(
                 f"{learner.signature()} looks at all examples before it moves, and shards are for "
                 "online learners; leave the shards out, or use perceptron, mira or vrda"
-            )
-        if learner.block > 1:
-            raise CombinationError(
-                f"block={learner.block} and shards: pieces of shards would cut blocks; use "
-                "block=1, or blocks without shards"
             )
         rule, readout = learner.rule, learner.readout
         if readout.books(readout.init_memory(0, 1)) is None:
@@ -224,7 +219,7 @@ class ShardedTrainer(Trainer):
     ) -> None:
         self.structure, self.learner = structure, learner
         rule = learner.rule.among(len(shares))
-        self._own = Learner(learner.loss, rule, learner.readout, learner.on)
+        self._own = replace(learner, rule=rule)
         self._whole = OnlineTrainer(structure, self._own, dtype)
         self._shares, self._mix, self._select = list(shares), mix, select
         self._per_pass = rounds

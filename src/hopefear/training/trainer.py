@@ -24,6 +24,8 @@ class Trainer:
         Passes are short steps: they are saved when it is time, not each of them.
     stuck : bool
         The last try to learn moved nothing, so that no further one would.
+    spent : bool
+        Set when nothing more will be learned: asking for the predictor may use up the books.
     """
 
     structure: Any
@@ -34,6 +36,7 @@ class Trainer:
     loss: Any
     brief = False
     stuck = False
+    spent = False
 
     def learn(self, data: Any, order: np.ndarray) -> None:
         """Learn from the rows named by ``order``."""

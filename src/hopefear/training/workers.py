@@ -25,10 +25,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from hopefear.core.averages import Account, start_afresh, totals_now
+from hopefear.core.crew import new_crew
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
 from hopefear.training.changes import (
-    LANES,
+    ROOM,
+    ROW,
     Change,
     Sparse,
     Stack,
@@ -187,9 +189,12 @@ class Shard:
 
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         """Learn from steps ``first`` to ``last - 1`` of the ``steps`` that a pass has."""
-        n = self._examples.n
-        started, trainer = time.perf_counter(), self.trainer
-        for rows, order in self._examples.stretch(epoch, first * n // steps, last * n // steps):
+        started, trainer, examples = time.perf_counter(), self.trainer, self._examples
+        # Blocks of examples are not cut, wherever steps end.
+        block = trainer.learner.block if isinstance(examples, Held) else 1
+        n = -(-examples.n // block)
+        begin, end = (min(step * n // steps * block, examples.n) for step in (first, last))
+        for rows, order in examples.stretch(epoch, begin, end):
             trainer.learn(rows, order)
         seconds = time.perf_counter() - started
         counts, clock = trainer.tally.counts.copy(), trainer.state.clock.copy()
@@ -403,6 +408,8 @@ class Threads(Pool):
             earned[:] = [rest[0][1] for rest in rests]
             total, a = account.total, totals_now(account)[0]
 
+        crew = new_crew(threads)
+
         def merge(thread: int) -> None:
             merge_marked(
                 rule,
@@ -419,10 +426,9 @@ class Threads(Pool):
                 total,
                 a,
                 stack.used,
-                np.empty((threads, rule.change_size() + 3, LANES)),
-                np.empty(LANES, np.int64),
-                thread,
-                threads,
+                np.empty((threads, ROW)),
+                np.empty(ROOM, np.uint64),
+                crew,
             )
 
         list(self._pool.map(in_context(merge), range(threads)))

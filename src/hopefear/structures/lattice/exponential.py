@@ -6,11 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
-from hopefear.core.component import INLINED_OPTIONS
+from hopefear.core.component import intrinsic, ir, overload, types
 from hopefear.structures.lattice.vectors import data, in_groups, load, splat, store
 
 LOWEST = -708.0  # exp is below the normal numbers of float64 from here on, and taken as 0
@@ -27,7 +24,7 @@ def exp_from(out, o, x, p, top, width):
         out[o : o + width] = np.where(v < LOWEST, 0.0, np.exp(v))
 
 
-@overload(exp_from, jit_options=INLINED_OPTIONS)
+@overload(exp_from)
 def _exp_from(out, o, x, p, top, width):
     return lambda out, o, x, p, top, width: _exp_lanes(out, o, x, p, np.float64(top), width)
 

@@ -14,12 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
-from hopefear.core.component import INLINED_OPTIONS
+from hopefear.core.component import cgutils, intrinsic, ir, overload, types
 from hopefear.structures.lattice.vectors import (
     data,
     in_groups,
@@ -60,7 +56,7 @@ def add_one(out, o, x, p, width):
         out[o : o + width] += x[p]
 
 
-@overload(max_plus, jit_options=INLINED_OPTIONS)
+@overload(max_plus)
 def _max_plus(out, o, table, e, stride, x, p, step, count, width):
     def body(out, o, table, e, stride, x, p, step, count, width):
         return _max_plus_lanes(out, o, table, e, stride, x, p, step, count, width)
@@ -68,7 +64,7 @@ def _max_plus(out, o, table, e, stride, x, p, step, count, width):
     return body
 
 
-@overload(sum_product, jit_options=INLINED_OPTIONS)
+@overload(sum_product)
 def _sum_product(out, o, table, e, stride, x, p, step, count, width):
     def body(out, o, table, e, stride, x, p, step, count, width):
         return _sum_product_lanes(out, o, table, e, stride, x, p, step, count, width)
@@ -76,12 +72,12 @@ def _sum_product(out, o, table, e, stride, x, p, step, count, width):
     return body
 
 
-@overload(add_to, jit_options=INLINED_OPTIONS)
+@overload(add_to)
 def _add_to(out, o, x, p, width):
     return lambda out, o, x, p, width: _add_to_lanes(out, o, x, p, width)
 
 
-@overload(add_one, jit_options=INLINED_OPTIONS)
+@overload(add_one)
 def _add_one(out, o, x, p, width):
     return lambda out, o, x, p, width: _add_one_lanes(out, o, x, p, width)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils
+from hopefear.core.component import cgutils, ir
 
 LANES = 8
 # A sum waits for each addition: three groups of doubles are as many as registers hold.

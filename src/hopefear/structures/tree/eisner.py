@@ -21,12 +21,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import (
+    apart,
+    cgutils,
+    inlined,
+    intrinsic,
+    ir,
+    linked,
+    overload,
+    types,
+)
 from hopefear.structures.lattice.vectors import data, load, splat, store
 
 LANES = 4
@@ -195,7 +200,7 @@ def carry_best(chart, o, t, W, start, left, right, whole):
         np.maximum(best, x + chart[t + other * W + start : t + (other + 1) * W], out=best)
 
 
-@overload(carry_best, jit_options={"forceinline": True})
+@overload(carry_best, linked=False)
 def _carry_best(chart, o, t, W, start, left, right, whole):
     def body(chart, o, t, W, start, left, right, whole):
         return _carry_best_lanes(chart, o, t, W, start, left, right, whole)

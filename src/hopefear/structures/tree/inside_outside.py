@@ -28,12 +28,17 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
-from hopefear.core.component import apart, inlined, linked
+from hopefear.core.component import (
+    apart,
+    cgutils,
+    inlined,
+    intrinsic,
+    ir,
+    linked,
+    overload,
+    types,
+)
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.vectors import data, load, splat, store
 from hopefear.structures.tree.eisner import LANES, PLANES, B, L, R, U, new_chart, row_width
@@ -364,7 +369,7 @@ def carry_back(chart, o, tables, t, out, W, start, left, right, whole):
     return sums[0], sums[1], sums[2]
 
 
-@overload(carry, jit_options={"forceinline": True})
+@overload(carry, linked=False)
 def _carry(chart, o, tables, t, W, start, left, right, whole):
     def body(chart, o, tables, t, W, start, left, right, whole):
         return _carry_lanes(chart, o, tables, t, W, start, left, right, whole)
@@ -372,7 +377,7 @@ def _carry(chart, o, tables, t, W, start, left, right, whole):
     return body
 
 
-@overload(carry_back, jit_options={"forceinline": True})
+@overload(carry_back, linked=False)
 def _carry_back(chart, o, tables, t, out, W, start, left, right, whole):
     def body(chart, o, tables, t, out, W, start, left, right, whole):
         return _carry_back_lanes(chart, o, tables, t, out, W, start, left, right, whole)

@@ -42,7 +42,9 @@ def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> Choices:
             some.append(_case(model, blocks[k], encoded[k], i - int(starts[k]), i))
         return some
 
-    judgement = Judgement(np.concatenate(gaps), cases, "lists", "that lose most", _MOST)
+    judgement = Judgement(
+        np.concatenate(gaps), cases, "lists", "that lose most", _MOST, graded=True
+    )
     return Choices(judgement, np.concatenate(shares))
 
 

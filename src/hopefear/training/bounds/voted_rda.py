@@ -132,7 +132,7 @@ def observe(trainer: Any) -> Observation:
     memory = trainer.memory
     M = int(memory.account.lived[1])
     total = np.empty(trainer.n)
-    read_sum(learner.rule, trainer.state, memory.account, 0.0, 1.0, total)
+    read_sum(learner.rule, trainer.state, memory.account, 0.0, 1.0, 0, total)
     size = memory.absolute[0] + _open_sizes(learner.rule, trainer.state, memory.account, trainer.n)
     return Observation(M, float(size) / max(1, M), total / max(1, M), math.sqrt(memory.squares[1]))
 
