@@ -8,6 +8,8 @@ import pytest
 from doc_pages import ROOT, links_lead_somewhere
 from snippets import Page, command_is_understood, inside, pages, snippets_of
 
+from hopefear.cli import BY_TASK, VERBS, parser_of, task_names
+
 pytestmark = [
     pytest.mark.interpreted,
     pytest.mark.filterwarnings("ignore:overflow"),
@@ -70,6 +72,22 @@ def test_what_is_left_out_has_a_reason():
             f"{page}: only measurements and what other tests run may be left out as a whole"
         )
     assert len(singles) <= 12, singles
+
+
+def test_options_that_pages_name_are_there():
+    """Where pages speak of other programs too, options of these are left out by their lines."""
+    others = re.compile(r"\b(python|pip|git|make|tensorboard|mlflow|chrt|mkdocs|bench)\b|`--only ")
+    pages = [page for page in PAGES if not re.match("docs/(experiments|migrating|results)", page)]
+    known = {"--help"}
+    for verb in VERBS:
+        for task in task_names() if verb in BY_TASK else [None]:
+            for action in parser_of(verb, task)._actions:
+                known.update(action.option_strings)
+    for page in pages:
+        for number, line in enumerate((ROOT / page).read_text("utf-8").splitlines(), 1):
+            if not others.search(line):
+                for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", line):
+                    assert option in known, f"{page}:{number}: there is no {option}"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])

@@ -317,6 +317,11 @@ def test_evaluation_by_loops(data):
     assert found.better + found.worse <= found.lists == len(chosen)
     json.dumps(found.as_dict(), allow_nan=False)
     assert found.text().count("\n") == 9
+    assert repr(found) + "\n" == found.text()
+    html = found._repr_html_()
+    assert html.count("<tr>") == 5 and html.count("<p>") == 4
+    rows = [line.split() for line in found.text().splitlines()[1:5]]
+    assert all(f"<td>{cell}</td>" in html for row in rows for cell in row)
 
 
 def test_evaluation_says_when_a_model_is_better():

@@ -6,6 +6,7 @@ Choices are compared by resampling whole lists.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,8 +149,13 @@ class Choice(NamedTuple):
     high: float
     rows: NDArray[Any]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Choice):
+            return False
+        return self[:3] == other[:3] and np.array_equal(self.rows, other.rows)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class ListScores:
     """What a model chose, beside what the generator put first and what the lists hold.
 
@@ -235,34 +241,54 @@ class ListScores:
 
     def text(self) -> str:
         """A table for people."""
-        main = self.metric.main
-        digits = 4 if main == "cost" else 2  # most scores are percentages, costs often below one
+        heads, rows = self._table()
+        lines = [f"{'':8}" + "".join(f"{head:>11}" for head in heads)]
+        lines += [f"{row[0]:8}" + "".join(f"{cell:>11}" for cell in row[1:]) for row in rows]
+        return "\n".join([*lines, *self._words()]) + "\n"
+
+    def __repr__(self) -> str:
+        return self.text().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        heads, rows = self._table()
+        lines = "".join(
+            f"<tr>{''.join(f'<t{kind}>{escape(cell)}</t{kind}>' for cell in row)}</tr>"
+            for kind, row in [("h", ["", *heads]), *(("d", row) for row in rows)]
+        )
+        return f"<table>{lines}</table>" + "".join(f"<p>{escape(w)}</p>" for w in self._words())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """Names of scores, and for each choice its title and scores."""
+        main, digits = self.metric.main, self._digits
         others = [name for name in self.model.scores if name != main]
         heads = [main, "low", "high", *(others if len(others) < 4 else ())]
-        lines = [f"{'':8}" + "".join(f"{head:>11}" for head in heads)]
+        rows = []
         titles = ("model", "1-best", "oracle", "worst")
         for title, choice in zip(titles, self._choices().values(), strict=True):
             cells = choice.scores | {"low": choice.low, "high": choice.high}
-            lines.append(f"{title:8}" + "".join(f"{cells[head]:11.{digits}f}" for head in heads))
-        test, gap = self.test, self.gap_closed
-        lines.append(
+            rows.append([title, *(f"{cells[head]:.{digits}f}" for head in heads)])
+        return heads, rows
+
+    def _words(self) -> list[str]:
+        test, gap, digits = self.test, self.gap_closed, self._digits
+        closed = "" if gap is None else f"; {gap:.1f} % of the way to the oracle"
+        rank = "" if self.oracle_rank is None else f"by the model {self.oracle_rank:.1f}, "
+        return [
             f"model - 1-best: {test['difference']:+.{digits}f} "
             f"({test['low']:+.{digits}f} to {test['high']:+.{digits}f}), "
             f"p = {test['p_bootstrap']:.3g} (bootstrap), {test['p_randomisation']:.3g} "
-            "(randomisation)"
-        )
-        closed = "" if gap is None else f"; {gap:.1f} % of the way to the oracle"
-        lines.append(
+            "(randomisation)",
             f"{self.candidates:,} candidates in {self.lists:,} lists: {self.better:,} better, "
-            f"{self.worse:,} worse than 1-best{closed}"
-        )
-        rank = "" if self.oracle_rank is None else f"by the model {self.oracle_rank:.1f}, "
-        lines.append(
+            f"{self.worse:,} worse than 1-best{closed}",
             f"oracle chosen in {self.oracle_rate:.1f} % "
             f"(1-best {self.baseline_oracle_rate:.1f} %), its mean rank {rank}by the generator "
-            f"{self.baseline_oracle_rank:.1f}"
-        )
-        return "\n".join([*lines, self.signature]) + "\n"
+            f"{self.baseline_oracle_rank:.1f}",
+            self.signature,
+        ]
+
+    @property
+    def _digits(self) -> int:
+        return 4 if self.metric.main == "cost" else 2  # most are percentages, costs often below one
 
     def _choices(self) -> dict[str, Choice]:
         return {
