@@ -56,10 +56,13 @@ def against_best(
 
     None for the best one. Approximate randomisation gives p, the paired bootstrap the bounds.
     """
+    import numpy as np  # which help need not load
+
     from hopefear.metrics import approximate_randomisation, paired_bootstrap
 
     metric, _, score = samples[0]
-    totals = [float(metric.scores(sample.rows.sum(axis=0))[score.name]) for sample in samples]
+    sums = [np.sum(sample.rows, axis=0) for sample in samples]  # of lists, where a task has those
+    totals = [float(metric.scores(one)[score.name]) for one in sums]
     best = totals.index((max if score.higher else min)(totals))
     tests: list[dict[str, float] | None] = []
     for sample in samples:
