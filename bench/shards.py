@@ -30,7 +30,7 @@ from hopefear.experiments.sapo.plan import Problem, Reader
 from hopefear.tasks.parse import task as parse_task
 from hopefear.tasks.tag.task import train
 from hopefear.training.shards import MIXES, Shards
-from hopefear.training.workers import Threads, in_context
+from hopefear.training.workers import Threads
 
 LEARNERS = ("perceptron", "sapo", "vrda")
 PASSES, MORE = 10, 15
