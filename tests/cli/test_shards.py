@@ -58,6 +58,17 @@ def test_every_task_learns_on_shards(run, folder, task):
     assert (folder / "threads").read_bytes() == (folder / "processes").read_bytes()
 
 
+def test_shards_learn_in_blocks(run, folder):
+    words = ("train", "tag", "--train", "tag", "--epochs", 2, "--json", "--quiet")
+    learner = ("--learner", "perceptron", "--shards", 2, "-p", "block=2")
+    status, out, err = run(*words, *learner, "--model", "threads", "--jobs", 2)
+    assert status == 0, err
+    assert "|block:2|" in json.loads(out)["signature"]
+    status, _, err = run(*words, *learner, "--model", "processes", "--workers", "processes")
+    assert status == 0, err
+    assert (folder / "threads").read_bytes() == (folder / "processes").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

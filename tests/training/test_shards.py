@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from learner_catalogue import FEW_RULES, RULES, natural_loss
+from shards_apart import WIDE, merged_both_ways
 from sklearn.base import clone
 
 from hopefear import Classifier
@@ -29,7 +30,7 @@ from hopefear.training.changes import Sparse
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.passes import Passes
 from hopefear.training.shards import MIXES, Shards
-from hopefear.training.workers import Pool, Shard, Threads, folded
+from hopefear.training.workers import Shard, folded
 
 pytestmark = pytest.mark.interpreted
 
@@ -234,12 +235,6 @@ def test_models_do_not_depend_on_where_shards_run(learner):
         assert threads != bytes_of(learner, shards=Shards(2, select=select))
 
 
-class Apart(Pool):
-    """Threads that merge by what they say, as if they shared no memory."""
-
-    start = Threads.start
-
-
 @pytest.mark.parametrize("window", [7, None])
 @pytest.mark.parametrize("mix", ["moved", "mistakes", "sum"])
 @pytest.mark.parametrize("readout", [Averaged(), Last()])
@@ -253,20 +248,16 @@ def test_one_sweep_merges_as_changes_do(monkeypatch, name, readout, mix, window)
         monkeypatch.setattr("hopefear.training.online._WINDOW", window)
     learner = Learner(natural_loss(rule), rule, readout)
 
-    def learned(workers):
-        passes = Passes(DATA)
-        shards = Shards(3, mix, rounds=2, workers=workers)
-        trainer = shards.trainer(Binary(20), learner, passes)
-        for epoch in range(3):
-            trainer.learn_pass(passes, epoch)
-        trainer.close()
-        return trainer
-
-    one, other = (learned(workers) for workers in (Threads(), Apart()))
-    arrays = one.arrays()
-    for key, array in other.arrays().items():
-        assert array.tobytes() == arrays[key].tobytes(), key
+    one, other = merged_both_ways(DATA, Binary(20), learner, 3, mix)
     assert one.alone().weights().any() and other.predictor().weights.any()
+
+
+@pytest.mark.parametrize("readout", [Averaged(), Last()])
+@pytest.mark.parametrize("name", FEW_RULES)
+def test_two_shards_merge_whole_words_as_changes_do(name, readout):
+    learner = Learner(natural_loss(RULES[name]), RULES[name], readout)
+    one, _ = merged_both_ways(WIDE, Binary(150), learner, 2, "moved")
+    assert np.count_nonzero(one._whole.state[0][64:128]) > 24  # a word of marks is merged as vectors
 
 
 def test_the_order_of_the_data_does_not_matter_by_content():
