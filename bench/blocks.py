@@ -138,7 +138,7 @@ def reading(corpus: Any, jobs: int, repeats: int) -> dict[str, Any]:
     for _ in range(repeats + 1):
         for n in (1, jobs):
             start = time.perf_counter()
-            text = corpus.read("train")
+            text = corpus.read("train", n)
             middle = time.perf_counter()
             corpus.encode(text, n)
             end = time.perf_counter()
@@ -162,11 +162,12 @@ class Chunking:
         self.folder = folder
         self.data, self.test = self.encode(self.read("train")), self.read("test")
 
-    def read(self, name: str) -> Any:
+    def read(self, name: str, jobs: int = 1) -> Any:
         from hopefear.data.token_files import read_sentences
 
         path = self.folder / f"conll2000/{name}.txt.gz"
-        return read_sentences(path, columns=("word", "pos", "label")).sentences
+        names = ("word", "pos", "label")
+        return read_sentences(path, columns=names, n_jobs=jobs).sentences
 
     def encode(self, text: Any, jobs: int = 1) -> Any:
         from hopefear.tasks.tag.task import dataset

@@ -155,7 +155,8 @@ def test_a_processor_that_nobody_noted_is_left_to_numba(run, tmp_path):
         1, 1.5, True, None, np.float32(1), np.int64(2), np.uint8(3), np.float64(4),
         np.zeros(3), np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32).T,
         np.zeros((4, 4))[::2], np.zeros(3, bool), np.zeros(3, np.uint64), np.zeros(8)[::2],
-        np.frombuffer(bytes(8), np.uint16), Pair(np.zeros(2), 1.0),
+        np.frombuffer(bytes(8), np.uint16), Pair(np.zeros(2), 1.0), (1, 2), (1, 2.0),
+        (Pair(np.zeros(2), 1.0), np.zeros(2)), (Pair(np.zeros(2), 1.0),) * 2, (), ((1, True), 2),
         Nest(Pair(np.frombuffer(bytes(8), np.float32), 1.0), False, 2),
     ],
     ids=str,
@@ -167,7 +168,15 @@ def test_words_for_values_are_those_for_their_types(value):
 
 @pytest.mark.parametrize(
     "value",
-    ["text", 2**63, (1, 2), np.zeros(2, ">f8"), np.zeros(2, "M8[s]"), [1.0], np.zeros(2, "i4,f8")],
+    [
+        "text",
+        2**63,
+        (1, "b"),
+        np.zeros(2, ">f8"),
+        np.zeros(2, "M8[s]"),
+        [1.0],
+        np.zeros(2, "i4,f8"),
+    ],
     ids=str,
 )
 def test_other_values_are_left_to_numba(value):

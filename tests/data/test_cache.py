@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopefear.data.cache import cache_header, open_cache
+from hopefear.data.cache import cache_header, open_cache, source_of, write_cache
 from hopefear.data.cached_examples import cache_examples
 from hopefear.data.files import ReadReport
 from hopefear.data.mapped import blocks
+from hopefear.data.sparse import DTYPES, SparseRows
 from hopefear.data.svmlight import read_svmlight
 from hopefear.data.text import read_text
 from hopefear.errors import HopefearError
+from hopefear.features import IdentityFeatures
 
 
 @pytest.fixture
@@ -147,6 +149,7 @@ import resource, sys
 from hopefear.data.cache import open_cache
 from hopefear.data.cached_examples import cache_examples
 from hopefear.data.mapped import blocks
+from hopefear.data.sparse import DTYPES, SparseRows
 
 def now():
     with open("/proc/self/statm") as f:
@@ -181,3 +184,35 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     assert total > 60_000_000
     assert grown < 12_000_000
     assert most < 12_000_000
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("section", "place"), [("values", 3), ("weights", 4), ("values", 11)])
+def test_numbers_of_a_foreign_cache_that_are_none_are_refused_with_their_place(
+    tmp_path: Path, number: float, section: str, place: int
+) -> None:
+    arrays = {
+        "indptr": np.array([0, 2, 4, 4, 9, 12]),
+        "indices": np.arange(12, dtype=np.int32) % 5,
+        "values": np.ones(12, np.float32),
+        "labels": np.zeros(5, np.int32),
+        "weights": np.ones(5, np.float32),
+    }
+    arrays[section][place] = number
+    room = dict(zip(SparseRows._fields, zip(DTYPES, (5, 12, 12, 5, 5), strict=True), strict=True))
+    header = {"source": source_of("-"), "options": {}, "n_features": 5, "classes": ["a", "b"]}
+    write_cache(tmp_path / "c", "examples", [arrays], room, IdentityFeatures(5), header)
+    example = place if section == "weights" else int(np.searchsorted([2, 4, 4, 9], place, "right"))
+    with pytest.raises(HopefearError, match=f"example {example + 1} has -?(nan|inf) .* {section}"):
+        open_cache(tmp_path / "c", verify=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits that Linux keeps")
+@pytest.mark.parametrize("limit", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_limits_of_the_process_count_as_memory(limit: str) -> None:
+    program = (
+        "import resource; from hopefear.data.mapped import available_memory; "
+        f"resource.setrlimit(resource.{limit}, (3 << 30, 3 << 30)); print(available_memory())"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert 0 <= int(run.stdout) <= (3 << 30) - (limit == "RLIMIT_AS")

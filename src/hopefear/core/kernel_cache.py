@@ -213,6 +213,8 @@ def _type_text(kind: Any, modules: set[str]) -> str:
     if cls is not None:
         modules.add(cls.__module__)
         return f"{_class(cls)}({','.join(_type_text(part, modules) for part in kind)})"
+    if hasattr(kind, "types") and hasattr(kind, "count"):
+        return f"({','.join(_type_text(part, modules) for part in kind)})"
     if hasattr(kind, "mutable") and hasattr(kind, "layout"):
         access = ("" if kind.mutable else "readonly ") + ("" if kind.aligned else "unaligned ")
         return f"{access}array({kind.dtype}, {kind.ndim}d, {kind.layout})"
@@ -231,6 +233,8 @@ def _text(value: Any, modules: set[str]) -> str:
     if hasattr(cls, "_fields"):
         modules.add(cls.__module__)
         return f"{_class(cls)}({','.join(_text(part, modules) for part in value)})"
+    if cls is tuple:
+        return f"({','.join(_text(part, modules) for part in value)})"
     if cls is int and not -(2**63) <= value < 2**63:
         raise machine_code.Unknown("a number of more than 64 bits")
     if cls not in _SCALARS:

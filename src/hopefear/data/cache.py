@@ -7,6 +7,7 @@ all is known of their numbers, and the cache takes its name when it is complete 
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import hashlib
 import importlib
@@ -510,11 +511,28 @@ def _check_content(mapping: mmap.mmap, header: Mapping[str, Any], dataset: Any, 
         update_hash(digest, _section(mapping, entry, name), mapping)
         if digest.hexdigest() != entry["sha256"]:
             raise _damaged(name, f"the section {key} has changed")
-    for rows in blocks(dataset, rows_of(dataset, _CHECKED_BYTES)):
+    size = rows_of(dataset, _CHECKED_BYTES)
+    for k, rows in enumerate(blocks(dataset, size)):
         try:
             _check_rows(dataset, rows)
+            _check_numbers(dataset, rows, k * size, min((k + 1) * size, len(dataset)))
         except HopefearError as error:
             raise _damaged(name, str(error)) from None
+
+
+def _check_numbers(dataset: Any, rows: Any, begin: int, end: int) -> None:
+    """HopefearError for the first example of a block with NaN or infinity."""
+    for name, array in rows._asdict().items():
+        if array.dtype.kind != "f" or np.isfinite(array).all():
+            continue
+        place = int(np.argmin(np.isfinite(array)))
+        first, _ = dataset.spans(begin, end)[name]
+        ends = [dataset.spans(begin, i + 1)[name][1] for i in range(begin, end)]
+        example = bisect.bisect_right(ends, first + place)
+        raise HopefearError(
+            f"example {begin + example + 1} has {array[place]} among its {name}, which must be "
+            "finite numbers"
+        )
 
 
 def _check_rows(dataset: Any, rows: Any) -> None:

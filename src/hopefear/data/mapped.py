@@ -141,7 +141,8 @@ def update_hash(digest: Any, array: np.ndarray, mapping: mmap.mmap | None = None
 def available_memory() -> int | None:
     """Bytes that this process may still take, as far as the system tells; None where it does not.
 
-    The least of what is free, what a control group leaves, and the limit on data.
+    The least of what is free, what a control group leaves, and the limits on data and on addresses
+    (``ulimit -d``, ``ulimit -v``).
     """
     limits = []
     try:
@@ -157,6 +158,10 @@ def available_memory() -> int | None:
         soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
         if soft != resource.RLIM_INFINITY:
             limits.append(soft)
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if soft != resource.RLIM_INFINITY:
+            with open("/proc/self/statm") as file:
+                limits.append(soft - int(file.read().split()[0]) * mmap.PAGESIZE)
     except (ImportError, OSError, ValueError):
         pass
     return max(0, min(limits)) if limits else None

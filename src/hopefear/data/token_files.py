@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import compress, islice
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import compress, islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from hopefear.data.sequences import Column, Sentences
 from hopefear.data.sources import BOM, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
+_STRETCH = 1 << 18  # bytes that are worth a thread
 MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
 WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
@@ -123,6 +125,22 @@ class Lines:
         newlines = np.flatnonzero(buffer == 10)
         begins = np.concatenate([[0], newlines + 1])
         return cls(text, source, skip, report, begins, np.append(newlines, len(text)), buffer)
+
+    def stretches(self, n: int) -> list[Lines]:
+        """As many parts or fewer, cut behind blank lines, for reports of their own."""
+        cuts = [0]
+        for k in range(1, min(n, len(self.text) // _STRETCH + 1)):
+            cut = self.text.find(b"\n\n", k * len(self.text) // n) + 2
+            if cuts[-1] < cut < len(self.text) and cut > 1:
+                cuts.append(cut)
+        if len(cuts) == 1:
+            return [self]
+        parts = []
+        for begin, end in pairwise([*cuts, len(self.text)]):
+            before = self.before + int(np.searchsorted(self.begins, begin))
+            part = Lines.of(self.text[begin:end], self.source, self.skip, ReadReport())
+            parts.append(replace(part, before=before))
+        return parts
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -547,6 +565,7 @@ def read_sentences(
     comments: bool | None = None,
     on_error: str = "raise",
     report: ReadReport | None = None,
+    n_jobs: int = 1,
 ) -> TokenFile:
     """Read a file of tokens, one to a line, with blank lines between sentences.
 
@@ -579,6 +598,8 @@ def read_sentences(
         Stop at the first bad line, or leave out the sentences that hold one.
     report : ReadReport, optional
         Filled in with the number of sentences and the messages of bad lines.
+    n_jobs : int
+        Threads that read; what is read does not depend on it.
 
     Examples
     --------
@@ -600,11 +621,62 @@ def read_sentences(
     if format == "auto":
         format = guessed(name, lines.text, columns)
     if format == "columns":
-        sentences, separator = parse_columns(lines, columns, optional, skip, comments)
+        sentences, separator = _by_stretches(
+            lines, n_jobs, lambda part: parse_columns(part, columns, optional, skip, comments)
+        )
         return TokenFile(sentences, format, separator, text)
     if columns is not None:
         raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
-    return TokenFile(parse_conllu(lines), format, b"\t", text)
+    sentences, _ = _by_stretches(lines, n_jobs, lambda part: (parse_conllu(part), b"\t"))
+    return TokenFile(sentences, format, b"\t", text)
+
+
+def _by_stretches(
+    lines: Lines, n_jobs: int, parse: Callable[[Lines], tuple[Sentences, bytes]]
+) -> tuple[Sentences, bytes]:
+    """What ``parse`` says of the lines, by threads that read a stretch of sentences each.
+
+    Only where there is nothing to say of them: what is odd in a stretch may be odd for what stands
+    in another, and so the whole is then read by one.
+    """
+    stretches = lines.stretches(n_jobs)
+    if len(stretches) > 1:
+        try:
+            with ThreadPoolExecutor(len(stretches)) as pool:
+                parts = list(pool.map(parse, stretches))
+        except HopefearError:
+            return parse(lines)
+        kinds = {(separator, *part.columns) for part, separator in parts}
+        odd = any(part.report.skipped or part.report.notes for part in stretches)
+        if len(kinds) == 1 and not odd:
+            lines.report.rows += sum(part.report.rows for part in stretches)
+            sentences = [part for part, _ in parts]
+            return _joined(sentences, [part.before for part in stretches]), parts[0][1]
+    return parse(lines)
+
+
+def _joined(parts: list[Sentences], before: list[int]) -> Sentences:
+    """One behind the other, with the numbers that one reader would have given."""
+    first = parts[0]
+    sizes = np.cumsum([0, *(part.n_tokens for part in parts)])
+    columns = {}
+    for name in first.columns:
+        code: dict[str, int] = {}
+        ids = []
+        for part in parts:
+            column = part.columns[name]
+            new = [code.setdefault(text, len(code)) for text in column.strings]
+            ids.append(np.array(new, np.int32)[column.ids])
+        columns[name] = Column(list(code), np.concatenate(ids))
+    assert isinstance(first.columns, ColumnTable)
+    return Sentences(
+        np.concatenate(
+            [np.zeros(1, np.int64), *(p.starts[1:] + n for p, n in zip(parts, sizes, strict=False))]
+        ),
+        ColumnTable(columns, first.columns.aliases),
+        first.source,
+        np.concatenate([p.lines + n for p, n in zip(parts, before, strict=True)]),  # type: ignore[operator]
+    )
 
 
 def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:

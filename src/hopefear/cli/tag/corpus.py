@@ -237,7 +237,14 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         tokens = read_cached(args, folder, console, report)
         tell_skipped(report, console)
         return tokens
-    text = read_text(args.train, args.format, report, columns=args.columns, on_error=args.on_error)
+    text = read_text(
+        args.train,
+        args.format,
+        report,
+        columns=args.columns,
+        on_error=args.on_error,
+        n_jobs=threads(args.jobs),
+    )
     tell_skipped(report, console)
     name, gold = text.column(args.column)
     schemes = schemes_of(text, gold, args.scheme, args.convert, args.scheme_errors)
@@ -574,6 +581,7 @@ def read_text(
     columns: Sequence[str] | None = None,
     optional: int = 0,
     on_error: str = "raise",
+    n_jobs: int = 1,
 ) -> Text:
     """A file of tokens."""
     form = token_format(path, form, columns)
@@ -585,7 +593,13 @@ def read_text(
         return text_of(read_crfsuite(path, on_error=on_error, report=report))
     return text_of(
         read_sentences(
-            path, format=form, columns=columns, optional=optional, on_error=on_error, report=report
+            path,
+            format=form,
+            columns=columns,
+            optional=optional,
+            on_error=on_error,
+            report=report,
+            n_jobs=n_jobs,
         )
     )
 

@@ -1,0 +1,126 @@
+"""Files of tokens read by several threads: the same as by one, and the same messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopefear.data import token_files
+from hopefear.data.files import ReadReport
+from hopefear.data.token_files import read_sentences
+from hopefear.errors import InputError
+
+WORDS = ["a", "bb", "größer", "#", "##", "x" * 40, "-", "1"]
+
+
+def text_of(rng, sentences=60, glue=" ", width=3, comments=False):
+    lines = []
+    for s in range(sentences):
+        if comments and s % 7 == 0:
+            lines.append("# sent_id = something of many words")
+        for _ in range(rng.integers(1, 6)):
+            lines.append(glue.join(WORDS[i] for i in rng.integers(0, len(WORDS), width)))
+        lines += [""] * int(rng.integers(1, 3))
+    return "\n".join(lines)
+
+
+def conllu_of(rng, sentences=60):
+    lines = []
+    for s in range(sentences):
+        lines.append(f"# sent_id = {s}")
+        for k in range(1, rng.integers(2, 6)):
+            if k == 2:
+                lines.append("\t".join([f"{k - 1}.1", *["_"] * 9]))
+            lines.append("\t".join([str(k), WORDS[rng.integers(0, 8)], *["_"] * 8]))
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def read(path, n_jobs, **options):
+    report = ReadReport()
+    try:
+        file = read_sentences(path, n_jobs=n_jobs, report=report, **options)
+    except InputError as error:
+        return str(error)
+    sentences = file.sentences
+    columns = {
+        name: (list(c.strings), c.ids.tolist(), c.ids.dtype)
+        for name, c in sentences.columns.items()
+    }
+    return (columns, sentences.columns.aliases, sentences.starts.tolist(), sentences.starts.dtype,
+            sentences.lines.tolist(), sentences.source, file.separator, file.format, file.text,
+            report.rows, report.skipped, report.messages, report.notes)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def short_stretches(monkeypatch):
+    monkeypatch.setattr(token_files, "_STRETCH", 64)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("glue", [" ", "\t", "  \t"])
+@pytest.mark.parametrize("comments", [False, True])
+def test_threads_read_what_one_reads(tmp_path, ending, glue, comments):
+    rng = np.random.default_rng(1)
+    path = tmp_path / "a.txt"
+    for width in (1, 2, 3):
+        path.write_bytes(text_of(rng, glue=glue, width=width, comments=comments)
+                         .replace("\n", ending).encode())  # fmt: skip
+        alone = read(path, 1)
+        assert alone == read(path, 2) == read(path, 5) == read(path, 1000)
+
+
+def test_threads_read_conllu(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text(conllu_of(np.random.default_rng(2)))
+    assert len(read(path, 1)[2]) == 61
+    assert read(path, 1) == read(path, 2) == read(path, 7)
+
+
+def test_several_threads_are_at_work(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text(text_of(np.random.default_rng(3)))
+    sizes = []
+    parse = token_files.parse_columns
+    monkeypatch.setattr(
+        token_files, "parse_columns", lambda lines, *a: sizes.append(len(lines)) or parse(lines, *a)
+    )
+    read(path, 3)
+    assert len(sizes) == 3
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (5, "two columns"),
+        (-5, "two columns"),
+        (-3, "four columns are there"),
+        (-5, "bad \udcff bytes"),
+        (40, "-DOCSTART- x y"),
+        (40, "# three columns"),
+        (40, "# a comment of five columns"),
+    ],
+)
+def test_what_is_odd_is_said_as_one_says_it(tmp_path, on_error, place, line):
+    rng = np.random.default_rng(4)
+    lines = text_of(rng).split("\n")
+    lines.insert(place, line)
+    path = tmp_path / "a.txt"
+    path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
+    alone = read(path, 1, on_error=on_error)
+    assert alone == read(path, 2, on_error=on_error) == read(path, 6, on_error=on_error)
+
+
+def test_columns_that_change_within_a_file_are_refused_at_their_line(tmp_path):
+    rng = np.random.default_rng(5)
+    path = tmp_path / "a.txt"
+    path.write_text(text_of(rng, width=3) + "\n\n" + text_of(rng, width=4))
+    alone = read(path, 1)
+    assert "expected 3 columns" in alone and alone == read(path, 2)
+
+
+def test_a_file_without_sentence_ends_is_read_by_one(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a b c\n" * 200)
+    assert read(path, 4) == read(path, 1)
