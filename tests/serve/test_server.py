@@ -198,8 +198,8 @@ def test_too_many_are_sent_away_and_may_come_again(folder):
 
 
 def test_who_hangs_up_is_not_answered(folder):
-    one = Serving("--model", str(folder / "trees.model"))
-    body = json.dumps({"inputs": [["Ann", "sings"] * 20] * 100}).encode()
+    one = Serving("--model", str(folder / "names.model"))
+    body = json.dumps({"inputs": [["Ann", "sings"] * 40] * 400}).encode()
     for _ in range(3):
         link = one.link()
         link.sendall(one.request("/predict", body))

@@ -145,7 +145,7 @@ def _check(lines: Lines, token: np.ndarray, fields: _Fields) -> np.ndarray:
         wrong |= mask & faulty[fields.ids]
     places = np.flatnonzero(token)
     for e in np.flatnonzero(wrong).tolist():
-        k = int(places[np.searchsorted(fields.offsets, e, "right") - 1])
+        k = int(places[int(np.searchsorted(fields.offsets, e, "right")) - 1])
         if not marks[k]:
             text = fields.texts[fields.ids[e]]
             fault = _attribute_fault if attribute[e] else _label_fault

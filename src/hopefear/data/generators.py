@@ -616,7 +616,7 @@ def candidate_lists(
     by_list = worth.reshape(n, candidates)
     best, least = by_list.max(axis=1, keepdims=True), by_list.min(axis=1, keepdims=True)
     costs = (best - by_list) / np.where(best > least, best - least, 1.0)
-    order = np.argsort(-scores.reshape(n, candidates), axis=1, kind="stable")
+    order: np.ndarray = np.argsort(-scores.reshape(n, candidates), axis=1, kind="stable")
     order = (order + candidates * np.arange(n)[:, None]).ravel()
     named = NamedValues(
         [f"f{j}" for j in range(features)],

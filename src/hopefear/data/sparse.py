@@ -413,7 +413,7 @@ class SparseDataset:
         """The given rows, in the given order; a mask of booleans works too."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self)):
+        if chosen.size and (np.min(chosen) < 0 or np.max(chosen) >= len(self)):
             raise HopefearError(f"rows outside 0 to {len(self) - 1} were asked for")
         r = self.rows
         indptr, indices, values = gather_rows(r.indptr, r.indices, r.values, chosen)

@@ -455,7 +455,7 @@ def faults(starts: np.ndarray, heads: np.ndarray) -> Iterator[tuple[int, int, st
             found = str(heads[k]) + (", the word itself" if heads[k] == place[k] + 1 else "")
             yield s, k, f"a head from 0 (the root) to {after - first}", found
         else:
-            on_cycle = int(ancestor[first + np.argmax(circling[first:after])]) - first
+            on_cycle = int(ancestor[first + int(np.argmax(circling[first:after]))]) - first
             cycle = _cycle(heads[first:after], on_cycle)
             yield s, first + cycle[0] - 1, "heads that make a tree", _shown(cycle)
 

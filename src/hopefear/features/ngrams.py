@@ -247,7 +247,7 @@ class NGramFeatures:
         depth = np.ones(parent.size, np.int64)
         for _ in range(grams.order):
             depth = np.where(parent < 0, 1, depth[parent] + 1) if parent.size else depth
-        if parent.size and int(depth.max()) > grams.order:
+        if parent.size and int(np.max(depth)) > grams.order:
             raise ModelError(f"feature map: an n-gram is longer than {grams.order} tokens")
         ignored = vector(arrays, "ignored", np.int32) if "ignored" in arrays else None
         if ignored is not None:

@@ -63,7 +63,9 @@ class InputTable:
         owner = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         in_letters = (indices >= letters.start) & (indices < letters.stop)
         counts = np.bincount(owner[in_letters], minlength=len(indptr) - 1)
-        table = np.zeros((len(indptr) - 1, min(LONGEST, int(counts.max(initial=1)) or 1)), np.int32)
+        table = np.zeros(
+            (len(indptr) - 1, min(LONGEST, int(np.max(counts, initial=1)) or 1)), np.int32
+        )
         places = np.arange(in_letters.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         table[owner[in_letters], places] = indices[in_letters] - letters.start + 1
         # As strings of bytes, rows are sorted in an eighth of the time.

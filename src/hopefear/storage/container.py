@@ -346,7 +346,7 @@ def _read_arrays(body: memoryview) -> Arrays:
         if end - begin != count * dtype.itemsize or start + end > len(body):
             raise ValueError(f"size of {name}")
         flat = np.frombuffer(body, dtype, count, start + begin) if count else np.empty(0, dtype)
-        if dtype == np.bool_ and count and flat.view(np.uint8).max() > 1:
+        if dtype == np.bool_ and count and np.max(flat.view(np.uint8)) > 1:
             raise ValueError(f"booleans of {name}")
         array = np.require(flat, requirements="A").reshape(shape)
         array.flags.writeable = False

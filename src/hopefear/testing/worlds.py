@@ -434,7 +434,8 @@ def log(loss: Any, world: World) -> Force:
     """-log P(gold); the probabilities of all right outputs add up."""
     scale, P, good = loss.force * world.importance, softmax(world.scores), ~world.rivals
     Q = np.where(good, softmax(np.where(good, world.scores, -np.inf)), 0.0)
-    value = np.logaddexp.reduce(world.scores) - np.logaddexp.reduce(world.scores[good])
+    scores: np.ndarray = world.scores
+    value = np.logaddexp.reduce(scores) - np.logaddexp.reduce(scores[good])
     return Force(scale * value, _mistaken(world), scale > 0, np.nan, scale * (Q - P) @ world.F)
 
 

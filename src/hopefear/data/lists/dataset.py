@@ -142,7 +142,7 @@ class ListDataset:
                 )
         lengths = np.diff(rows.starts)
         if n and lengths.min() < 1:
-            i = int(lengths.argmin())
+            i = int(np.argmin(lengths))
             raise HopefearError(f"{source}: list {self.name(i)} has no candidates; leave it out")
         if n and not ((rows.oracles >= 0) & (rows.oracles < lengths)).all():
             raise HopefearError(f"{source}: an oracle lies outside of its list")

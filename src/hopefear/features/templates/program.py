@@ -501,7 +501,7 @@ class Bound(NamedTuple):
         counts = np.full(len(program.seeds), tokens if total is np.sum else 1)
         if not tokens:
             return counts
-        for t in np.flatnonzero(program.several):
+        for t in np.flatnonzero(program.several).tolist():
             slot = program.slot[program.ptr[t + 1] - 1]
             ids = self.ids[self.source[slot]]
             rows = self.base[slot] + np.maximum(ids, 0)

@@ -307,7 +307,7 @@ def _all_substrings(packed: Packed, low: int, high: int) -> Values:
         most += np.maximum(sizes - n + 1, 0)
     hashes = np.empty(int(most.sum()), np.uint64)
     ptr = np.zeros(len(sizes) + 1, np.int64)
-    room = 1 << (2 * int(most.max(initial=0))).bit_length()
+    room = 1 << (2 * int(np.max(most, initial=0))).bit_length()
     used = _substrings(
         packed, low, high, hashes, ptr, np.zeros(room, np.int64), np.zeros(room, np.uint64)
     )
