@@ -257,7 +257,7 @@ def test_one_sweep_merges_as_changes_do(monkeypatch, name, readout, mix, window)
 def test_two_shards_merge_whole_words_as_changes_do(name, readout):
     learner = Learner(natural_loss(RULES[name]), RULES[name], readout)
     one, _ = merged_both_ways(WIDE, Binary(150), learner, 2, "moved")
-    assert np.count_nonzero(one._whole.state[0][64:128]) > 24  # whole words are vectors
+    assert np.count_nonzero(one._whole.state[0][64:128]) > 24  # vectors
 
 
 def test_the_order_of_the_data_does_not_matter_by_content():

@@ -23,7 +23,7 @@ from hopefear.training.marks import ids_of, mark_stretch, new_bits, ones
 def test_one_sweep_merges_as_changes_do(name, readout, block, shards):
     learner = Learner(natural_loss(RULES[name]), RULES[name], readout, block=block)
     one, _ = merged_both_ways(WIDE, Binary(150), learner, shards, "moved")
-    assert np.count_nonzero(one._whole.state[0][64:128]) > 24  # whole words are vectors
+    assert np.count_nonzero(one._whole.state[0][64:128]) > 24  # vectors
 
 
 def test_marks():
