@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
 	--disable-pip-version-check --quiet --editable
+# Each process takes half of the tests as they stand, so that fixtures of a file and kernels are
+# made once, and what the other has left.
+TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/contracts
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-all lint format docs wheel release-check hooks clean
@@ -20,9 +23,8 @@ check: lint ## linters, types, layers and contracts: a minute and a half, before
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/contracts tests/structures/test_lattice.py
 
 test: check ## the same and all other tests, interpreted where nothing need be compiled
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --ignore=tests/contracts -m "interpreted and not slow"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/golden
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/contracts -m "not interpreted and not slow"
+	NUMBA_DISABLE_JIT=1 $(TESTS) -m "interpreted and not compiled and not slow"
+	$(TESTS) tests -m "(compiled or not interpreted) and not slow"
 
 test-all: $(VENV)/.ready-all test ## the same with every extra installed, networks too, and long runs on real data
 	$(BIN)/python -m pytest -n 2 tests/docs tests/experiments -m slow
@@ -65,7 +67,7 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 
 # This release of PyTorch comes without gigabytes for GPUs.
 $(VENV)/.ready-all: pyproject.toml | $(BIN)/python
-	$(INSTALL) '.[neural,ray,search,serve,tensorboard,zstd,bench,docs,dev]' torch==2.13.0
+	$(INSTALL) '.[neural,ray,serve,neighbours,zstd,bench,docs,dev]' torch==2.13.0
 	@touch $@ $(VENV)/.ready-dev $(VENV)/.ready-docs
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python

@@ -1,6 +1,11 @@
-"""Modules that need a package of an extra cannot be imported without it: no examples of theirs."""
+"""What tests and examples in docstrings share."""
 
 import importlib.util
+
+import numba
+import pytest
+
+# Modules that need a package of an extra cannot be imported without it: no examples of theirs.
 
 _NEED = {
     "torch": "src/hopefear/neural/*",
@@ -10,3 +15,15 @@ _NEED = {
 collect_ignore_glob = [
     path for package, path in _NEED.items() if importlib.util.find_spec(package) is None
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pruner(request):
+    """The parsers' pruner with few weights: uncompiled, a million of them took a second each time.
+
+    Only what is compared with older bytes has them all.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if numba.config.DISABLE_JIT and request.path.parent.name != "golden":
+            patch.setattr("hopefear.tasks.parse.pruning.BITS", 13)
+        yield

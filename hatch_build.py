@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -16,4 +18,14 @@ class Kernels(BuildHookInterface):
         if version == "standard" and (kernels / "level.json").is_file():
             build_data["force_include"][str(kernels)] = "hopefear/kernels"
             build_data["pure_python"] = False
-            build_data["infer_tag"] = True
+            build_data["tag"] = _tag()
+
+
+def _tag() -> str:
+    """This Python and this kind of machine, in words that an index takes.
+
+    Kernels call no library but numba's, whose own wheels are for this manylinux.
+    """
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return f"{python}-{python}-{platform.replace('linux_', 'manylinux_2_28_', 1)}"

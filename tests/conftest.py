@@ -17,6 +17,7 @@ from hopefear.cli import main
 from hopefear.training import online
 
 CONTRACTS = Path(__file__).parent / "contracts"
+GOLDEN = Path(__file__).parent / "golden"
 
 # The same cases each time, so that a commit that passed passes again. To look for others:
 # HYPOTHESIS_PROFILE=default make test
@@ -24,16 +25,27 @@ settings.register_profile("repeatable", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def pytest_configure(config):
+    """Examples in docstrings are interpreted: in a compiled run none is looked for."""
+    if not numba.config.DISABLE_JIT:
+        config.option.doctestmodules = False
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Contracts and examples in docstrings need nothing compiled; each would cost seconds."""
+    """Contracts and examples in docstrings need nothing compiled; each would cost seconds.
+
+    In a file that is interpreted, what takes real data is marked as compiled, which counts more.
+    Golden runs are both.
+    """
+    plain = {CONTRACTS, GOLDEN} if numba.config.DISABLE_JIT else {CONTRACTS}
     for item in items:
-        if CONTRACTS in item.path.parents or isinstance(item, pytest.DoctestItem):
+        if plain.intersection(item.path.parents) or isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.interpreted)
     if not numba.config.DISABLE_JIT and not config.option.markexpr:
         skip = pytest.mark.skip(reason="interpreted; set NUMBA_DISABLE_JIT=1")
         for item in items:
-            if item.get_closest_marker("interpreted"):
+            if item.get_closest_marker("interpreted") and not item.get_closest_marker("compiled"):
                 item.add_marker(skip)
 
 

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+from formulas import formulas
+
 from hopefear.cli.learners import facts, formula_of
 from hopefear.recipes import LOSSES, READOUTS, RULES
 from hopefear.recipes.advice import WHEN
@@ -84,7 +87,7 @@ def entry(name: str, recipes: dict[str, Any], figures: list[str]) -> str:
     for kind, table in (("loss", LOSSES), ("rule", RULES), ("readout", READOUTS)):
         lines += [f"- {line}" for line in part(kind, first[kind], table, told)]
     if first["rule"] not in RULES and first["formula"]:
-        lines.append(f"- What it solves: `{first['formula']}`.")
+        lines.append(f"- What it solves: {formulas()[first['formula']].rstrip('.')}.")
     lines += ["", "| parameter | default | search tries | effect |", "|---|---|---|---|"]
     spaces = recipe.space if hasattr(recipe, "space") else {}
     spaces = spaces() if callable(spaces) else spaces
@@ -122,10 +125,10 @@ def part(kind: str, name: str, table: Any, told: dict[str, Any]) -> Iterator[str
             continue
         part = table[own]
         text = inspect.getdoc(part).split("\n")[0].rstrip(".")
-        formula = formula_of(part)
+        formula = formulas().get(formula_of(part), "").rstrip(".")
         source = (sys.modules[part.__module__].__doc__ or "").split("\n")[0].rstrip(".")
         yield f"{kind.capitalize()}{where} `{own}`: {text}." + (
-            f" `{formula}`." if formula else "") + f" *{source}.*"  # fmt: skip
+            f" {formula}." if formula else "") + f" *{source}.*"  # fmt: skip
 
 
 def shown(value: Any) -> str:

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import html
 import re
+import sys
+from pathlib import Path
 
 from latex2mathml.converter import convert
 
+sys.path.insert(0, str(Path(__file__).parent))
+from formulas import codes, latex
+
 _INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 _DISPLAYED = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
+_CODE = re.compile(r"<code>([^<]+)</code>")
 _MARK = re.compile(r"<!-- snippets? .*?-->\n?", re.DOTALL)
 
 
@@ -23,7 +29,14 @@ def on_page_markdown(markdown, **_):
 def on_page_content(content, **_):
     """Set formulas, which `pymdownx.arithmatex` has told from text and code."""
     content = _INLINE.sub(lambda formula: math(formula[1], "inline"), content)
-    return _DISPLAYED.sub(lambda formula: math(formula[1], "block"), content)
+    content = _DISPLAYED.sub(lambda formula: math(formula[1], "block"), content)
+    return _CODE.sub(_of_docstring, content)
+
+
+def _of_docstring(code: re.Match[str]) -> str:
+    """Code as mathematics where it is the formula of a docstring."""
+    text = html.unescape(code[1])
+    return convert(latex(text), display="inline") if text in codes() else code[0]
 
 
 def math(formula: str, display: str) -> str:

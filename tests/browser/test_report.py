@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 
-from hopefear.report import Case, Cases, Evaluation, Findings, MarkedText, Page, Plot, Rival
+from hopefear.report import (
+    ArcDiagram,
+    Case,
+    Cases,
+    Comparison,
+    Evaluation,
+    Findings,
+    Judgement,
+    MarkedText,
+    Page,
+    Plot,
+    Rival,
+    contests,
+)
 from hopefear.tasks.base import Explanation
 
 pytestmark = pytest.mark.interpreted
@@ -79,6 +93,44 @@ def comparison() -> Page:
     return page.choices("Along", parts, "passes")
 
 
+def side_by_side() -> Page:
+    """Two models: of sentence 1 both are right, 2 the first, 3 the second, 4 none."""
+
+    def judgement(errors: list[int]) -> Judgement:
+        def cases(order):
+            tree = ArcDiagram(["It", HOSTILE], [2, 0], ["expl", "root"], gold_heads=[2, 1])
+            return [
+                case(i, "missed", "PER", f"word{i}")
+                if i < 3
+                else Case({"sentence": i + 1, "wrong words": 1}, None, tree, ["head"], at=i)
+                for i in order.tolist()
+            ]
+
+        return Judgement(numpy.array(errors), cases, "sentences")
+
+    names = ("one", HOSTILE)
+    models = {
+        name: Evaluation(
+            name,
+            "",
+            {"F1": "83.33 %"},
+            [("Types", ["type", "F1", "gold"], [["PER", 90.0 + k, 12], ["LOC", 9.5, 1200]])],
+            {
+                "f1": 80.0 + k,
+                "confusion_matrix": {"labels": ["PER", "LOC"], "counts": [[3, 1], [k, 2]]},
+            },
+            weights={"PER": [(f"feature of {name}", 1.0)]},
+            origin={"seed": 1, "model": name},
+        )
+        for k, name in enumerate(names)
+    }
+    test = {"difference": -1.0, "low": -2.0, "high": 0.5, "p_value": 0.2}
+    shown = contests(dict(zip(names, map(judgement, ([0, 0, 1, 2], [0, 1, 0, 1])), strict=True)))
+    return Comparison(
+        "Two models", "made-up", models, "f1", "F1", tests={names[0]: test}, contests=shown
+    ).page()
+
+
 def by(tab, name: str):
     return tab.locator(f".controls [data-by={name}]")
 
@@ -118,6 +170,33 @@ def test_errors_are_chosen_by_kind_label_and_text(opened):
     for order, first in (("p", 3), ("place", 3), ("", 1)):
         by(tab, "order").select_option(order)
         assert seen.first.text_content().startswith(f"sentence {first}")
+
+
+def test_examples_are_chosen_by_who_was_right(opened):
+    tab = opened(side_by_side())
+    seen = tab.locator("article:visible h3")
+    assert seen.count() == 3
+    for who, number in (
+        (f"one right, {HOSTILE} wrong", 2),
+        (f"{HOSTILE} right, one wrong", 3),
+        ("all wrong", 4),
+    ):
+        by(tab, "who").select_option(who)
+        assert seen.count() == 1 and seen.first.text_content().startswith(f"sentence {number}")
+        assert tab.locator(".controls output").inner_text() == "1 of 3 shown"
+    assert tab.locator("article:visible svg").count() == 1  # of both, for they say the same
+    assert tab.locator("article:visible .same").all_inner_texts() == ["as one"]
+    assert tab.title() == "Two models"
+
+
+def test_each_model_has_a_part_that_is_chosen_by_keyboard(opened):
+    tab = opened(side_by_side())
+    place = tab.locator("section").filter(has_text="What they weigh").locator(".choices")
+    assert place.get_by_text("feature of one").is_visible()
+    place.get_by_role("radio").first.focus()
+    tab.keyboard.press("ArrowDown")
+    assert not place.get_by_text("feature of one").is_visible()
+    assert place.get_by_text("feature of <img").is_visible()
 
 
 def test_keyboard_alone_opens_a_reason(opened):
@@ -165,7 +244,7 @@ def test_plots_grow_and_zoom(opened):
     assert svg.get_attribute("viewBox") == whole
 
 
-@pytest.mark.parametrize("make", [evaluation, comparison])
+@pytest.mark.parametrize("make", [evaluation, comparison, side_by_side])
 def test_narrow_windows_scroll_only_downwards(opened, make):
     tab = opened(make(), viewport={"width": 360, "height": 640})
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -180,7 +259,7 @@ def test_the_page_is_whole_without_its_script(opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("make", [evaluation, comparison])
+@pytest.mark.parametrize("make", [evaluation, comparison, side_by_side])
 def test_no_serious_barrier(opened, make, scheme):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe is not installed"

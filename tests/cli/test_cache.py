@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from hopefear.cli import main
 from hopefear.data import cache
 from hopefear.data.mapped import available_memory
+from hopefear.tasks import TASKS
 from hopefear.training import passes
 
 pytestmark = pytest.mark.interpreted
@@ -195,7 +197,8 @@ def test_a_full_disk_leaves_nothing(tmp_path, capsys, monkeypatch, task, name, t
 
 def test_large_files_are_cached_without_being_asked(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("HOPEFEAR_CACHE", str(tmp_path / "usual"))
-    monkeypatch.setattr("hopefear.cli.caching.LARGE", {"classify": 10, "tag": 10})
+    for task in ("classify", "tag"):
+        monkeypatch.setitem(TASKS, task, replace(TASKS[task], large=10))
     for task, name, text in (("classify", "a.svm", svmlight), ("tag", "a.txt", columns)):
         (tmp_path / name).write_text(text(20))
         argv = ["train", task, "--train", str(tmp_path / name), "--learner", "perceptron"]

@@ -11,6 +11,8 @@ from hopefear.cli import main
 from hopefear.data.generators import sparse_linear
 from hopefear.data.svmlight import write_svmlight
 
+pytestmark = pytest.mark.interpreted
+
 GOOD = b"1 1:1 2:0.5\n-1 2:1\n"
 BAD_LINES = {
     "ragged": (b"1 1:2 3\n", "id:value"),

@@ -1,4 +1,7 @@
-"""What the command promises for every task, as a user types it, in one process."""
+"""What the command promises for every task, as a user types it, in one process.
+
+Parsers are compiled: interpreted, each command would take them seconds. The rest is interpreted.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import gzip
 import json
 from typing import NamedTuple
 
+import numba
 import pytest
 
 from hopefear.cli import main
@@ -52,6 +56,13 @@ TASK_FILES = {
 }  # fmt: skip
 
 
+OTHERS = "classify", "parse"  # that are compiled, and one to be told from them
+
+
+def interpreted(task):
+    return task != "parse"
+
+
 def sentences(path, text):
     words, labels = text.columns["word"], text.columns["label"]
     with open(path, "w") as file:
@@ -96,14 +107,19 @@ def folder(tmp_path_factory):
         lists(place / f"{name}.jsonl", some, *bounds)
         trees = synthetic_treebank(16 if name == "train" else 6, seed=seed)
         (place / f"{name}.conllu").write_bytes(trees.file.text)
-    for task in task_names():
+    for task in filter(interpreted, task_names()) if numba.config.DISABLE_JIT else OTHERS:
         words = ["train", task, "--quiet", "--learner", "perceptron", "--epochs", "2", "--train"]
         data, model = place / f"train.{TASK_FILES[task].ending}", place / f"{task}.model"
         assert main([*words, str(data), *TASK_FILES[task].more, "--model", str(model)]) == 0
     return place
 
 
-@pytest.fixture(params=task_names())
+@pytest.fixture(
+    params=[
+        pytest.param(task, marks=[pytest.mark.interpreted] * interpreted(task))
+        for task in task_names()
+    ]
+)
 def task(request):
     return request.param
 
@@ -122,6 +138,7 @@ def train(task, data):
     return lambda *more: (*start, *more)
 
 
+@pytest.mark.interpreted
 def test_every_task_has_files_here_and_a_surface():
     assert set(TASK_FILES) == {surface.name for surface in surfaces()} == set(task_names())
 
@@ -359,6 +376,46 @@ def test_explanations_have_one_form_and_add_up(run, task, data):
     assert status == 0, err
     status, _, err = run("predict", "--model", "e.model", *argv[3:])
     assert status == 1 and "a voted model has no single weight" in err
+
+
+def test_evaluate_sets_models_side_by_side(run, folder, task, data):
+    files, other = TASK_FILES[task], f"{task}-other.model"
+    status, _, err = run("train", task, "--train", data("dev"), "--learner", files.rival,
+                         "--epochs", 1, *files.more, "--model", other)  # fmt: skip
+    assert status == 0, err
+    models, last = (f"{task}.model", other), ("--data", data("test"), "--json", "--quiet")
+    alone = [json.loads(run("evaluate", "--model", model, *last)[1]) for model in models]
+    status, out, err = run("evaluate", "--model", *models, *last, "--report", "both.html")
+    assert status == 0, err
+    result, page = json.loads(out), (folder / "both.html").read_text()
+    score, both = result["score"], result["models"]
+    assert [one["name"] for one in both] == [task, f"{task}-other"]
+    assert [one[score] for one in both] == [one[score] for one in alone]
+    best = [one for one in both if one["p_value"] is None]
+    assert len(best) == 1 and best[0]["against_best"] is None
+    [rest] = [one for one in both if one is not best[0]]
+    assert rest["against_best"]["difference"] == pytest.approx(rest[score] - best[0][score])
+    assert 0.0 < rest["p_value"] <= 1.0
+    for name in ("Scores", "Where they differ", "SHA-256", "hat came close", "difference to"):
+        assert name in page
+    assert page.count("<script") == 1 and result["differences"]
+    for difference in result["differences"]:
+        assert set(difference["wrong"]) <= set(difference["answers"]) == {task, f"{task}-other"}
+    status, _, err = run("evaluate", "--model", *models, "--data", data("test"))
+    assert status == 0 and "difference to the best" in err and f"{task}-other" in err
+
+
+def test_evaluate_finds_a_model_no_better_than_itself(run, task, data):
+    argv = ("evaluate", "--model", f"{task}.model", f"{task}.model", "--data", data("test"))
+    status, out, err = run(*argv, "--json", "--report", "same.html")
+    both = json.loads(out)["models"]
+    assert [one["name"] for one in both] == [f"{task} #1", f"{task} #2"]
+    assert both[1]["against_best"] == {"difference": 0.0, "low": 0.0, "high": 0.0}
+    assert both[1]["p_value"] == 1.0
+    assert run(*argv[:-1], "-")[0] == 2
+    another = next(name for name in task_names() if name != task)
+    status, _, err = run("evaluate", "--model", f"{task}.model", f"{another}.model", *argv[-2:])
+    assert status == 1 and f"{another}.model one of {another}; give models of one task" in err
 
 
 def test_evaluate_writes_a_page_and_tells_the_confusion(run, folder, task, data):

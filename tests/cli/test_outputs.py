@@ -8,6 +8,8 @@ from hopefear.cli import main
 from hopefear.data.generators import sparse_linear
 from hopefear.data.svmlight import write_svmlight
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.fixture
 def data():

@@ -95,3 +95,38 @@ def test_what_is_piped_has_no_bar(tmp_path, capsys, monkeypatch, more):
     assert main(["train", "classify", *words, *more]) == 0
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err and (not more or err == "")
+
+
+class Noting:
+    """Notes all work, and what it came to."""
+
+    def __init__(self):
+        self.work = []
+
+    def begin(self, work):
+        self.work.append(work)
+
+    def end(self, work):
+        assert work in self.work
+
+
+def test_parsers_and_votes_tell_how_far_they_are():
+    from hopefear import Classifier, Parser, Tagger
+    from hopefear.data.grammar import synthetic_treebank
+
+    words, labels = [["a", "b"], ["b", "c", "a"]] * 5, [["X", "Y"], ["Y", "Y", "X"]] * 5
+    voted = {"readout": "voted", "epochs": 1}
+    small = {"order": 1, "features": "light", "hash_bits": 14}
+    bank = synthetic_treebank(5)
+    for model, data, gold, names in (
+        (Tagger("perceptron", **voted), words, labels, {"votes"}),
+        (Classifier("perceptron", **voted), ["good", "bad"] * 5, [1, 0] * 5, {"votes"}),
+        (Parser("perceptron", epochs=1, **small), bank, None, {"trees", "heads worth a look"}),
+    ):
+        model.fit(data) if gold is None else model.fit(data, gold)
+        with watched(noting := Noting()):
+            model.predict(data)
+        work = {one.name: one for one in noting.work if one.name in names}
+        assert set(work) == names
+        for one in work.values():
+            assert one.done == one.total == len(data) and one.unit

@@ -18,6 +18,8 @@ from hopefear.metrics.lists import LIST_METRICS
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import DEFAULT_LEARNER, EPOCHS, TREE_COUNT, TREE_FEATURES
 
+pytestmark = pytest.mark.interpreted
+
 REFERENCES = ["the cat sat on the mat", "a dog sleeps here now", "birds sing in tall trees"]
 # The generator likes what is wrong.
 CHANGES = [(" x y z", 2.0), (" too", 1.0), (" all day long", 0.5), ("", 0.0)]
@@ -321,6 +323,7 @@ def data_file(name):
     return path
 
 
+@pytest.mark.compiled
 def test_real_parses_end_to_end(run, folder):
     with lzma.open(data_file("dev.jsonl.xz")) as file:
         some = list(itertools.islice(file, 60))

@@ -8,6 +8,8 @@ import pytest
 
 from hopefear.cli import main
 
+pytestmark = pytest.mark.interpreted
+
 TREE = "(S1 (NP (DT the) (NN cat)))"
 OTHER = "(S1 (S (NP (DT the)) (NN cat)))"
 

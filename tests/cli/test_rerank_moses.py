@@ -9,6 +9,8 @@ import tuning_files
 
 from hopefear.cli import main
 
+pytestmark = pytest.mark.interpreted
+
 TRAIN = ("train", "rerank", "--learner", "perceptron", "--epochs", "2", "--quiet")
 
 

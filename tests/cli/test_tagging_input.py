@@ -6,6 +6,8 @@ import pytest
 
 from hopefear.cli import main
 
+pytestmark = pytest.mark.interpreted
+
 GOOD = b"He PRP B-NP\nsleeps VBZ B-VP\nwell RB I-VP\n. . O\n\n"
 BAD = {
     "ragged": (b"one two\n", ":6: expected 3 columns as in line 1"),
@@ -133,6 +135,7 @@ def test_evaluation_needs_labels(tmp_path, capsys, model):
     assert "bare.txt:1: expected 2 to 3 columns (word, pos, label)" in capsys.readouterr().err
 
 
+@pytest.mark.compiled
 def test_a_very_long_sentence_is_tagged(tmp_path, capsys, model):
     path, n = tmp_path / "long.txt", 200_000
     path.write_bytes(b"He PRP\n" * n)

@@ -16,6 +16,8 @@ from places import DATA
 from hopefear.translation.recipes import TUNE_RECIPES
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 # Searches a pool of candidates, and stays away from the package so that it starts at once.
 DECODER = """\
 import sys
@@ -173,16 +175,21 @@ def test_start(run, folder):
 def test_fixed_weights_stay_and_added_models_are_spread_again(run, folder):
     source = ("--source", "dev.src")
     status, out, err = run(*TUNE, *source, "--features", "phrases", "--fixed", "start.txt",
-                           "--json", "--quiet", "--weights", "p.json")  # fmt: skip
+                           "--json", "--quiet", "--weights", "p.json",
+                           "--report", "fixed.html")  # fmt: skip
     assert status == 0, err
     model = Weights.read("p.json")
     assert model.dense.tolist() == [1.0, 0.5, 0.25] and model.phrases
     status, out, err = run(*DENSE, *source, "--add", "P0=p.json", "--start", "start.txt",
-                           "--json", "--quiet", "--weights", "all.json")  # fmt: skip
+                           "--json", "--quiet", "--weights", "all.json",
+                           "--report", "added.html")  # fmt: skip
     assert status == 0, err
     found, weights = json.loads(out), Weights.read("all.json")
     factor = found["added"]["P0"]
     assert weights.about["added"] == {"P0": factor} and factor
+    for name, text in (("fixed.html", "phrase pairs"), ("added.html", "P0")):
+        page = (folder / name).read_text()
+        assert text in page and "<dt>source</dt>" in page and "95 % interval" in page
     assert weights.layout == model.layout and weights.phrases.keys() == model.phrases.keys()
     pair = next(iter(model.phrases))
     assert weights.phrases[pair] == pytest.approx(factor * model.phrases[pair])
@@ -196,7 +203,8 @@ def test_fixed_weights_stay_and_added_models_are_spread_again(run, folder):
 
 def test_agreement_beside_fixed_weights(run):
     argv = (*TUNE, "-p", "keep=last", "--json", "--quiet", "--weights", "c.json")
-    status, out, err = run(*argv, "--features", "consensus", "--fixed", "start.txt")
+    report = ("--report", "consensus.html")
+    status, out, err = run(*argv, "--features", "consensus", "--fixed", "start.txt", *report)
     assert status == 0, err
     weights = Weights.read("c.json")
     assert weights.dense[:3].tolist() == [1.0, 0.5, 0.25] and weights.dense[3:].any()
@@ -282,7 +290,12 @@ def test_run_folder_and_pages(run, folder):
     settings = json.loads((folder / "run/run.json").read_text())
     assert settings["task"] == "tune" and settings["signature"] and settings["data"]["digest"]
     page = (folder / "page.html").read_text()
-    assert page.count("<svg") == 2 and "TM0.1" in page and "seed 2" in page
+    # Two sets of lists by rounds and by seconds, and the weights.
+    assert page.count("<svg") == 5 and "TM0.1" in page and "seed 2" in page
+    for text in ("95 % interval", "Sentences", "reference", "SHA-256", "randomisation(n=1000"):
+        assert text in page
+    assert run(*argv[:-3], "--quiet", "--weights", "plain.txt")[0] == 0
+    assert (folder / "plain.txt").read_bytes() == (folder / "r.txt").read_bytes()
     assert run("report", "run", "--out", "runs.html", "--quiet")[0] == 0
     page = (folder / "runs.html").read_text()
     assert "run, seed 1" in page and "run, seed 2" in page
@@ -465,6 +478,7 @@ def test_help_teaches(run):
         assert word in out
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(
     not (DATA / "multi30k-nbest").is_dir(), reason=f"no lists in {DATA / 'multi30k-nbest'}"
 )

@@ -16,6 +16,8 @@ from hopefear.data.generators import sparse_linear
 from hopefear.data.svmlight import write_svmlight
 from hopefear.tasks.classify.model import Model
 
+pytestmark = pytest.mark.interpreted
+
 TEXTS = ["good fun and good cheer", "a bad film", "not bad at all", "dull and bad", "great fun",
          "boring dull plot"]  # fmt: skip
 LABELS = ["pos", "neg", "pos", "neg", "pos", "neg"]

@@ -9,6 +9,7 @@ import sys
 
 import numba
 import pytest
+from small_trees import quick, quickest  # noqa: F401 - fixtures
 
 from hopefear.cli import main, warm_up
 from hopefear.recipes import NetworkRecipe

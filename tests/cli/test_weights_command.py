@@ -11,6 +11,8 @@ from hopefear.data.moses.reading import read_moses
 from hopefear.translation.scoring import choice
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 LAYOUT = (("LM0", 1), ("TM0", 2))
 
 

@@ -20,6 +20,8 @@ from hopefear.data.token_files import TokenFile, read_sentences
 from hopefear.data.write_tokens import with_columns, write_with_column, write_with_columns
 from hopefear.errors import HopefearError, InputError
 
+pytestmark = pytest.mark.interpreted
+
 
 def saved(folder: Path, content: bytes, name: str = "a.txt") -> Path:
     path = folder / name

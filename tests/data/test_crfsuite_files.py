@@ -15,6 +15,8 @@ from hopefear.data.files import ReadReport
 from hopefear.errors import InputError
 from hopefear.features.attributes import AttributeFeatures
 
+pytestmark = pytest.mark.interpreted
+
 
 def saved(folder: Path, content: str | bytes) -> Path:
     path = folder / "a.crfsuite"

@@ -11,6 +11,8 @@ from scipy.sparse import csr_matrix
 from hopefear.data.generators import hmm, sparse_linear
 from hopefear.errors import HopefearError
 
+pytestmark = pytest.mark.interpreted
+
 
 def matrix(problem):
     shape = (problem.n_examples, problem.n_features)

@@ -21,6 +21,8 @@ from hopefear.data.lists.trees import Symbols
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.brackets import bracketed
 
+pytestmark = pytest.mark.interpreted
+
 GOLD = "(S1 (S (NP (PRP it)) (VP (VBZ is)) (. .)))"
 FLAT = "(S1 (FRAG (PRP it) (VBZ is) (. .)))"
 WRONG = "(S1 (S (NP (PRP it)) (X (VBZ is)) (. .)))"
@@ -405,6 +407,7 @@ def test_one_candidate_for_each_text(lists, policy):
     assert found.scores.tolist() == [flat[c][1] for c in wanted]
 
 
+@pytest.mark.compiled
 def test_real_lists():
     path = DATA / "ptb-nbest" / "test.jsonl.xz"
     if not path.exists():

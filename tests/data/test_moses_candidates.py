@@ -21,6 +21,8 @@ from hopefear.metrics.lists.table import counts_for
 from hopefear.tasks.rerank.task import dataset, train
 from hopefear.translation.lists import read
 
+pytestmark = pytest.mark.interpreted
+
 BLEU = metric_named("bleu", tokenize="none")
 LINES = """\
 0 ||| the house is small ||| LM0= -2 TM0= -2 -2 ||| -3 ||| 0-1=0-3

@@ -16,6 +16,8 @@ from hopefear.data.sequences import Column
 from hopefear.errors import HopefearError, InputError
 from hopefear.metrics import chunk_scores
 
+pytestmark = pytest.mark.interpreted
+
 SCHEMES = ("bio", "iob1", "iobes", "bilou", "bmes")
 
 

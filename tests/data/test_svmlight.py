@@ -20,6 +20,8 @@ from hopefear.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures, TableFeatures
 
+pytestmark = pytest.mark.interpreted
+
 
 def saved(folder: Path, text: str | bytes) -> Path:
     path = folder / "data.svm"

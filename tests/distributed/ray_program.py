@@ -25,7 +25,7 @@ AGENTS = ("metrics_agent_port", "dashboard_agent_listen_port", "runtime_env_agen
 
 
 def model(learner, workers="threads", listeners=()):
-    shards = Shards(3, select=12, workers=workers)
+    shards = Shards(3, select=12 if learner == "vrda" else None, workers=workers)
     how = {"epochs": 3, "pieces": 4, "on_event": listeners}
     return train(DATA, learner, shards=shards, **how).model.to_bytes()
 

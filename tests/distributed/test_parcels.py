@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,7 +31,7 @@ def test_parcels_hold_what_was_packed(values, more):
     change = Change(Sparse(ids, entries), (Sparse(ids, -entries),), (np.array([1.0, 2.0]),))
     parcel = packed(change, n, before=7)
     back = unpacked(parcel)
-    for one, other in ((back.state, change.state), (back.totals[0], change.totals[0])):
+    for one, other in ((back.state, change.state), (back.gains[0], change.gains[0])):
         np.testing.assert_array_equal(one.ids, other.ids)
         assert one.values.tobytes() == other.values.tobytes()
     assert back.rest[0].tolist() == [1.0, 2.0] and parcel.sent > 7
@@ -107,3 +109,12 @@ def test_another_version_on_a_worker_is_refused(monkeypatch):
 
 def test_the_package_needs_no_ray_to_be_imported():
     assert distributed.Cluster is Cluster
+
+
+def test_an_address_where_nothing_listens_is_said_at_once():
+    pytest.importorskip("ray", reason="needs the extra ray")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(HopefearError, match=f"no Ray cluster answers at 127.0.0.1:{port}"):
+        Cluster(f"127.0.0.1:{port}")._connect(2)

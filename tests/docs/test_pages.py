@@ -8,7 +8,11 @@ import pytest
 from doc_pages import ROOT, links_lead_somewhere
 from snippets import Page, command_is_understood, inside, pages, snippets_of
 
-pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow")]
+pytestmark = [
+    pytest.mark.interpreted,
+    pytest.mark.filterwarnings("ignore:overflow"),
+    pytest.mark.filterwarnings("ignore:The ``noload``:DeprecationWarning"),  # MLflow's own
+]
 PAGES = pages()
 SNIPPETS = {page: snippets_of((ROOT / page).read_text("utf-8")) for page in PAGES}
 WITH_SNIPPETS = [page for page in PAGES if SNIPPETS[page]]

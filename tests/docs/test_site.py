@@ -41,6 +41,8 @@ def test_nothing_is_loaded_from_elsewhere(site):
 def test_formulas_are_set(site):
     text = (site / "theory.html").read_text("utf-8")
     assert text.count("<math ") > 200 and "arithmatex" not in text
+    assert (site / "learners.html").read_text("utf-8").count("<math ") > 100
+    assert (site / "api" / "rules.html").read_text("utf-8").count("<math ") > 10
 
 
 def test_marks_of_the_snippets_are_left_out(site):

@@ -31,9 +31,9 @@ from hopefear.experiments.swvp_parsing.plan import (
 )
 from hopefear.experiments.swvp_parsing.runs import CONTROL, TABLE, Pick, Results, Run
 from hopefear.tasks import recipe
-from hopefear.tasks.parse import pruning
 from hopefear.tasks.parse.task import Parsing
 from hopefear.training.online import OnlineTrainer
+from tests.support.small_trees import quick, quickest  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.interpreted
 
@@ -58,9 +58,7 @@ def silent(text: str) -> None:
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     out, messages = tmp_path_factory.mktemp("tiny"), []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pruning, "BITS", 10)
-        page = Experiment("swvp-parsing").run(None, out, messages.append, quick=True, plan=TINY)
+    page = Experiment("swvp-parsing").run(None, out, messages.append, quick=True, plan=TINY)
     return page, json.loads((out / "results.json").read_text("utf-8")), messages
 
 

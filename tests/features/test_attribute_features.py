@@ -18,6 +18,8 @@ from hopefear.core.hashing import StringTable
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attributes import AttributeFeatures, AttributeRows
 
+pytestmark = pytest.mark.interpreted
+
 
 def named(rows: AttributeRows) -> list[list[tuple[str, float]]]:
     """Name and value of all attributes, token by token."""

@@ -10,6 +10,8 @@ from template_reference import decoded, expand, sentences_of
 
 from hopefear.features.templates import BUILT_IN, TemplateFeatures, load_templates
 
+pytestmark = pytest.mark.interpreted
+
 TEXT = sentences_of(
     [
         [("IL-2", "NN", "B-NP"), ("expression", "NN", "I-NP"), ("in", "IN", "B-PP")],
@@ -75,6 +77,7 @@ def test_bioner_substrings_have_two_to_six_letters() -> None:
     assert {len(part) for part in found} == {2, 3, 4, 5, 6} and "xpress" in found
 
 
+@pytest.mark.compiled
 def test_crfsuite_attributes_of_conll2000() -> None:
     path = DATA / "conll2000" / "train.txt.gz"
     if not path.exists():

@@ -12,6 +12,8 @@ from template_reference import decoded, sentences_of
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates import TemplateFeatures, load_templates, parse_templates
 
+pytestmark = pytest.mark.interpreted
+
 FILE = """\
 # Unigram
 U00:%x[-2,0]

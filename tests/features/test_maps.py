@@ -18,6 +18,8 @@ from hopefear.features import (
     from_parts,
 )
 
+pytestmark = pytest.mark.interpreted
+
 MAPS: dict[str, FeatureMap] = {
     "identity": IdentityFeatures(5),
     "named": IdentityFeatures(5, ["good", "naïve"]),

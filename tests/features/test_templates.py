@@ -28,6 +28,8 @@ from hopefear.features.templates import (
 )
 from hopefear.features.templates.views import classes
 
+pytestmark = pytest.mark.interpreted
+
 CATS = sentences_of([[("the", "D"), ("cat", "N"), ("sat", "V")], [("cat", "N")]], "word", "tag")
 
 

@@ -23,6 +23,8 @@ from hopefear.features.trees.tree import (
     view,
 )
 
+pytestmark = pytest.mark.interpreted
+
 
 def head_words(text: str, kind: int) -> dict[str, str]:
     """Word that is the head of each node, by label and tokens: ``NP0-2``."""

@@ -21,6 +21,8 @@ from hopefear.metrics import (
     paired_bootstrap,
 )
 
+pytestmark = pytest.mark.interpreted
+
 
 @st.composite
 def decisions(draw):

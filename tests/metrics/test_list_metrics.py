@@ -32,6 +32,8 @@ from hopefear.metrics.lists import (
     metric_named,
 )
 
+pytestmark = pytest.mark.interpreted
+
 TEXT_METRICS = [
     Bleu(),
     Chrf(),

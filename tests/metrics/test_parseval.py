@@ -17,6 +17,8 @@ from hopefear.features.brackets import bracket_counts
 from hopefear.metrics.parseval import Parseval, parseval_scores
 from hopefear.metrics.significance import paired_bootstrap
 
+pytestmark = pytest.mark.interpreted
+
 PUNCTUATION = {",", ":", "``", "''", ".", "-NONE-"}
 LABELS = st.sampled_from(["NP", "NP-SBJ", "VP", "ADVP", "PRT", "S", "S1", "TOP"])
 TAGS = st.sampled_from(["NN", "VB", ",", ".", "``", "-NONE-"])
@@ -183,6 +185,7 @@ def test_trees_that_do_not_pair_up_are_refused():
         Parseval("other").rows(one, one)
 
 
+@pytest.mark.compiled
 def test_counts_of_real_lists_are_reproduced():
     path = DATA / "ptb-nbest" / "dev.jsonl.xz"
     if not path.exists():

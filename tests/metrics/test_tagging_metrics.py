@@ -25,6 +25,8 @@ from hopefear.metrics import (
     unknown_words,
 )
 
+pytestmark = pytest.mark.interpreted
+
 RECORDED = Path(__file__).parent / "conlleval"
 OPTIONS = {
     "raw": {"raw": True},

@@ -17,6 +17,8 @@ from hopefear.metrics.lists import Ter
 from hopefear.metrics.lists.edits import ter_counts
 from hopefear.metrics.lists.text import Lines
 
+pytestmark = pytest.mark.interpreted
+
 LISTS = DATA / "multi30k-nbest"
 OFFICIAL = TER()
 LINES = st.lists(st.sampled_from(["a", "b", "c", "D", "é", "e"]), max_size=9).map(" ".join)
@@ -99,6 +101,7 @@ def test_tables_that_are_too_large_are_refused() -> None:
         Ter().counts_by_list([line], [0, 1], [[line]])
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(not LISTS.exists(), reason="needs multi30k-nbest in HOPEFEAR_DATA")
 def test_lists_of_a_decoder() -> None:
     lists = read_moses(LISTS / "val.nbest.xz", texts=True)

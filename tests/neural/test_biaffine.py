@@ -154,7 +154,6 @@ def test_verbs(bank, tmp_path, monkeypatch, capsys):
 
 
 def test_networks_are_compared_with_parsers_of_second_order(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("hopefear.tasks.parse.pruning.BITS", 10)  # uncompiled, every weight tells
     monkeypatch.chdir(tmp_path)
     words = (("1", "dogs", "N", "2", "nsubj"), ("2", "bark", "V", "0", "root"))
     lines = [f"{i}\t{word}\t_\t{tag}\t{tag}\t_\t{h}\t{r}\t_\t_" for i, word, tag, h, r in words]

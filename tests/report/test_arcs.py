@@ -34,7 +34,7 @@ def groups(diagram: ArcDiagram):
     """Style, path and label of each arc."""
     root = ET.fromstring(diagram.to_svg())
     for group in root.findall(f"{SVG}g"):
-        lines = [line for line in group.findall(f"{SVG}path") if line.get("stroke")]
+        lines = [line for line in group.findall(f"{SVG}path") if line.get("stroke") is None]
         labels = [label.text for label in group.iterfind(f"{SVG}g/{SVG}text")]
         assert not labels or len(labels) == len(lines)
         for line, label in zip(lines, labels or [None] * len(lines), strict=True):

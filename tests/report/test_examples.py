@@ -157,12 +157,30 @@ def test_estimators_models_and_evaluations_have_html():
     assert "script" not in Tags(evaluation._repr_html_()).tags
 
 
-def test_trees_that_are_not_drawn_are_written(monkeypatch):
-    from hopefear.report import examples
+def test_of_trees_that_are_not_drawn_the_errors_are_told(monkeypatch):
+    from hopefear.report import cases
     from hopefear.report.arcs import ArcDiagram
 
     tree = ArcDiagram(["<b>", "rains"], [2, 0], ["expl", "root"], gold_heads=[0, 1])
-    monkeypatch.setattr(examples, "DRAWN", 1)
+    monkeypatch.setattr(cases, "DRAWN", 1)
     html = Cases([Case({"sentence": k}, None, tree) for k in range(3)], 3, 3).to_html("e")
-    assert html.count("<svg") == 1 and html.count("<pre>") == 2 and "<b>" not in html.split("h3")[0]
-    assert html.count("<article") == 3 and "1 &lt;b&gt; → 2 expl" in html
+    assert html.count("<svg") == 1 and html.count("<ul") == 2 and "<b>rains</b> the root" in html
+    assert html.count("<article") == 3 and "expl of 2 rains <mark>the root</mark>" in html
+    assert "1 are drawn" in html and html.count("<u>&lt;b&gt;</u>") == 2
+    long = ArcDiagram(["a"] * 61, [0] * 61, gold_heads=[0] * 60 + [1])
+    html = Cases([Case({"sentence": 1}, None, long)], 1, 1).to_html("e")
+    assert "<svg" not in html and html.count("<li>") == 1
+    assert "<svg" in view_html(long)
+
+
+def test_a_page_of_10000_trees_is_below_two_megabytes():
+    from hopefear.report.arcs import ArcDiagram
+
+    words, heads = [f"word{k}" for k in range(20)], [0, *range(1, 20)]
+    wrong = [0, *range(1, 18), 1, 1]
+    tree = ArcDiagram(words, heads, ["nmod"] * 20, ["NN"] * 20, wrong, ["nmod"] * 20)
+    cases = [Case({"sentence": k, "wrong words": 2}, None, tree, at=k) for k in range(10_000)]
+    html = Page("trees").cases(Cases(cases, 10_000, 10_000, "sentences")).html()
+    assert 1_000_000 < len(html.encode()) < 2_000_000
+    shown = html.count("<article")
+    assert shown > 2000 and f"the {shown:,} worst are here" in html

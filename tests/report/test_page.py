@@ -13,6 +13,8 @@ from hopefear.errors import HopefearError
 from hopefear.report import Page, Plot
 from hopefear.report.looks import inline
 
+pytestmark = pytest.mark.interpreted
+
 HOSTILE = "<img src=x onerror=alert(1)>\"'&`**x**`\ud800"
 VOID = {"meta", "br", "img", "link"}
 

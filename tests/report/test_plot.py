@@ -15,6 +15,8 @@ from hopefear.report.axes import linear_ticks, log_ticks, tick_labels
 from hopefear.report.looks import DARK, LIGHT, MARKERS, PAPER
 from hopefear.report.marks import thin
 
+pytestmark = pytest.mark.interpreted
+
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>alert('x')</script> \"&\x00\ud800 ]]>"
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.

@@ -7,6 +7,8 @@ import pytest
 from hopefear.errors import HopefearError, InputError
 from hopefear.report import load_run, run_report
 
+pytestmark = pytest.mark.interpreted
+
 BOUND = {
     "mistakes": 7,
     "theorem1": 20.5,
@@ -155,12 +157,14 @@ def test_strange_values_do_no_harm(tmp_path):
     assert "<b>" not in page
 
 
-def test_rounds_of_tuning_take_their_time_together(tmp_path):
+def test_passes_and_rounds_take_their_time_together(tmp_path):
     folder = make(tmp_path / "tuned", [{"epoch": e, "seconds": 0.5 * e} for e in (1, 2, 3)])
     run = load_run(folder)
-    assert run.seconds() == 1.5  # training tells the time so far
-    tuned = run._replace(settings={"task": "tune"})
-    assert tuned.seconds() == 3.0 and tuned._replace(events=[{"epoch": 1}]).seconds() is None
+    assert run.seconds() == 3.0 and run._replace(events=[{"epoch": 1}]).seconds() is None
+    inside = [{"epoch": 0.25}, {"epoch": 0.75}, {"epoch": 1, "seconds": 4}, {"epoch": 1.5}]
+    assert run._replace(events=inside).times() == [1.0, 3.0, 4.0, None]
+    events = [{"epoch": e, "seconds": 0.5, "loss": 9 - e} for e in (1, 2, 3)]
+    assert run._replace(events=events).curve("loss", clock="seconds") == ([0.5, 1, 1.5], [8, 7, 6])
     (folder / "run.json").write_text('{"task": "tune"}')
     run_report([folder], tmp_path / "out.html")
     summary = (tmp_path / "out.html").read_text(encoding="utf-8").split("</table>")[0]

@@ -128,6 +128,22 @@ def test_a_config_of_folds_has_the_passes_that_were_best(run):
     run("train", "--config", "best.toml", "--quiet")
 
 
+def test_a_config_that_is_not_there_yet_is_where_the_best_goes(run):
+    start = list(words("classify", "--folds", 2, "--trials", 1))
+    start[start.index("--out")] = "--config"
+    run(*start)
+    first = Path("best.toml").read_text()
+    run(*start)  # what a search wrote, a search writes again
+    assert Path("best.toml").read_text() == first
+    assert tomllib.loads(first)["task"] == "classify"
+    mine = "seed = 7\n"
+    Path("best.toml").write_text(mine)  # but not what somebody else did
+    run(*start, status=2)
+    assert Path("best.toml").read_text() == mine
+    run(*start, "--out", "other.toml")
+    assert tomllib.loads(Path("other.toml").read_text())["seed"] == 7
+
+
 @pytest.mark.parametrize("cut", [0, 1, 4])
 def test_an_interrupted_search_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, cut):
     whole = points(tried(Search(candidates(), Plan("accuracy", 2)), 7))

@@ -18,8 +18,8 @@ import hopefear
 from hopefear.errors import HopefearError
 from hopefear.serve import app as application
 from hopefear.serve import desk as desks_module
-from hopefear.serve.app import App, Limits
-from hopefear.serve.desk import MOST_STEPS, QUICK, Desk
+from hopefear.serve.app import App, Asker, Limits
+from hopefear.serve.desk import MOST_STEPS, QUICK, BusyError, Desk, Job
 from hopefear.serve.openapi import document
 from hopefear.serve.questions import read_question
 from hopefear.serve.shelf import Shelf
@@ -406,6 +406,63 @@ def test_too_many_are_sent_away(slow):
     assert answers[3].headers["retry-after"] == "1"
 
 
+@pytest.mark.parametrize("short", [True, False])
+def test_who_has_left_gives_way(slow, short):
+    client, desk, service, _errors = slow(waiting=2)
+    threading.Thread(target=client.post, args=("/predict",), kwargs={"json": HELD}).start()
+
+    async def outcomes():
+        loop, jobs = asyncio.get_running_loop(), []
+        await asyncio.sleep(0.2)  # a thread has taken what is held
+        for value in ("quick a", "quick b", "quick c"):
+            question = read_question("predict", json.dumps({"input": value}).encode())
+            jobs.append(Job("slow", service, question, loop.create_future(), asker=Asker()))
+        for job in jobs[:2]:
+            desk.put(job, short)
+        with pytest.raises(BusyError):
+            desk.put(jobs[2], short)
+        jobs[0].asker.left = True
+        desk.put(jobs[2], short)
+        service.free.set()
+        return await asyncio.gather(*(job.future for job in jobs))
+
+    first, second, third = asyncio.run(outcomes())
+    assert isinstance(first, BusyError) and b"quick b" in second and b"quick c" in third
+
+
+def test_the_places_of_lost_connections_are_free(slow):
+    client, desk, service, errors = slow(waiting=1)
+    threading.Thread(target=client.post, args=("/predict",), kwargs={"json": HELD}).start()
+    time.sleep(0.2)
+    body = json.dumps({"input": "a"}).encode()
+
+    async def lost():
+        asker = Asker()
+        asking = asyncio.ensure_future(posted(client.app, body, asker))
+        await asyncio.sleep(0.1)
+        assert len(desk) == 1
+        asker.lose()
+        status = await asking
+        assert not len(desk)
+        return status
+
+    assert asyncio.run(lost()) == 499
+    service.free.set()
+    assert client.post("/predict", json={"input": "b"}).status_code == 200
+    assert service.sizes == [1, 1] and not errors
+    assert client.app.counts.requests["/predict", 499] == 1
+
+
+def test_only_good_questions_are_sent_away_unread(slow):
+    client, desk, _service, _errors = slow(waiting=1)
+    good = scope(b"{}")
+    assert not client.app.sends_away(good)
+    desk.waiting = 0
+    assert client.app.sends_away(good)
+    others = {"path": "/health"}, {"method": "GET"}, {"headers": [(b"host", b"evil.example")]}
+    assert not any(client.app.sends_away({**good, **other}) for other in others)
+
+
 def test_nobody_waits_for_ever(slow):
     client, _desk, service, _errors = slow(seconds=0.2)
     answer = client.post("/predict", json={"input": "a"})
@@ -467,7 +524,7 @@ def scope(body):
     return {"type": "http", "path": "/predict", "method": "POST", "headers": heads}
 
 
-async def posted(app, body):
+async def posted(app, body, asker=None):
     """The status of an answer to a body, without a client."""
     statuses = []
 
@@ -477,7 +534,7 @@ async def posted(app, body):
     async def send(message):
         statuses.append(message.get("status"))
 
-    await app(scope(body), receive, send)
+    await app({**scope(body), "state": {"asker": asker}}, receive, send)
     return statuses[0]
 
 

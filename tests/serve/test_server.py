@@ -6,6 +6,7 @@ import contextlib
 import json
 import signal
 import socket
+import struct
 import time
 
 import pytest
@@ -167,6 +168,51 @@ def test_what_was_asked_is_answered_before_the_end(folder):
         one.process.send_signal(signal.SIGTERM)
         status, answer = parted(everything(link))
     assert status == 200 and len(answer["outputs"]) == 30
+    assert one.end() == 0
+
+
+def test_too_many_are_sent_away_and_may_come_again(folder):
+    one = Serving("--model", str(folder / "news.model"), "--queue", "1")
+    request = one.request("/predict", b'{"input": "so good"}')
+    last = one.request("/predict", b'{"input": "so good"}', "connection: close")
+    links = [one.link() for _ in range(20)]
+    one.process.send_signal(signal.SIGSTOP)  # so that it sees all of them at once
+    for link in links:
+        link.sendall(request)
+    one.process.send_signal(signal.SIGCONT)
+    answers = [link.recv(1 << 16) for link in links]
+    statuses = [parted(answer)[0] for answer in answers]
+    refused = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503 ")]
+    assert statuses.count(200) + len(refused) == 20 and len(refused) >= 10
+    assert all(b"\r\nretry-after: 1\r\n" in answer for answer in refused)
+    assert all("try again" in parted(answer)[1]["error"] for answer in refused)
+    for link in links:  # one after another, on the same connections
+        with link:
+            link.sendall(last)
+            assert parted(everything(link))[0] == 200
+    with one.link() as link:
+        link.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        text = everything(link).decode()
+    assert f'path="/predict",status="503"}} {len(refused)}' in text
+    assert one.end() == 0
+
+
+def test_who_hangs_up_is_not_answered(folder):
+    one = Serving("--model", str(folder / "trees.model"))
+    body = json.dumps({"inputs": [["Ann", "sings"] * 20] * 100}).encode()
+    for _ in range(3):
+        link = one.link()
+        link.sendall(one.request("/predict", body))
+        time.sleep(0.1)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        link.close()  # with a reset
+    begun = time.monotonic()
+    assert one.ask("/predict", input=["Ann", "sings"])[0] == 200
+    assert time.monotonic() - begun < 10
+    with one.link() as link:
+        link.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        text = everything(link).decode()
+    assert 'path="/predict",status="499"} 3' in text and "hopefear_waiting 0" in text
     assert one.end() == 0
 
 

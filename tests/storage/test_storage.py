@@ -27,6 +27,8 @@ from hopefear import storage
 from hopefear.errors import HopefearError, ModelError
 from hopefear.storage import atomic, load, pack, save, unpack, write_atomically
 
+pytestmark = pytest.mark.interpreted
+
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
 PRELUDE = 52
 

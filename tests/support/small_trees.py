@@ -48,6 +48,14 @@ def quick():
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quickest(quick):
+    """Few templates for the set ``standard`` too; import it with the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(templates.BUILT_IN, "standard", FEW)
+        yield
+
+
 def small_treebank(n: int, seed: int = 0, crossing: float = 0.0) -> Treebank:
     """So many sentences of three or four words, a share of them with arcs that cross."""
     rng = np.random.default_rng(seed)

@@ -15,6 +15,8 @@ from hopefear.crfsuite import CRF, metrics, scorers
 from hopefear.crfsuite.estimator import choice
 from hopefear.errors import HopefearError
 
+pytestmark = pytest.mark.interpreted
+
 
 def sequences(n, seed):
     rng = np.random.default_rng(seed)

@@ -27,6 +27,8 @@ from hopefear.training.predictors import LinearPredictor
 from hopefear.training.ranking import Ranker, mean_distances, mean_regret
 from hopefear.training.stopping import Stopping
 
+pytestmark = pytest.mark.interpreted
+
 LISTS = candidate_lists(60, candidates=6, features=20, doubt=2.0, seed=3)
 DATA = dataset(LISTS)
 
@@ -347,6 +349,7 @@ def test_generated_lists_depend_on_their_seed_alone():
         candidate_lists(1, features=2, per_candidate=3)
 
 
+@pytest.mark.compiled
 def test_parse_lists_end_to_end():
     folder = CORPORA / "ptb-nbest"
     files = sorted(folder.glob("dev.jsonl*"))

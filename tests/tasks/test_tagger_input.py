@@ -10,6 +10,8 @@ from hopefear.data.token_input import TokenInput, read_allowed, read_labels
 from hopefear.errors import HopefearError
 from hopefear.features.attributes import AttributeRows
 
+pytestmark = pytest.mark.interpreted
+
 PAIR = ("word", "pos")
 
 

@@ -44,6 +44,8 @@ from hopefear.training.bounds.voted_rda import (
     relative_strength,
 )
 
+pytestmark = pytest.mark.interpreted
+
 MARGIN = 0.3
 N_FEATURES = 60
 KEYS = {

@@ -10,6 +10,8 @@ from hopefear.errors import HopefearError
 from hopefear.training import lbfgs
 from hopefear.training.lbfgs import Minimiser, has_settled, minimise
 
+pytestmark = pytest.mark.interpreted
+
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(200, 30))
 Y = np.sign(X @ RNG.normal(size=30) + 3.0 * RNG.normal(size=200))

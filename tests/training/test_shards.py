@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pickle
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-from learner_catalogue import RULES, natural_loss
+from learner_catalogue import FEW_RULES, RULES, natural_loss
 from sklearn.base import clone
 
 from hopefear import Classifier
@@ -26,11 +25,11 @@ from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks.classify.task import train
-from hopefear.training.changes import Sparse, noted
+from hopefear.training.changes import Sparse
 from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.passes import Passes
 from hopefear.training.shards import MIXES, Shards
-from hopefear.training.workers import Shard, folded
+from hopefear.training.workers import Pool, Shard, Threads, folded
 
 pytestmark = pytest.mark.interpreted
 
@@ -59,15 +58,31 @@ def copied(state):
     return type(state)(*(array.copy() for array in state))
 
 
+def changes(rule, base, state, share, clock):
+    out = np.zeros((rule.change_size(), SIZE))
+    for j in range(SIZE):
+        change = rule.change(base, j, state, j, share, state.clock, clock)
+        out[:, j] = change[: len(out)]
+        assert not any(change[len(out) :])
+    return out
+
+
 def merged(rule, base, ends, shares, before):
     """What shards come to that ended with these states and ticks."""
     t = before + round(sum(s * (t - before) for s, (_, t) in zip(shares, ends, strict=True)))
     clock = rule.merged_clock(base, [state.clock for state, _ in ends], shares, t)
-    changes = [
-        rule.change(base, state, share, clock)
-        for share, (state, _) in zip(shares, ends, strict=True)
-    ]
-    return rule.merge(base, folded(changes, np.add), clock), t
+    change = folded(
+        [
+            changes(rule, base, state, share, clock)
+            for share, (state, _) in zip(shares, ends, strict=True)
+        ],
+        np.add,
+    )
+    state = copied(base)._replace(clock=clock)
+    numbers = np.concatenate([change, np.zeros((3 - len(change), SIZE))]).T
+    for j in range(SIZE):
+        rule.merge(base, j, *numbers[j], clock, state, j)
+    return state, t
 
 
 def weights(rule, state):
@@ -154,7 +169,8 @@ def test_what_no_shard_touched_stays_on_its_line(rule):
     shares = [0.5, 0.5]
     clock = rule.merged_clock(base, [state.clock for state, _ in ends], shares, before + 10)
     for end, _ in ends:
-        assert not rule.change(base, end, 0.5, clock)[:, 0].any()
+        assert not rule.differs(base, 0, end, 0)
+        assert not changes(rule, base, end, 0.5, clock)[:, 0].any()
     means = sum(0.5 * weights(rule, end)[0] for end, _ in ends)
     line = base._replace(clock=clock)
     assert weights(rule, line)[0] == pytest.approx(means, rel=0.02, abs=1e-9)
@@ -210,10 +226,47 @@ def test_one_shard_is_one_learner():
 
 @pytest.mark.parametrize("learner", ["perceptron", "vrda", "sgd", "arow"])
 def test_models_do_not_depend_on_where_shards_run(learner):
-    threads = bytes_of(learner, shards=Shards(3, select=12))
-    assert threads == bytes_of(learner, shards=Shards(3, select=12, workers="processes"))
-    assert threads == bytes_of(learner, shards=Shards(3, select=12))
-    assert threads != bytes_of(learner, shards=Shards(2, select=12))
+    for select in (None, 12):
+        threads = bytes_of(learner, shards=Shards(3, select=select))
+        processes = Shards(3, select=select, workers="processes")
+        assert threads == bytes_of(learner, shards=processes)
+        assert threads == bytes_of(learner, shards=Shards(3, select=select))
+        assert threads != bytes_of(learner, shards=Shards(2, select=select))
+
+
+class Apart(Pool):
+    """Threads that merge by what they say, as if they shared no memory."""
+
+    start = Threads.start
+
+
+@pytest.mark.parametrize("window", [7, None])
+@pytest.mark.parametrize("mix", ["moved", "mistakes", "sum"])
+@pytest.mark.parametrize("readout", [Averaged(), Last()])
+@pytest.mark.parametrize("name", [*FEW_RULES, "worn"])
+def test_one_sweep_merges_as_changes_do(monkeypatch, name, readout, mix, window):
+    """``window``: books are settled in the middle of rounds too."""
+    rule = SGD(rate=0.5, l2=1.0, l1=0.01) if name == "worn" else RULES[name]
+    if mix == "sum" and not rule.sums():
+        pytest.skip("states of this rule are no sums")
+    if window is not None:
+        monkeypatch.setattr("hopefear.training.online._WINDOW", window)
+    learner = Learner(natural_loss(rule), rule, readout)
+
+    def learned(workers):
+        passes = Passes(DATA)
+        shards = Shards(3, mix, rounds=2, workers=workers)
+        trainer = shards.trainer(Binary(20), learner, passes)
+        for epoch in range(3):
+            trainer.learn_pass(passes, epoch)
+        trainer.close()
+        return trainer
+
+    one, other = (learned(workers) for workers in (Threads(), Apart()))
+    arrays = one.arrays()
+    for key, array in other.arrays().items():
+        assert array.tobytes() == arrays[key].tobytes(), key
+    assert one.alone().weights().any() and other.predictor().weights.any()
 
 
 def test_the_order_of_the_data_does_not_matter_by_content():
@@ -303,8 +356,8 @@ def test_senseless_options_are_refused(options):
 
 def test_rules_that_do_not_merge_say_so():
     class Own(RDA):
-        def change(self, base, state, share, clock):
-            return None
+        def change_size(self):
+            return 0
 
     with pytest.raises(CombinationError, match="does not say how its states merge"):
         Shards(2).words(Learner(natural_loss(RDA()), Own(), Last()))
@@ -326,41 +379,30 @@ def test_sparse_sums_have_the_entries_of_both():
     assert both.ids.tolist() == [0, 1, 2] and both.values.tolist() == [[3.0, 1.0, 0.0]]
 
 
-@pytest.mark.parametrize("n", [5, 8, 1003])
-@pytest.mark.parametrize("width", [None, 3])
-def test_coordinates_that_changed_or_are_in_use_are_found(n, width):
-    class State(NamedTuple):
-        w: np.ndarray
-        more: np.ndarray
-        clock: np.ndarray
-
-    rng = np.random.default_rng(n)
-    shape = (n,) if width is None else (n, width)
-
-    def drawn():
-        arrays = rng.integers(0, 2, shape).astype(np.float32), rng.random(n).round()
-        return State(*arrays, np.zeros(3))
-
-    one, base, total = drawn(), drawn(), rng.integers(0, 2, n) * 0.5
-    fresh = State(np.ones_like(one.w[:1]), np.zeros(1), np.zeros(3))
-
-    def apart(other):
-        differences = (one.w != other.w).reshape(n, -1).any(axis=1)
-        return differences | (one.more != other.more)
-
-    changed, used = noted(one, base, fresh, (total,), np.empty(n, np.uint8))
-    np.testing.assert_array_equal(changed, np.flatnonzero(apart(base)))
-    np.testing.assert_array_equal(used, np.flatnonzero(apart(base) | apart(fresh) | (total != 0.0)))
-
-
+@pytest.mark.parametrize("block", [1, 4])
 @pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_rounds_end_at_the_same_examples_however_a_pass_is_cut(rounds):
+def test_rounds_end_at_the_same_examples_however_a_pass_is_cut(rounds, block):
     how = {"epochs": 2, "shards": Shards(2, rounds=rounds)}
     weights = [
-        train(DATA, "perceptron", pieces=pieces, **how).fit.trainer.weights()
+        train(DATA, "perceptron", {"block": block}, pieces=pieces, **how).fit.trainer.weights()
         for pieces in (1, 4, 7)
     ]
     assert all(np.array_equal(weights[0], other) for other in weights[1:])
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "vrda"])
+def test_shards_learn_in_blocks(learner):
+    """The same where they run as processes; other models than one example at a time gives."""
+    blocks = bytes_of(learner, params={"block": 5}, shards=2)
+    processes = Shards(2, workers="processes")
+    assert blocks == bytes_of(learner, params={"block": 5}, shards=processes)
+    assert blocks != bytes_of(learner, shards=2)
+
+
+def test_a_shard_with_blocks_is_a_learner_with_blocks():
+    one = train(DATA, "perceptron", {"block": 5}, epochs=2).model
+    selected = train(DATA, "perceptron", {"block": 5}, epochs=2, shards=Shards(1, select=21)).model
+    np.testing.assert_allclose(selected.weights, one.weights, rtol=1e-5)
 
 
 def test_clocks_that_start_again_in_some_shards_change_no_units(monkeypatch):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from list_oracle import rows_of
-from tuning_oracle import real_problem, small_problem
+from tuning_oracle import small_problem
 
 from hopefear.costs.regret import Regret
 from hopefear.data.lists.dataset import ListDataset
@@ -19,6 +19,8 @@ from hopefear.training.batch import LossObjective
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk, FreeEnergy, priced
 from hopefear.translation.tuners.corpus import spread_within
 from hopefear.translation.tuners.problem import TuningProblem
+
+pytestmark = pytest.mark.interpreted
 
 
 def free_energy(matrix, rows, w, sharp, heat):
@@ -133,8 +135,3 @@ def test_parameters_without_meaning_are_refused():
         with pytest.raises(HopefearError, match=f"AnnealedRisk: {next(iter(bad))}"):
             AnnealedRisk(**bad)
     assert AnnealedRisk(**AnnealedRisk(l2=0.5).parameters()) == AnnealedRisk(l2=0.5)
-
-
-def test_real_lists_are_tuned():
-    problem = real_problem()
-    assert problem.score(AnnealedRisk().tune(problem).weights) > 41.0

@@ -16,6 +16,8 @@ from hopefear.metrics.lists import Bleu, Chrf, GivenCost, Ter
 from hopefear.translation.tuners.corpus import quick_worth
 from hopefear.translation.tuners.envelope import LineSearch, best_step, smoothed
 
+pytestmark = pytest.mark.interpreted
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 

@@ -9,6 +9,8 @@ from hopefear.metrics.lists import Bleu, Ter
 from hopefear.translation.tuners.expected_score import Expected, ExpectedScore, spreads
 from hopefear.translation.tuners.problem import TuningProblem
 
+pytestmark = pytest.mark.interpreted
+
 
 class Numbers:
     """A feature map that knows its size only."""

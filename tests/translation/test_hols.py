@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from list_oracle import rows_of
-from tuning_oracle import real_problem, small_problem
+from tuning_oracle import small_problem
 from tuning_plain import oracles_first
 
 from hopefear.costs.regret import Regret
@@ -21,6 +21,8 @@ from hopefear.training.batch import LossObjective
 from hopefear.translation.tuners.envelope import WeightSearch
 from hopefear.translation.tuners.hols import Hols, descent
 from hopefear.translation.tuners.problem import TuningProblem
+
+pytestmark = pytest.mark.interpreted
 
 
 def test_one_inner_step_is_along_the_gradient():
@@ -136,8 +138,3 @@ def test_what_cannot_be_split_or_meant_is_refused():
         with pytest.raises(HopefearError, match=f"Hols: {next(iter(bad))}"):
             Hols(**bad)
     assert Hols(**Hols(inner=2).parameters()) == Hols(inner=2)
-
-
-def test_real_lists_are_tuned():
-    problem = real_problem()
-    assert problem.score(Hols().tune(problem).weights) > 40.5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from list_oracle import rows_of
 from scipy.optimize import minimize
-from tuning_oracle import real_problem, small_problem
+from tuning_oracle import small_problem
 from tuning_plain import oracles_first
 
 from hopefear.data.lists.dataset import ListDataset
@@ -17,6 +17,8 @@ from hopefear.metrics.lists import GivenCost
 from hopefear.translation.tuners.oro import Oro, ascend, hinge, ranked
 from hopefear.translation.tuners.pro import differences
 from hopefear.translation.tuners.problem import TuningProblem
+
+pytestmark = pytest.mark.interpreted
 
 FAST = Oro(batch=8, epochs=3)
 
@@ -129,8 +131,3 @@ def test_parameters_without_meaning_are_refused():
         with pytest.raises(HopefearError, match=f"Oro: {next(iter(bad))}"):
             Oro(**bad)
     assert Oro(**Oro(l2=0.5).parameters()) == Oro(l2=0.5)
-
-
-def test_real_lists_are_tuned():
-    problem = real_problem()
-    assert problem.score(Oro(epochs=2).tune(problem).weights) > 40.5

@@ -26,6 +26,8 @@ from hopefear.translation.scoring import choice, scores
 from hopefear.translation.task import start_weights
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 BLEU = metric_named("bleu", tokenize="none")
 PAIRS = 60
 

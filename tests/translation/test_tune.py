@@ -29,6 +29,8 @@ from hopefear.translation.task import (
 from hopefear.translation.tuners.problem import Tuned, TuningProblem
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 LISTS = small_lists(40, 8, seed=3)
 DEV = small_lists(20, 8, seed=4)
 FEW = {"epochs": 3, "C": 0.05}

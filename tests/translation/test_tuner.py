@@ -20,6 +20,8 @@ from hopefear.translation.examples import translations
 from hopefear.translation.lists import lists_in_memory
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 NBEST, REFS = translations(40, 8, seed=3)
 HELD, HELD_REFS = translations(30, 8, seed=4)
 FEW = {"epochs": 3, "C": 0.05}

@@ -27,6 +27,8 @@ from hopefear.translation.rounds import _Judge, completed, iterate, moved
 from hopefear.translation.task import CollapseError
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 EXAMPLE = ROOT / "examples" / "decoder"
 LAYOUT = (("LM0", 1), ("TM0", 2))
 FIRST = Weights(LAYOUT, [1.0, 0.5, 0.25])
@@ -526,7 +528,7 @@ def climbed(refs, sweeps=2):
 def test_tuning_with_a_decoder_that_searches(tmp_path):
     data = EXAMPLE / "data"
     for name in ("dev.de", "dev.en"):
-        lines = (data / name).read_text("utf-8").split("\n")[:25]
+        lines = (data / name).read_text("utf-8").split("\n")[:10]
         (tmp_path / name).write_text("\n".join(lines), "utf-8")
     refs = tmp_path / "dev.en"
     decoder = f"{sys.executable} {EXAMPLE / 'decoder.py'} --input {tmp_path / 'dev.de'}"

@@ -16,6 +16,8 @@ from hopefear.translation.features import GROUPS, TuningFeatures, learned
 from hopefear.translation.lists import lists_in_memory
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 LISTS = rich()
 
 

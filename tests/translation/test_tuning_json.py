@@ -14,6 +14,8 @@ from hopefear.translation.lists import read
 from hopefear.translation.task import tune
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

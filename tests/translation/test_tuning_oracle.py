@@ -13,6 +13,8 @@ from hopefear.translation.lists import tuning_metric
 from hopefear.translation.task import corpus_oracle
 from hopefear.translation.tuners.corpus import oracle_choice
 
+pytestmark = pytest.mark.interpreted
+
 BLEU = tuning_metric("bleu")
 
 

@@ -14,6 +14,8 @@ from hopefear.translation.lists import lists_in_memory
 from hopefear.translation.scoring import best, choice, scores, with_scores, without_scores
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 LISTS = rich(10, seed=4)
 LAYOUT = LISTS.layout
 

@@ -17,6 +17,8 @@ from hopefear.translation.lists import lists_in_memory
 from hopefear.translation.task import decoder_weights, start_weights
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 LISTS = small_lists(30, 8, seed=6)
 
 

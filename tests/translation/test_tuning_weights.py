@@ -20,6 +20,8 @@ from hopefear.translation.features import TuningFeatures
 from hopefear.translation.names import escaped, phrase_name, phrase_pair, unescaped
 from hopefear.translation.weights import Weights, changes
 
+pytestmark = pytest.mark.interpreted
+
 ODD = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
     st.text("ab_=~,%#[]{}|. \t\n\r:41\u00a0\u2028", min_size=1, max_size=8),

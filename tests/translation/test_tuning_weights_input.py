@@ -6,6 +6,8 @@ import pytest
 from hopefear.errors import HopefearError, InputError
 from hopefear.translation.weights import Weights
 
+pytestmark = pytest.mark.interpreted
+
 MOSES_INI = """\
 #########################
 ### MOSES CONFIG FILE ###

@@ -12,7 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopefear import __version__
-from hopefear.cli.config import add_option, read_config, settings_typed, with_config
+from hopefear.cli.config import (
+    add_option,
+    read_config,
+    settings_typed,
+    with_config,
+    with_place_of_best,
+)
 from hopefear.cli.console import Console
 from hopefear.cli.options import look_ahead
 from hopefear.cli.surface import said_of_all, surface_of, task_names
@@ -121,6 +127,8 @@ def dispatch(argv: Sequence[str]) -> int:
         top.error(f"there is no verb {verb!r}; {hint}")
     find_tasks()
     words, tasks = list(argv[1:]), task_names()
+    if verb == "search":
+        words = with_place_of_best(words)
     # Inspect has no use for a file of options, and --config of it writes one.
     path, config = ("", {}) if verb == "inspect" else read_config(words)
     task = None

@@ -8,18 +8,16 @@ from typing import Any
 
 from hopefear.cli import options
 from hopefear.errors import HopefearError
-
-# Files of so many bytes are cached without being asked for. A fixed number, and no share of the
-# memory there is: the order of visits depends on it, so that the model does.
-LARGE = {"classify": 1 << 30, "tag": 1 << 27, "rerank": 1 << 27}
+from hopefear.tasks import TASKS
 
 
 def option(group: argparse._ArgumentGroup, task: str) -> None:
     """``--cache``; of a task that has none it is known, so that it can be refused in words."""
-    if task not in LARGE:
+    large = TASKS[task].large
+    if large is None:
         group.add_argument("--cache", metavar="DIR", help=argparse.SUPPRESS)
         return
-    usual = f"; without being asked for from {LARGE[task] >> 20} MiB on"
+    usual = f"; without being asked for from {large >> 20} MiB on"
     options.named(
         group,
         "--cache",
@@ -31,7 +29,7 @@ def option(group: argparse._ArgumentGroup, task: str) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Wrong usage of ``--cache``, before anything is read."""
-    if args.cache is not None and args.task not in LARGE:
+    if args.cache is not None and TASKS[args.task].large is None:
         raise HopefearError(
             f"--cache {args.cache}: the task {args.task} holds its data in memory, and has no "
             "cache; leave it out"
@@ -57,12 +55,12 @@ def cache_folder(args: argparse.Namespace, console: Any, able: bool = True) -> s
     from hopefear.data.cache import usual_folder
     from hopefear.data.files import file_size
 
-    size = file_size(args.train)
-    if size < LARGE.get(args.task, size + 1):
+    size, large = file_size(args.train), TASKS[args.task].large
+    if large is None or size < large:
         return None
     folder = str(usual_folder())
     console.say(
         f"{args.train}: {size >> 20:,} MiB, so it is cached in {folder} and read from there "
-        f"block by block (from {LARGE[args.task] >> 20} MiB on; --cache DIR names another folder)"
+        f"block by block (from {large >> 20} MiB on; --cache DIR names another folder)"
     )
     return folder

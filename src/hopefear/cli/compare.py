@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json, scored
-from hopefear.cli.surface import Corpus, Surface, surface_of
+from hopefear.cli.surface import Corpus, Sample, Surface, against_best, surface_of
 from hopefear.cli.train import PIECES, check
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ examples:
       --report rerankers.html
   hopefear compare parse --train train.conllu --test test.conllu --learners perceptron,mira,swvp
 """
-_REPLICATES = 2000
 _LEAST = {"non-zeros kept": "min", "s/pass": "min"}
 _SHOWN = 100  # examples on which learners differ
 _FAR = 4.0  # an axis is logarithmic where one curve is so many times as long as another
@@ -259,22 +258,10 @@ class Study:
         self._test_differences()
 
     def _test_differences(self) -> None:
-        from hopefear.metrics import approximate_randomisation, paired_bootstrap
-
         main, metric = self.corpus.scores[0], self.corpus.tester()
-        choose = max if main.higher else min
-        best = choose(self.results, key=lambda result: result.scores[main.name])
-        for result in self.results:
-            if result is not best:
-                both = (metric, result.rows, best.rows, main.name)
-                randomisation = approximate_randomisation(*both, replicates=_REPLICATES)
-                bootstrap = paired_bootstrap(*both, replicates=_REPLICATES)
-                result.test = {
-                    "p_value": randomisation.p_value,
-                    "difference": bootstrap.difference,
-                    "low": bootstrap.low,
-                    "high": bootstrap.high,
-                }
+        samples = [Sample(metric, result.rows, main) for result in self.results]
+        for result, test in zip(self.results, against_best(samples), strict=True):
+            result.test = test
 
     def signatures(self) -> list[str]:
         """Of all models."""

@@ -14,6 +14,8 @@ from typing import Any
 from hopefear.errors import HopefearError
 
 _OPTION = "--config"
+_HEAD = "# hopefear train --config FILE.toml"
+TRIAL = "trial "  # what the remark of a search begins with
 
 
 def add_option(group: argparse._ArgumentGroup) -> None:
@@ -32,10 +34,7 @@ def read_config(words: Sequence[str]) -> tuple[str, dict[str, Any]]:
     >>> read_config(["--train", "train.txt"]), read_config([])
     (('', {}), ('', {}))
     """
-    path = ""
-    for word, after in pairwise([*words, ""]):
-        if word.partition("=")[0] == _OPTION:
-            path = word.partition("=")[2] or after
+    path = _named(words)
     if not path:
         return "", {}
     try:
@@ -46,6 +45,41 @@ def read_config(words: Sequence[str]) -> tuple[str, dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else error
         raise HopefearError(f"{path} is not TOML: {reason}") from None
+
+
+def _named(words: Sequence[str]) -> str:
+    path = ""
+    for word, after in pairwise([*words, ""]):
+        if word.partition("=")[0] == _OPTION:
+            path = word.partition("=")[2] or after
+    return path
+
+
+def with_place_of_best(words: Sequence[str]) -> list[str]:
+    """The words of a search; a file of ``--config`` that has yet to be written becomes ``--out``.
+
+    Settings are read from a file that is there, unless an earlier search wrote it and no other
+    place for the best is typed.
+
+    >>> with_place_of_best(["tag", "--trials", "9", "--config", "no-such-file.toml"])
+    ['tag', '--trials', '9', '--out', 'no-such-file.toml']
+    """
+    path = _named(words)
+    typed = {word.partition("=")[0] for word in words}
+    if not path or "--out" in typed or (os.path.exists(path) and not _is_best(path)):
+        return list(words)
+    return [
+        "--out" + w.removeprefix(_OPTION) if w.partition("=")[0] == _OPTION else w for w in words
+    ]
+
+
+def _is_best(path: str) -> bool:
+    """Whether a search wrote this file."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline().rstrip() == _HEAD and file.readline().startswith(f"# {TRIAL}")
+    except OSError:
+        return False
 
 
 def with_config(
@@ -193,7 +227,7 @@ def config_of(about: Mapping[str, Any], task: str) -> str:
 
 def config_text(settings: Mapping[str, Any], *remarks: str) -> str:
     """Options of train as a file for ``--config``; those that TOML cannot hold are left out."""
-    lines = ["# hopefear train --config FILE.toml", *(f"# {remark}" for remark in remarks)]
+    lines = [_HEAD, *(f"# {remark}" for remark in remarks)]
     rows = (f"{_bare(k)} = {_toml(v)}" for k, v in settings.items() if _is_toml(v))
     return "\n".join([*lines, *rows]) + "\n"
 

@@ -360,7 +360,8 @@ def _study_lists(console: Console, train: int, test: int, epochs: int) -> Study:
     from hopefear.cli.rerank.corpus import Candidates
     from hopefear.data.generators import candidate_lists
     from hopefear.data.lists.dataset import encoded
-    from hopefear.tasks.rerank.task import Reranking, dataset, metric_of
+    from hopefear.tasks.rerank.judging import metric_of
+    from hopefear.tasks.rerank.task import Reranking, dataset
 
     lists = candidate_lists(train + test, 20, 300, doubt=4.0, seed=1)
     data = dataset(lists)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopefear.cli import options
-from hopefear.cli.console import Console, check_output, print_json
-from hopefear.cli.surface import Surface, opened, use_options
+from hopefear.cli.console import Console, check_output, print_json, scored
+from hopefear.cli.origin import hashed, versions
+from hopefear.cli.surface import Sample, Score, Surface, against_best, opened, use_options
 from hopefear.cli.tune import options as own
+from hopefear.core.stages import stage
+from hopefear.errors import HopefearError
+
+if TYPE_CHECKING:
+    from hopefear.report import Evaluation, Findings
+    from hopefear.report.evaluation import Evidence
 
 USAGE = (
-    "--model PATH --data FILE [--report FILE.html] [--json] | --weights FILE --nbest FILE... "
+    "--model PATH... --data FILE [--report FILE.html] [--json] | --weights FILE --nbest FILE... "
     "--refs FILE... [--json]"
 )
 DESCRIPTION = """
@@ -23,7 +29,9 @@ DESCRIPTION = """
 
 With --report the same goes to an HTML page, with a plot of every label, calibration, the heaviest
 features, where all came from, and the errors, to be chosen by kind, label and text: how it should
-be and how it is, the n best with their probabilities, and the features that decided.
+be and how it is, the n best with their probabilities, and the features that decided. Several
+models of a task stand side by side: scores and how they differ from the best, with a paired test,
+every label, and the examples that one got right and another wrong.
 
 Score weights, as `hopefear tune` writes them, on N-best lists with references: the metric of the
 candidates that they put first, equal to sacreBLEU's, beside the decoder's 1-best, the sentence
@@ -34,13 +42,14 @@ _HEAVIEST = 20  # features of a label
 EXAMPLES = """
 examples:
 {tasks}
+  hopefear evaluate --model crf.model sapo.model --data test.txt --report both.html
   hopefear evaluate --weights tuned.txt --nbest test.nbest.gz --refs test.en --against old.txt
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
-    options.named(data, "--model", "model file", "PATH")
+    options.named(data, "--model", "model file, or several to compare", "PATH", nargs="+")
     options.named(
         data,
         "--data",
@@ -67,15 +76,74 @@ def run(args: argparse.Namespace) -> int:
         return _by_weights(args)
     options.read_once(args, "model", "data")
     if args.report is not None:
-        check_output(args.report, (args.model, args.data))
+        check_output(args.report, (*args.model, args.data))
+    if len(args.model) > 1:
+        return _several(args)
+    console = Console(args.quiet)
+    one = _judged(args, args.model[0], console)
+    scores = one.scores
+    if args.report is not None:
+        with stage("errors for the page"):
+            evaluation = one.evaluation(f"{os.path.basename(one.path)} evaluated", args)
+            evaluation.page().write(args.report)
+        scores["costliest"] = [c.to_dict() for c in evaluation.findings.cases.cases[:_ERRORS]]
+    if args.json:
+        print_json(scores)
+    else:
+        one.surface.use.show_scores(console, scores)
+    if args.report is not None:
+        console.say(f"\nwrote {args.report}")
+    return 0
+
+
+class _Judged(NamedTuple):
+    """A model, and how it did."""
+
+    path: str
+    surface: Surface
+    model: Any
+    scores: dict[str, Any]
+    sample: Sample
+    evidence: Evidence | None  # where a page is wanted
+
+    def evaluation(
+        self, title: str, args: argparse.Namespace, findings: Findings | None = None
+    ) -> Evaluation:
+        """Everything that a page shows of it; its errors, too, unless there are findings."""
+        from hopefear.report import Evaluation
+
+        assert self.evidence is not None
+        words, tables = self.surface.use.findings(self.scores)
+        return Evaluation(
+            title,
+            f"{os.path.basename(args.data)}, {self.model.about.get('learner') or 'model'}",
+            {**words, "counted by": self.scores.get("signature")},
+            tables,
+            self.scores,
+            self.evidence.findings() if findings is None else findings,
+            self.surface.use.model_facts(self.model, _HEAVIEST).get("top", ()),
+            _origin(self.path, args.data, self.model),
+        )
+
+
+def _judged(
+    args: argparse.Namespace, path: str, console: Console, first: _Judged | None = None
+) -> _Judged:
+    """Load a model and score it; it must be of the task of the first."""
     from hopefear.cli.console import tell_skipped
     from hopefear.cli.progress import announced
     from hopefear.data.files import ReadReport
 
-    console, report, started = Console(args.quiet), ReadReport(), time.perf_counter()
+    report, started = ReadReport(), time.perf_counter()
+    own = argparse.Namespace(**{**vars(args), "model": path})
     with announced(console, "prediction"):
-        surface, model = opened(args, "evaluate")
-        scores = surface.use.evaluate(args, model, console, report)
+        surface, model = opened(own, "evaluate")
+        if first is not None and model.task != first.model.task:
+            raise HopefearError(
+                f"{first.path} is a model of the task {first.model.task} and {path} one of "
+                f"{model.task}; give models of one task"
+            )
+        scores = surface.use.evaluate(own, model, console, report)
     tell_skipped(report, console)
     scores |= {
         "skipped": report.skipped,
@@ -83,70 +151,148 @@ def run(args: argparse.Namespace) -> int:
         "model_signature": model.signature,
         "seconds": round(time.perf_counter() - started, 3),
     }
-    findings = scores.pop("page", None)
+    sample, evidence = scores.pop("sample", None), scores.pop("page", None)
+    return _Judged(path, surface, model, scores, sample, evidence)
+
+
+def _several(args: argparse.Namespace) -> int:
+    """Models side by side."""
+    if args.data == "-":
+        args.usage_error("--data - can be read once, and several models read it: give a file")
+    if args.proba and args.report is None and not args.json:
+        args.usage_error("--proba of several models goes to --report or --json")
+    if args.conlleval:
+        args.usage_error("--conlleval is of one model: leave out the others")
+    console = Console(args.quiet)
+    names, models = _names(args.model), list[_Judged]()
+    for name, path in zip(names, args.model, strict=True):
+        one = _judged(args, path, Console(quiet=True), models[0] if models else None)
+        if models:
+            _check_pair(models[0], one, args.data)
+        models.append(one)
+        score = one.sample.score
+        console.say(
+            f"{name}: {score.title} {scored(score.name, one.scores[score.name])}{score.unit}"
+        )
+    tests = against_best([one.sample for one in models])
+    score = models[0].sample.score
+    result: dict[str, Any] = {
+        "data": args.data,
+        "task": models[0].model.task,
+        "score": score.name,
+        "models": [
+            {
+                "model": one.path,
+                "name": name,
+                **one.scores,
+                "p_value": None if test is None else test["p_value"],
+                "against_best": test and {k: test[k] for k in ("difference", "low", "high")},
+            }
+            for name, one, test in zip(names, models, tests, strict=True)
+        ],
+    }
     if args.report is not None:
-        _write_page(args, surface, model, scores, findings)
-        scores["costliest"] = [case.to_dict() for case in findings.cases.cases[:_ERRORS]]
+        with stage("differences for the page"):
+            result["differences"] = _write_comparison(args, names, models, tests)
     if args.json:
-        print_json(scores)
+        print_json(result)
     else:
-        surface.use.show_scores(console, scores)
+        heads = ["model", score.title, "difference to the best", "95 % interval", "p", "non-zeros"]
+        rows = [_row(*each, score) for each in zip(names, models, tests, strict=True)]
+        console.say()
+        console.table(heads, rows, {score.title: "max" if score.higher else "min"})
+        console.say(f"\n{models[0].scores.get('signature', '')}")
     if args.report is not None:
         console.say(f"\nwrote {args.report}")
     return 0
 
 
-def _write_page(
-    args: argparse.Namespace, surface: Surface, model: Any, scores: Mapping[str, Any], findings: Any
-) -> None:
-    from hopefear.report import Evaluation
-
-    words, tables = surface.use.findings(scores)
-    evaluation = Evaluation(
-        f"{os.path.basename(args.model)} evaluated",
-        f"{os.path.basename(args.data)}, {model.about.get('learner') or 'model'}",
-        {**words, "counted by": scores.get("signature")},
-        tables,
-        scores,
-        findings,
-        surface.use.model_facts(model, _HEAVIEST).get("top", ()),
-        _origin(args, model),
+def _row(name: str, one: _Judged, test: Mapping[str, float] | None, score: Score) -> list[Any]:
+    row: list[Any] = [name, scored(score.name, one.scores[score.name])]
+    row += (
+        ["best", None, None]
+        if test is None
+        else [
+            f"{test['difference']:+.2f}",
+            f"{test['low']:+.2f} to {test['high']:+.2f}",
+            f"{test['p_value']:.4f}",
+        ]
     )
-    evaluation.page().write(args.report)
+    return [*row, f"{one.scores['nnz']:,}"]
 
 
-def _origin(args: argparse.Namespace, model: Any) -> dict[str, Any]:
+def _check_pair(first: _Judged, other: _Judged, data: str) -> None:
+    """Models can be told apart by examples only where these are the same."""
+    if first.sample.score != other.sample.score:
+        raise HopefearError(
+            f"{first.path} is judged by {first.sample.score.title} and {other.path} by "
+            f"{other.sample.score.title}; give models that are trained for the same"
+        )
+    if len(first.sample.rows) != len(other.sample.rows):
+        raise HopefearError(
+            f"{data} has {len(first.sample.rows):,} examples for {first.path} and "
+            f"{len(other.sample.rows):,} for {other.path}: bad lines are not the same; mend them"
+        )
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """Short names that tell files apart.
+
+    >>> _names(["runs/a.model", "runs/b.model"]), _names(["x/a.model", "y/a.model"])
+    (['a', 'b'], ['x/a', 'y/a'])
+    >>> _names(["a.model", "a.model"])
+    ['a #1', 'a #2']
+    """
+    stems = [os.path.splitext(path)[0] for path in paths]
+    for parts in (1, 2):
+        names = ["/".join(stem.replace(os.sep, "/").split("/")[-parts:]) for stem in stems]
+        if len({*names}) == len(names):
+            return names
+    return [name if names.count(name) == 1 else f"{name} #{k + 1}" for k, name in enumerate(names)]
+
+
+def _write_comparison(
+    args: argparse.Namespace, names: Sequence[str], models: Sequence[_Judged], tests: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Write the page of several models; the examples on which they differ most."""
+    from hopefear.report import Comparison, Findings, contests
+
+    score = models[0].sample.score
+    evaluations, judgements = {}, {}
+    for name, one in zip(names, models, strict=True):
+        assert one.evidence is not None
+        findings = Findings(data=one.evidence.data, pairs=one.evidence.pairs)
+        evaluations[name] = one.evaluation(name, args, findings)
+        judgements[name] = one.evidence.judgement
+    shared = contests(judgements)
+    comparison = Comparison(
+        f"{len(models)} models compared",
+        f"{os.path.basename(args.data)}: {', '.join(names)}",
+        evaluations,
+        score.name,
+        score.title,
+        score.higher,
+        dict(zip(names, tests, strict=True)),
+        shared,
+    )
+    comparison.page().write(args.report)
+    return [contest.to_dict() for contest in shared.cases[:_ERRORS]]
+
+
+def _origin(path: str, data: str, model: Any) -> dict[str, Any]:
     """What it takes to get the same numbers again."""
-    import platform
-
-    import numpy
-
-    from hopefear import __version__
-    from hopefear.core.kernel_cache import version
-
-    about, versions = model.about, {"hopefear": __version__, "python": platform.python_version()}
-    versions |= {"numpy": numpy.__version__, "numba": version("numba")}
+    about = model.about
     trained = about.get("data", {})
     return {
-        "model": _hashed(args.model),
-        "data": _hashed(args.data),
+        "model": hashed(path),
+        "data": hashed(data),
         "trained on": f"{trained.get('source')}, {trained.get('digest')}" if trained else None,
         "learner": about.get("learner"),
         "given": dict(about.get("given") or {}) or None,
         "seed": about.get("seed"),
-        "versions": versions,
+        "versions": versions(),
         "signature": model.signature,
     }
-
-
-def _hashed(path: str) -> str:
-    """A file by name and content."""
-    if not os.path.isfile(path):
-        return path
-    with open(path, "rb") as file:
-        return (
-            f"{os.path.basename(path)}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
-        )
 
 
 def _by_weights(args: argparse.Namespace) -> int:

@@ -517,7 +517,7 @@ def json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
     flag(parser, "--json", "print one JSON object on standard output")
 
 
-def at_least(least: int):
+def at_least(least: int) -> Callable[[str], int]:
     """An argparse type: whole numbers from ``least`` on."""
 
     def whole(text: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hopefear.cli import options
-from hopefear.cli.config import config_text
+from hopefear.cli.config import TRIAL, config_text
 from hopefear.cli.console import Console, check_output, print_json, scored
 from hopefear.cli.guard import put
 from hopefear.cli.progress import Bar
@@ -62,7 +62,13 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     )
     surface.data_options(data, "search")
     output = parser.add_argument_group("output")
-    options.named(output, "--out", "file for the best", "FILE.toml", required=True)
+    options.named(
+        output,
+        "--out",
+        "file for the best; --config FILE.toml, of a file that is not there yet, says the same",
+        "FILE.toml",
+        required=True,
+    )
     options.named(output, "--report", "page to write, with all trials", "FILE.html")
     options.json_option(output)
     _search_options(parser.add_argument_group("search"))
@@ -351,7 +357,7 @@ def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: An
     place = "the held-out data" if args.folds is None else f"{args.folds} folds"
     return config_text(
         {**settings, **typed},
-        f"trial {finding.number} of a search: {search.plan.metric} {finding.quality:.4f} on "
+        f"{TRIAL}{finding.number} of a search: {search.plan.metric} {finding.quality:.4f} on "
         f"{place}, pass {finding.passes}, {finding.nonzeros:,} non-zeros",
     )
 

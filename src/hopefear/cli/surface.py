@@ -34,6 +34,46 @@ class Score(NamedTuple):
     unit: str = " %"
 
 
+class Sample(NamedTuple):
+    """What a metric counted in every example, for intervals and tests of the score that matters."""
+
+    metric: Any
+    rows: Any
+    score: Score
+
+    def interval(self, name: str) -> list[float]:
+        """Between which bounds a score lies in 95 % of resamples."""
+        from hopefear.metrics import confidence_interval
+
+        interval = confidence_interval(self.metric, self.rows, name)
+        return [interval.low, interval.high]
+
+
+def against_best(
+    samples: Sequence[Sample], replicates: int = 2000
+) -> list[dict[str, float] | None]:
+    """How each differs from the best, and how often that comes about by chance.
+
+    None for the best one. Approximate randomisation gives p, the paired bootstrap the bounds.
+    """
+    from hopefear.metrics import approximate_randomisation, paired_bootstrap
+
+    metric, _, score = samples[0]
+    totals = [float(metric.scores(sample.rows.sum(axis=0))[score.name]) for sample in samples]
+    best = totals.index((max if score.higher else min)(totals))
+    tests: list[dict[str, float] | None] = []
+    for sample in samples:
+        if sample is samples[best]:
+            tests.append(None)
+            continue
+        both = (metric, sample.rows, samples[best].rows, score.name)
+        bootstrap = paired_bootstrap(*both, replicates=replicates)
+        p_value = approximate_randomisation(*both, replicates=replicates).p_value
+        bounds = {name: getattr(bootstrap, name) for name in ("difference", "low", "high")}
+        tests.append({"p_value": p_value, **bounds})
+    return tests
+
+
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
     """What is learned from, in the features of a task.
@@ -167,7 +207,11 @@ class Use:
     def evaluate(
         self, args: argparse.Namespace, model: Any, console: Any, report: Any
     ) -> dict[str, Any]:
-        """Scores of the model on ``--data``."""
+        """Scores of the model on ``--data``.
+
+        Also what tests of several models need, ``sample`` (a `Sample`), and, for ``--report``,
+        what a page shows, ``page`` (an `Evidence`).
+        """
         raise NotImplementedError
 
     def findings(self, scores: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:

@@ -7,7 +7,7 @@ as large as one example needs and stays in the cache.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Bag(NamedTuple):
     used: np.ndarray  # int64[2]: number of rows; 1 while they are those of the present direction
 
 
-def new_bag(most: int, width: int, dtype) -> Bag:
+def new_bag(most: int, width: int, dtype: Any) -> Bag:
     """A bag for at most ``most`` different rows."""
     size = 1 << max(4, int(2 * most).bit_length())
     return Bag(

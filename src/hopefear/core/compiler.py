@@ -100,7 +100,7 @@ _REPLACED = {NativeLowering: _LinkedLowering, NopythonTypeInference: _LinkedTypi
 class LinkedCompiler(CompilerBase):
     """Numba's compiler but for the passes above."""
 
-    def define_pipelines(self) -> list:
+    def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.passes = [(_REPLACED.get(kind, kind), text) for kind, text in manager.passes]
         manager._finalized = False

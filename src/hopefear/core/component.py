@@ -100,10 +100,12 @@ def _linked_options(**options: Any) -> dict[str, Any]:
     return {"pipeline_class": LinkedCompiler, **options}
 
 
-def overload(function: Callable, linked: bool = True) -> Callable[[Callable], Callable]:
+def overload(
+    function: Callable[..., Any], linked: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Numba's ``overload``, inlined by force; ``linked``: compiled as :func:`linked` is."""
 
-    def decorate(choose: Callable) -> Callable:
+    def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
         def register() -> None:
             from numba import extending
 
@@ -120,7 +122,7 @@ def overload(function: Callable, linked: bool = True) -> Callable[[Callable], Ca
 class intrinsic:  # noqa: N801
     """Numba's ``intrinsic``; uses :data:`ir`, :data:`types` and :data:`cgutils` of this module."""
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
     @functools.cached_property
@@ -133,7 +135,7 @@ class intrinsic:  # noqa: N801
         return importlib.import_module("numba.types").Function(template)
 
 
-def required(method: Callable) -> Callable:
+def required(method: Callable[..., Any]) -> Callable[..., Any]:
     """Mark an interface method that every component must write itself."""
     method.__required__ = True  # type: ignore[attr-defined]
     return method
@@ -162,7 +164,7 @@ def component(*interfaces: type) -> Callable[[T], T]:
     """
 
     def decorate(cls: T) -> T:
-        wanted_methods: dict[str, Callable] = {}
+        wanted_methods: dict[str, Callable[..., Any]] = {}
         for part in interfaces:
             wanted_methods |= _methods(part)
         for name, method in wanted_methods.items():
@@ -182,12 +184,12 @@ def component(*interfaces: type) -> Callable[[T], T]:
     return decorate
 
 
-def kernel(function: Callable) -> Callable:
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` with the house options; kept on disk (`core.kernel_cache`)."""
     return _compiled(function)
 
 
-def lean(function: Callable) -> Callable:
+def lean(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that makes no arrays, so that references to those it is given are not counted.
 
     Counting takes half of the code that is compiled, most of it in vain. Where a component makes an
@@ -199,14 +201,14 @@ def lean(function: Callable) -> Callable:
 class _Kernel:
     """A compiled function: machine code from disk where there is some, else numba's."""
 
-    def __init__(self, function: Callable, kind: str, options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], kind: str, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._cache, self._options = KernelCache(function, kind), options
         self._dispatcher: Any = None
         # What to call, by the kinds of arguments.
-        self._calls: dict[tuple, Callable] = {}
-        self._loads: Counter[tuple] = Counter()
+        self._calls: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._loads: Counter[tuple[Any, ...]] = Counter()
 
     @property
     def dispatcher(self) -> Any:
@@ -249,7 +251,7 @@ class _Kernel:
             call = self._calls[kinds] = self.dispatcher
         return call(*args)
 
-    def load(self, args: tuple) -> Callable | None:
+    def load(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
         """Machine code for such arguments, if it is on disk."""
         kinds = _kinds(args)
         with _LOCK:
@@ -261,7 +263,7 @@ class _Kernel:
             return self._calls.get(kinds)
 
 
-def _kinds(args: tuple) -> tuple:
+def _kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """What tells arguments apart that need code of their own."""
     kinds: list[Any] = []
     _add_kinds(args, kinds)
@@ -283,7 +285,7 @@ def _add_kinds(values: Any, kinds: list[Any]) -> None:
 class _Lean:
     """A kernel compiled without counting references, or with it where it must be."""
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._lean = _compiled(function, "lean", _nrt=False)
@@ -315,25 +317,25 @@ def _numba_errors() -> tuple[type[Exception], ...]:
     return (errors.NumbaError,) if errors else ()
 
 
-def linked(function: Callable) -> Callable:
+def linked(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that kernels call, and whose code becomes theirs; Python runs it as it is."""
     when_compiling(functools.partial(_register_linked, function))
     return function
 
 
-def inlined(function: Callable) -> Callable:
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same, inlined by force."""
     when_compiling(functools.partial(_register_linked, function, forceinline=True))
     return function
 
 
-def _register_linked(function: Callable, **options: Any) -> None:
+def _register_linked(function: Callable[..., Any], **options: Any) -> None:
     from numba.extending import register_jitable
 
     register_jitable(**_linked_options(**options), **_JIT_OPTIONS)(function)
 
 
-def apart(function: Callable) -> Callable:
+def apart(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that stays out of the kernels which call it, and is compiled once for all of them.
 
     For work that costs far more than a call: nothing of it is optimised together with a caller.
@@ -350,7 +352,7 @@ class _Apart:
     functions; so what it calls is another kernel, which is compiled when it does.
     """
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         if "." in function.__qualname__:
             raise TypeError(
@@ -366,7 +368,7 @@ class _Apart:
         return self.shared._numba_type_
 
     @functools.cached_property
-    def _python_kernel(self) -> Callable:
+    def _python_kernel(self) -> Callable[..., Any]:
         return kernel(self.py_func)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -384,7 +386,7 @@ class _Shared(_Kernel):
         return compiled
 
 
-def _compiled(function: Callable, kind: str = "", **options: Any) -> Any:
+def _compiled(function: Callable[..., Any], kind: str = "", **options: Any) -> Any:
     return function if INTERPRETED else _Kernel(function, kind, options)
 
 
@@ -420,7 +422,7 @@ def _parameters(method: Any) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-def _methods(cls: type) -> dict[str, Callable]:
+def _methods(cls: type) -> dict[str, Callable[..., Any]]:
     return {
         name: value
         for name, value in vars(cls).items()
@@ -428,7 +430,7 @@ def _methods(cls: type) -> dict[str, Callable]:
     }
 
 
-def python_only(method: Callable) -> Callable:
+def python_only(method: Callable[..., Any]) -> Callable[..., Any]:
     """Mark an interface method that no kernel calls (``init`` and its like)."""
     method.__python_only__ = True  # type: ignore[attr-defined]
     return method
@@ -436,7 +438,7 @@ def python_only(method: Callable) -> Callable:
 
 @functools.cache
 def _register(name: str, parameters: tuple[str, ...]) -> None:
-    def choose(*args: Any) -> Callable:
+    def choose(*args: Any) -> Callable[..., Any]:
         return args[0].instance_class.__dict__[name]
 
     choose.__name__ = f"choose_{name}"

@@ -35,6 +35,8 @@ are exact for every rule (see ``averages.py``).
 
 from __future__ import annotations
 
+from typing import Any
+
 from hopefear.core.component import interface, python_only, required
 
 # What the entries of every ``state.clock`` are.
@@ -470,16 +472,25 @@ class Rule:
         return state.clock
 
     @python_only
-    def change(self, base, state, share, clock):
-        """What ``share`` of a shard's state changes: float64[some, n], 0 where it is as ``base``.
+    def change_size(self):
+        """How many of the three numbers of `change` are used; 0: states do not merge."""
+        return 0
 
-        ``base`` and ``state`` hold some coordinates only; ``clock`` is that of the merged state.
-        None: states of this rule cannot be merged.
+    def differs(self, base, i, state, j):
+        """Whether coordinate ``j`` of a state is another than coordinate ``i`` of ``base``."""
+        m0, r0, f0 = self.line(base, i)
+        m1, r1, f1 = self.line(state, j)
+        return m0 != m1 or r0 != r1 or f0 != f1
+
+    def change(self, base, i, state, j, share, ended, clock):
+        """(x, y, z): what ``share`` of a shard's state changes; zeros where it is as ``base``.
+
+        ``ended`` is the clock of the shard, ``clock`` that of the merged state.
         """
+        return 0.0, 0.0, 0.0
 
-    @python_only
-    def merge(self, base, change, clock):
-        """The merged state of these coordinates, given the sum of all changes."""
+    def merge(self, base, i, x, y, z, clock, state, j):
+        """Write coordinate ``i``, given sums of all changes, to coordinate ``j`` of a state."""
 
     def additive(self):
         """Whether two moves of one coordinate in one tick equal one move by their sum."""
@@ -518,7 +529,7 @@ class Rule:
         """Start the clock again at scale 1, once every coordinate has been rebased."""
 
 
-def same_shapes(memory, fresh):
+def same_shapes(memory: Any, fresh: Any) -> bool:
     """Whether all arrays have the shapes of those of a fresh memory, at any depth."""
     return all(
         same_shapes(one, other) if isinstance(one, tuple) else one.shape == other.shape
@@ -582,24 +593,11 @@ class Readout:
         """Empty the books, once every coordinate has been settled."""
 
     @python_only
-    def totals(self, memory):
-        """(arrays with an entry a coordinate, others) that add up over shards; None: nothing does.
+    def books(self, memory):
+        """What adds up over shards: accounts, the memory itself or fields of it.
 
-        Books must have been settled.
+        None: what one learner remembers does not go together with what others do.
         """
-
-    @python_only
-    def part(self, memory, ids):
-        """The memory of some coordinates, copied; what has no entry a coordinate is shared."""
-        return memory
-
-    @python_only
-    def emptied(self, memory, ids):
-        """Forget all there was; nothing was of coordinates other than ``ids``."""
-
-    @python_only
-    def reopened(self, memory, ids, weights):
-        """Go on with other lines at ``ids``, which now have these weights."""
 
     @python_only
     def average(self, memory, trainer):
@@ -629,6 +627,10 @@ class Readout:
 
     def touch(self, memory, now, j, g, m0, r0, f0, m1, r1, f1):
         """Coordinate ``j`` went from line 0 to line 1."""
+
+    def watched(self, memory, row):
+        """The row that takes a direction on its way to ``row``, which moves the weights."""
+        return row
 
     def survive(self, memory):
         """The present predictor has lived through one more example."""

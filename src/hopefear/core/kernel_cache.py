@@ -77,7 +77,7 @@ class KernelCache:
     ``kind`` tells ways to compile one function apart. Numba asks by the methods of its own cache.
     """
 
-    def __init__(self, function: Callable, kind: str = "") -> None:
+    def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
         self._function, self._kind = function, kind
         self._enabled = True
 
@@ -132,7 +132,7 @@ class KernelCache:
         except OSError as error:
             _complain(str(folder), error.strerror or str(error))
 
-    def load_code(self, values: Sequence) -> Callable | None:
+    def load_code(self, values: Sequence[Any]) -> Callable[..., Any] | None:
         """The kernel for such arguments, if its machine code is on disk and runs without numba."""
         kinds = words_of(values) if self._enabled else None
         if kinds is None:
@@ -175,10 +175,10 @@ class KernelCache:
         """Name for callers, who need not know for which processor a kernel was compiled."""
         return self._name(signature, ()).removesuffix(SUFFIX)
 
-    def _name(self, signature: Any, processor: tuple) -> str:
+    def _name(self, signature: Any, processor: tuple[Any, ...]) -> str:
         return self.file_name(words_of_types(signature), processor)
 
-    def file_name(self, kinds: Words, processor: tuple) -> str:
+    def file_name(self, kinds: Words, processor: tuple[Any, ...]) -> str:
         """Name of the file: words for people, and a digest of all that its contents depend on."""
         function = self._function
         digest = hashlib.blake2b(digest_size=_DIGEST)
@@ -193,13 +193,13 @@ class KernelCache:
         return f"{plain}-{digest.hexdigest()}{SUFFIX}"
 
 
-def words_of_types(kinds: Iterable) -> Words:
+def words_of_types(kinds: Iterable[Any]) -> Words:
     """Numba's types in words."""
     modules: set[str] = set()
     return Words(tuple(_type_text(kind, modules) for kind in kinds), tuple(sorted(modules)))
 
 
-def words_of(values: Iterable) -> Words | None:
+def words_of(values: Iterable[Any]) -> Words | None:
     """The same of values that have these types; None where only numba knows."""
     modules: set[str] = set()
     try:
@@ -246,7 +246,7 @@ def _class(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _code_of(result: Any, needed: Sequence, symbols: Iterable[str]) -> bytes:
+def _code_of(result: Any, needed: Sequence[Any], symbols: Iterable[str]) -> bytes:
     """Machine code that runs without numba, and what must be known of it; nothing where it cannot.
 
     Whatever it calls must have the same address as for LLVM.
@@ -272,7 +272,9 @@ def _code_of(result: Any, needed: Sequence, symbols: Iterable[str]) -> bytes:
     return json.dumps(header).encode() + b"\n" + result.library._get_compiled_object()
 
 
-def _provide_code(symbol: str, module: str, name: str, words: list, modules: list) -> None:
+def _provide_code(
+    symbol: str, module: str, name: str, words: list[Any], modules: list[Any]
+) -> None:
     """Put a kernel that others call into memory, unless it has become another."""
     if symbol in _ADDRESSES:
         return
@@ -348,7 +350,7 @@ def known_host() -> Host | None:
     return _HOST[0] if _HOST else None
 
 
-def note_host(processor: tuple) -> Host:
+def note_host(processor: tuple[Any, ...]) -> Host:
     """Ask LLVM for the processor here and note it for processes to come."""
     if not _HOST:
         import llvmlite.binding as llvm
@@ -372,7 +374,7 @@ def _host_file() -> Path:
 
 
 @functools.cache
-def shipped_processor() -> tuple | None:
+def shipped_processor() -> tuple[Any, ...] | None:
     """What the package's own kernels were compiled for, if this processor has all of it."""
     try:
         level = json.loads((SHIPPED / LEVEL_FILE).read_text(encoding="utf-8"))
@@ -496,7 +498,7 @@ def _forget_old(folder: str) -> None:
                 os.unlink(entry)
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry]:
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         yield from entries
 

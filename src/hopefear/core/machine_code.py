@@ -113,7 +113,7 @@ def placed(code: bytes, address_of: Callable[[str], int]) -> dict[str, int]:
 
 
 def _layout(
-    sections: Sequence[_Section], symbols: Sequence[tuple]
+    sections: Sequence[_Section], symbols: Sequence[tuple[Any, ...]]
 ) -> tuple[dict[int, int], dict[int, int], int, int]:
     """Places of sections and of common symbols, bytes that stay as they are, and bytes in all."""
     places: dict[int, int] = {}
@@ -142,7 +142,9 @@ def _number(code: bytes, place: int, size: int) -> int:
     return int.from_bytes(code[place : place + size], "little")
 
 
-def callable_from(address: int, pointer: int, name: str, module: Any, constants: list) -> Callable:
+def callable_from(
+    address: int, pointer: int, name: str, module: Any, constants: list[Any]
+) -> Callable[..., Any]:
     """What Python calls, from the address of numba's wrapper.
 
     ``pointer`` is the place where the wrapper looks for its constants.

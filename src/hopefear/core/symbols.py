@@ -29,14 +29,14 @@ class Callee(NamedTuple):
     symbol: str
     module: str
     name: str
-    types: tuple
+    types: tuple[Any, ...]
 
 
-def share(dispatcher: Any, symbol_for: Callable[[tuple], str]) -> None:
+def share(dispatcher: Any, symbol_for: Callable[[tuple[Any, ...]], str]) -> None:
     """Have callers of a kernel call it by a symbol; ``symbol_for``: that of argument types."""
     function, add, linked = dispatcher.py_func, dispatcher.add_overload, dispatcher.get_overload
     template = dispatcher.get_call_template
-    symbols: dict[tuple, str] = {}
+    symbols: dict[tuple[Any, ...], str] = {}
 
     def add_overload(result: Any) -> None:
         types, given = tuple(result.signature.args), result.signature.return_type
@@ -59,7 +59,7 @@ def share(dispatcher: Any, symbol_for: Callable[[tuple], str]) -> None:
     def get_overload(types: Any) -> Any:
         return symbols.get(tuple(types)) or linked(types)
 
-    def get_call_template(args: Any, kws: dict) -> tuple:
+    def get_call_template(args: Any, kws: dict[str, Any]) -> tuple[Any, ...]:
         # Else a kernel would be compiled for every constant that it is called with.
         plain = {name: unliteral(kind) for name, kind in kws.items()}
         return template([unliteral(kind) for kind in args], plain)

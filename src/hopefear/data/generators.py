@@ -5,6 +5,7 @@ All are functions of their arguments and the seed alone: the same call gives the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -160,7 +161,7 @@ def sparse_linear(
     _add_noise(np.random.default_rng(seeds[3]), labels, label_noise, classes)
     weights = np.ones(n_examples, np.float32)
     arrays = (_frozen(a) for a in (indptr, indices, values, labels, weights, truth))
-    return SparseLinear(*arrays, n_features=n_features)  # type: ignore[misc]
+    return SparseLinear(*arrays, n_features=n_features)  # type: ignore[misc, arg-type]
 
 
 class HMMSample(NamedTuple):
@@ -419,7 +420,7 @@ def news(n_sentences: int = 1000, seed: int = 0) -> Sentences:
     return Sentences(np.array(starts, np.int64), columns, "generated news")
 
 
-def _word(rng, name: str, stems: int) -> str:
+def _word(rng: np.random.Generator, name: str, stems: int) -> str:
     if name in _CLOSED:
         return str(rng.choice(_CLOSED[name]))
     # Half of the draws fall on an eighth of the stems, as frequent words do; each class has its
@@ -432,7 +433,9 @@ def _word(rng, name: str, stems: int) -> str:
     return "".join(syllables) + str(rng.choice(_ENDINGS[name]))
 
 
-def _permuted_rows(rng, numbers, n_rows, n_columns) -> NDArray[np.float64]:
+def _permuted_rows(
+    rng: np.random.Generator, numbers: Sequence[float], n_rows: int, n_columns: int
+) -> NDArray[np.float64]:
     row = np.zeros(n_columns)
     row[: len(numbers)] = numbers
     # As printed, setups 1 and 2 sum to 1 already; dividing would only blur their last digit.
@@ -441,7 +444,7 @@ def _permuted_rows(rng, numbers, n_rows, n_columns) -> NDArray[np.float64]:
     return np.stack([rng.permutation(row) for _ in range(n_rows)])
 
 
-def _sample(rng, probabilities, n) -> NDArray[np.int32]:
+def _sample(rng: np.random.Generator, probabilities: np.ndarray, n: int) -> NDArray[np.int32]:
     """One draw for each row (or n from one row): how many cumulative sums the draw passes."""
     steps = np.atleast_2d(np.cumsum(probabilities, axis=-1))
     # The last sum may be 1 - 1e-16, and trailing zeros must never be drawn: compare to the total.
@@ -449,7 +452,9 @@ def _sample(rng, probabilities, n) -> NDArray[np.int32]:
     return (u >= steps).sum(axis=1).astype(np.int32)
 
 
-def _true_weights(rng, n_features, true_weights, classes) -> NDArray[np.float64]:
+def _true_weights(
+    rng: np.random.Generator, n_features: int, true_weights: int, classes: int
+) -> NDArray[np.float64]:
     count = min(true_weights, n_features)
     n_frequent = max(1, int(FREQUENT * n_features))
     n_common = min(n_frequent, max(count // 2, count - (n_features - n_frequent)))
@@ -463,7 +468,9 @@ def _true_weights(rng, n_features, true_weights, classes) -> NDArray[np.float64]
     return truth[:, 1] - truth[:, 0] if classes == 2 else truth
 
 
-def _add_noise(rng, labels, label_noise, classes) -> None:
+def _add_noise(
+    rng: np.random.Generator, labels: np.ndarray, label_noise: float, classes: int
+) -> None:
     noisy = rng.random((len(labels), 2))
     shift = 1 + (noisy[:, 1] * (classes - 1)).astype(np.int32)
     labels[:] = np.where(noisy[:, 0] < label_noise, (labels + shift) % classes, labels)
@@ -524,12 +531,20 @@ def _decide(scores, row):
     return best, scores[best] - second
 
 
-def _frozen(array):
+def _frozen(array: np.ndarray) -> np.ndarray:
     array.setflags(write=False)
     return array
 
 
-def _check_sparse(n_examples, n_features, per_row, true_weights, label_noise, margin, classes):
+def _check_sparse(
+    n_examples: int,
+    n_features: int,
+    per_row: tuple[int, int],
+    true_weights: int,
+    label_noise: float,
+    margin: float,
+    classes: int,
+) -> None:
     low, high = per_row
     limits = (
         (n_examples >= 0, f"n_examples >= 0, got {n_examples}"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +13,12 @@ from hopefear.data.examples import examples
 from hopefear.data.lists.files import read_lists
 from hopefear.data.sequences import Column
 from hopefear.data.sources import Source
-from hopefear.data.token_files import read_sentences
+from hopefear.data.token_files import read_sentences, token_format
 from hopefear.data.treebank import MISSING, read_treebank
 from hopefear.errors import HopefearError
 
 # What templates of arcs look at.
 WORDS = ("form", "lemma", "upos", "xpos", "feats")
-_ENDINGS = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
-_ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 
 
 class Contents(NamedTuple):
@@ -30,37 +27,6 @@ class Contents(NamedTuple):
     X: Any
     y: Any
     names: Sequence[str] | None
-
-
-def named_tokens(path: str) -> str | None:
-    """The format of tokens that the name of a file tells, if any."""
-    for form, ending in _ENDINGS.items():
-        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
-            return form
-    return None
-
-
-def has_attributes(lines: Sequence[bytes]) -> bool:
-    """Whether the first token looks as in CRFsuite's files.
-
-    >>> has_attributes([b"B-NP\\tw[0]=He\\tpos=PRP"]), has_attributes([b"He\\tPRP\\tB-NP"])
-    (True, False)
-    """
-    spoken = (line for line in lines if line.strip() and line[:1] not in b"#@")
-    first, *fields = next(spoken, b"").split(b"\t")
-    fields = [name for name in fields if name.strip()]
-    conllu = first.isdigit() and len(fields) == 9
-    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
-
-
-def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> str:
-    """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
-    if form != "auto":
-        return form
-    if columns is not None:
-        return "columns"
-    attributes = named_tokens(path) is None and has_attributes([*islice(Source(path).look(), 50)])
-    return named_tokens(path) or ("crfsuite" if attributes else "auto")
 
 
 def examples_in(source: Source, format: str, **how: Any) -> Contents:

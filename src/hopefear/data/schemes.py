@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -483,7 +483,7 @@ def _read(column: Column, starts: ArrayLike | None, scheme: str) -> _Read:
     return _Read(role[column.ids], suffix[column.ids], list(suffixes), opens, closes)
 
 
-def _read_checked(column, starts, scheme, place, repair) -> _Read:
+def _read_checked(column: Any, starts: Any, scheme: Any, place: Any, repair: bool) -> _Read:
     if repair:
         read = _read(column, starts, scheme)
         if (read.role < 0).any():
@@ -546,7 +546,7 @@ def _bounds(read: _Read) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return begins, ends
 
 
-def _before(array):
+def _before(array: np.ndarray) -> np.ndarray:
     """The value of the token before; of the first, its own."""
     return np.concatenate([array[:1], array[:-1]])
 

@@ -12,15 +12,15 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import compress, pairwise
-from typing import NamedTuple
+from itertools import compress, islice, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.hashing import StringTable
 from hopefear.data.files import ReadReport, check_on_error
 from hopefear.data.sequences import Column, Sentences
-from hopefear.data.sources import BOM, open_bytes, utf8_wanted
+from hopefear.data.sources import BOM, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
 _STRETCH = 1 << 18  # bytes that are worth a thread
@@ -30,6 +30,39 @@ WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
 
 _IS_WHITE = np.zeros(256, bool)
 _IS_WHITE[list(WHITE)] = True
+_ENDINGS = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
+_ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
+
+
+def named_tokens(path: str) -> str | None:
+    """The format of tokens that the name of a file tells, if any."""
+    for form, ending in _ENDINGS.items():
+        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
+            return form
+    return None
+
+
+def has_attributes(lines: Sequence[bytes]) -> bool:
+    """Whether the first token looks as in CRFsuite's files.
+
+    >>> has_attributes([b"B-NP\\tw[0]=He\\tpos=PRP"]), has_attributes([b"He\\tPRP\\tB-NP"])
+    (True, False)
+    """
+    spoken = (line for line in lines if line.strip() and line[:1] not in b"#@")
+    first, *fields = next(spoken, b"").split(b"\t")
+    fields = [name for name in fields if name.strip()]
+    conllu = first.isdigit() and len(fields) == 9
+    return not conllu and 2 * sum(map(bool, map(_ATTRIBUTE.search, fields))) > len(fields)
+
+
+def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> str:
+    """The format asked for, or what name or content say; ``auto`` where the reader shall see."""
+    if form != "auto":
+        return form
+    if columns is not None:
+        return "columns"
+    attributes = named_tokens(path) is None and has_attributes([*islice(Source(path).look(), 50)])
+    return named_tokens(path) or ("crfsuite" if attributes else "auto")
 
 
 class ColumnTable(dict[str, Column]):
@@ -52,7 +85,7 @@ class ColumnTable(dict[str, Column]):
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or name in self.aliases
 
-    def get(self, name, default=None):
+    def get(self, name: str, default: Any = None) -> Any:
         return super().get(self.aliases.get(name, name), default)
 
 
@@ -242,11 +275,8 @@ class Lines:
         fresh = np.flatnonzero(np.diff(np.cumsum(boundary)[places])) + 1
         starts = np.concatenate([[0], fresh, [len(places)]]).astype(np.int64)
         self.report.rows += len(starts) - 1
-        width = len(names)
-        columns = {
-            name: _encoded(self.buffer, fields.begins[c::width], fields.ends[c::width])
-            for c, name in enumerate(names)
-        }
+        spans = (part.reshape(-1, len(names)).T for part in fields)
+        columns = {n: _encoded(self.buffer, *s) for n, *s in zip(names, *spans, strict=True)}
         return Sentences(starts, ColumnTable(columns, aliases), self.source, places + 1)
 
     def emptiness(self) -> str:

@@ -275,7 +275,7 @@ def _goes_with(label: Any, first: Any) -> bool:
 
 
 def _is_whole(kind: type) -> bool:
-    return issubclass(kind, Integral) and kind is not bool
+    return issubclass(kind, Integral) and not issubclass(kind, bool)
 
 
 def _all_are(kinds: set[type], wanted: Any) -> bool:

@@ -13,8 +13,9 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ from hopefear.training.workers import Report, Shard, Share, check_movable
 _LOSSES = 100
 # Seconds that a cluster has to start an actor.
 _PATIENCE = 180.0
+# Seconds that a cluster has to take up the first connection.
+_KNOCK = 10.0
 
 
 def versions() -> dict[str, str]:
@@ -46,6 +49,13 @@ def versions() -> dict[str, str]:
     import numba
 
     return {"hopefear": __version__, "numpy": np.__version__, "numba": numba.__version__}
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nothing listens at HOST:PORT; other addresses are left to Ray."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK).close()
 
 
 class Worker:
@@ -150,11 +160,23 @@ class Cluster:
         self._each("begin", [(self._ray.put(state), t)] * len(self._actors))
         self.sent += len(self._actors) * size_of(tuple(state))
 
-    def learn(self, epoch: int, first: int, last: int, steps: int) -> list[Report]:
-        call = (epoch, first, last, steps)
-        reports = self._each("learn", [call] * len(self._actors))
-        self._round.append(call)
-        return reports
+    def learn(
+        self, epoch: int, stretches: Sequence[tuple[int, int]], steps: int
+    ) -> Iterator[list[Report]]:
+        calls = [(epoch, *stretch, steps) for stretch in stretches]
+        # Actors take up one call after the other, and wait for nobody.
+        waiting = [[actor.learn.remote(*call) for call in calls] for actor in self._actors]
+        for n, call in enumerate(calls):
+            reports: list[Report] = []
+            for k, answers in enumerate(waiting):
+                while len(reports) == k:
+                    try:
+                        reports.append(self._unwrapped(answers[n]))
+                    except self._losses():
+                        self._replace(k)
+                        answers[n:] = [self._actors[k].learn.remote(*call) for call in calls[n:]]
+            self._round.append(call)
+            yield reports
 
     def norms(self) -> Sparse:
         return self._sum("norms", [()] * len(self._actors)).state
@@ -196,8 +218,9 @@ class Cluster:
             ray.init(address="local", num_cpus=cores, include_dashboard=False, **how)
         else:
             try:
+                _knock(self.address)  # Ray itself would go on trying for minutes
                 ray.init(address=self.address, **how)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise HopefearError(
                     f"no Ray cluster answers at {self.address}: {str(error).splitlines()[0]}; is "
                     "it running (`ray status`)?"

@@ -73,7 +73,7 @@ def packed(change: Change, n: int, before: int = 0) -> Parcel:
     """A change, and how many bytes were sent to make it."""
     content = (
         packed_sparse(change.state, n),
-        tuple(packed_sparse(total, n) for total in change.totals),
+        tuple(packed_sparse(gain, n) for gain in change.gains),
         change.rest,
     )
     return Parcel(content, before + size_of(content))
@@ -86,9 +86,8 @@ def unpacked(parcel: Parcel) -> Change:
     >>> unpacked(packed(change, 2)).state.values
     array([[0.1]])
     """
-    state, totals, rest = parcel.load
-    sums = tuple(unpacked_sparse(*total) for total in totals)
-    return Change(unpacked_sparse(*state), sums, tuple(rest))
+    state, gains, rest = parcel.load
+    return Change(unpacked_sparse(*state), tuple(unpacked_sparse(*g) for g in gains), tuple(rest))
 
 
 def packed_update(update: Update, n: int) -> Parcel:

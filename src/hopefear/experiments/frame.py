@@ -29,6 +29,7 @@ from hopefear.training.online import OnlineTrainer
 from hopefear.training.passes import Passes
 
 BESIDE = Path("..", "shared", "data")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 Tell = Callable[[float, str], None]
 Record = TypeVar("Record")
 
@@ -43,11 +44,16 @@ class Call:
     quick: bool
     progress: Callable[[str], None]
     note: str = ""  # what the page must say of the data
+    digests: dict[str, str] = field(default_factory=dict)  # of data that was read, by its digest
 
     @property
     def runs(self) -> KeptRuns:
         """Where the runs are kept."""
-        return KeptRuns(self.out / ("runs-quick" if self.quick else "runs"))
+        return KeptRuns(self.out / ("runs-quick" if self.quick else "runs"), self.digests)
+
+    def saw(self, name: str, data: Any) -> None:
+        """Note the digest of data, for the page."""
+        self.digests.setdefault(data.digest, name)
 
     def teller(self, start: float = 0.0, share: float = 1.0) -> Tell:
         """Tells how far a part of the work is: it begins at ``start``, and is so much of the whole.
@@ -110,6 +116,7 @@ class Experiment:
         signed = signature + "\n" + " ".join(f"{k}:{v}" for k, v in versions().items())
         page = Page(self.page.TITLE, self.page.PAPER, signature=signed)
         self.page.fill(page, results, verdicts, call)
+        _origin(page, parts, call)
         whole = {
             "signature": signature,
             "versions": versions(),
@@ -123,6 +130,16 @@ class Experiment:
         if table := self.page.table_text(results):
             progress(table)
         return out / "report.html"
+
+
+def _origin(page: Page, parts: Mapping[str, object], call: Call) -> None:
+    """What it takes to get the same numbers again."""
+    size = "a little (--quick)" if call.quick else "all"
+    page.section("Origin").keyvalues({**parts, "run": size, "versions": versions()})
+    rows = [[name, digest] for digest, name in call.digests.items()]
+    if rows:
+        with page.details(f"Digests of the data ({len(rows)})"):
+            page.table(["data", "digest"], rows, align="l")
 
 
 def made_folder(path: Path) -> Path:
@@ -212,6 +229,8 @@ class KeptRuns:
     ----------
     folder : path
         Made when missing.
+    digests : dict, optional
+        Gets the digests that the identities of runs have, and what they are of.
 
     Examples
     --------
@@ -224,14 +243,18 @@ class KeptRuns:
     {'a': [1.0]}
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = made_folder(folder)
+    def __init__(self, folder: Path, digests: dict[str, str] | None = None) -> None:
+        self.folder, self.digests = made_folder(folder), {} if digests is None else digests
         self.always: dict[str, Any] = {}  # what the identity of every run has
 
     def of(self, name: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
         """What has this name, if JSON can hold it; made, and kept, where none is like it yet."""
         path = self.folder / (re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-") + ".json")
         whole = {**identity, **self.always, "v": __version__}
+        for what, value in whole.items():
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, str) and _DIGEST.fullmatch(one):
+                    self.digests.setdefault(one, what)
         file = _read(path)
         if file.get("identity") == whole:
             return file["content"]

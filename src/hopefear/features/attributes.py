@@ -190,7 +190,7 @@ def _of_pairs(
     return renamed(starts, indptr, ids, meaning)
 
 
-def _all_items(tokens: list[dict]) -> Iterator[tuple[Any, Any]]:
+def _all_items(tokens: list[dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
     return chain.from_iterable(map(dict.items, tokens))
 
 

@@ -33,7 +33,7 @@ class Substructures(NamedTuple):
     members: np.ndarray  # int64
     ends: np.ndarray  # int64
 
-    def spelled(self):
+    def spelled(self) -> str:
         """The sets as people write them.
 
         >>> substructures([[0, 1], [-1]]).spelled()

@@ -220,7 +220,9 @@ def spans(chunking: Chunking) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArr
     return first, after, chunking.kinds[first]
 
 
-def _boundaries(tag, kind, begins, finishes) -> Chunking:
+def _boundaries(
+    tag: np.ndarray, kind: np.ndarray, begins: np.ndarray, finishes: np.ndarray
+) -> Chunking:
     tag_before = np.concatenate([[OUT], tag[:-1]])
     kind_before = np.concatenate([[0], kind[:-1]])
     change = kind != kind_before

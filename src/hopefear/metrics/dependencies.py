@@ -6,6 +6,7 @@ Scores are percentages, 0 to 100. Two parses are compared by resampling whole se
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -349,13 +350,13 @@ def _paired(one: Any, two: Any, n: int) -> tuple[list[str], tuple[np.ndarray, ..
     return data.names, data.codes
 
 
-def _same(one: Any, two: Any, n: int, meaning) -> NDArray[np.bool_]:
+def _same(one: Any, two: Any, n: int, meaning: Callable[[str], str]) -> NDArray[np.bool_]:
     names, (first, second) = _paired(one, two, n)
     _, codes = _merged(names, meaning)
     return codes[first] == codes[second]
 
 
-def _merged(names: list[str], meaning) -> tuple[list[str], np.ndarray]:
+def _merged(names: list[str], meaning: Callable[[str], str]) -> tuple[list[str], np.ndarray]:
     """What names mean, each meaning once, and for each name which it is."""
     table: dict[str, int] = {}
     codes = [table.setdefault(meaning(name), len(table)) for name in names]
@@ -371,7 +372,7 @@ def _sides(heads: ArrayLike, places: np.ndarray) -> np.ndarray:
     return np.where(heads == 0, 0, np.where(heads < places, 1, 2))
 
 
-def _binned(values: np.ndarray, bins) -> np.ndarray:
+def _binned(values: np.ndarray, bins: Sequence[tuple[int, Any]]) -> np.ndarray:
     """0 for 0, and the number of the bin, from 1."""
     return np.searchsorted([low for low, _ in bins], values, "right")
 
@@ -381,7 +382,7 @@ def _range(bin: tuple[int, int | None]) -> str:
     return f"{low}+" if high is None else str(low) if low == high else f"{low}–{high}"
 
 
-def _arcs(key: str, names, groups, right: np.ndarray) -> Table:
+def _arcs(key: str, names: Sequence[str], groups: Sequence[np.ndarray], right: np.ndarray) -> Table:
     """Arcs of each group in reference and output, and those that are right."""
     gold, predicted = (np.bincount(group, minlength=len(names)) for group in groups)
     correct = np.bincount(groups[0][right], minlength=len(names))

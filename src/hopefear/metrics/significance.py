@@ -7,6 +7,7 @@ same distribution as drawing them one by one, at a cost that does not grow with 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -206,7 +207,16 @@ def paired_tests(
     }
 
 
-def _compare(metric, a, b, name, extremes, low, high, test) -> Comparison:
+def _compare(
+    metric: Any,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    name: str,
+    extremes: NDArray[np.float64],
+    low: float,
+    high: float,
+    test: str,
+) -> Comparison:
     one, two = (float(_score(metric, x.sum(axis=0), name)) for x in (a, b))
     # Sums in another order may miss equality by rounding, which must not make p smaller.
     slack = 1e-9 * max(abs(one), abs(two))
@@ -215,7 +225,7 @@ def _compare(metric, a, b, name, extremes, low, high, test) -> Comparison:
     return Comparison(one, two, one - two, p, low, high, signature)
 
 
-def _score(metric, stats, name) -> NDArray[np.float64]:
+def _score(metric: Any, stats: NDArray[Any], name: str) -> NDArray[np.float64]:
     scores = metric.scores(stats)
     if name not in scores:
         raise HopefearError(
@@ -224,7 +234,7 @@ def _score(metric, stats, name) -> NDArray[np.float64]:
     return np.asarray(scores[name], np.float64)
 
 
-def _distinct(rows) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Different rows, and how often each occurs."""
     if len(rows) == 0:
         return rows, np.zeros(0, np.int64)
@@ -235,13 +245,15 @@ def _distinct(rows) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return rows[starts], np.diff(np.r_[starts, len(rows)])
 
 
-def _resamples(rng, counts, replicates):
+def _resamples(
+    rng: np.random.Generator, counts: NDArray[np.int64], replicates: int
+) -> Iterator[NDArray[np.int64]]:
     n = int(counts.sum())
     for size in _blocks(replicates, len(counts), "resampling"):
         yield rng.multinomial(n, counts / n, size)
 
 
-def _blocks(replicates, width, what):
+def _blocks(replicates: int, width: int, what: str) -> Iterator[int]:
     step = max(1, CELLS // max(1, width))
     with stage(what, replicates, "samples") as work:
         for start in range(0, replicates, step):
@@ -250,7 +262,7 @@ def _blocks(replicates, width, what):
             work.advance(size)
 
 
-def _checked(rows) -> NDArray[Any]:
+def _checked(rows: Any) -> NDArray[Any]:
     rows = np.asarray(rows)
     if rows.dtype.kind in "iu":  # differences of small or unsigned ones would wrap around
         rows = rows.astype(np.int64)
@@ -262,7 +274,7 @@ def _checked(rows) -> NDArray[Any]:
     return rows
 
 
-def _paired(first, second) -> tuple[NDArray[Any], NDArray[Any]]:
+def _paired(first: Any, second: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     a, b = _checked(first), _checked(second)
     if a.shape != b.shape:
         raise HopefearError(
@@ -272,7 +284,7 @@ def _paired(first, second) -> tuple[NDArray[Any], NDArray[Any]]:
     return a, b
 
 
-def _check_draws(replicates, level=95.0) -> None:
+def _check_draws(replicates: int, level: float = 95.0) -> None:
     if replicates < 1 or not 0.0 < level < 100.0:
         raise HopefearError(
             f"replicates={replicates}, level={level:g}: give at least 1 replicate and "

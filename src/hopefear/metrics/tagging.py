@@ -245,7 +245,7 @@ def tagging_counts(
     return Tagging(reading).rows(gold, predicted, starts, labels)
 
 
-def _counted(metric, reference, output, starts, labels):
+def _counted(metric: Any, reference: Any, output: Any, starts: Any, labels: Any) -> Any:
     """Counts of each sentence, names of types, counts ``[types, 3]`` of each type."""
     data = coded((reference, output), starts, labels)
     chunks = chunked(data, Reading(*metric))
@@ -269,7 +269,9 @@ def _counted(metric, reference, output, starts, labels):
     return rows, chunks.kinds, kinds
 
 
-def _prf(correct, output, gold):
+def _prf(
+    correct: np.ndarray, output: np.ndarray, gold: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     precision, recall = percent(correct, output), percent(correct, gold)
     both = precision + recall
     # In this order: 2 correct / (found + gold) may round to another last digit than the script's.
@@ -542,7 +544,7 @@ def unknown_word_accuracy(
     }
 
 
-def _confusion(names, one, two) -> Confusion:
+def _confusion(names: Sequence[str], one: np.ndarray, two: np.ndarray) -> Confusion:
     n = len(names)
     return Confusion(tuple(names), np.bincount(one * n + two, minlength=n * n).reshape(n, n))
 
@@ -554,7 +556,9 @@ def _met(confusion: Confusion) -> Confusion:
     return Confusion(names, confusion.counts[np.ix_(which, which)])
 
 
-def _touched(first, after, other_first, other_after) -> NDArray[np.bool_]:
+def _touched(
+    first: np.ndarray, after: np.ndarray, other_first: np.ndarray, other_after: np.ndarray
+) -> NDArray[np.bool_]:
     """Which spans overlap one of the others; spans of one side never overlap each other."""
     if len(other_first) == 0:
         return np.zeros(len(first), bool)

@@ -52,7 +52,7 @@ class Batch(NamedTuple):
     weights: np.ndarray  # float[coordinates]
     shared: int
     load: np.ndarray  # int64[examples + 1]: work up to each example
-    kind: tuple  # what a workspace must have in common with others ...
+    kind: tuple[Any, ...]  # what a workspace must have in common with others ...
     size: tuple[int, ...]  # ... and how much it must have room for
     views: Views
 
@@ -128,7 +128,9 @@ class ScoredChain(NamedTuple):
                 own[first + q] = -edges[q]
 
 
-def losses_of(batch: Batch, loss: Any, spaces: dict, n_jobs: int) -> tuple[np.ndarray, list]:
+def losses_of(
+    batch: Batch, loss: Any, spaces: dict[Any, Any], n_jobs: int
+) -> tuple[np.ndarray, list[Any]]:
     """(losses of all examples, gradients by example with respect to every array of scores).
 
     Results do not depend on the number of threads. ``spaces`` keeps workspaces for the next call.
@@ -181,7 +183,7 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hopefear")
 
 
-def _space(batch: Batch, loss: Any, spares: list) -> tuple[tuple[int, ...], Any]:
+def _space(batch: Batch, loss: Any, spares: list[Any]) -> tuple[tuple[int, ...], Any]:
     """A workspace that is large enough, made where none is."""
     with contextlib.suppress(IndexError):  # other threads take workspaces too
         room, work = spares.pop()

@@ -66,7 +66,7 @@ class StructuredLoss(torch.nn.Module):
         if reduction not in REDUCTIONS:
             raise HopefearError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
         self.loss, self.reduction, self.n_jobs = loss, reduction, n_jobs
-        self._spaces: dict = {}
+        self._spaces: dict[Any, Any] = {}
 
     def extra_repr(self) -> str:
         return f"{self.loss}, reduction={self.reduction!r}"
@@ -97,7 +97,9 @@ class _Kernels(torch.autograd.Function):
     """Losses of single examples; gradients of scores that examples share are added up."""
 
     @staticmethod
-    def forward(ctx: Any, module: StructuredLoss, make: Callable, *scores: Any) -> torch.Tensor:
+    def forward(
+        ctx: Any, module: StructuredLoss, make: Callable[..., Any], *scores: Any
+    ) -> torch.Tensor:
         batch = make(*_hosts(scores))
         check_served(batch.structure, module.loss)
         values, gradients = losses_of(batch, module.loss, module._spaces, module._jobs)
@@ -194,7 +196,7 @@ def lengths_of(lengths: Any, n: int, longest: int, what: str) -> np.ndarray:
     return lengths
 
 
-def check_shape(scores: torch.Tensor, shape: tuple, name: str) -> None:
+def check_shape(scores: torch.Tensor, shape: tuple[Any, ...], name: str) -> None:
     """``None`` in the shape stands for any size."""
     fits = scores.ndim == len(shape) and all(
         b in (None, a) for a, b in zip(scores.shape, shape, strict=True)

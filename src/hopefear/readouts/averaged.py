@@ -51,19 +51,8 @@ class Averaged(NamedTuple):
     def afresh(self, memory):
         start_afresh(memory)
 
-    def totals(self, memory):
-        return (memory.total,), (memory.lived,)
-
-    def part(self, memory, ids):
-        return memory._replace(total=memory.total[ids], open=memory.open[ids])
-
-    def emptied(self, memory, ids):
-        memory.total[ids] = 0.0
-        memory.lived[:] = 0.0
-
-    def reopened(self, memory, ids, weights):
-        memory.open[ids] = weights != 0.0
-        start_afresh(memory)
+    def books(self, memory):
+        return (memory,)
 
     def average(self, memory, trainer):
         return trainer.mean(memory, np.float64)

@@ -130,7 +130,7 @@ class Voted(NamedTuple):
         memory.lived[0] += 1.0
 
 
-def _grown(array, need):
+def _grown(array: np.ndarray, need: int) -> np.ndarray:
     """The array with space for so many, by doubling."""
     if len(array) >= need:
         return array

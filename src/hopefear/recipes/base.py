@@ -211,7 +211,7 @@ class Recipe:
         """
         return near_defaults(self.parameters(), self.defaults) | dict(self.ranges)
 
-    def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
+    def build(self, scale: Scale = Scale(), **params: Any) -> Any:
         """The learner, with some parameters replaced.
 
         Examples
@@ -380,7 +380,7 @@ class BatchRecipe:
         """What ``hopefear search`` tries of each parameter."""
         return near_defaults(self.parameters(), self.defaults) | dict(self.ranges)
 
-    def build(self, scale: Scale = Scale(), **params: Any) -> Any:  # noqa: B008 - frozen
+    def build(self, scale: Scale = Scale(), **params: Any) -> Any:
         """The learner, with some parameters replaced.
 
         Examples

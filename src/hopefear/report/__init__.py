@@ -1,15 +1,10 @@
 """Pages people read: tables and plots in one HTML file that needs nothing else."""
 
 from hopefear.report.arcs import ArcDiagram, text_tree
+from hopefear.report.cases import Case, Cases, Judgement, contests
+from hopefear.report.comparison import Comparison
 from hopefear.report.evaluation import Evaluation, Findings
-from hopefear.report.examples import (
-    BracketedText,
-    Case,
-    Cases,
-    MarkedText,
-    Rival,
-    WeighedText,
-)
+from hopefear.report.examples import BracketedText, ChangedText, MarkedText, Rival, WeighedText
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 from hopefear.report.runs import Run, load_run, run_report
@@ -19,14 +14,18 @@ __all__ = [
     "BracketedText",
     "Case",
     "Cases",
+    "ChangedText",
+    "Comparison",
     "Evaluation",
     "Findings",
+    "Judgement",
     "MarkedText",
     "Page",
     "Plot",
     "Rival",
     "Run",
     "WeighedText",
+    "contests",
     "load_run",
     "run_report",
     "text_tree",

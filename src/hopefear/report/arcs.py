@@ -94,27 +94,27 @@ class ArcDiagram:
         text += [f"It should be: {_told(self.words, arc)}" for arc in self.missing]
         return " ".join(text)
 
-    def to_rows(self) -> str:
-        """The tree as HTML of a line a word, which takes a tenth of the picture's room.
+    def to_errors(self) -> str:
+        """The sentence with its wrong arcs as HTML, in a twentieth of the picture's room.
 
         >>> diagram = ArcDiagram(["It", "rains"], [2, 0], ["expl", "root"], gold_heads=[2, 1])
-        >>> print(diagram.to_rows())
-        <pre>1 It → 2 expl
-        2 rains → 0 root <mark class="x">1 root</mark></pre>
+        >>> print(diagram.to_errors())
+        <p class="hf-text">It <u>rains</u></p><ul class="hf-arcs">\
+<li><b>rains</b> the root <mark>root of 1 It</mark></ul>
         """
-        right = {arc.word: arc for arc in self.missing}
-        labels = self.relations if len(self.relations) else [""] * len(self.words)
-        lines = []
-        for m, (word, head, label) in enumerate(
-            zip(self.words, self.heads, labels, strict=True), 1
-        ):
-            arc = f"{head} {label}".rstrip() if head >= 0 else "–"
-            line = f"{m} {escape(word)} → {escape(arc)}"
-            if m in right:
-                gold = f"{right[m].head} {right[m].label}".rstrip()
-                line += f' <mark class="x">{escape(gold)}</mark>'
-            lines.append(line)
-        return "<pre>" + "\n".join(lines) + "</pre>"
+        arcs = {arc.word: arc for arc in self.arcs}
+        lines, wrong = [], set()
+        for right in self.missing:
+            wrong.add(right.word)
+            word, mine = escape(self.words[right.word - 1]), arcs.get(right.word)
+            answer = "nothing" if mine is None else escape(_end(self.words, mine))
+            gold = escape(_end(self.words, right))
+            lines.append(f"<li><b>{word}</b> {answer} <mark>{gold}</mark>")
+        words = [
+            f"<u>{escape(word)}</u>" if m in wrong else escape(word)
+            for m, word in enumerate(self.words, 1)
+        ]
+        return f'<p class="hf-text">{" ".join(words)}</p><ul class="hf-arcs">{"".join(lines)}</ul>'
 
     def to_svg(self, prefix: str = "tree") -> str:
         """The picture as one ``<svg>`` element, complete in itself and as wide as it needs.
@@ -136,7 +136,7 @@ class ArcDiagram:
             height += STEP * max(below.values()) + SMALL + 2
         gold = dict(enumerate(self.gold_heads or (), 1))
         # What looks alike stands in one group, which keeps pictures small.
-        groups: dict[str, list[tuple[str, str]]] = {MUTED: [], WRONG: [], RIGHT: []}
+        groups: dict[str, list[tuple[str, str, str]]] = {MUTED: [], WRONG: [], RIGHT: []}
         feet = _feet(arcs, centres)
         for arc in sorted(arcs, key=lambda a: -above[a]):
             dashed = arc.word in errors and gold[arc.word] != arc.head
@@ -263,6 +263,13 @@ def _told(words: Sequence[str], arc: Arc) -> str:
     return f"{words[arc.word - 1]} is {arc.label or 'a dependent'} of {words[arc.head - 1]}."
 
 
+def _end(words: Sequence[str], arc: Arc) -> str:
+    """The head of an arc and what its word is to it; of equal words the number tells which."""
+    if arc.head == 0:
+        return "the root"
+    return f"{arc.label or 'below'}{' of' if arc.label else ''} {arc.head} {words[arc.head - 1]}"
+
+
 def _levels(arcs: list[Arc], joined: bool = False) -> dict[Arc, int]:
     """How high each arc goes, from 1: above every shorter arc that it shares a stretch with.
 
@@ -304,44 +311,47 @@ def _feet(arcs: list[Arc], centres: list[float]) -> dict[tuple[Arc, int], float]
 
 def _drawn(
     arc: Arc, feet: dict[tuple[Arc, int], float], ground: float, rise: float, dashed: bool
-) -> tuple[str, str]:
-    """An arc with its point, and its label; ``rise`` is negative above the words."""
+) -> tuple[str, str, str]:
+    """An arc, its point, and its label; ``rise`` is negative above the words."""
     up = 1.0 if rise < 0 else -1.0
     end, crest = feet[arc, arc.word], ground + rise
     dash = ' stroke-dasharray="5 3.5"' if dashed else ""
     if arc.head == 0:
-        middle, path = end, f"M{end:.1f} {crest + 4 * up:.1f}V{ground - 4 * up:.1f}"
+        middle, path = end, f"M{_n(end)} {_n(crest + 4 * up)}V{_n(ground - 4 * up)}"
         label = arc.label or "root"
     else:
         start = feet[arc, arc.head]
         side = 1.0 if end > start else -1.0
         corner = min(CORNER, abs(end - start) / 2)
         a, b = start + side * corner, end - side * corner
+        x, y, bend = _n(end), _n(crest), _n(crest + corner * up)
         path = (
-            f"M{start:.1f} {ground:.1f}V{crest + corner * up:.1f}"
-            f"Q{start:.1f} {crest:.1f} {a:.1f} {crest:.1f}H{b:.1f}"
-            f"Q{end:.1f} {crest:.1f} {end:.1f} {crest + corner * up:.1f}V{ground - 4 * up:.1f}"
+            f"M{_n(start)} {_n(ground)}V{bend}Q{_n(start)} {y} {_n(a)} {y}H{_n(b)}"
+            f"Q{x} {y} {x} {bend}V{_n(ground - 4 * up)}"
         )
         middle, label = (start + end) / 2, arc.label
-    point = f"M{end:.1f} {ground:.1f}l-3.2 {-7 * up:.1f}h6.4z"
+    point = f"M{_n(end)} {_n(ground)}l-3.2 {_n(-7 * up)}h6.4z"
     baseline = crest + SMALL * 0.35 if arc.head else crest + (0.0 if up > 0 else SMALL * 0.75)
-    return (
-        f'<path d="{path}" fill="none" stroke="currentColor"{dash}/><path d="{point}"/>',
-        _text(label, middle, baseline),
-    )
+    return f'<path d="{path}"{dash}/>', point, _text(label, middle, baseline)
 
 
-def _group(look: str, drawn: Sequence[tuple[str, str]]) -> str:
+def _group(look: str, drawn: Sequence[tuple[str, str, str]]) -> str:
     """Arcs of one look, and their labels in front of them."""
-    arcs, labels = ("".join(parts) for parts in zip(*drawn, strict=True))
+    arcs, points, labels = ("".join(parts) for parts in zip(*drawn, strict=True))
     # A wide stroke in the colour of the paper keeps lines away from the letters.
     halo = f"stroke:{PAPER};stroke-width:5;stroke-linejoin:round;paint-order:stroke"
     ink = INK if look == MUTED else look
     return (
-        f'<g style="color:{look}" fill="currentColor" stroke-width="1.4">{arcs}'
+        f'<g style="color:{look}" fill="none" stroke="currentColor" stroke-width="1.4">{arcs}'
+        f'<path d="{points}" fill="currentColor" stroke="none"/>'
         f'<g font-size="{SMALL:g}" style="fill:{ink};{halo}">{labels}</g></g>'
     )
 
 
+def _n(value: float) -> str:
+    """A coordinate in few letters."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
 def _text(text: str, x: float, y: float) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' if text else ""
+    return f'<text x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>' if text else ""

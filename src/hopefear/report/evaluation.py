@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hopefear.report.examples import Cases
+from hopefear.report.cases import Cases, Judgement
 from hopefear.report.page import Page
 from hopefear.report.plot import Plot
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
-_BARS = 30  # labels in the plot of F1
+BARS = 30  # labels in the plot of F1
 _SQUARE = 40  # labels of a matrix of weights
 _NAMED = 8  # features in the row of a label
 
@@ -32,6 +32,18 @@ class Findings(NamedTuple):
     cases: Cases = Cases()
     data: Mapping[str, Any] = {}
     pairs: tuple[Sequence[str], Sequence[Sequence[float]]] | None = None
+
+
+class Evidence(NamedTuple):
+    """As `Findings`, of which the cases are yet to be chosen."""
+
+    judgement: Judgement
+    data: Mapping[str, Any] = {}
+    pairs: tuple[Sequence[str], Sequence[Sequence[float]]] | None = None
+
+    def findings(self) -> Findings:
+        """With the worst errors."""
+        return Findings(self.judgement.worst(), self.data, self.pairs)
 
 
 @dataclass(frozen=True)
@@ -80,16 +92,20 @@ class Evaluation:
         page.section("Scores").keyvalues({k: v for k, v in self.scores.items() if v is not None})
         for name, heads, rows in self.tables:
             page.section(name)
-            if "F1" in heads and 1 < len(rows) <= _BARS:
+            if "F1" in heads and 1 < len(rows) <= BARS:
                 values = [float(row[heads.index("F1")]) for row in rows]
                 plot = Plot(f"F1 by {heads[0]}", y_label="F1")
                 page.plot(plot.bars([row[0] for row in rows], values))
             page.table(heads, rows)
-        _confusion(page, self.facts)
+        if self.facts.get("confusion_matrix") or self.facts.get("confusion"):
+            add_confusion(page.section("Confusion"), self.facts)
         if self.findings.cases.wrong:
             page.section("Errors").cases(self.findings.cases)
-        _calibration(page, self.facts.get("calibration") or {})
-        _weights(page, self.weights, self.findings.pairs)
+        plots, words = calibration_plots({"": self.facts.get("calibration") or {}})
+        if plots:
+            page.section("Calibration").figures(plots, words)
+        if self.weights or self.findings.pairs is not None:
+            add_weights(page.section("What it weighs"), self.weights, self.findings.pairs)
         if self.findings.data:
             page.section("Data").keyvalues(self.findings.data)
         if self.origin:
@@ -102,11 +118,9 @@ class Evaluation:
         return evaluation_html(self)
 
 
-def _confusion(page: Page, facts: Mapping[str, Any]) -> None:
+def add_confusion(page: Page, facts: Mapping[str, Any]) -> None:
+    """What was taken for what, as ``facts`` of an evaluation tell it."""
     matrix, pairs = facts.get("confusion_matrix"), facts.get("confusion")
-    if not matrix and not pairs:
-        return
-    page.section("Confusion")
     if matrix:
         page.matrix(
             matrix["labels"],
@@ -119,34 +133,41 @@ def _confusion(page: Page, facts: Mapping[str, Any]) -> None:
         page.table(["gold", "predicted", "times"], rows, "Commonest mistakes.")
 
 
-def _calibration(page: Page, kinds: Mapping[str, Mapping[str, Any] | None]) -> None:
+def calibration_plots(
+    models: Mapping[str, Mapping[str, Mapping[str, Any] | None]],
+) -> tuple[list[Plot], list[str]]:
+    """How often answers are right by how probable they were, and that in words.
+
+    Parameters
+    ----------
+    models : mapping
+        From the name of a model, which may be empty where there is one, to its bins by kind.
+    """
     plots, words = [], []
-    for name, bins in kinds.items():
-        if not bins:
-            continue
-        points = [
-            (sure, right)
-            for sure, right, n in zip(
-                bins["confidence"], bins["accuracy"], bins["counts"], strict=True
+    for kind in dict.fromkeys(kind for kinds in models.values() for kind in kinds):
+        plot = Plot(f"Probabilities of {kind}", "probability in percent", "right, in percent")
+        plot.line([0.0, 100.0], [0.0, 100.0], "as it should be", dashed=True, look=7)
+        sizes = []
+        for look, (name, kinds) in enumerate(models.items()):
+            bins = kinds.get(kind)
+            if not bins:
+                continue
+            columns = (bins["confidence"], bins["accuracy"], bins["counts"])
+            points = [(x, y) for x, y, n in zip(*columns, strict=True) if n]
+            plot.line([x for x, _ in points], [y for _, y in points], name or kind, look=look)
+            sizes.append(f"{name} {bins['ece']:.2f} %".lstrip())
+        if sizes:
+            plots.append(plot)
+            words.append(
+                "Of all answers with a probability of 80 %, 80 % should be right: above the dashed "
+                "line a model is too modest, below it too sure. Off on average (expected "
+                f"calibration error): {', '.join(sizes)}."
             )
-            if n
-        ]
-        plot = Plot(f"Probabilities of {name}", "probability in percent", "right, in percent")
-        plot.line([0.0, 100.0], [0.0, 100.0], "as it should be", dashed=True, look=1)
-        plots.append(plot.line([x for x, _ in points], [y for _, y in points], name, look=0))
-        words.append(f"Off by {bins['ece']:.2f} % on average (expected calibration error).")
-    if plots:
-        page.section("Calibration").text(
-            "Of all answers with a probability of 80 %, 80 % should be right: above the dashed "
-            "line a model is too modest, below it too sure."
-        )
-        page.figures(plots, words)
+    return plots, words
 
 
-def _weights(page: Page, weights: Any, pairs: Any) -> None:
-    if not weights and pairs is None:
-        return
-    page.section("What it weighs")
+def add_weights(page: Page, weights: Any, pairs: Any) -> None:
+    """The heaviest features, and the weights of pairs of labels."""
     if isinstance(weights, Mapping):
         rows = [
             [label, ", ".join(f"{name} {weight:+.3f}" for name, weight in features[:_NAMED])]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any, NamedTuple, Protocol
 
 from hopefear.report.arcs import ArcDiagram, text_tree
@@ -18,9 +19,6 @@ from hopefear.report.looks import LIGHT, escape
 Span = tuple[int, int, str]  # first word, word behind the last, label
 _TERMINAL = (32, 34, 35, 36, 33, 31)  # green, blue, magenta, cyan, yellow, red
 _SHOWN = 8  # features of a reason
-_KINDS = 40  # in a list to choose from
-BYTES = 1_200_000  # of examples on a page, so that it stays below 2 MB
-DRAWN = 600_000  # of them, behind which trees are written and not drawn
 
 
 class View(Protocol):
@@ -182,6 +180,32 @@ class BracketedText:
         return self.text
 
 
+@dataclass(frozen=True)
+class ChangedText:
+    """A text of which the words stand out that another has not at that place.
+
+    Examples
+    --------
+    >>> ChangedText("a red house", "a house").to_html()
+    '<p class="hf-text">a <mark class="k6">red</mark> house</p>'
+    """
+
+    text: str
+    other: str
+
+    def to_html(self, prefix: str = "") -> str:
+        words, others = self.text.split(), self.other.split()
+        parts = []
+        for kind, _, _, first, after in SequenceMatcher(None, others, words, False).get_opcodes():
+            some = escape(" ".join(words[first:after]))
+            if some:
+                parts.append(some if kind == "equal" else f'<mark class="k6">{some}</mark>')
+        return f'<p class="hf-text">{" ".join(parts)}</p>'
+
+    def to_text(self, coloured: bool = False) -> str:
+        return self.text
+
+
 _TOKENS = re.compile(r"\([^\s()]*|\)|[^\s()]+")
 
 
@@ -203,14 +227,11 @@ def _brackets(text: str) -> list[Span]:
 
 
 def view_html(view: View | ArcDiagram | str, prefix: str = "v", drawn: bool = True) -> str:
-    """HTML of anything that can be looked at; a string is itself, a tree is drawn or written."""
+    """HTML of anything that can be looked at; of a tree that is not drawn the errors are told."""
     if isinstance(view, str):
         return f'<p class="hf-text">{escape(view)}</p>'
     if isinstance(view, ArcDiagram) and not drawn:
-        text = escape(" ".join(view.words))
-        summary = f'<summary>{text}</summary><p class="hf-tree">A word, its head and its relation;'
-        note = f"{summary} marked, what is right where that is wrong.</p>"
-        return f'<details class="hf-tree">{note}{view.to_rows()}</details>'
+        return view.to_errors()
     if isinstance(view, ArcDiagram):
         box = '<div class="scroll" tabindex="0" role="region" aria-label="tree">'
         return f"{box}{view.to_svg(prefix)}</div>"
@@ -225,11 +246,12 @@ def view_text(view: View | ArcDiagram | str, coloured: bool = False) -> str:
 
 
 class Rival(NamedTuple):
-    """One of the n best outputs."""
+    """One of the n best outputs; ``note`` stands for a probability that nobody knows."""
 
     text: str
     probability: float | None = None
     right: bool = False
+    note: str = ""
 
 
 def nbest_html(rivals: Sequence[Rival]) -> str:
@@ -240,9 +262,11 @@ def nbest_html(rivals: Sequence[Rival]) -> str:
     """
     rows = []
     for rival in rivals:
-        share = "" if rival.probability is None else f"{100 * rival.probability:.1f} %"
+        share, bar = rival.note, ""
+        if rival.probability is not None:
+            share = f"{100 * rival.probability:.1f} %"
+            bar = f' style="--p:{100 * rival.probability:.0f}%"'
         share = "< 0.1 %" if share == "0.0 %" else share
-        bar = "" if rival.probability is None else f' style="--p:{100 * rival.probability:.0f}%"'
         sign = '<em title="as it should be">✓</em> ' if rival.right else ""
         rows.append(f"<li{bar}><b>{escape(share)}</b><span>{sign}{escape(rival.text)}</span></li>")
     return f'<ol class="hf-nbest">{"".join(rows)}</ol>'
@@ -264,143 +288,6 @@ def reason_html(reason: Any, shown: int = _SHOWN) -> str:
     return (
         f"<p>{escape(reason.label)}, not {escape(reason.runner_up)}, by {reason.gap:.3f}:</p>"
         f'<ul class="hf-why">{"".join(rows)}</ul>{rest}'
-    )
-
-
-@dataclass(frozen=True)
-class Case:
-    """An example that a model got wrong.
-
-    Parameters
-    ----------
-    facts : mapping
-        Where it stands and how wrong it is, in words and numbers: ``{"sentence": 3, "wrong
-        tokens": 2}``.
-    gold, predicted : View, ArcDiagram or str
-        How it should be, and how it is; None where the other shows both.
-    kinds, labels : sequences of str
-        Kinds of error and labels in it, to choose by.
-    rivals : sequence of Rival
-        The n best.
-    reason : Explanation, optional
-        Why the answer beat the right one, of the first error where there are several.
-    at : int
-        Its place in the file, to put errors in the order they have there.
-    """
-
-    facts: Mapping[str, Any]
-    gold: View | ArcDiagram | str | None
-    predicted: View | ArcDiagram | str
-    kinds: Sequence[str] = ()
-    labels: Sequence[str] = ()
-    rivals: Sequence[Rival] = ()
-    reason: Any = None
-    at: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
-        if isinstance(self.predicted, ArcDiagram):
-            return {**self.facts, "tree": asdict(self.predicted)}
-        if self.gold is None:
-            return {**self.facts, "text": view_text(self.predicted)}
-        views = {"gold": self.gold, "predicted": self.predicted}
-        return {**self.facts, **{name: view_text(view) for name, view in views.items()}}
-
-    def to_html(self, prefix: str, drawn: bool = True) -> str:
-        """An article; the n best and the reason are folded."""
-        (name, place), *rest = self.facts.items()
-        # Names of labels are among the kinds.
-        words = [f"{value:g} {key}" for key, value in rest if not isinstance(value, str)]
-        words += self.kinds
-        views = view_html(self.predicted, f"{prefix}p", drawn)
-        if self.gold is not None:
-            gold = f"<dt>gold</dt><dd>{view_html(self.gold, f'{prefix}g')}</dd>"
-            views = f"<dl>{gold}<dt>predicted</dt><dd>{views}</dd></dl>"
-        more = nbest_html(self.rivals) if self.rivals else ""
-        more += reason_html(self.reason) if self.reason is not None else ""
-        if more:
-            more = f"<details><summary>Why, and what came close</summary>{more}</details>"
-        first = self.rivals[0].probability if self.rivals else None
-        data = {"at": self.at, "kinds": "\n".join(self.kinds), "labels": "\n".join(self.labels)}
-        data |= {} if first is None else {"p": f"{first:.4g}"}
-        attributes = "".join(f' data-{key}="{escape(value)}"' for key, value in data.items())
-        return (
-            f'<article class="case"{attributes}>'
-            f"<h3>{escape(name)} {escape(place)} <small>{escape(' · '.join(words))}</small></h3>"
-            f"{views}{more}</article>"
-        )
-
-
-@dataclass(frozen=True)
-class Cases:
-    """Errors of a model, the worst first, of which a page shows as many as it has room for.
-
-    Parameters
-    ----------
-    cases : sequence of Case
-        The errors.
-    wrong, total : int
-        Examples with errors, and all of them.
-    unit : str
-        What they are: ``sentences``.
-    order : str
-        Which come first, in words.
-    """
-
-    cases: Sequence[Case] = ()
-    wrong: int = 0
-    total: int = 0
-    unit: str = "examples"
-    order: str = "worst"
-    most: int = field(default=BYTES, repr=False)
-
-    def to_html(self, prefix: str) -> str:
-        """Articles, with controls that only the script of a page shows."""
-        articles: list[str] = []
-        size = 0
-        for k, case in enumerate(self.cases):
-            article = case.to_html(f"{prefix}-{k}", size < DRAWN)
-            size += len(article.encode())
-            if size > self.most:
-                break
-            articles.append(article)
-        shown = self.cases[: len(articles)]
-        rest = f"the {len(shown):,} {self.order} are here"
-        text = f"{self.wrong:,} of {self.total:,} {self.unit} have errors; " + (
-            "all are here." if len(shown) == self.wrong else f"{rest}."
-        )
-        return (
-            f'<div class="cases" id="{prefix}"><p>{text}</p>{_controls(shown, prefix)}'
-            + "\n".join(articles)
-            + "</div>"
-        )
-
-
-def _controls(cases: Sequence[Case], prefix: str) -> str:
-    boxes = []
-    for name, values in (
-        ("kinds", Counter(kind for case in cases for kind in set(case.kinds))),
-        ("labels", Counter(label for case in cases for label in set(case.labels))),
-    ):
-        if len(values) > 1:
-            choices = "".join(
-                f'<option value="{escape(value)}">{escape(value)} ({n})</option>'
-                for value, n in sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))[
-                    :_KINDS
-                ]
-            )
-            boxes.append(
-                f'<label>{name[:-1]} <select data-by="{name}"><option value="">all</option>'
-                f"{choices}</select></label>"
-            )
-    sure = '<option value="p">most probable first</option>'
-    return (
-        f'<div class="controls" role="search" aria-label="Errors" hidden>{"".join(boxes)}'
-        '<label>text <input type="search" data-by="text"></label>'
-        '<label>order <select data-by="order"><option value="">worst first</option>'
-        f"{sure if any(case.rivals for case in cases) else ''}"
-        '<option value="place">as in the file</option></select></label>'
-        '<output aria-live="polite"></output></div>'
     )
 
 

@@ -20,7 +20,8 @@ from typing import Literal
 
 from hopefear import __version__
 from hopefear.report.arcs import ArcDiagram
-from hopefear.report.examples import Cases, view_html
+from hopefear.report.cases import Cases
+from hopefear.report.examples import view_html
 from hopefear.report.looks import DARK, LIGHT, escape, inline, paragraphs
 from hopefear.report.plot import Plot
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -209,7 +209,7 @@ def _categories(plot: Plot) -> list[str]:
 
 
 def _legend(plot: Plot, width: float) -> list[list[Entry]]:
-    seen: dict[tuple, Entry] = {}
+    seen: dict[tuple[Any, ...], Entry] = {}
     marks = [((s.label, s.kind, s.dashed), s.label, s) for s in plot.series]
     for key, label, mark in marks + [((g.group,), g.group, g) for g in plot.groups]:
         if label and key not in seen:
@@ -566,7 +566,7 @@ def _numbers(values: Numbers, name: str) -> np.ndarray:
     return np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
 
 
-def _same_length(a: str, first: Sequence | np.ndarray, b: str, second: np.ndarray) -> None:
+def _same_length(a: str, first: Sequence[Any] | np.ndarray, b: str, second: np.ndarray) -> None:
     if len(first) != len(second):
         raise ValueError(
             f"{a} has {len(first)} entries but {b} has {len(second)}; give equally many"

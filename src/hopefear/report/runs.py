@@ -45,11 +45,32 @@ class Run(NamedTuple):
         return next((e[key] for e in reversed(self.events) if e.get(key) is not None), None)
 
     def seconds(self) -> float | None:
-        """Time it took: the last event knows it all, but in tuning each tells its own round's."""
-        if self.settings.get("task") != "tune":
-            return as_number(self.last("seconds"))
-        times = [as_number(event.get("seconds")) for event in self.events]
-        return sum(filter(None, times)) if any(t is not None for t in times) else None
+        """Time it took, as far as events tell it."""
+        return max((time for time in self.times() if time is not None), default=None)
+
+    def times(self) -> list[float | None]:
+        """Seconds from the start to every event; None where that cannot be known.
+
+        Events tell the time of their own pass or round. Those inside a pass tell none: it is
+        spread evenly over them.
+
+        >>> events = [{"epoch": 0.5}, {"epoch": 1, "seconds": 2.0}, {"epoch": 2, "seconds": 1.0}]
+        >>> Run("a", {}, events, []).times()
+        [1.0, 2.0, 3.0]
+        """
+        times: list[float | None] = [None] * len(self.events)
+        total, epoch, waiting = 0.0, 0.0, list[tuple[int, float]]()
+        for k, event in enumerate(self.events):
+            own, here = as_number(event.get("seconds")), as_number(event.get("epoch"))
+            if own is None:
+                waiting += [] if here is None else [(k, here)]
+                continue
+            for j, place in waiting:
+                if here is not None and epoch <= place < here:
+                    times[j] = total + own * (place - epoch) / (here - epoch)
+            total += own
+            times[k], epoch, waiting = total, epoch if here is None else here, []
+        return times
 
     def curve(self, *keys: str, clock: str | None = None) -> tuple[list[float], list[float]]:
         """Values found under nested keys, and the samples (or epochs) they belong to.
@@ -57,7 +78,9 @@ class Run(NamedTuple):
         ``clock`` names another count of events to go by, such as ``seconds``.
         """
         clock = clock or self.clock()
-        pairs = [(as_number(e.get(clock)), as_number(look_up(e, *keys))) for e in self.events]
+        places = [as_number(event.get(clock)) for event in self.events]
+        values = [as_number(look_up(event, *keys)) for event in self.events]
+        pairs = zip(self.times() if clock == "seconds" else places, values, strict=True)
         points = [(x, y) for x, y in pairs if x is not None and y is not None]
         return [x for x, _ in points], [y for _, y in points]
 
@@ -435,9 +458,7 @@ def _along(page: Page, runs: Sequence[Run], kinds: Sequence[tuple[str, str, Any]
     parts = {}
     for clock, words in _CLOCKS.items():
         plots = [_compare(runs, title, label, *keys, clock=clock) for title, label, keys in kinds]
-        # Seconds of a round of tuning begin anew.
-        tuned = clock == "seconds" and any(run.settings.get("task") == "tune" for run in runs)
-        if any(plot.series for plot in plots) and not tuned:
+        if any(plot.series for plot in plots):
             parts[words] = partial(page.figures, plots)
     usual = _CLOCKS[runs[0].clock()]
     if len(parts) > 1:

@@ -131,7 +131,7 @@
       const text = field("text").value.toLowerCase();
       let count = 0;
       articles.forEach((article, k) => {
-        const fits = ["kinds", "labels"].every((name) => {
+        const fits = ["who", "kinds", "labels"].every((name) => {
           const wanted = field(name)?.value;
           return !wanted || article.dataset[name].split("\n").includes(wanted);
         });
@@ -145,7 +145,7 @@
       cases.append(...(order ? [...articles].sort(order) : articles));
     };
     field("order").addEventListener("change", arrange);
-    for (const name of ["kinds", "labels", "text"]) field(name)?.addEventListener("input", show);
+    for (const name of ["who", "kinds", "labels", "text"]) field(name)?.addEventListener("input", show);
     controls.hidden = false;
     show();
   }

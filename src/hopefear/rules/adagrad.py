@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, Rule
-from hopefear.core.workspace import Stretched, lifted, shrink, soft
+from hopefear.core.workspace import Stretched, lifted, shrink
 
 
 class AdaGradState(NamedTuple):
@@ -54,21 +54,22 @@ class AdaGrad(NamedTuple):
     def init(self, n, dtype):
         return AdaGradState(np.zeros((n, 2), dtype), np.array([1.0, 0.0, self.rate]))
 
-    def change(self, base, state, share, clock):
-        weights = [self._weights(each, state.clock[DROP]) for each in (base, state)]
-        squares = [np.float64(each.cells[:, 1]) ** 2 for each in (base, state)]
-        return share * np.stack([weights[1] - weights[0], squares[1] - squares[0]])
+    def change_size(self):
+        return 2
 
-    def merge(self, base, change, clock):
-        squares = np.float64(base.cells[:, 1]) ** 2 + change[1]
-        root = np.sqrt(np.maximum(squares, 0.0))
-        w = self._weights(base, clock[DROP]) + change[0]
-        m = lifted(w * (self.eps + root) / self.rate, clock[DROP])
-        return base._replace(cells=np.stack([m, root], axis=1), clock=clock)
+    def change(self, base, i, state, j, share, ended, clock):
+        m0, root0 = np.float64(base.cells[i, 0]), np.float64(base.cells[i, 1])
+        m1, root1 = np.float64(state.cells[j, 0]), np.float64(state.cells[j, 1])
+        before = shrink(m0, ended[DROP]) * self.rate / (self.eps + root0)
+        after = shrink(m1, ended[DROP]) * self.rate / (self.eps + root1)
+        return share * (after - before), share * (root1 * root1 - root0 * root0), 0.0
 
-    def _weights(self, state, drop):
-        m, root = np.float64(state.cells).T
-        return soft(m, drop) * self.rate / (self.eps + root)
+    def merge(self, base, i, x, y, z, clock, state, j):
+        m, before = np.float64(base.cells[i, 0]), np.float64(base.cells[i, 1])
+        root = math.sqrt(max(before * before + y, 0.0))
+        w = shrink(m, clock[DROP]) * self.rate / (self.eps + before) + x
+        state.cells[j, 0] = lifted(w * (self.eps + root) / self.rate, clock[DROP])
+        state.cells[j, 1] = root
 
     def additive(self):
         return False  # squares of the direction are remembered

@@ -55,15 +55,18 @@ class AdaGradRDA(NamedTuple):
     def sums(self):
         return True  # of directions and their squares, and ticks count them
 
-    def change(self, base, state, share, clock):
-        before, after = np.float64(base.cells), np.float64(state.cells)
-        squares = after[:, 1] ** 2 - before[:, 1] ** 2
-        return share * np.stack([after[:, 0] - before[:, 0], squares])
+    def change_size(self):
+        return 2
 
-    def merge(self, base, change, clock):
-        m, root = np.float64(base.cells).T
-        cells = np.stack([m + change[0], np.sqrt(np.maximum(root**2 + change[1], 0.0))], axis=1)
-        return base._replace(cells=cells, clock=clock)
+    def change(self, base, i, state, j, share, ended, clock):
+        before, after = np.float64(base.cells[i, 1]), np.float64(state.cells[j, 1])
+        m = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
+        return m, share * (after * after - before * before), 0.0
+
+    def merge(self, base, i, x, y, z, clock, state, j):
+        root = np.float64(base.cells[i, 1])
+        state.cells[j, 0] = base.cells[i, 0] + x
+        state.cells[j, 1] = math.sqrt(max(root * root + y, 0.0))
 
     def additive(self):
         return False  # squares of the direction are remembered

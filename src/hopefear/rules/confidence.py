@@ -64,15 +64,21 @@ class ConfidenceWeighted(NamedTuple):
     def sums(self):
         return True  # of what examples say in 1 / variance and w / variance: Gaussians multiply
 
-    def change(self, base, state, share, clock):
-        before, after = (1.0 / np.float64(each.variance) for each in (base, state))
-        return share * np.stack([after * state.w - before * base.w, after - before])
+    def change_size(self):
+        return 2
 
-    def merge(self, base, change, clock):
-        before = 1.0 / np.float64(base.variance)
-        precision = before + change[1]
-        w = (before * base.w + change[0]) / precision
-        return base._replace(w=w, variance=1.0 / precision, clock=clock)
+    def differs(self, base, i, state, j):
+        return base.w[i] != state.w[j] or base.variance[i] != state.variance[j]
+
+    def change(self, base, i, state, j, share, ended, clock):
+        before, after = 1.0 / np.float64(base.variance[i]), 1.0 / np.float64(state.variance[j])
+        return share * (after * state.w[j] - before * base.w[i]), share * (after - before), 0.0
+
+    def merge(self, base, i, x, y, z, clock, state, j):
+        before = 1.0 / np.float64(base.variance[i])
+        precision = before + y
+        state.w[j] = (before * base.w[i] + x) / precision
+        state.variance[j] = 1.0 / precision
 
     def additive(self):
         return False  # squares of the direction are remembered

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, SCALE, WORN, Rule
-from hopefear.core.workspace import Shrunk, lifted, mixed_clock, scheduled, shrink, soft
+from hopefear.core.workspace import Shrunk, lifted, mixed_clock, scheduled, shrink
 
 
 class FobosState(NamedTuple):
@@ -57,13 +57,16 @@ class FOBOS(NamedTuple):
     def merged_clock(self, base, clocks, shares, t):
         return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
 
-    def change(self, base, state, share, clock):
-        part, drop = share * state.clock[SCALE] / clock[SCALE], state.clock[DROP]
-        return part * (soft(state.m, drop) - soft(base.m, drop))[None]
+    def change_size(self):
+        return 1
 
-    def merge(self, base, change, clock):
-        w = soft(base.m, clock[DROP]) + change[0]
-        return base._replace(m=lifted(w, clock[DROP]), clock=clock)
+    def change(self, base, i, state, j, share, ended, clock):
+        part, drop = share * ended[SCALE] / clock[SCALE], ended[DROP]
+        return part * (shrink(state.m[j], drop) - shrink(base.m[i], drop)), 0.0, 0.0
+
+    def merge(self, base, i, x, y, z, clock, state, j):
+        drop = clock[DROP]
+        state.m[j] = lifted(shrink(base.m[i], drop) + x, drop)
 
     def reading(self, state):
         return Shrunk(state.m, state.clock[SCALE], state.clock[DROP])

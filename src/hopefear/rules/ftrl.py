@@ -64,21 +64,30 @@ class FTRL(NamedTuple):
     def init(self, n, dtype):
         return FTRLState(np.zeros((n, 4), dtype), np.array([1.0, 0.0, self.rate]))
 
-    def change(self, base, state, share, clock):
-        before, after = np.float64(base.cells), np.float64(state.cells)
-        squares = after[:, 2] ** 2 - before[:, 2] ** 2
-        return share * np.stack([after[:, 0] - before[:, 0], after[:, 1] - before[:, 1], squares])
+    def change_size(self):
+        return 3
 
-    def merge(self, base, change, clock):
-        w, z, root, unused = np.float64(base.cells).T
-        w, z = w + change[0], z + change[1]
-        root = np.sqrt(np.maximum(root**2 + change[2], 0.0))
+    def differs(self, base, i, state, j):
+        before, after = base.cells[i], state.cells[j]
+        return before[0] != after[0] or before[1] != after[1] or before[2] != after[2]
+
+    def change(self, base, i, state, j, share, ended, clock):
+        before, after = np.float64(base.cells[i, 2]), np.float64(state.cells[j, 2])
+        w = share * (np.float64(state.cells[j, 0]) - base.cells[i, 0])
+        z = share * (np.float64(state.cells[j, 1]) - base.cells[i, 1])
+        return w, z, share * (after * after - before * before)
+
+    def merge(self, base, i, x, y, z, clock, state, j):
+        w, before = base.cells[i, 0] + x, np.float64(base.cells[i, 2])
+        root = math.sqrt(max(before * before + z, 0.0))
         # z holds past weights times rates that shards share; of a weight there is but one z.
-        of_weight = -np.copysign(
-            np.abs(w) * ((self.beta + root) / self.rate + self.l2) + self.l1, w
-        )
-        z = np.where(w != 0.0, of_weight, np.clip(z, -self.l1, self.l1))
-        return base._replace(cells=np.stack([w, z, root, unused], axis=1), clock=clock)
+        sum_ = min(max(base.cells[i, 1] + y, -self.l1), self.l1)
+        if w != 0.0:
+            rate = (self.beta + root) / self.rate + self.l2
+            sum_ = -math.copysign(abs(w) * rate + self.l1, w)
+        state.cells[j, 0] = w
+        state.cells[j, 1] = sum_
+        state.cells[j, 2] = root
 
     def additive(self):
         return False  # squares of the direction are remembered

@@ -64,11 +64,14 @@ class PassiveAggressive(NamedTuple):
     def init(self, n, dtype):
         return PAState(np.zeros(n, dtype), np.array([1.0, 0.0, 1.0]))
 
-    def change(self, base, state, share, clock):
-        return share * (np.float64(state.w) - base.w)[None]
+    def change_size(self):
+        return 1
 
-    def merge(self, base, change, clock):
-        return base._replace(w=base.w + change[0], clock=clock)
+    def change(self, base, i, state, j, share, ended, clock):
+        return share * (np.float64(state.w[j]) - base.w[i]), 0.0, 0.0
+
+    def merge(self, base, i, x, y, z, clock, state, j):
+        state.w[j] = base.w[i] + x
 
     def reading(self, state):
         return Plain(state.w)

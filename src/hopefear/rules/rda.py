@@ -72,11 +72,14 @@ class RDA(NamedTuple):
     def sums(self):
         return True  # of directions, and ticks count them
 
-    def change(self, base, state, share, clock):
-        return share * (np.float64(state.m) - base.m)[None]
+    def change_size(self):
+        return 1
 
-    def merge(self, base, change, clock):
-        return base._replace(m=base.m + change[0], clock=clock)
+    def change(self, base, i, state, j, share, ended, clock):
+        return share * (np.float64(state.m[j]) - base.m[i]), 0.0, 0.0
+
+    def merge(self, base, i, x, y, z, clock, state, j):
+        state.m[j] = base.m[i] + x
 
     def reading(self, state):
         real = state.m.dtype.type

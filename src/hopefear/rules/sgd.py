@@ -79,12 +79,15 @@ class SGD(NamedTuple):
         rate = scheduled(self.rate, self.power, self.decay, self.period, t)
         return mixed_clock(clocks, shares, rate)
 
-    def change(self, base, state, share, clock):
-        part = share * state.clock[SCALE] / clock[SCALE]
-        return part * (np.float64(state.m) - base.m)[None]
+    def change_size(self):
+        return 1
 
-    def merge(self, base, change, clock):
-        return base._replace(m=base.m + change[0], clock=clock)
+    def change(self, base, i, state, j, share, ended, clock):
+        part = share * ended[SCALE] / clock[SCALE]
+        return part * (np.float64(state.m[j]) - base.m[i]), 0.0, 0.0
+
+    def merge(self, base, i, x, y, z, clock, state, j):
+        state.m[j] = base.m[i] + x
 
     def reading(self, state):
         real = state.m.dtype.type

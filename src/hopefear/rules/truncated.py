@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefear.core.component import component
 from hopefear.core.interfaces import DROP, RATE, Rule, Weights
-from hopefear.core.workspace import lifted, mixed_clock, scheduled, shrink, soft
+from hopefear.core.workspace import lifted, mixed_clock, scheduled, shrink
 
 
 class TruncatedState(NamedTuple):
@@ -90,18 +90,21 @@ class TruncatedGradient(NamedTuple):
     def merged_clock(self, base, clocks, shares, t):
         return mixed_clock(clocks, shares, scheduled(self.rate, self.power, 1.0, 1.0, t))
 
-    def change(self, base, state, share, clock):
-        drop = state.clock[DROP]
-        return share * (self._weights(state, drop) - self._weights(base, drop))[None]
+    def change_size(self):
+        return 1
 
-    def merge(self, base, change, clock):
-        w = self._weights(base, clock[DROP]) + change[0]
-        free = np.abs(w) > self.threshold
-        m = np.where(free, w, lifted(w, clock[DROP]))
-        return base._replace(m=m, free=free, clock=clock)
+    def change(self, base, i, state, j, share, ended, clock):
+        drop = ended[DROP]
+        before = shrink(base.m[i], 0.0 if base.free[i] else drop)
+        after = shrink(state.m[j], 0.0 if state.free[j] else drop)
+        return share * (after - before), 0.0, 0.0
 
-    def _weights(self, state, drop):
-        return np.where(state.free, state.m, soft(state.m, drop))
+    def merge(self, base, i, x, y, z, clock, state, j):
+        drop = clock[DROP]
+        w = shrink(base.m[i], 0.0 if base.free[i] else drop) + x
+        free = abs(w) > self.threshold
+        state.free[j] = free
+        state.m[j] = w if free else lifted(w, drop)
 
     def reading(self, state):
         return Truncated(state.m, state.free, state.clock[DROP])

@@ -46,6 +46,7 @@ _POLICY = (
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 _PAGE_HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "no-referrer"}
 _AGAIN = {"retry-after": "1"}
+_BUSY = "too many requests wait already; try again later"
 _PAUSE = (0.1, 0.5)  # seconds before a request is sent away
 
 
@@ -62,6 +63,20 @@ class Limits(NamedTuple):
 
     body: int = 1 << 20
     seconds: float = 10.0
+
+
+class Asker:
+    """A connection as the application sees it, in the ``state`` of a request's scope."""
+
+    left = False  # whether nothing more will come from it
+    lost = False  # whether nothing more can be sent to it
+    waits: asyncio.Future[Any] | None = None  # the answer
+
+    def lose(self) -> None:
+        """Give up the place of what it asked."""
+        self.left = self.lost = True
+        if self.waits is not None:
+            self.waits.cancel()
 
 
 class App:
@@ -166,24 +181,32 @@ class App:
             return _error(413, self._too_large())
         return None
 
+    def sends_away(self, scope: Any) -> bool:
+        """Whether a request is refused because too many wait, before its body is read.
+
+        Who listens may ask this first: what is sent away without a task of its own takes less from
+        those who are answered.
+        """
+        question = scope["path"][1:] in NUMBERS
+        return question and not self.desk.has_room() and self._refusal(scope) is None
+
     async def _answer(self, scope: Any, receive: Any) -> Any:
         """The answer to a question, whatever comes of it."""
         started = asyncio.get_running_loop().time()
         try:
-            if self.desk.full:
+            if not self.desk.has_room():
                 raise BusyError
             question, size = await self._question(scope["path"][1:], receive)
             deadline = started + self.limits.seconds
-            return await self._ask(question, size <= _SHORT, deadline, scope.get("client"))
+            asker = scope.get("state", {}).get("asker", scope.get("client"))
+            return await self._ask(question, size <= _SHORT, deadline, asker)
         except HopefearError as error:
             return _error(404 if isinstance(error, UnknownModelError) else 400, str(error))
         except HTTPException as error:
             return _error(error.status_code, error.detail, error.headers)
         except BusyError:
-            # Who asks again at once would take the time of those who are answered; and who was
-            # sent away together shall not come back together.
-            await asyncio.sleep(random.uniform(*_PAUSE))
-            return _error(503, "too many requests wait already; try again later", _AGAIN)
+            await asyncio.sleep(pause())
+            return _error(503, _BUSY, _AGAIN)
         except Exception as error:
             self.complain(error)
             return _error(500, "internal error, please report it")
@@ -195,12 +218,16 @@ class App:
             return self._late()
         job = Job(name, service, question, loop.create_future(), self.limits.seconds, asker)
         self.desk.put(job, short)
+        if isinstance(asker, Asker):
+            asker.waits = job.future
         timer = loop.call_at(deadline, job.future.cancel)
         try:
             answer = await job.future
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise  # the server ends
+            if getattr(asker, "lost", False):
+                return _error(499, "the connection was lost")  # is counted, and goes nowhere
             return self._late()
         finally:
             timer.cancel()
@@ -274,6 +301,30 @@ class _Ready:
         headers = [(b"content-length", length), (b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
+
+
+def pause() -> float:
+    """Seconds after which a request is sent away.
+
+    Who asks again at once would take the time of those who are answered; and who was sent away
+    together shall not come back together.
+    """
+    return random.uniform(*_PAUSE)
+
+
+def busy(keep_alive: bool) -> bytes:
+    """The answer to those who are sent away, as it goes over the wire."""
+    answer = _error(503, _BUSY, _AGAIN)
+    headers = [*answer.raw_headers, *_HEADERS]
+    if not keep_alive:
+        headers.append((b"connection", b"close"))
+    lines = [
+        b"HTTP/1.1 503 Service Unavailable",
+        *map(b": ".join, headers),
+        b"",
+        bytes(answer.body),
+    ]
+    return b"\r\n".join(lines)
 
 
 def is_loopback(host: str) -> bool:

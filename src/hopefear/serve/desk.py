@@ -50,7 +50,7 @@ class Job:
     seconds : float
         The time an answer may take.
     asker : object
-        Who asks: a connection.
+        Who asks: a connection, whose ``left`` is true once it has said that nothing more will come.
     """
 
     __slots__ = (
@@ -110,6 +110,11 @@ class Job:
     def given_up(self) -> bool:
         """Whether nobody waits any more."""
         return self.future is not None and self.future.done()
+
+    @property
+    def left(self) -> bool:
+        """Whether the asker has said goodbye: it may be that nobody waits any more."""
+        return getattr(self.asker, "left", False)
 
     def packed(self, answers: list[dict[str, Any]]) -> bytes:
         """Answers as they are sent."""
@@ -174,23 +179,24 @@ class Desk:
     def __len__(self) -> int:
         return len(self._queue) + len(self._short)
 
-    @property
-    def full(self) -> bool:
-        """Whether the loop itself has enough to do, so that the next request would be refused."""
-        return len(self._short) >= self.waiting
+    def has_room(self) -> bool:
+        """Whether the loop itself can take another request, or the next one would be refused."""
+        if len(self._short) >= self.waiting:
+            self._short = _staying(self._short)
+        return len(self._short) < self.waiting
 
     def put(self, job: Job, short: bool = False) -> None:
         """Let a request wait; BusyError where too many do. Short ones are read in the loop."""
         if not short:
             self._line_up(job)
             return
-        if self.full:
+        if not self.has_room():
             raise BusyError
         self._short.append(job)
         loop = job.future.get_loop()
         if len(self._short) == 1:
             self._timer = loop.call_later(_LINGER, self._answer_short)
-            self._expected = self._regulars.expected(loop.time())
+            self._expected = min(self._regulars.expected(loop.time()), self.waiting)
         if len(self._short) == self._expected:
             self._timer.cancel()
             loop.call_soon(self._answer_short)
@@ -198,6 +204,8 @@ class Desk:
     def drop(self, job: Job) -> None:
         """Forget a request for which nobody waits any more, so that another can take its place."""
         job.future.cancel()
+        if job in self._short:
+            self._short.remove(job)
         if self._queue:
             with self._ready, contextlib.suppress(ValueError):
                 self._queue.remove(job)
@@ -211,9 +219,11 @@ class Desk:
             thread.join(1.0)  # what it may still compute nobody waits for
 
     def _line_up(self, job: Job) -> None:
-        if len(self._queue) >= self.waiting:
-            raise BusyError
         with self._ready:
+            if len(self._queue) >= self.waiting:
+                self._queue = deque(_staying(self._queue))
+            if len(self._queue) >= self.waiting:
+                raise BusyError
             self._queue.append(job)
             if len(self._queue) >= self._wanted:
                 self._ready.notify()
@@ -295,6 +305,21 @@ class Desk:
                     rest.append(job)
             self._queue = rest
             return batch
+
+
+def _staying(jobs: Iterable[Job]) -> list[Job]:
+    """Jobs of those who are still there; the others are sent away.
+
+    A connection that is closed looks like one that is closed half, whose asker still listens. So
+    they have their places for as long as nobody else needs them.
+    """
+    staying = []
+    for job in jobs:
+        if job.left:
+            _deliver([(job, BusyError())])
+        else:
+            staying.append(job)
+    return staying
 
 
 def _deliver(outcomes: Iterable[tuple[Job, Any]]) -> None:

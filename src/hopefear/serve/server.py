@@ -15,13 +15,14 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hopefear.errors import HopefearError
-from hopefear.serve.app import App
+from hopefear.serve.app import App, Asker, busy, pause
 
 _HEAD = 1 << 16  # bytes of a request before its body
 _IDLE = 15  # seconds that a connection may wait for its next request
 _FILES = 64  # descriptors that are no connections
 # Threads that compute give way to the loop this soon, in seconds; Python's own 5 ms are felt.
 _SWITCH = 0.0005
+_BUSY = {keep_alive: busy(keep_alive) for keep_alive in (False, True)}
 
 
 class _Whole:
@@ -42,16 +43,18 @@ class _Whole:
 class Connection(HttpToolsProtocol):
     """A connection whose requests must come whole, in time and with a short head.
 
-    ``most`` and ``seconds`` are set on a subclass: connections at once, and the time a request
-    has to arrive.
+    ``most``, ``seconds`` and ``served`` are set on a subclass: connections at once, the time a
+    request has to arrive, and the application.
     """
 
     most: int
     seconds: float
+    served: App
     _clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._asker = Asker()
         self._head, self._clock = 0, self.loop.call_later(self.seconds, self._late)
         if len(self.connections) > self.most:
             self._end(b"503 Service Unavailable", b'{"error": "too many connections"}')
@@ -59,6 +62,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
         self._unset_keepalive_if_required()
+        self._asker.lose()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -77,11 +81,13 @@ class Connection(HttpToolsProtocol):
         asked = self.cycle is not None and not self.cycle.response_complete
         if asked and not self.cycle.more_body:
             self.cycle.keep_alive = False
+            self._asker.left = True
             return True
         return False
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self.scope["state"]["asker"] = self._asker
         self._head = 0
         self._wait()
 
@@ -99,6 +105,23 @@ class Connection(HttpToolsProtocol):
         if self.transport.get_write_buffer_size():
             self.transport.abort()  # nobody reads the answer
         super().timeout_keep_alive_handler()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        # The name is uvicorn's own; under another, refusals would take longer, and that is all.
+        if self.served.sends_away(cycle.scope):
+            self.loop.call_later(pause(), self._send_away, cycle, self.loop.time())
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _send_away(self, cycle: Any, begun: float) -> None:
+        if self.transport.is_closing():
+            return
+        self.transport.write(_BUSY[cycle.keep_alive])
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        cycle.on_response()
+        self.served.counts.request(cycle.scope["path"], 503, self.loop.time() - begun)
 
     def _wait(self) -> None:
         self._stop()
@@ -175,7 +198,7 @@ def run(
         Is called in a thread of its own after SIGHUP.
     """
     seconds = app.limits.seconds
-    bounds = {"most": _with_files(connections), "seconds": seconds}
+    bounds = {"most": _with_files(connections), "seconds": seconds, "served": app}
     config = Config(
         app,
         http=type("BoundedConnection", (Connection,), bounds),

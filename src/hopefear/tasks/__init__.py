@@ -44,6 +44,10 @@ class TaskEntry:
     service : str, optional
         ``module:class`` of the :class:`hopefear.tasks.serving.Service` around its models; None
         where ``hopefear serve`` takes none of them.
+    large : int, optional
+        Bytes from which on a file is cached without being asked for; None where data is held in
+        memory. A fixed number, and no share of the memory there is: the order of visits depends on
+        it, so that the model does.
     """
 
     words: str
@@ -55,6 +59,7 @@ class TaskEntry:
     estimator: str | None = None
     contents: str | None = None
     service: str | None = None
+    large: int | None = None
 
 
 TASKS: dict[str, TaskEntry] = {
@@ -68,6 +73,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.classify.estimator:Classifier",
         "hopefear.data.reading:examples_in",
         "hopefear.tasks.classify.serving:ClassifyService",
+        1 << 30,
     ),
     "tag": TaskEntry(
         "one label a token: parts of speech, chunks, names",
@@ -79,6 +85,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.tag.estimator:Tagger",
         "hopefear.data.reading:tokens_in",
         "hopefear.tasks.tag.serving:TagService",
+        1 << 27,
     ),
     "rerank": TaskEntry(
         "the best of a list of candidates: parses, translations, transcripts",
@@ -90,6 +97,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.rerank.estimator:Reranker",
         "hopefear.data.reading:lists_in",
         "hopefear.tasks.rerank.serving:RerankService",
+        1 << 27,
     ),
     "parse": TaskEntry(
         "a head and a relation for every word: dependency trees",

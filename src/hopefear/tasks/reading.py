@@ -10,8 +10,9 @@ from typing import Any
 
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.input import MOSES
-from hopefear.data.reading import Contents, has_attributes, named_tokens
+from hopefear.data.reading import Contents
 from hopefear.data.sources import Source
+from hopefear.data.token_files import has_attributes, named_tokens
 from hopefear.errors import HopefearError
 from hopefear.tasks import TASKS, named_object
 

@@ -347,7 +347,9 @@ def check_loss(
     return holes
 
 
-def _check_loss_on(loss, structure, rows, formula, gradient, rng) -> None:
+def _check_loss_on(
+    loss: Any, structure: Any, rows: Any, formula: Any, gradient: Any, rng: np.random.Generator
+) -> None:
     name = f"{describe(loss)} on {type(structure).__name__}"
     ask = _Ask(loss, structure, rows)
     tolerance = 1e-5 if type(loss).__name__ == "NBestMIRA" else 1e-9  # solved by iteration
@@ -372,7 +374,9 @@ def _check_loss_on(loss, structure, rows, formula, gradient, rng) -> None:
     _demand(value == 0.0 and not g.any(), f"{name}: an example of weight 0 has a force")
 
 
-def _slope_agrees(value: Callable, w: np.ndarray, d: np.ndarray, slope: float, name: str) -> bool:
+def _slope_agrees(
+    value: Callable[..., Any], w: np.ndarray, d: np.ndarray, slope: float, name: str
+) -> bool:
     """Whether the loss is smooth at ``w`` along ``d``; there its slope must be the one given."""
     h, here = 1e-5, value(w)
     up, down = (value(w + h * d) - here) / h, (here - value(w - h * d)) / h
@@ -518,7 +522,7 @@ def _check_rebase(trainer: OnlineTrainer) -> None:
     _agree(_weights(trainer), before, f"{describe(rule)}: weights change when the clock restarts")
 
 
-def _compare(structure, rows, learner, oracle, order, copies) -> bool:
+def _compare(structure: Any, rows: Any, learner: Any, oracle: Any, order: Any, copies: Any) -> bool:
     """Snapshots against a dense replay; False where no formula says what the rule was given."""
     formula = formula_of(learner.loss)
     if formula is None:

@@ -62,10 +62,10 @@ class DenseSGD(DenseRule):
     Weight decay multiplies whatever has accumulated: weights, total and received penalties alike.
     """
 
-    def begin(self):
+    def begin(self) -> None:
         self.u, self.q = 0.0, np.zeros(self.n)
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         eta = self.rate / self.t**self.power * self.decay ** ((self.t - 1) / self.period)
         keep = 1 - eta * self.l2
         self.u, self.q = keep * self.u + eta * self.l1, keep * self.q
@@ -81,7 +81,7 @@ class DenseSGD(DenseRule):
 class DensePassiveAggressive(DenseRule):
     """Crammer et al. (2006), figure 1."""
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         norm = g @ g
         if norm == 0:
             return
@@ -95,7 +95,7 @@ class DensePassiveAggressive(DenseRule):
 class DenseAdaGrad(DenseRule):
     """Duchi, Hazan and Singer (2011), composite mirror descent with l1 (their equation 24)."""
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         self.squares += g**2
         H = self.eps + np.sqrt(self.squares)
         self.w = soft(self.w + self.rate / H * g, self.rate / H * self.l1)
@@ -104,7 +104,7 @@ class DenseAdaGrad(DenseRule):
 class DenseAdaGradRDA(DenseRule):
     """Duchi, Hazan and Singer (2011), primal-dual subgradient with l1 (their equation 22)."""
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         self.squares += g**2
         self.total += g
         H = self.eps + np.sqrt(self.squares)
@@ -114,7 +114,7 @@ class DenseAdaGradRDA(DenseRule):
 class DenseRDA(DenseRule):
     """Voted RDA paper, equations 1, 2 and 4: the minimiser for l1 |w| + l2/2 |w|**2."""
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         k, eta = self.t, 1 / self.rate
         self.total += g
         self.w = soft(self.total / k, self.l1) / (self.l2 + eta * math.sqrt(k) / k)
@@ -123,7 +123,7 @@ class DenseRDA(DenseRule):
 class DenseTruncatedGradient(DenseRule):
     """Langford, Li and Zhang (2009): T1 with gravity g_i = K g when K divides i, else 0."""
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         eta = self.rate / self.t**self.power
         gravity = self.every * self.gravity if self.t % self.every == 0 else 0.0
         v = self.w + eta * g
@@ -133,7 +133,7 @@ class DenseTruncatedGradient(DenseRule):
 class DenseFOBOS(DenseRule):
     """Duchi and Singer (2009): gradient step, then the proximal step of l1 |w| + l2/2 |w|**2."""
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         eta = self.rate / self.t**self.power
         self.w = soft(self.w + eta * g, eta * self.l1) / (1 + eta * self.l2)
 
@@ -141,7 +141,7 @@ class DenseFOBOS(DenseRule):
 class DenseFTRL(DenseRule):
     """McMahan et al. (2013), algorithm 1."""
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         squares = self.squares + g**2
         self.total += -g - (np.sqrt(squares) - np.sqrt(self.squares)) / self.rate * self.w
         self.squares = squares
@@ -154,10 +154,10 @@ class DenseConfidenceWeighted(DenseRule):
 
     solves_for_margin = True
 
-    def begin(self):
+    def begin(self) -> None:
         self.sigma = np.eye(self.n)
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         V, M, phi = g @ self.sigma @ g, margin, self.phi
         if V == 0:
             return
@@ -170,10 +170,10 @@ class DenseConfidenceWeighted(DenseRule):
 class DenseAROW(DenseRule):
     """Crammer, Kulesza and Dredze (2009), figure 1, keeping the diagonal of Sigma."""
 
-    def begin(self):
+    def begin(self) -> None:
         self.sigma = np.eye(self.n)
 
-    def step(self, g, value, margin):
+    def step(self, g: np.ndarray, value: float, margin: float) -> None:
         if not g.any():
             return
         beta = 1 / (g @ self.sigma @ g + self.r)

@@ -45,7 +45,7 @@ from hopefear.training.online import (
 _REACHED, _HALTED, _NEED = 0, 1, 2
 # Coordinates that belong to one thread together, or all of a feature that has more: cache lines
 # must not go to and fro.
-_TOGETHER = 64
+_TOGETHER = 1024
 _SPREAD = np.uint64(0x9E3779B1)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 # Between what two threads count, so that it is not in one cache line.
@@ -304,7 +304,8 @@ def move_along(rule, readout, state, memory, record, k, p, width):
     """Move the coordinates of thread ``p`` along the direction of the block's k-th example."""
     searcher, step = record.searcher[k], np.uint64(width)
     books = (record.books[k, 0], record.books[k, 1], record.books[k, 2])
-    row = Mover(rule, state, readout, memory, books, record.steps[k, 0], record.steps[k, 1])
+    mover = Mover(rule, state, readout, memory, books, record.steps[k, 0], record.steps[k, 1])
+    row = readout.watched(memory, mover)
     # Fills are those of all examples, so that moves are asked for across their borders.
     threads, fill = record.begins.shape[1] // 2, record.fill[searcher]
     bases, sources, held = (

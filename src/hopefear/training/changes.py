@@ -1,7 +1,15 @@
 """What shards changed in a round, and the merged state that comes of it.
 
-A state has millions of coordinates, and a round moves few of them. One sweep over memory finds
-those; all else is done with them alone.
+A state has millions of coordinates, and a round moves few of them, which are marked. Where shards
+share memory, one kernel goes over the marks of all and merges in place. Where they do not, changes
+travel as sparse vectors. Both do the same to each coordinate, so bits do not depend on the way.
+
+Books are merged by what a line would have earned. A coordinate that nobody moved stays on the line
+that the state in common has for it, and earns what the clocks of all shards say, which is one
+number for all such coordinates: the round is one tick in the books of the whole. Where a
+coordinate was moved, its *gain* is what a shard has really earned less that. Rules whose lines can
+die have no such number; their shards settle all coordinates that were ever moved, and gains are
+all they earned.
 """
 
 from __future__ import annotations
@@ -10,10 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import lean, linked
+from hopefear.core.averages import Account, settle_line, totals_now
+from hopefear.core.component import inlined, lean, prefetch
+from hopefear.core.crew import take
+from hopefear.training.marks import count, lowest, mark, new_bits, ones
 
-# Bit of a coordinate whose state is not the one it began with; another one says that it is in use.
-CHANGED = 1
+# Words of marks that a thread takes at a time; marks of a word
+# from which on all its coordinates are merged as vectors; coordinates that are asked for ahead.
+_CHUNK, _MANY, _AHEAD = 64, 24, 40
+ROOM = 64 * _CHUNK  # for the coordinates of so many words
+ROW = 6  # numbers that say what changed at a coordinate, and how it counts
 
 
 class Sparse(NamedTuple):
@@ -56,15 +70,15 @@ class Change(NamedTuple):
     """What one shard, or several, changed in a round."""
 
     state: Sparse  # as the rule has it, and in the last row the shares of those that changed it
-    totals: tuple[Sparse, ...]  # of the readout, by coordinate
-    rest: tuple[np.ndarray, ...]  # of the readout, else
+    gains: tuple[Sparse, ...]  # of the books, if there are any
+    rest: tuple[np.ndarray, ...]  # examples lived through, and what a line of 1 has earned
 
     def plus(self, other: Change) -> Change:
         """What both changed."""
-        sums = zip((self.state, *self.totals), (other.state, *other.totals), strict=True)
-        state, *totals = (one.plus(more) for one, more in sums)
+        sums = zip((self.state, *self.gains), (other.state, *other.gains), strict=True)
+        state, *gains = (one.plus(more) for one, more in sums)
         rest = tuple(one + more for one, more in zip(self.rest, other.rest, strict=True))
-        return Change(state, tuple(totals), rest)
+        return Change(state, tuple(gains), rest)
 
 
 class Update(NamedTuple):
@@ -76,14 +90,58 @@ class Update(NamedTuple):
     t: int
 
 
+class Stack(NamedTuple):
+    """The states of shards one behind the other, so that one kernel reaches all of them."""
+
+    n: int
+    states: Any  # of shards times n coordinates; the clock is nobody's
+    clocks: np.ndarray  # float64[shards, 3]
+    totals: np.ndarray  # float64[shards times n], or empty where there are no books
+    bits: np.ndarray  # uint64[shards, words]: marks of what moved in the round
+    used: np.ndarray  # uint64[shards, words]: of what ever moved; no words where all lines last
+
+    def state(self, k: int) -> Any:
+        """The state of one shard, which is not copied."""
+        own = slice(k * self.n, (k + 1) * self.n)
+        arrays = {name: array[own] for name, array in arrays_of(self.states).items()}
+        return self.states._replace(**arrays, clock=self.clocks[k])
+
+    def total(self, k: int) -> np.ndarray:
+        """What its books have for each coordinate."""
+        return self.totals[k * self.n : (k + 1) * self.n]
+
+
+def new_stack(rule: Any, n: int, dtype: Any, shards: int, books: bool) -> Stack:
+    """States of so many shards of ``n`` coordinates, all of them new.
+
+    >>> from hopefear.rules.rda import RDA
+    >>> new_stack(RDA(), 100, np.float32, 2, books=False).state(1).m.shape
+    (100,)
+    """
+    states, words = rule.init(shards * n, dtype), new_bits(n).size
+    return Stack(
+        n,
+        states,
+        np.tile(states.clock, (shards, 1)),
+        np.zeros(shards * n if books else 0),
+        np.zeros((shards, words), np.uint64),
+        np.zeros((shards, 0 if lines_last(rule) else words), np.uint64),
+    )
+
+
+def lines_last(rule: Any) -> bool:
+    """Whether no line of a rule ever dies, so that all earn in proportion to their height.
+
+    >>> from hopefear.rules.rda import RDA
+    >>> lines_last(RDA()), lines_last(RDA(l1=0.1))
+    (True, False)
+    """
+    return rule.line(rule.init(1, np.float64), 0)[2] == 0.0
+
+
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
     """What a state has for each coordinate."""
     return {name: array for name, array in state._asdict().items() if name != "clock"}
-
-
-def taken(state: Any, ids: np.ndarray) -> Any:
-    """The state of some coordinates."""
-    return state._replace(**{name: array[ids] for name, array in arrays_of(state).items()})
 
 
 def put(state: Any, update: Update) -> None:
@@ -93,96 +151,294 @@ def put(state: Any, update: Update) -> None:
     state.clock[:] = update.clock
 
 
-def noted(
-    state: Any, base: Any, fresh: Any, totals: tuple[np.ndarray, ...], bits: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(coordinates changed since ``base``, those in use: changed, not fresh or with a total).
+def enter_round(account: Account, rest: np.ndarray) -> None:
+    """Close a round in the books of the whole, as one tick."""
+    account.lived[1] += rest[0]
+    if rest[1]:
+        k = account.closed[0]
+        account.a[k + 1] = account.a[k] + rest[1]
+        account.b[k + 1] = account.drop[k] = 0.0  # of lines that die, which there are not
+        account.closed[0] = k + 1
 
-    ``bits`` is space for a byte a coordinate.
 
-    >>> class State(NamedTuple):
-    ...     w: np.ndarray
-    >>> one, other, fresh = (State(np.array(w)) for w in ([0.0, 2.0, 3.0], [0.0, 2.0, 2.0], [0.0]))
-    >>> noted(one, other, fresh, (), np.empty(3, np.uint8))
-    (array([2]), array([1, 2]))
+def changed_by(
+    rule: Any, base: Any, state: Any, bits: np.ndarray, total: np.ndarray, earned: float, *how: Any
+) -> tuple[Sparse, Sparse]:
+    """What a shard changed at the coordinates that are marked, and its gains there.
+
+    ``how`` is (share, clock) of :meth:`Rule.change`.
     """
-    bits[:] = 0
-    for name, array in arrays_of(state).items():
-        first, new = getattr(base, name), getattr(fresh, name)[0]
-        if array.ndim == 1:
-            note_numbers(array, first, new, bits)
-        else:
-            note_cells(array, first, new, bits)
-    for total in totals:
-        note_totals(total, bits)
-    words = bits[: bits.size - bits.size % 8].view(np.uint64)
-    changed, used = (np.empty(n, np.int64) for n in count_bits(words, bits))
-    collect(words, bits, changed, used)
-    return changed, used
+    n, rows = count(bits), rule.change_size()
+    ids, values = np.empty((2, n), np.int64), np.empty((rows + 2, n))
+    p, q = collect(rule, base, state, bits, total, earned, *how, ids, values)
+    gains = Sparse(ids[1, :q].copy(), values[rows + 1 :, :q].copy())
+    return Sparse(ids[0, :p].copy(), values[: rows + 1, :p].copy()), gains
+
+
+@inlined
+def as_numbers(clock):
+    """A clock as three numbers, which kernels need not look up again."""
+    return clock[0], clock[1], clock[2]
+
+
+@inlined
+def gained(rule, base, i, state, j, total, earned):
+    """What coordinate ``j`` has earned, less what it would have earned on the line of ``base``."""
+    m0, r0, _ = rule.line(base, i)
+    m1, r1, _ = rule.line(state, j)
+    return (total + r1 * m1 * earned) - r0 * m0 * earned
+
+
+@inlined
+def merge_one(rule, base, i, x, y, z, clock, books, total, a):
+    """Write the merged state of a coordinate to ``base``, and change its line in the books."""
+    m0, r0, _ = rule.line(base, i)
+    rule.merge(base, i, x, y, z, clock, base, i)
+    if books:
+        m1, r1, _ = rule.line(base, i)
+        total[i] = (total[i] + r0 * m0 * a) - r1 * m1 * a
 
 
 @lean
-def note_numbers(array, base, fresh, bits):
-    """Note where one number a coordinate has changed, or is in use."""
-    for j in range(np.uint64(array.size)):
-        bits[j] |= np.uint8(array[j] != base[j]) | np.uint8(2) * np.uint8(array[j] != fresh)
-
-
-@lean
-def note_cells(array, base, fresh, bits):
-    """The same for several numbers a coordinate."""
-    for j in range(np.uint64(array.shape[0])):
-        changed = used = False
-        for c in range(np.uint64(array.shape[1])):
-            changed |= array[j, c] != base[j, c]
-            used |= array[j, c] != fresh[c]
-        bits[j] |= np.uint8(changed) | np.uint8(2) * np.uint8(used)
-
-
-@lean
-def note_totals(total, bits):
-    """Note which coordinates have a total."""
-    for j in range(np.uint64(total.size)):
-        bits[j] |= np.uint8(2) * np.uint8(total[j] != 0.0)
-
-
-@lean
-def count_bits(words, bits):
-    """(how many have changed, how many have any bit); ``words`` are the bits by eights."""
-    changed = used = 0
-    for k in range(np.uint64(words.size)):
-        if words[k] != 0:  # which is rare
-            for j in range(np.uint64(8) * k, np.uint64(8) * k + np.uint64(8)):
-                changed += np.int64(bits[j] & CHANGED)
-                used += np.int64(bits[j] != 0)
-    for j in range(8 * words.size, bits.size):
-        changed += np.int64(bits[j] & CHANGED)
-        used += np.int64(bits[j] != 0)
-    return changed, used
-
-
-@lean
-def collect(words, bits, changed, used):
-    """Write down which these are."""
-    p = q = np.uint64(0)
-    for k in range(np.uint64(words.size)):
-        if words[k] != 0:
-            for j in range(np.uint64(8) * k, np.uint64(8) * k + np.uint64(8)):
-                p, q = enter(bits[j], j, changed, p, used, q)
-    for j in range(np.uint64(8) * np.uint64(words.size), np.uint64(bits.size)):
-        p, q = enter(bits[j], j, changed, p, used, q)
-
-
-@linked
-def enter(bits, j, changed, p, used, q):
-    """Write down one coordinate; where the next ones go."""
-    if bits & CHANGED:
-        changed[p] = j
-        p += np.uint64(1)
-    if bits:
-        used[q] = j
-        q += np.uint64(1)
+def collect(rule, base, state, bits, total, earned, share, clock, ids, values):
+    """Write down what changed, and gains; how many there are of both."""
+    p = q = 0
+    ended, merged = as_numbers(state.clock), as_numbers(clock)
+    last = values.shape[0] - 1
+    for w in range(bits.size):
+        word = bits[w]
+        while word != 0:
+            j = 64 * w + lowest(word)
+            word &= word - np.uint64(1)
+            if rule.differs(base, j, state, j):
+                ids[0, p] = j
+                change = rule.change(base, j, state, j, share, ended, merged)
+                for v in range(last - 1):
+                    values[v, p] = change[v]
+                values[last - 1, p] = share
+                p += 1
+            if total.size:
+                gain = gained(rule, base, j, state, j, total[j], earned)
+                if gain != 0.0:
+                    ids[1, q] = j
+                    values[last, q] = gain
+                    q += 1
     return p, q
+
+
+@lean
+def merge_entries(rule, base, ids, values, clock, by_moved, total, a):
+    """Merge sums of changes into the state in common; their last row is who moved."""
+    last = values.shape[0] - 1
+    merged = as_numbers(clock)
+    for e in range(ids.size):
+        moved = values[last, e] if by_moved else 1.0
+        x = values[0, e] / moved
+        y = values[1, e] / moved if last > 1 else 0.0
+        z = values[2, e] / moved if last > 2 else 0.0
+        merge_one(rule, base, ids[e], x, y, z, merged, total.size > 0, total, a)
+
+
+@lean
+def merge_marked(
+    rule,
+    base,
+    states,
+    n,
+    bits,
+    totals,
+    earned,
+    shares,
+    clocks,
+    clock,
+    by_moved,
+    total,
+    a,
+    used,
+    space,
+    ids,
+    crew,
+):
+    """Merge the states of all shards in place, as one thread of a crew.
+
+    ``space`` and ``ids`` are this thread's own; ``used`` gets the marks, where there is room.
+    """
+    shards, words, n, books = bits.shape[0], bits.shape[1], np.uint64(n), total.size > 0
+    merged = as_numbers(clock)
+    # Of two shards, which is the usual number, nothing is looked up and nothing written down.
+    k = min(1, shards - 1)
+    one = shares[0], as_numbers(clocks[0]), earned[0]
+    two = shares[k], as_numbers(clocks[k]), earned[k]
+    begin = take(crew) * _CHUNK
+    while begin < words:
+        size = 0
+        for w in range(begin, min(begin + _CHUNK, words)):
+            word = bits[0, w]
+            for k in range(1, shards):
+                word |= bits[k, w]
+            if word == 0:
+                continue
+            for k in range(shards):
+                bits[k, w] = 0
+                if used.size:
+                    used[k, w] |= word
+            first = np.uint64(64 * w)
+            if shards == 2 and ones(word) >= _MANY:
+                # Vectors, of what is not marked too, which is as it was. Whether there are books
+                # is asked outside of the loop, else vectors are not made of it.
+                last = min(first + np.uint64(64), n)
+                if books:
+                    for i in range(first, last):
+                        change = changed_by_two(
+                            rule, base, i, states, n, one, two, merged, True, totals
+                        )
+                        merge_into(
+                            rule, base, i, states, n, 2, change, merged, by_moved, True, total, a
+                        )
+                else:
+                    for i in range(first, last):
+                        change = changed_by_two(
+                            rule, base, i, states, n, one, two, merged, False, totals
+                        )
+                        merge_into(
+                            rule, base, i, states, n, 2, change, merged, by_moved, False, total, a
+                        )
+                continue
+            while word != 0:
+                ids[size] = np.uint64(64 * w + lowest(word))
+                word &= word - np.uint64(1)
+                size += 1
+        for e in range(size):
+            if e + _AHEAD < size:
+                ask(rule, base, ids[e + _AHEAD], states, n, shards, books, totals, total)
+            i = ids[e]
+            if shards == 2:
+                change = changed_by_two(rule, base, i, states, n, one, two, merged, books, totals)
+            else:
+                for k in range(shards):
+                    j, how = np.uint64(k) * n + i, (shares[k], as_numbers(clocks[k]), earned[k])
+                    row = changed_by_one(rule, base, i, states, j, how, merged, books, totals)
+                    for v in range(ROW):
+                        space[k, v] = row[v]
+                fold(space, shards)
+                row = space[0]
+                change = row[0], row[1], row[2], row[3], row[4], row[5]
+            merge_into(rule, base, i, states, n, shards, change, merged, by_moved, books, total, a)
+        begin = take(crew) * _CHUNK
+
+
+@inlined
+def ask(rule, base, i, states, n, shards, books, totals, total):
+    """Coordinate ``i`` comes up soon; changes nothing but time."""
+    rule.reading(base).ask(i)
+    for k in range(shards):
+        j = np.uint64(k) * n + i
+        rule.reading(states).ask(j)
+        if books:
+            prefetch(totals, j)
+    if books:
+        prefetch(total, i)
+
+
+@inlined
+def changed_by_one(rule, base, i, states, j, how, clock, books, totals):
+    """(x, y, z, share that moved, 1 where it did, gain) of a shard, whose total is left empty."""
+    share, ended, earned = how
+    changed = 1.0 if rule.differs(base, i, states, j) else 0.0
+    x, y, z = rule.change(base, i, states, j, share, ended, clock)
+    gain = 0.0
+    if books:
+        gain = gained(rule, base, i, states, j, totals[j], earned)
+        totals[j] = 0.0
+    return x, y, z, share * changed, changed, gain
+
+
+@inlined
+def changed_by_two(rule, base, i, states, n, one, two, clock, books, totals):
+    """The same of two shards together; sums begin with 0, so that no zero has a sign."""
+    x, y, z, moved, changed, gain = changed_by_one(
+        rule, base, i, states, i, one, clock, books, totals
+    )
+    p, q, r, other, also, more = changed_by_one(
+        rule, base, i, states, n + i, two, clock, books, totals
+    )
+    x, y, z = 0.0 + x + p, 0.0 + y + q, 0.0 + z + r
+    return x, y, z, moved + other, changed + also, 0.0 + gain + more
+
+
+@inlined
+def merge_into(rule, base, i, states, n, shards, change, clock, by_moved, books, total, a):
+    """Write the merged state of a coordinate for all, where any shard has changed it; its gain."""
+    x, y, z, moved, changed, gain = change
+    if books:
+        total[i] += gain
+    if changed != 0.0:
+        if by_moved:
+            x, y, z = x / moved, y / moved, z / moved
+        rule.merge(base, i, x, y, z, clock, states, i)
+        if shards > 1:
+            rule.merge(base, i, x, y, z, clock, states, n + i)
+        for k in range(2, shards):
+            rule.merge(base, i, x, y, z, clock, states, np.uint64(k) * n + i)
+        merge_one(rule, base, i, x, y, z, clock, books, total, a)
+
+
+@inlined
+def fold(space, shards):
+    """Add up rows by twos, then by twos of these, as ``workers.folded`` does; into the first."""
+    while shards > 1:
+        for k in range(0, shards, 2):
+            for v in range(space.shape[1]):
+                total = space[k, v]
+                if k + 1 < shards:
+                    total = 0.0 + total + space[k + 1, v]
+                space[k // 2, v] = total
+        shards = (shards + 1) // 2
+
+
+@lean
+def mark_used(rule, fresh, state, bits, n):
+    """Mark the coordinates that are not as in a new learner."""
+    for j in range(n):
+        if rule.differs(fresh, 0, state, j):
+            mark(bits, j)
+
+
+@lean
+def settle_marked(rule, state, account, bits):
+    """Credit coordinates that are marked with all closed ticks."""
+    now = totals_now(account)
+    for w in range(bits.size):
+        word = bits[w]
+        while word != 0:
+            j = 64 * w + lowest(word)
+            word &= word - np.uint64(1)
+            m, r, f = rule.line(state, j)
+            settle_line(account, now, j, m, r, f)
+
+
+@lean
+def reopen_marked(rule, state, account, bits):
+    """Let books go on with the lines that coordinates have now, where they are marked."""
+    weights = rule.reading(state)
+    for w in range(bits.size):
+        word = bits[w]
+        while word != 0:
+            j = 64 * w + lowest(word)
+            word &= word - np.uint64(1)
+            account.open[j] = weights.at(j) != 0.0
+
+
+@lean
+def clear_marked(total, bits):
+    """Forget totals that are marked, and the marks."""
+    for w in range(bits.size):
+        word = bits[w]
+        bits[w] = 0
+        if total.size:
+            while word != 0:
+                total[64 * w + lowest(word)] = 0.0
+                word &= word - np.uint64(1)
 
 
 @lean

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopefear.core.component import component, kernel, lean, linked
+from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron
@@ -216,20 +217,22 @@ class VotedDecoder:
         paths = np.zeros((replay.drops.size, longest), np.int32)
         free = chain._replace(limits=tokens_only(chain.limits))
         ranked = []
-        for i, T in enumerate(lengths.tolist()):
-            parts = T * chain.width + tables_used(chain, T) * table_size(chain)
-            for structure in (chain, free):
-                known, votes = np.zeros(1, np.int64), np.zeros(replay.drops.size)
-                ballot = ChainBallot(structure, rows, i, work, paths, known)
-                if replay.count(ballot, parts, votes):
-                    break
-                self.unlimited += 1
-            if known[0] == 0:  # nobody has an opinion
-                known[0], paths[0] = 1, 0
-            votes = votes[: known[0]]
-            order = np.argsort(-votes, kind="stable")[:n]
-            shares = votes[order] / max(votes.sum(), 1e-300)
-            ranked.append(Ranked(paths[order][:, :T], votes[order], shares, shares))
+        with stage("votes", len(lengths), "sequences") as voting:
+            for i, T in enumerate(lengths.tolist()):
+                parts = T * chain.width + tables_used(chain, T) * table_size(chain)
+                for structure in (chain, free):
+                    known, votes = np.zeros(1, np.int64), np.zeros(replay.drops.size)
+                    ballot = ChainBallot(structure, rows, i, work, paths, known)
+                    if replay.count(ballot, parts, votes):
+                        break
+                    self.unlimited += 1
+                if known[0] == 0:  # nobody has an opinion
+                    known[0], paths[0] = 1, 0
+                votes = votes[: known[0]]
+                order = np.argsort(-votes, kind="stable")[:n]
+                shares = votes[order] / max(votes.sum(), 1e-300)
+                ranked.append(Ranked(paths[order][:, :T], votes[order], shares, shares))
+                voting.advance()
         return ranked
 
     def probabilities(self, rows: Any) -> np.ndarray:

@@ -187,12 +187,16 @@ class Minimiser:
             shares[s] += alphas[k] - along / products[s, y]
         return scale, shares
 
-    def _search(self, direction, slope, length) -> tuple[np.ndarray, float, np.ndarray] | None:
+    def _search(
+        self, direction: np.ndarray, slope: np.ndarray, length: float
+    ) -> tuple[np.ndarray, float, np.ndarray] | None:
         if self.l1 > 0.0:
             return self._search_orthant(direction, slope, length)
         return self._search_line(direction, slope, length)
 
-    def _search_line(self, direction, slope, length):
+    def _search_line(
+        self, direction: np.ndarray, slope: np.ndarray, length: float
+    ) -> tuple[np.ndarray, float, np.ndarray] | None:
         """A step that meets Wolfe's weak conditions, by interpolation within a bracket."""
         fall = _dot(direction, slope)
         if not fall < 0.0:
@@ -220,7 +224,9 @@ class Minimiser:
         # Callers may look at what the function left behind, so its last call is the one accepted.
         return None if best is None else (best, *self._evaluate(best))
 
-    def _search_orthant(self, direction, slope, length):
+    def _search_orthant(
+        self, direction: np.ndarray, slope: np.ndarray, length: float
+    ) -> tuple[np.ndarray, float, np.ndarray] | None:
         """Shorten the step until the value falls enough; coordinates stop where the sign ends."""
         for _ in range(_SEARCHES):
             w, fall = np.empty_like(self.w), 0.0

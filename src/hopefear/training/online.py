@@ -52,7 +52,7 @@ class Mover(NamedTuple):
     state: Any
     readout: Any
     memory: Any
-    books: tuple  # readout.now
+    books: tuple[Any, ...]  # readout.now
     a: float
     b: float
 
@@ -107,7 +107,8 @@ def learn(structure, loss, rule, readout, state, memory, data, order, work, tall
                     float(data.weights[order[n]]),
                 )
                 books = readout.now(memory)
-                structure.scatter(x, work.mu, Mover(rule, state, readout, memory, books, a, b))
+                row = Mover(rule, state, readout, memory, books, a, b)
+                structure.scatter(x, work.mu, readout.watched(memory, row))
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
             counts[TICKS] += 1

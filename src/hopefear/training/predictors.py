@@ -13,6 +13,7 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.core.interfaces import DROP
+from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import ModelError
 from hopefear.training.votes import ClassBallot, Replay
@@ -190,8 +191,10 @@ class VotedPredictor:
         longest = np.array([np.argmax(np.diff(data.indptr))] if n else [], np.int64)
         replay = Replay(self, structure.entries(data, longest))
         space = (np.zeros(parts), np.zeros(parts), np.zeros(1, np.int64))
-        for i in range(n):
-            replay.count(ClassBallot(structure, data, i, *space), parts, votes[i])
+        with stage("votes", n, "examples") as work:
+            for i in range(n):
+                replay.count(ClassBallot(structure, data, i, *space), parts, votes[i])
+                work.advance()
         votes /= replay.cast
         labels = votes.argmax(axis=1)
         scores = votes[:, 1:] - votes[:, :1] if parts == 1 else votes

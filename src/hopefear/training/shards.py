@@ -25,18 +25,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from hopefear.core.averages import Account, totals_now
 from hopefear.core.learner import Learner, part_name
 from hopefear.errors import CombinationError, HopefearError
-from hopefear.training.changes import Update, add_at, arrays_of, put, taken
+from hopefear.training.changes import Update, add_at, arrays_of, enter_round, merge_entries
 from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
 from hopefear.training.passes import Passes, content_order
 from hopefear.training.trainer import Event, Trainer
-from hopefear.training.workers import Dealt, Processes, Report, Share, Threads, reopen
+from hopefear.training.workers import Dealt, Processes, Report, Share, Threads
 
 MIXES = ("moved", "uniform", "examples", "mistakes", "sum")
 WORKERS = {"threads": Threads, "processes": Processes}
@@ -113,23 +114,16 @@ class Shards:
                 f"{learner.signature()} looks at all examples before it moves, and shards are for "
                 "online learners; leave the shards out, or use perceptron, mira or vrda"
             )
-        if learner.block > 1:
-            raise CombinationError(
-                f"block={learner.block} and shards: pieces of shards would cut blocks; use "
-                "block=1, or blocks without shards"
-            )
         rule, readout = learner.rule, learner.readout
-        kept = readout.totals(readout.init_memory(0, 1))
-        if kept is None:
+        if readout.books(readout.init_memory(0, 1)) is None:
             raise CombinationError(
                 f"the readout {part_name(type(readout))} keeps the weights of a single path, and "
                 "shards take several at once; use readout=averaged or readout=last"
             )
-        one = rule.init(1, np.float64)
-        if rule.change(one, one, 1.0, one.clock) is None:
+        if not rule.change_size():
             raise CombinationError(
                 f"{type(rule).__name__} does not say how its states merge; write its methods "
-                "change and merge, or learn without shards"
+                "change_size, change and merge, or learn without shards"
             )
         mix = self.mix or MIXES[0]
         if mix == "sum" and not rule.sums():
@@ -225,7 +219,7 @@ class ShardedTrainer(Trainer):
     ) -> None:
         self.structure, self.learner = structure, learner
         rule = learner.rule.among(len(shares))
-        self._own = Learner(learner.loss, rule, learner.readout, learner.on)
+        self._own = replace(learner, rule=rule)
         self._whole = OnlineTrainer(structure, self._own, dtype)
         self._shares, self._mix, self._select = list(shares), mix, select
         self._per_pass = rounds
@@ -233,13 +227,25 @@ class ShardedTrainer(Trainer):
         self._workers = Threads() if workers is None else workers
         self._started = False
         self._reports: list[Report] = []  # of the round that is under way
+        self._seconds = np.zeros(len(self._shares))  # that each shard has learned in it
+        self._running: Any = None  # reports to come
+        self._left = 0
         self.rounds, self.waited = 0, 0.0
 
     def alone(self) -> OnlineTrainer:
         """One learner that goes on with the merged state."""
-        reopen(self._whole)
-        self._whole.learner = self.learner
-        return self._whole
+        whole = self._whole
+        if self._account is not None:
+            whole.settle()
+            self._account.open[:] = whole.weights() != 0.0
+        whole.learner = self.learner
+        return whole
+
+    @property
+    def _account(self) -> Account | None:
+        """The books of the whole."""
+        books = self._own.readout.books(self._whole.memory)
+        return books[0] if books else None
 
     def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
         pieces = passes.n_pieces
@@ -252,54 +258,93 @@ class ShardedTrainer(Trainer):
         # A piece is so many steps that rounds end with one, wherever pieces end.
         share = self._per_pass // math.gcd(pieces, self._per_pass)
         steps = share * pieces
-        ends = set(range(steps // self._per_pass, steps + 1, steps // self._per_pass))
+        length = steps // self._per_pass
         if skip and not self._reports:  # a checkpoint has what was merged; the rest comes again
-            merged = max((end for end in ends if end <= skip * share), default=0)
+            merged = skip * share // length * length
             if merged < skip * share:
-                self._learn(epoch, merged, skip * share, steps)
+                self._begin(epoch, [(merged, skip * share)], steps)
+                self._learn()
         for piece in range(skip, pieces):
             started = time.perf_counter()
             for step in range(piece * share, (piece + 1) * share):
-                self._learn(epoch, step, step + 1, steps)
-                if step + 1 in ends:
+                end = (step // length + 1) * length
+                if self._running is None:
+                    self._begin(epoch, [(s, s + 1) for s in range(step, end)], steps)
+                self._learn()
+                if step + 1 == end:
                     self._merge()
             yield time.perf_counter() - started
 
-    def _learn(self, epoch: int, first: int, last: int, steps: int) -> None:
-        self._reports = self._workers.learn(epoch, first, last, steps)
-        seconds = [report.seconds for report in self._reports]
-        self.waited += max(seconds) * len(seconds) - sum(seconds)
+    def _begin(self, epoch: int, stretches: list[tuple[int, int]], steps: int) -> None:
+        """Let shards learn; they do not wait for each other before the round ends."""
+        self._running = self._workers.learn(epoch, stretches, steps)
+        self._left = len(stretches)
+
+    def _learn(self) -> None:
+        """Wait until all shards have learned a stretch."""
+        assert self._running is not None
+        self._reports = next(self._running)
+        self._seconds = self._seconds + [report.seconds for report in self._reports]
+        self._left -= 1
+        if not self._left:
+            self._halt()
+
+    def _halt(self) -> None:
+        """Let no shard learn what it has not begun."""
+        if self._running is not None:
+            self._running.close()
+            self._running = None
 
     def _merge(self) -> None:
         """End a round: one state of all, with which the next one begins."""
-        whole, rule, reports = self._whole, self._own.rule, self._reports
+        whole, rule, reports, account = self._whole, self._own.rule, self._reports, self._account
+        self.waited += float((self._seconds.max() - self._seconds).sum())
         shares = self._weighed(reports)
         before = whole.ticks
         t = before + round(
             math.fsum(s * (r.counts[TICKS] - before) for s, r in zip(shares, reports, strict=True))
         )
-        clock = rule.merged_clock(whole.state, [r.clock for r in reports], shares, t)
+        clock = np.asarray(
+            rule.merged_clock(whole.state, [r.clock for r in reports], shares, t), np.float64
+        )
+        # Where a clock started again, changes of units only cancel in the mean over all shards.
+        by_moved = self._mix == "moved" and not any(report.restarted for report in reports)
+        if account is not None and whole.learner.readout.full(whole.memory):
+            whole.settle()
+        if self._select is None and hasattr(self._workers, "merge"):
+            self._workers.merge(whole.state, account, shares, clock, by_moved, t)
+        else:
+            self._merge_apart(account, shares, clock, by_moved, t)
+        self._count(reports, t)
+        self._reports = []
+        self._seconds = np.zeros(len(shares))
+        self.rounds += 1
+
+    def _merge_apart(
+        self,
+        account: Account | None,
+        shares: Sequence[float],
+        clock: np.ndarray,
+        by_moved: bool,
+        t: int,
+    ) -> None:
+        """Merge shards that share no memory, by what they say of themselves."""
+        whole, rule = self._whole, self._own.rule
         norms = None if self._select is None else self._workers.norms()
         change = self._workers.change(shares, clock)
-        ids = change.state.ids
-        *rows, moved = change.state.values
-        values = np.array(rows)
-        # Where a clock started again, changes of units only cancel in the mean over all shards.
-        if self._mix == "moved" and not any(report.restarted for report in reports):
-            values = values / moved
-        merged = rule.merge(taken(whole.state, ids), values, clock)
-        fields = {
-            name: np.asarray(array).astype(getattr(whole.state, name).dtype)
-            for name, array in arrays_of(merged).items()
-        }
-        update = Update(ids, fields, np.asarray(clock, np.float64), t)
-        put(whole.state, update)
-        self._add(change, reports, t)
+        ids, values = change.state
+        total, a = np.empty(0), 0.0
+        if account is not None:
+            enter_round(account, *change.rest)
+            total, a = account.total, totals_now(account)[0]
+            add_at(total, change.gains[0].ids, change.gains[0].values[0])
+        merge_entries(rule, whole.state, ids, values, clock, by_moved, total, a)
+        whole.state.clock[:] = clock
+        fields = {name: array[ids] for name, array in arrays_of(whole.state).items()}
+        update = Update(ids, fields, clock, t)
         if norms is not None:
             update = self._restricted(update, norms)
         self._workers.take_up(update)
-        self._reports = []
-        self.rounds += 1
 
     def _weighed(self, reports: Sequence[Report]) -> list[float]:
         """The share of every shard."""
@@ -311,18 +356,13 @@ class ShardedTrainer(Trainer):
             masses = [1] * len(masses)
         return [mass / sum(masses) for mass in masses]
 
-    def _add(self, change: Any, reports: Sequence[Report], t: int) -> None:
-        """Enter a round into the books of the whole."""
-        whole = self._whole
-        totals, rest = self._own.readout.totals(whole.memory)
-        for total, more in zip(totals, change.totals, strict=True):
-            add_at(total, more.ids, more.values[0])
-        for array, amount in zip(rest, change.rest, strict=True):
-            array += amount
+    def _count(self, reports: Sequence[Report], t: int) -> None:
+        """Add up what shards have counted."""
+        tally = self._whole.tally
         for entry in (EXAMPLES, UPDATES, MISTAKES):
-            whole.tally.counts[entry] += sum(int(report.counts[entry]) for report in reports)
-        whole.tally.counts[TICKS] = t
-        whole.tally.loss[0] += math.fsum(report.loss for report in reports)
+            tally.counts[entry] += sum(int(report.counts[entry]) for report in reports)
+        tally.counts[TICKS] = t
+        tally.loss[0] += math.fsum(report.loss for report in reports)
 
     def _restricted(self, update: Update, norms: Any) -> Update:
         """Drop all features but those of the largest norms; the update that says so too."""
@@ -339,8 +379,8 @@ class ShardedTrainer(Trainer):
             different = array != getattr(fresh, name)
             changed |= dropped & (different if array.ndim == 1 else different.any(axis=1))
             array[dropped] = getattr(fresh, name)
-        for total in self._own.readout.totals(whole.memory)[0]:
-            total[dropped] = 0.0
+        if self._account is not None:
+            self._account.total[dropped] = 0.0
         ids = np.flatnonzero(changed)
         fields = {name: array[ids] for name, array in arrays_of(whole.state).items()}
         return Update(ids, fields, update.clock, update.t)
@@ -389,16 +429,18 @@ class ShardedTrainer(Trainer):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What was merged; shards that are on their way learn their round again."""
-        reopen(self._whole)
         return self._whole.arrays()
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self._halt()
         self._whole.restore(arrays)
         self._reports = []
+        self._seconds[:] = 0.0
         if self._started:
             self._workers.begin(self._whole.state, self._whole.ticks)
 
     def close(self) -> None:
+        self._halt()
         self._workers.close()
 
 

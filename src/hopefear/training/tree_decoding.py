@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.core.component import apart, kernel
+from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
@@ -18,6 +19,7 @@ from hopefear.training.answers import Ranked
 
 # Trees that stand for all where no sum over all can be had.
 _SOME = 20
+_TOGETHER = 64  # sentences between two words on how far the work is
 
 
 class TreeDecoder:
@@ -139,7 +141,7 @@ class TreeDecoder:
         self._everywhere(rows, work, 1, True)
         return gold, totals
 
-    def _everywhere(self, rows: Any, work: Callable, depth: int, expecting: bool) -> None:
+    def _everywhere(self, rows: Any, work: Callable[..., Any], depth: int, expecting: bool) -> None:
         """Do ``work`` on all sentences, in as many blocks as there are threads."""
         which = np.flatnonzero(np.diff(rows.starts) > 0)
         limited = self.structure.limits.size // max(1, self.structure.labels)
@@ -157,14 +159,18 @@ class TreeDecoder:
                 rows, depth, self.weights.dtype, expecting=expecting, which=block
             )
             with np.errstate(over="ignore"):  # hashes go round; uncompiled, a thread would warn
-                work(space, block)
+                for first in range(0, block.size, _TOGETHER):
+                    some = block[first : first + _TOGETHER]
+                    work(space, some)
+                    parsing.advance(some.size)
 
-        if len(blocks) > 1:
-            with ThreadPoolExecutor(len(blocks)) as pool:
-                list(pool.map(run, blocks))
-        else:
-            for block in blocks:
-                run(block)
+        with stage("trees", which.size, "sentences") as parsing:
+            if len(blocks) > 1:
+                with ThreadPoolExecutor(len(blocks)) as pool:
+                    list(pool.map(run, blocks))
+            else:
+                for block in blocks:
+                    run(block)
 
 
 def decoder_of(structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1) -> Any:

@@ -15,24 +15,38 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from itertools import islice
+from queue import SimpleQueue
+from threading import Event, Lock
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from hopefear.core.averages import Account, start_afresh, totals_now
+from hopefear.core.crew import new_crew
 from hopefear.core.learner import Learner
 from hopefear.errors import HopefearError
 from hopefear.training.changes import (
+    ROOM,
+    ROW,
     Change,
     Sparse,
+    Stack,
     Update,
-    noted,
+    changed_by,
+    clear_marked,
+    enter_round,
+    mark_used,
+    merge_marked,
+    new_stack,
     put,
-    taken,
+    reopen_marked,
+    settle_marked,
 )
-from hopefear.training.online import TICKS, OnlineTrainer, read_last, settle
+from hopefear.training.marks import Marked, Marks, mark_all
+from hopefear.training.online import TICKS, OnlineTrainer
 from hopefear.training.passes import Passes
 
 T = TypeVar("T")
@@ -46,15 +60,6 @@ class Report(NamedTuple):
     loss: float
     clock: np.ndarray
     restarted: bool  # its clock, so that lines are in other units than those they began with
-
-
-class Round(NamedTuple):
-    """What a shard keeps of a round that has ended."""
-
-    changed: np.ndarray  # coordinates whose state is another than at its beginning
-    used: np.ndarray  # coordinates that are not as in a new learner
-    totals: tuple[Sparse, ...]
-    rest: tuple[np.ndarray, ...]
 
 
 class Share(NamedTuple):
@@ -145,26 +150,51 @@ class Shard:
     """
 
     def __init__(
-        self, structure: Any, learner: Learner, share: Any, dtype: Any = np.float32
+        self,
+        structure: Any,
+        learner: Learner,
+        share: Any,
+        dtype: Any = np.float32,
+        stack: Stack | None = None,
+        k: int = 0,
     ) -> None:
-        self.trainer = OnlineTrainer(structure, learner, dtype)
+        self.trainer = OnlineTrainer(
+            structure, replace(learner, readout=Marked(learner.readout)), dtype
+        )
         self._examples = share.open()
+        self._stack = stack or stack_for(structure, learner, dtype, 1)
+        self._k = k
+        self.trainer.state = self._stack.state(k)
+        self.account: Account | None = None
+        kept = self.trainer.memory.kept
+        for books in learner.readout.books(kept):
+            self.account = books._replace(total=self._stack.total(k))
+            kept = with_books(kept, books, self.account)
+        self.trainer.memory = Marks(kept, self._stack.bits[k])
         self._base: Any = None
-        self._bits = np.empty(self.trainer.n, np.uint8)
-        self._round: Round | None = None  # once it has ended
+        self._rest: tuple[np.ndarray, ...] | None = None  # once the round has ended
 
     def begin(self, state: Any, t: int) -> None:
         """Begin a round with this state, which stays as it is, ``t`` ticks old."""
         self._base = state
         for array, begun in zip(self.trainer.state, state, strict=True):
             array[...] = begun
-        self._empty(t, slice(None))
+        rule, used = self.trainer.learner.rule, self._stack.used[self._k]
+        if used.size:
+            used[:] = 0
+            mark_used(rule, rule.init(1, state[0].dtype), state, used, self.trainer.n)
+        self._stack.bits[self._k] = 0
+        self._stack.total(self._k)[:] = 0.0
+        self.go_on(t)
 
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         """Learn from steps ``first`` to ``last - 1`` of the ``steps`` that a pass has."""
-        n = self._examples.n
-        started, trainer = time.perf_counter(), self.trainer
-        for rows, order in self._examples.stretch(epoch, first * n // steps, last * n // steps):
+        started, trainer, examples = time.perf_counter(), self.trainer, self._examples
+        # Blocks of examples are not cut, wherever steps end.
+        block = trainer.learner.block if isinstance(examples, Held) else 1
+        n = -(-examples.n // block)
+        begin, end = (min(step * n // steps * block, examples.n) for step in (first, last))
+        for rows, order in examples.stretch(epoch, begin, end):
             trainer.learn(rows, order)
         seconds = time.perf_counter() - started
         counts, clock = trainer.tally.counts.copy(), trainer.state.clock.copy()
@@ -182,62 +212,71 @@ class Shard:
             )
         )
 
+    def end(self) -> tuple[np.ndarray, ...]:
+        """Close the books of a round; (examples, what a line of 1 has earned), where there are any.
+
+        Where lines can die, what they earned is entered for each coordinate, and nothing for all.
+        """
+        if self._rest is None:  # else asked again, where what it said was lost
+            trainer, self._rest = self.trainer, ()
+            trainer.learner.readout.close(trainer.memory, trainer.state.clock)
+            if self.account is not None:
+                earned, used = totals_now(self.account)[0], self._stack.used[self._k]
+                if used.size:
+                    bits, earned = self._stack.bits[self._k], 0.0
+                    bits |= used
+                    settle_marked(trainer.learner.rule, trainer.state, self.account, bits)
+                self._rest = (np.array([self.account.lived[1], earned]),)
+        return self._rest
+
     def change(self, share: float, clock: np.ndarray) -> Change:
         """What its round changed, where its state counts by this share."""
-        rule, state, base = self.trainer.learner.rule, self.trainer.state, self._base
-        if self._round is None:  # else asked again, where what it said was lost
-            self._round = self._ended()
-        ids = self._round.changed
-        values = rule.change(taken(base, ids), taken(state, ids), share, clock)
-        values = np.concatenate([values, np.full((1, ids.size), share)])
-        return Change(Sparse(ids, values), self._round.totals, self._round.rest)
-
-    def _ended(self) -> Round:
-        """Close the books of the round, for those coordinates that are in use."""
-        trainer = self.trainer
-        rule, readout, state = trainer.learner.rule, trainer.learner.readout, trainer.state
-        readout.close(trainer.memory, state.clock)
-        fresh = rule.init(1, state[0].dtype)
-        totals = readout.totals(trainer.memory)[0]
-        changed, used = noted(state, self._base, fresh, totals, self._bits)
-        memory = readout.part(trainer.memory, used)
-        settle(rule, readout, taken(state, used), memory, used.size)
-        totals, rest = readout.totals(memory)
-        return Round(
-            changed,
-            used,
-            tuple(Sparse.of(total).at(used) for total in totals),
-            tuple(each.copy() for each in rest),
-        )
+        stack, k, rest = self._stack, self._k, self.end()
+        earned = rest[0][1] if rest else 0.0
+        rule, state, bits = self.trainer.learner.rule, self.trainer.state, stack.bits[k]
+        total = stack.total(k)
+        changes, gains = changed_by(rule, self._base, state, bits, total, earned, share, clock)
+        return Change(changes, (gains,) if rest else (), rest)
 
     def take_up(self, update: Update, shared: bool = False) -> None:
         """Begin the next round; ``shared``: the state it began with is the merged one already."""
         for state in (self.trainer.state,) if shared else (self.trainer.state, self._base):
             put(state, update)
-        used = self._round.used if self._round is not None else slice(None)
-        self._empty(update.t, used)
-        reopen(self.trainer, update.ids)
+        stack, k = self._stack, self._k
+        if stack.used[k].size:
+            stack.used[k] |= stack.bits[k]
+            mark_all(stack.used[k], update.ids)
+        clear_marked(stack.total(k), stack.bits[k])
+        self.go_on(update.t)
 
-    def _empty(self, t: int, used: Any) -> None:
-        """Forget what was counted, of coordinates that were used."""
+    def go_on(self, t: int) -> None:
+        """Begin a round whose state and marks are those of its beginning."""
         trainer = self.trainer
         trainer.tally.counts[:] = 0
         trainer.tally.counts[TICKS] = t
         trainer.tally.loss[:] = 0.0
         trainer.restarts = 0
-        trainer.learner.readout.emptied(trainer.memory, used)
-        reopen(trainer, used)
-        self._round = None
+        self._rest = None
+        if self.account is not None:
+            self.account.lived[:] = 0.0
+            start_afresh(self.account)
+            used = self._stack.used[self._k]
+            reopen_marked(trainer.learner.rule, trainer.state, self.account, used)
 
 
-def reopen(trainer: OnlineTrainer, ids: Any = slice(None)) -> None:
-    """Let a readout go on with lines that have been merged, at some coordinates."""
-    readout, rule = trainer.learner.readout, trainer.learner.rule
-    if readout.totals(trainer.memory)[0]:
-        some = taken(trainer.state, ids)
-        weights = np.empty(len(some[0]), np.float32)
-        read_last(rule, some, weights)
-        readout.reopened(trainer.memory, ids, weights)
+def stack_for(structure: Any, learner: Learner, dtype: Any, shards: int) -> Stack:
+    """The states of so many shards."""
+    readout, n = learner.readout, structure.n_coordinates()
+    books = bool(readout.books(readout.init_memory(0, 1)))
+    return new_stack(learner.rule, n, dtype, shards, books)
+
+
+def with_books(memory: Any, books: Account, others: Account) -> Any:
+    """The memory of a readout with other books, which are itself or a field of it."""
+    if memory is books:
+        return others
+    fields = {name: others for name, value in memory._asdict().items() if value is books}
+    return memory._replace(**fields)
 
 
 def in_context(function: Callable[..., T]) -> Callable[..., T]:
@@ -258,8 +297,8 @@ def folded(items: Sequence[T], plus: Callable[[T, T], T]) -> T:
     return items[0]
 
 
-class Threads:
-    """Shards as threads of this process; kernels do not hold its lock.
+class Pool:
+    """Where shards run, each asked by a thread of this process.
 
     ``sent`` counts bytes that went from process to process.
     """
@@ -267,21 +306,40 @@ class Threads:
     sent = 0
 
     def __init__(self) -> None:
-        self._shards: list[Shard] = []
-
-    def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
-        """Make a shard of each of the shares."""
-        self._pool = ThreadPoolExecutor(len(shares))
-        make = in_context(lambda share: Shard(structure, learner, share, dtype))
-        self._shards = list(self._pool.map(make, shares))
+        self._shards: list[Any] = []
+        self._pool: Any = None
 
     def begin(self, state: Any, t: int) -> None:
         """Let all begin a round with this state, which is not changed before they take up it."""
         self._each("begin", [(state, t)] * len(self._shards))
 
-    def learn(self, epoch: int, first: int, last: int, steps: int) -> list[Report]:
-        """Let all learn some steps of a pass."""
-        return self._each("learn", [(epoch, first, last, steps)] * len(self._shards))
+    def learn(
+        self, epoch: int, stretches: Sequence[tuple[int, int]], steps: int
+    ) -> Iterator[list[Report]]:
+        """Let all learn stretches of a pass; what they report after each.
+
+        None waits for others between two stretches.
+        """
+        queues: list[Any] = [SimpleQueue() for _ in self._shards]
+        broken = Event()
+
+        def run(shard: Any, queue: Any) -> None:
+            try:
+                for first, last in stretches:
+                    if broken.is_set():
+                        return
+                    queue.put((self._call(shard, "learn", (epoch, first, last, steps)), None))
+            except BaseException as error:
+                queue.put((None, error))
+
+        run = in_context(run)
+        runs = [self._pool.submit(run, *pair) for pair in zip(self._shards, queues, strict=True)]
+        try:
+            for _ in stretches:
+                yield [_received(queue) for queue in queues]
+        finally:
+            broken.set()
+            wait(runs)
 
     def norms(self) -> Sparse:
         """Sums of squares of the weights of each feature over all shards."""
@@ -302,15 +360,89 @@ class Threads:
         self._shards = []
 
     def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        call = in_context(lambda shard, args: getattr(shard, method)(*args))
+        call = in_context(lambda shard, args: self._call(shard, method, args))
         return list(self._pool.map(call, self._shards, arguments))
 
+    def _call(self, shard: Any, method: str, arguments: tuple[Any, ...]) -> Any:
+        return getattr(shard, method)(*arguments)
 
-class Processes(Threads):
+
+def _received(queue: Any) -> Any:
+    answer, error = queue.get()
+    if error is not None:
+        raise error
+    return answer
+
+
+class Threads(Pool):
+    """Shards as threads of this process; kernels do not hold its lock."""
+
+    def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
+        """Make a shard of each of the shares."""
+        self._pool = ThreadPoolExecutor(len(shares))
+        self._rule = learner.rule
+        self._stack = stack_for(structure, learner, dtype, len(shares))
+        make = in_context(
+            lambda k: Shard(structure, learner, shares[k], dtype, stack=self._stack, k=k)
+        )
+        self._shards = list(self._pool.map(make, range(len(shares))))
+
+    def merge(
+        self,
+        state: Any,
+        account: Account | None,
+        shares: Sequence[float],
+        clock: np.ndarray,
+        by_moved: bool,
+        t: int,
+    ) -> None:
+        """Merge all into the state in common and its books, and let all begin the next round.
+
+        The same as `change`, what a trainer makes of it, and `take_up`, in one sweep.
+        """
+        rests = self._each("end", [()] * len(self._shards))
+        rule, stack, threads = self._rule, self._stack, len(self._shards)
+        earned, total, a = np.zeros(threads), np.empty(0), 0.0
+        if account is not None:
+            enter_round(account, folded([rest[0] for rest in rests], np.add))
+            earned[:] = [rest[0][1] for rest in rests]
+            total, a = account.total, totals_now(account)[0]
+
+        crew = new_crew(threads)
+
+        def merge(thread: int) -> None:
+            merge_marked(
+                rule,
+                state,
+                stack.states,
+                stack.n,
+                stack.bits,
+                stack.totals,
+                earned,
+                np.array(shares),
+                stack.clocks,
+                clock,
+                by_moved,
+                total,
+                a,
+                stack.used,
+                np.empty((threads, ROW)),
+                np.empty(ROOM, np.uint64),
+                crew,
+            )
+
+        list(self._pool.map(in_context(merge), range(threads)))
+        for each in (state.clock, *stack.clocks):
+            each[:] = clock
+        self._each("go_on", [(t,)] * threads)
+
+
+class Processes(Pool):
     """Shards as processes of this machine, which get their examples once."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._counting = Lock()
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
@@ -330,7 +462,7 @@ class Processes(Threads):
                     start_new_session=True,
                 )
             )
-        self._shards = self._workers  # type: ignore[assignment]
+        self._shards = self._workers
         self._each("start", [(structure, learner, share, dtype) for share in shares])
 
     def take_up(self, update: Update) -> None:
@@ -348,27 +480,21 @@ class Processes(Threads):
         self._workers = []
         super().close()
 
-    def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        jobs = zip(self._workers, arguments, strict=True)
-        answers = list(self._pool.map(lambda job: self._ask(job[0], (method, job[1])), jobs))
-        self.sent += sum(size for _, size in answers)
-        return [answer for answer, _ in answers]
-
-    def _ask(self, worker: subprocess.Popen[bytes], question: Any) -> tuple[Any, int]:
-        """The answer, and how many bytes went to and fro."""
-        assert worker.stdin is not None and worker.stdout is not None
+    def _call(self, shard: Any, method: str, arguments: tuple[Any, ...]) -> Any:
         try:
-            size = _send(worker.stdin, question)
-            data = _receive(worker.stdout)
+            size = _send(shard.stdin, (method, arguments))
+            data = _receive(shard.stdout)
         except (OSError, EOFError) as error:
             raise HopefearError(
-                f"a process that had a shard has ended (exit {worker.poll()}); was it killed for "
+                f"a process that had a shard has ended (exit {shard.poll()}); was it killed for "
                 "want of memory? use threads, or fewer shards"
             ) from error
         failed, answer = pickle.loads(data)
         if failed:
             raise answer
-        return answer, size + len(data)
+        with self._counting:
+            self.sent += size + len(data)
+        return answer
 
 
 def check_movable(shares: Sequence[Any]) -> None:

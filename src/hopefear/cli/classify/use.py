@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from hopefear.cli.console import (
 )
 from hopefear.cli.explain import told
 from hopefear.cli.inspect import votes_of
+from hopefear.cli.surface import Sample, Score
 from hopefear.data.files import ReadReport
 from hopefear.metrics import (
     Accuracy,
@@ -35,7 +36,7 @@ from hopefear.training.answers import probabilities
 from hopefear.training.predictors import VotedPredictor
 
 if TYPE_CHECKING:
-    from hopefear.report.evaluation import Findings
+    from hopefear.report.evaluation import Evidence
     from hopefear.tasks.classify.cases import Mistake
 
 _SHOWN = 40  # classes in the table
@@ -90,8 +91,10 @@ def evaluate(
     args: argparse.Namespace, model: Model, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Scores of decisions and of probabilities, and a row for every class."""
-    counts, sums, calibration, errors = _count(model, args, report)
+    counts, sums, calibration, right, errors, mistakes = _count(model, args, report)
     scores = _scores(model, counts, sums)
+    rows = np.stack([right, np.ones_like(right)], axis=1)
+    scores["sample"] = Sample(Accuracy(), rows, Score("accuracy", "accuracy"))
     scores["examples"] = scores.pop("count")
     each = Classification(len(model.classes)).per_class(counts)
     scores["classes"] = {
@@ -101,39 +104,76 @@ def evaluate(
     confusion = Confusion(model.classes, counts.reshape(len(model.classes), -1))
     scores |= confusion.as_dict() | {"calibration": {"classes": calibration}}
     if args.report is not None:
-        scores["page"] = _findings(model, args, confusion, errors)
+        scores["page"] = _evidence(model, args, confusion, errors, mistakes)
     return scores
 
 
-def _findings(
-    model: Model, args: argparse.Namespace, confusion: Confusion, errors: list[Mistake]
-) -> Findings:
-    from hopefear.report import Cases, Findings
-    from hopefear.tasks.classify.cases import cases
+def _evidence(
+    model: Model,
+    args: argparse.Namespace,
+    confusion: Confusion,
+    errors: np.ndarray,
+    mistakes: list[Mistake],
+) -> Evidence:
+    from hopefear.report.cases import Case, Judgement
+    from hopefear.report.evaluation import Evidence
+    from hopefear.tasks.classify.cases import MOST, cases
+
+    def chosen(order: np.ndarray) -> list[Case]:
+        numbers, texts = order.tolist(), dict[int, str]()
+        some = {mistake.number: mistake for mistake in mistakes}
+        if os.path.isfile(args.data):  # what came through a pipe is gone
+            if not some.keys() >= {*numbers}:
+                some = _answers_to(numbers, model, args)
+            like = {"classes": model.classes, "features": model.features}
+            file = file_of(args.data, args, ReadReport(), **like)
+            texts = file.texts({*numbers}, len(errors))
+        return cases(model, [some[number] for number in numbers if number in some], texts)
 
     gold = confusion.counts.sum(axis=1)
-    total, texts = int(gold.sum()), dict[int, str]()
-    if os.path.isfile(args.data):  # what came through a pipe is gone
-        file = file_of(
-            args.data, args, ReadReport(), classes=model.classes, features=model.features
-        )
-        texts = file.texts({error.number for error in errors}, total)
-    wrong = total - int(np.trace(confusion.counts))
-    order = "whose right class was thought least probable"
     sizes = {
-        "examples": f"{total:,}",
-        "classes": f"{len(gold)}; the commonest has {100.0 * gold.max() / total:.1f} %",
+        "examples": f"{len(errors):,}",
+        "classes": f"{len(gold)}; the commonest has {100.0 * gold.max() / len(errors):.1f} %",
     }
-    return Findings(Cases(cases(model, errors, texts), wrong, total, "examples", order), sizes)
+    order = "whose right class was thought least probable"
+    return Evidence(Judgement(errors, chosen, "examples", order, MOST), sizes)
 
 
-def _count(
-    model: Model, args: argparse.Namespace, report: Any
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any], list[Mistake]]:
-    """Summed statistics of decisions and of probabilities, calibration, and the worst errors."""
+def _answers_to(
+    numbers: Sequence[int], model: Model, args: argparse.Namespace
+) -> dict[int, Mistake]:
+    """What the model says of some examples, which are read again."""
+    from hopefear.tasks.classify.cases import Mistake
+
+    wanted, first = np.sort(np.asarray(numbers)), 0
+    some: dict[int, Mistake] = {}
+    for data in blocks(args.data, model, args, ReadReport(), require_labels=True):
+        after = first + len(data)
+        rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, after)] - first
+        if rows.size:
+            part = data.take(rows)
+            labels, scores = model.decide(part)
+            table = probabilities(model.predictor, scores)
+            for k, row in enumerate(rows.tolist()):
+                one = data.take([row]), int(labels[k]), int(part.rows.labels[k]), table[k]
+                some[first + row] = Mistake(first + row, *one)
+        first = after
+    return some
+
+
+class _Counts(NamedTuple):
+    counts: np.ndarray  # summed statistics of decisions
+    sums: np.ndarray  # and of probabilities
+    calibration: dict[str, Any]
+    right: np.ndarray  # 1 where the decision is, by example
+    errors: np.ndarray  # log losses of the others, where a page is wanted
+    mistakes: list[Mistake]  # the worst of them
+
+
+def _count(model: Model, args: argparse.Namespace, report: Any) -> _Counts:
     n = len(model.classes)
-    errors: list[Mistake] = []
-    shares, right, number = [], [], 0
+    mistakes: list[Mistake] = []
+    shares, right, errors, number = [], [], [np.zeros(0)], 0
     hard, soft = Classification(n), Probabilities(n)
     counts, sums = np.zeros(n * n, np.int64), np.zeros(3)
     for data in blocks(args.data, model, args, report, require_labels=True):
@@ -145,12 +185,17 @@ def _count(
         shares.append(table[rows, labels].astype(np.float32))
         right.append(labels == gold)
         if args.report is not None:
-            from hopefear.tasks.classify.cases import worst
+            from hopefear.tasks.classify.cases import losses, worst
 
-            errors = worst(errors, data, labels, table, number)
+            mistakes = worst(mistakes, data, labels, table, number)
+            errors.append(losses(gold, labels, table))
         number += len(labels)
-    sure, hits = (np.concatenate([np.zeros(0), *parts]) for parts in (shares, right))
-    return counts, sums, reliability(np.minimum(sure, 1.0), hits > 0).as_dict(), errors
+    sure = np.concatenate([np.zeros(0), *shares])
+    hits = np.concatenate([np.zeros(0, bool), *right])
+    calibration = reliability(np.minimum(sure, 1.0), hits).as_dict()
+    return _Counts(
+        counts, sums, calibration, hits.astype(np.uint8), np.concatenate(errors), mistakes
+    )
 
 
 def _scores(model: Model, counts: np.ndarray, sums: np.ndarray) -> dict[str, Any]:

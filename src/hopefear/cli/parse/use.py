@@ -21,12 +21,13 @@ from hopefear.cli.console import (
 from hopefear.cli.explain import told, wanted_tokens
 from hopefear.cli.options import threads
 from hopefear.cli.parse.corpus import read_for, recall_of, tagged, warn_of_strangers
+from hopefear.cli.surface import Sample, Score
 from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column
 from hopefear.data.treebank import Treebank, with_trees
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.token_arcs import TokenArcs
-from hopefear.metrics import Dependencies, confidence_interval, reliability, tree_errors
+from hopefear.metrics import Dependencies, reliability, tree_errors
 from hopefear.metrics.dependencies import READ_BY
 from hopefear.report import text_tree
 from hopefear.tasks.base import Explanation
@@ -162,13 +163,13 @@ def evaluate(
     codes = decoder.best(data.rows)
     gold, output = judged(bank, codes, model.labels)
     metric = Dependencies(bool(model.labels))
-    rows = metric.rows(gold, output)
+    score = Score("LAS", "las") if model.labels else Score("UAS", "uas")
+    sample = Sample(metric, metric.rows(gold, output), score)
     facts: dict[str, Any] = dict.fromkeys(READ_BY)
-    facts |= metric.scores(rows.sum(axis=0))
+    facts |= metric.scores(sample.rows.sum(axis=0))
     for name in ("uas", "las"):
         if facts[name] is not None:
-            bounds = confidence_interval(metric, rows, name)
-            facts[f"{name}_interval"] = [bounds.low, bounds.high]
+            facts[f"{name}_interval"] = sample.interval(name)
     facts |= {
         "tokens": facts.pop("words"),
         "recall": recall_of(data.known(bank, 0)),
@@ -177,18 +178,19 @@ def evaluate(
         "tree": model.kind.name,
         "signature": metric.signature,
         "errors": tree_errors(gold, output),
+        "sample": sample,
     }
     if args.proba or (args.report is not None and decoder.sums):
-        shares = model.arc_probabilities(data, codes // max(1, len(model.labels)))
-        right = codes // max(1, len(model.labels)) == bank.heads
-        bins = reliability(np.minimum(shares, 1.0), right).as_dict()
+        heads = codes // max(1, len(model.labels))
+        shares = model.arc_probabilities(data, heads, threads(args.jobs))
+        bins = reliability(np.minimum(shares, 1.0), heads == bank.heads).as_dict()
         facts["calibration"] = {"heads": bins}
     if args.report is not None:
-        from hopefear.report.evaluation import Findings
-        from hopefear.tasks.parse.cases import cases
+        from hopefear.report.evaluation import Evidence
+        from hopefear.tasks.parse.cases import judgement
 
-        errors = cases(model, bank, data, codes, gold, output)
-        facts["page"] = Findings(errors, _sizes(bank, facts))
+        errors = judgement(model, bank, data, codes, gold, output, threads(args.jobs))
+        facts["page"] = Evidence(errors, _sizes(bank, facts))
     return facts
 
 

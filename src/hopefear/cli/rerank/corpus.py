@@ -31,7 +31,7 @@ _TITLES = {"f1": "F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER
 
 def read(args: argparse.Namespace, console: Console) -> Candidates:
     """The lists of ``--train``."""
-    from hopefear.tasks.rerank import task
+    from hopefear.tasks.rerank import judging, task
 
     metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
     folder = cache_folder(args, console)
@@ -47,7 +47,7 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
         skipped=skipped,
         reading={"dedup": args.dedup},
         jobs=threads(args.jobs),
-        judged_by=task.metric_of(metric, data),
+        judged_by=judging.metric_of(metric, data),
         features=args.features or (task.TREE_FEATURES if trees else task.OTHER_FEATURES),
         min_count=args.min_count or (task.TREE_COUNT if trees else task.OTHER_COUNT),
     )
@@ -234,7 +234,7 @@ class Candidates(Corpus):
 
     def limits(self, test: ListDataset) -> dict[str, float]:
         """What the generator's candidates and the oracle score."""
-        from hopefear.tasks.rerank.task import scores
+        from hopefear.tasks.rerank.judging import scores
 
         choices = {"1-best": self.first["test"], "oracle": np.asarray(test.rows.oracles, np.int64)}
         metric = self.judged_by
@@ -256,7 +256,7 @@ class Candidates(Corpus):
         }
 
     def judge(self, model: RerankModel, test: ListDataset) -> tuple[dict[str, float], np.ndarray]:
-        from hopefear.tasks.rerank.task import counts_of, scores
+        from hopefear.tasks.rerank.judging import counts_of, scores
 
         best = model.predict(test)
         stats = counts_of(test, self.judged_by)[test.rows.starts[:-1] + best]

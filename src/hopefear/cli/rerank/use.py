@@ -12,6 +12,7 @@ from hopefear.cli.inspect import votes_of
 from hopefear.cli.progress import Counting
 from hopefear.cli.rerank.answers import answers, reasons
 from hopefear.cli.rerank.corpus import judged_blocks, reading_of
+from hopefear.cli.surface import Sample, Score
 from hopefear.data.files import ReadReport
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.training.predictors import LinearPredictor
@@ -61,16 +62,18 @@ def evaluate(
     if not args.json:
         console.say(scores.text().rstrip("\n"))
     facts = {**scores.as_dict(), "learner": model.about.get("learner")}
+    main = Score(model.metric.main, model.metric.main, model.metric.higher, "")
+    facts["sample"] = Sample(model.metric, scores.model.rows, main)
     if args.report is not None:
         from hopefear.metrics import reliability
-        from hopefear.report.evaluation import Findings
-        from hopefear.tasks.rerank.cases import cases
+        from hopefear.report.evaluation import Evidence
+        from hopefear.tasks.rerank.cases import choices
 
-        errors, shares, right = cases(model, lists)
-        bins = reliability(np.minimum(shares, 1.0), right).as_dict()
+        judgement, shares = choices(model, lists)
+        bins = reliability(np.minimum(shares, 1.0), judgement.errors <= 0.0).as_dict()
         sizes = {"lists": f"{facts['lists']:,}", "candidates": f"{facts['candidates']:,}"}
         facts |= {"calibration": {"choices": bins}, "main": model.metric.main}
-        facts["page"] = Findings(errors, sizes)
+        facts["page"] = Evidence(judgement, sizes)
     return facts
 
 

@@ -25,8 +25,8 @@ from hopefear.cli.tag.corpus import (
 from hopefear.data.cache import source_of, use_cache
 from hopefear.data.cached_sentences import SentenceCache
 from hopefear.data.files import ReadReport
-from hopefear.data.reading import token_format
 from hopefear.data.schemes import LETTERS, split_label
+from hopefear.data.token_files import token_format
 from hopefear.data.token_stream import read_parts
 from hopefear.errors import HopefearError
 from hopefear.features.templates.streamed import StreamedTemplates

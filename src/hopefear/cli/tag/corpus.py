@@ -18,7 +18,6 @@ from hopefear.cli.options import first_learner, threads
 from hopefear.cli.surface import Corpus, Score
 from hopefear.data.crfsuite import AttributeFile, read_crfsuite
 from hopefear.data.files import ReadReport
-from hopefear.data.reading import named_tokens, token_format
 from hopefear.data.schemes import (
     are_spans,
     check_scheme,
@@ -29,7 +28,13 @@ from hopefear.data.schemes import (
     scheme_name,
 )
 from hopefear.data.sequences import Column, Sentences, SequenceDataset
-from hopefear.data.token_files import ColumnTable, TokenFile, read_sentences
+from hopefear.data.token_files import (
+    ColumnTable,
+    TokenFile,
+    named_tokens,
+    read_sentences,
+    token_format,
+)
 from hopefear.data.token_stream import arriving_text, read_parts
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.attributes import AttributeFeatures, AttributeRows

@@ -21,8 +21,8 @@ from hopefear.cli.tag.corpus import (
     schemes_of,
 )
 from hopefear.data.files import ReadReport
-from hopefear.data.reading import token_format
 from hopefear.data.sequences import Column, SequenceDataset
+from hopefear.data.token_files import token_format
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.tasks.tag.model import encoded

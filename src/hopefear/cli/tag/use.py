@@ -20,6 +20,7 @@ from hopefear.cli.console import (
 )
 from hopefear.cli.guard import write_out
 from hopefear.cli.options import threads
+from hopefear.cli.surface import Sample, Score
 from hopefear.cli.tag.answers import answers, reasons, span_confidences
 from hopefear.cli.tag.corpus import (
     Schemes,
@@ -40,7 +41,6 @@ from hopefear.metrics import (
     Confusion,
     Tagging,
     chunk_scores,
-    confidence_interval,
     label_confusion,
     reliability,
     span_errors,
@@ -86,8 +86,12 @@ def evaluate(
     chunks = chunk_scores(gold, output, text.starts, reading=how_read)
     if args.conlleval:
         write_out(chunks.report())
+    metric, spans_ = Tagging(how_read), schemes.file is not None
+    score = Score("F1", "f1") if spans_ else Score("accuracy", "accuracy")
+    sample = Sample(metric, metric.rows(gold, output, text.starts), score)
     facts = {
-        **_scores(text, gold, output, chunks, how_read, schemes.file is not None),
+        "sample": sample,
+        **_scores(text, gold, output, chunks, sample, how_read),
         "sentences": len(data),
         "unknown_labels": strange,
         "scheme": schemes.file,
@@ -98,14 +102,14 @@ def evaluate(
     if args.proba:
         facts["calibration"]["spans"] = _span_calibration(model, data, tags, args)
     if args.report is not None:
-        from hopefear.report.evaluation import Findings
-        from hopefear.tasks.tag.cases import cases
+        from hopefear.report.evaluation import Evidence
+        from hopefear.tasks.tag.cases import judgement
 
         words, free = words_of(text), args.no_constraints
-        errors = cases(
+        errors = judgement(
             model, data, tags, words, gold, output, schemes.file, not free, threads(args.jobs)
         )
-        facts["page"] = Findings(errors, _sizes(text, gold, facts), _pairs(model))
+        facts["page"] = Evidence(errors, _sizes(text, gold, facts), _pairs(model))
     return facts
 
 
@@ -135,18 +139,16 @@ def _scores(
     gold: Column,
     output: Column,
     chunks: ChunkScores,
+    sample: Sample,
     reading: str,
-    spans_: bool,
 ) -> dict[str, Any]:
     scores = chunks.as_dict()
-    metric = Tagging(reading)
-    rows = metric.rows(gold, output, text.starts)
     confusion = label_confusion(gold, output, text.starts)
     facts = {key: scores[key] for key in ("accuracy", "sentence_accuracy", "tokens")}
     facts["signature"] = scores["signature"]
-    facts["accuracy_interval"] = _interval(metric, rows, "accuracy")
+    facts["accuracy_interval"] = sample.interval("accuracy")
     facts |= confusion.as_dict()
-    if not spans_:
+    if sample.score.name != "f1":
         return facts | {"labels": _per_label(confusion)}
     names = ("precision", "recall", "f1", "correct", "found", "gold")
     errors = span_errors(gold, output, text.starts, reading=reading)._asdict()
@@ -154,15 +156,10 @@ def _scores(
     return {
         **{key: scores[key] for key in names},
         **facts,
-        "f1_interval": _interval(metric, rows, "f1"),
+        "f1_interval": sample.interval("f1"),
         "types": chunks.per_type(),
         "span_errors": {key: errors[key] for key in kinds},
     }
-
-
-def _interval(metric: Tagging, rows: np.ndarray, name: str) -> list[float]:
-    interval = confidence_interval(metric, rows, name)
-    return [interval.low, interval.high]
 
 
 def _per_label(confusion: Confusion) -> dict[str, dict[str, float]]:

@@ -16,7 +16,7 @@ from hopefear.cli import train
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.progress import Bar
 from hopefear.cli.tune.options import WORDS
-from hopefear.cli.tune.outcome import Outcome, first_choices
+from hopefear.cli.tune.outcome import FILES, Outcome, first_choices
 from hopefear.data.files import ReadReport
 from hopefear.data.moses.lists import TuningLists
 from hopefear.errors import HopefearError
@@ -70,6 +70,7 @@ def tuned(
     models = {name: Weights.read(path, args.allow_outside) for name, path in args.add}
     check_files(args, fixed, models.values())
     texts = wants_words(args.features, [*models.values(), *([] if fixed is None else [fixed])])
+    texts = texts or args.report is not None  # which the page shows
     lists = read_lists(args, metric, console, dedup=args.dedup, texts=texts)
     console.say(told(lists, "tuning"))
     check_lists(args, lists)
@@ -99,7 +100,11 @@ def tuned(
             }
             log.describe({**settings, **more})
     weights = alone(tuning.weights, added)
-    return Outcome(tuning, weights, fixed or tuning.start, lists, first)
+    sets = {"train": lists} | ({} if dev is None else {"dev": dev})
+    if added:
+        sets = {name: with_scores(some, added) for name, some in sets.items()}
+    files = {name: getattr(args, name) for name in FILES}
+    return Outcome(tuning, weights, fixed or tuning.start, lists, first, sets, files)
 
 
 def tuning_of(
@@ -303,7 +308,8 @@ def check_files(
     if args.min_count > 1 and groups == ("dense",):
         raise HopefearError(_uncounted(args, f"--features {names} has none of them"))
     others = [*added, *([] if fixed is None else [fixed])]
-    if args.source is not None and "phrases" not in groups and not any(w.phrases for w in others):
+    unread = "phrases" not in groups and not any(w.phrases for w in others)
+    if args.source is not None and unread and args.report is None:
         raise HopefearError(
             f"--source is for phrase pairs, and nothing here has weights for them: leave it out, "
             f"or use --features {names},phrases"
@@ -345,14 +351,15 @@ class TuneWatcher(Bar):
         self.metric, self.quiet_lines = metric, quiet_lines
 
     def _columns(self) -> tuple[Any, ...]:
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         title = TextColumn("tuning{task.fields[round]}")
         scores = TextColumn("{task.fields[scores]}")
-        return title, BarColumn(), TimeRemainingColumn(), scores
+        return title, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), scores
 
     def _begin(self) -> None:
         self._task = self._bar.add_task("", total=None, round="", scores="")
+        self._began = time.perf_counter()
 
     def __call__(self, event: dict[str, Any]) -> None:
         epoch, of = event["epoch"], event.get("of")
@@ -363,6 +370,7 @@ class TuneWatcher(Bar):
         )
         if self._bar is not None:
             number = f", round {epoch}" + (f"/{of}" if of else "")
+            number += f", {epoch / max(time.perf_counter() - self._began, 1e-9):.2g} rounds/s"
             seed = f", seed {event['seed']}" if "seed" in event else ""
             self._bar.update(
                 self._task, total=of, completed=epoch, round=number + seed, scores=scores

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from hopefear.cli.console import Console
+from hopefear.cli.origin import hashed, versions
 from hopefear.cli.train import time_taken
 from hopefear.data.moses.lists import TuningLists
+from hopefear.data.moses.words import read_sentences
 from hopefear.metrics.lists import ListMetric
-from hopefear.report import Page, Plot
-from hopefear.report.runs import as_number, look_up
+from hopefear.report import Page, Plot, Run, contests
+from hopefear.translation.cases import judgements
 from hopefear.translation.scoring import best
-from hopefear.translation.task import Tuning
+from hopefear.translation.task import Tuning, compare, evaluate
 from hopefear.translation.weights import Weights, changes
 
+_BARS = 30  # dense features that are drawn
 OTHERS = 20  # weights of features that are not dense, shown at most
+# Options that name files to read.
+FILES = ("nbest", "refs", "source", "dev_nbest", "dev_refs", "dev_source", "fixed")
 Change = tuple[str, float, float]
 _SETS = {"train": "tuning lists", "dev": "held-out lists"}
 
@@ -39,6 +46,10 @@ class Outcome:
         What was tuned on.
     first : mapping
         Scores of the decoder's own first choices, where these are known, by set of lists.
+    sets : mapping
+        Tuning and held-out lists, with the scores of added models, for the page.
+    files : mapping
+        Files that were read, by option.
     """
 
     tuning: Tuning
@@ -46,6 +57,8 @@ class Outcome:
     before: Weights
     lists: TuningLists
     first: Mapping[str, float]
+    sets: Mapping[str, TuningLists] = field(default_factory=dict, repr=False)
+    files: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def facts(self) -> dict[str, Any]:
         """Everything by name; scores of held-out lists begin with ``dev_``."""
@@ -184,9 +197,7 @@ class Outcome:
         return weights_table(self.before, self.tuning.weights)
 
     def page(self, result: Mapping[str, Any]) -> Page:
-        """The same with curves."""
-        from hopefear.cli.tune.outcome import page_of
-
+        """The same with curves, and with the sentences that changed."""
         return page_of(self, result)
 
 
@@ -240,61 +251,174 @@ def first_choices(lists: TuningLists, metric: ListMetric) -> float:
     return float(metric.scores(lists.counts[choice].sum(axis=0))[metric.main])
 
 
-if TYPE_CHECKING:
-    from hopefear.cli.tune.outcome import Outcome
-
-
 def page_of(outcome: Outcome, result: Mapping[str, Any]) -> Page:
-    """What :class:`hopefear.cli.tune.outcome.Outcome` holds, as a page."""
-    tuning, main = outcome.tuning, outcome.tuning.metric.main
+    """What an outcome holds, as a page."""
+    tuning = outcome.tuning
     page = Page(
         f"Tuning with {result['learner']}",
         f"{result['lists']:,} lists, {result['candidates']:,} candidates",
         signature=f"{result['signature']}\n{result['metric_signature']}",
     )
     page.section("Scores")
-    page.table(*outcome.scores(), "Under the weights before and after; the oracle is a choice.")
+    columns, rows, notes = _tested(outcome)
+    page.table(columns, rows, "Under the weights before and after.", align="lr", notes=notes)
+    if outcome.lost():
+        page.text(f"**{outcome.loss()[:1].upper()}{outcome.loss()[1:]}.**")
     if result["spread"]:
         page.table(*outcome.spreads(result), "How seeds and restarts differ.")
-    plots = [
-        plot
-        for name, title in (("train", "Tuning lists"), ("dev", "Held-out lists"))
-        if (plot := _rounds(outcome, name, title, main)).series
-    ]
-    if plots:
-        page.section("Round by round").figures(plots)
+    _curves(page, outcome)
     page.section("Weights")
-    page.table(
-        *outcome.weights_table(),
-        "Dense features with their shares of all dense weights, and the largest changes of others.",
-    )
-    page.section("Settings")
-    page.keyvalues(
+    add_weights(page, outcome.before, tuning.weights)
+    _sentences(page, outcome)
+    page.section("Data").keyvalues(_sizes(outcome))
+    page.section("Origin").keyvalues(
         {
             "learner": result["learner"],
             **result["parameters"],
             "seed": result["seed"],
+            "best round": outcome.best_round(),
             "features": result["features"],
             "non-zeros": result["nnz"],
             "seconds": result["seconds"],
-            "metric": tuning.metric.cost_signature(),
+            "costs": tuning.metric.cost_signature(),
+            **origin(outcome.files),
         }
     )
     return page
 
 
-def _rounds(outcome: Outcome, name: str, title: str, main: str) -> Plot:
-    plot = Plot(title, "round", main)
-    runs = outcome.tuning.runs
+def origin(files: Mapping[str, Any]) -> dict[str, Any]:
+    """Files by content, and versions."""
+    read = {
+        name.replace("_", " "): [hashed(path) for path in ([paths] if one else paths)]
+        for name, paths in files.items()
+        if paths
+        for one in [isinstance(paths, str)]
+    }
+    return {**read, "versions": versions()}
+
+
+def _tested(outcome: Outcome) -> tuple[list[str], list[list[Any]], list[str]]:
+    """The table of scores with intervals, and tests of the difference."""
+    tuning = outcome.tuning
+    columns, rows = outcome.scores()
+    columns[1] = "1-best"
+    heads = ["95 % interval", "its 95 % interval", "p"]
+    more: list[list[Any]] = []
+    signatures = []
+    for lists in outcome.sets.values():
+        after = evaluate(lists, tuning.weights, metric=tuning.metric).model
+        test = compare(lists, tuning.weights, outcome.before, metric=tuning.metric)
+        signatures.append(str(test["signature"]))
+        bounds = f"{test['low']:+.2f} to {test['high']:+.2f}".replace("-", "−")
+        p_value = f"{test['p_randomisation']:.4f}"
+        more.append([f"{after.low:.2f} to {after.high:.2f}", bounds, p_value])
+    if not more:
+        return columns, rows, []
+    table = [
+        [*row[:4], own[0], row[4], *own[1:], row[5]] for row, own in zip(rows, more, strict=True)
+    ]
+    notes = [
+        "1-best is the decoder's own choice, the oracle the best there is. Intervals are those of "
+        "resamples of whole lists, p is how often a change as large comes about by chance "
+        "(approximate randomisation). Lists that were tuned on say little of others.",
+        *(f"`{signature}`" for signature in dict.fromkeys(signatures)),
+    ]
+    return [*columns[:4], heads[0], columns[4], *heads[1:], columns[5]], table, notes
+
+
+_TITLES = {"train": "Tuning lists", "dev": "Held-out lists"}
+
+
+def _curves(page: Page, outcome: Outcome) -> None:
+    """Scores by round and by second, of which the reader chooses."""
+    parts = {}
+    for clock in ("rounds", "seconds"):
+        plots = [_rounds(outcome, name, title, clock) for name, title in _TITLES.items()]
+        if plots := [plot for plot in plots if plot.series]:
+            parts[clock] = partial(page.figures, plots)
+    if parts:
+        page.section("Round by round").choices("Along", parts, next(iter(parts)))
+
+
+def _rounds(outcome: Outcome, name: str, title: str, clock: str) -> Plot:
+    main, runs = outcome.tuning.metric.main, outcome.tuning.runs
+    plot = Plot(title, clock if clock == "rounds" else "seconds of tuning", main)
     for run in runs:
-        points = [
-            (float(event["epoch"]), score)
-            for event in run.tuned.history
-            if (score := as_number(look_up(event, name, main))) is not None
-        ]
-        if points:
-            x, y = zip(*points, strict=True)
+        history = Run("", {}, run.tuned.history, [])
+        x, y = history.curve(name, main, clock="epoch" if clock == "rounds" else clock)
+        if x:
             plot.line(x, y, main if len(runs) == 1 else f"seed {run.seed}")
     if plot.series:
         plot.hline(outcome.tuning.before[name], "before")
     return plot
+
+
+def add_weights(page: Page, before: Weights, after: Weights) -> None:
+    """Weights before and after: shares of the dense ones as bars, and all as a table."""
+    columns, rows = weights_table(before, after)
+    dense = [row for row in rows if row[4] is not None and row[5] is not None][:_BARS]
+    if len(dense) > 1:
+        plot = Plot("Shares of all dense weights, in percent", y_label="% of the sum of |weight|")
+        names = [row[0] for row in dense]
+        plot.bars(names, [float(row[4]) for row in dense], group="before")
+        page.plot(plot.bars(names, [float(row[5]) for row in dense], group="after"))
+    page.table(
+        columns,
+        rows,
+        "Dense features with their shares of all dense weights, and the largest changes of others.",
+    )
+
+
+def _sentences(page: Page, outcome: Outcome) -> None:
+    """The lists from which other candidates are chosen now."""
+    name, lists = list(outcome.sets.items())[-1]
+    if lists.texts is None:
+        return
+    before, after = ("before", outcome.before), ("after", outcome.tuning.weights)
+    both = judgements(lists, outcome.tuning.metric, before, after, _texts(outcome, name))
+    shared = contests(both)
+    page.section("Sentences")
+    if not shared.differ:
+        page.text(f"Of all {_SETS[name]} the choices are as good as before.")
+        return
+    worse, better = shared.ahead[0][1], shared.ahead[1][0]
+    page.text(
+        f"Of {len(lists):,} {_SETS[name]} {better:,} have a better choice than before and "
+        f"{worse:,} a worse one, by the cost of single sentences "
+        f"(`{outcome.tuning.metric.cost_signature()}`; less is better). Words that the other "
+        "choice lacks are marked; below, the best candidates under these weights with their scores "
+        "(✓ is the cheapest), and the features that put one before the other."
+    )
+    page.cases(shared)
+
+
+def _texts(outcome: Outcome, name: str) -> dict[str, list[str]]:
+    """Sentences and references that belong to lists, where they can be read again."""
+    own = name == "dev" and outcome.files.get("dev_nbest")
+    texts: dict[str, list[str]] = {}
+    for title, option in (("source", "source"), ("reference", "refs")):
+        paths = outcome.files.get(f"dev_{option}" if own else option)
+        for k, path in enumerate([paths] if isinstance(paths, str) else paths or ()):
+            if os.path.isfile(path):
+                texts[title if k == 0 else f"{title} {k + 1}"] = read_sentences(path).lines()
+    most = 1 + int(outcome.sets[name].ids.max(initial=-1))
+    return {title: lines for title, lines in texts.items() if len(lines) >= most}
+
+
+def _sizes(outcome: Outcome) -> dict[str, Any]:
+    sizes: dict[str, Any] = {}
+    for name, lists in outcome.sets.items():
+        lengths = np.diff(lists.starts)
+        sizes[_SETS[name]] = (
+            f"{len(lists):,}, with {lengths.mean():.1f} candidates on average, {lengths.min()} to "
+            f"{lengths.max()}"
+        )
+    lists = outcome.lists
+    sizes["left out as equal"] = f"{lists.dropped:,}"
+    sizes["references"] = lists.n_references if lists.n_references > 0 else "of different number"
+    sizes["dense features"] = len(lists.names)
+    for title, entries in (("sparse features", lists.sparse), ("phrase pairs", lists.phrases)):
+        if entries is not None:
+            sizes[title] = entries.names.size
+    return sizes

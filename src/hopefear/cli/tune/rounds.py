@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ from hopefear.cli.tune.learning import (
     tuning_of,
 )
 from hopefear.cli.tune.options import ROUNDS, WORDS
-from hopefear.cli.tune.outcome import moved, weights_table
+from hopefear.cli.tune.outcome import FILES, add_weights, moved, origin, weights_table
 from hopefear.metrics.lists import ListMetric
-from hopefear.report import Page, Plot
+from hopefear.report import Page, Plot, Run
 from hopefear.training.checkpoints import InterruptedTrainingError
 from hopefear.translation.rounds import START, WEIGHTS, Iterated, iterate
 from hopefear.translation.task import split, start_weights
@@ -47,6 +47,8 @@ class Rounds:
         References of a sentence, for the signature.
     before : Weights
         What tuning began with.
+    files : mapping
+        Files that were read, by option.
     """
 
     found: Iterated
@@ -54,6 +56,7 @@ class Rounds:
     learner: str
     n_references: int
     before: Weights
+    files: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def weights(self) -> Weights:
@@ -129,8 +132,22 @@ class Rounds:
         page.section("Rounds").table(*self.table(), "The decoder's own first choices.")
         plot = Plot("First choices of the decoder", "round", main)
         plot.line([e["epoch"] for e in rounds], [e["dev"][main] for e in rounds], main)
-        page.plot(plot)
-        page.section("Weights").table(*weights_table(self.before, self.weights))
+        time = Plot("First choices of the decoder by time", "seconds", main)
+        time.line(*Run("", {}, list(rounds), []).curve("dev", main, clock="seconds"), main)
+        page.figures([plot, time])
+        add_weights(page.section("Weights"), self.before, self.weights)
+        about = self.weights.about
+        page.section("Origin").keyvalues(
+            {
+                "learner": self.learner,
+                **about.get("parameters", {}),
+                "seed": about.get("seed"),
+                "best round": self.best_round(),
+                "ended for": self.found.stopped,
+                "metric": result["metric_signature"],
+                **origin(self.files),
+            }
+        )
         return page
 
 
@@ -184,7 +201,9 @@ def iterated(
     )
     first_round = Path(args.run, "round-0")
     first_weights = first_round / (START if (first_round / START).exists() else WEIGHTS)
-    return Rounds(tuning, metric, args.learner, len(args.refs), Weights.read(first_weights))
+    files = {name: getattr(args, name) for name in FILES}
+    before = Weights.read(first_weights)
+    return Rounds(tuning, metric, args.learner, len(args.refs), before, files)
 
 
 def _settings(args: argparse.Namespace, metric: ListMetric) -> dict[str, Any]:

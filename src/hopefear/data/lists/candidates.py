@@ -5,7 +5,7 @@ Candidates that say the same can be merged; which of them stays is said by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, pairwise
 
@@ -157,7 +157,7 @@ def check_policy(policy: str) -> None:
         raise HopefearError(f"dedup must be one of {', '.join(POLICIES)}, not {policy!r}")
 
 
-def _mark(keep: np.ndarray, texts, scores: np.ndarray, best: bool) -> None:
+def _mark(keep: np.ndarray, texts: Iterable[str | None], scores: np.ndarray, best: bool) -> None:
     chosen: dict[str, int] = {}
     for c, text in enumerate(texts):
         if not text:

@@ -142,7 +142,9 @@ class _Record:
             derivations=self._derivations(),
         )
 
-    def _bad(self, expected: str, found: Any = _MISSING, candidate: int | None = None):
+    def _bad(
+        self, expected: str, found: Any = _MISSING, candidate: int | None = None
+    ) -> HopefearError:
         shown = None if found is _MISSING else found if type(found) is str else _shown(found)
         place = f"{expected} in {where(self.id, candidate)}"
         return self.source.error(self.number, place, shown)
@@ -533,19 +535,19 @@ def read_lists(
 
 
 def _blocks(
-    source,
-    format,
-    prefer,
-    gold,
-    refs,
-    counter,
-    metric,
-    recount,
-    judged,
-    require_costs,
-    dedup,
-    symbols,
-    block_lists,
+    source: Any,
+    format: Any,
+    prefer: Any,
+    gold: Any,
+    refs: Any,
+    counter: Any,
+    metric: Any,
+    recount: Any,
+    judged: Any,
+    require_costs: Any,
+    dedup: Any,
+    symbols: Any,
+    block_lists: Any,
 ) -> Iterator[CandidateLists]:
     if format == "auto":
         format = _guessed(source)
@@ -597,7 +599,9 @@ def _blocks(
         raise source.emptiness()
 
 
-def _moses(source, refs, counter, metric, require_costs, dedup) -> Iterator[CandidateLists]:
+def _moses(
+    source: Any, refs: Any, counter: Any, metric: Any, require_costs: Any, dedup: Any
+) -> Iterator[CandidateLists]:
     """Lists of Moses, whose reader knows its lines itself."""
     from hopefear.data.moses.candidates import moses_candidates
 

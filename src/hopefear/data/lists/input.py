@@ -361,7 +361,7 @@ def given_costs(raws: Sequence[RawList]) -> np.ndarray | None:
     return numbers(chain.from_iterable(raw.costs or () for raw in raws))
 
 
-def numbers(values) -> np.ndarray:
+def numbers(values: Iterable[float]) -> np.ndarray:
     """Read-only float64 array of an iterable."""
     return frozen(np.fromiter(values, np.float64))
 

@@ -214,7 +214,18 @@ class _Watch:
 class _Plan:
     """What is to be read, checked before anything is."""
 
-    def __init__(self, paths, refs, metric, texts, source, phrases, dedup, absent, tails) -> None:
+    def __init__(
+        self,
+        paths: Any,
+        refs: Any,
+        metric: Any,
+        texts: Any,
+        source: Any,
+        phrases: Any,
+        dedup: Any,
+        absent: Any,
+        tails: Any,
+    ) -> None:
         self.paths = _several(paths, "paths")
         self.name = ", ".join(os.fspath(path) for path in self.paths)
         _check_word("dedup", dedup, ("first", "none"))

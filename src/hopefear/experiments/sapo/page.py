@@ -172,7 +172,7 @@ def seconds_by_n(task: Results) -> Plot:
     return plot.hline(seconds_of(task.runs["crf"]), "CRF")
 
 
-def seconds_of(runs: Sequence) -> float:
+def seconds_of(runs: Sequence[Any]) -> float:
     """CPU seconds of the typical pass of some runs: median over passes, least over seeds."""
     return float(min(np.median(r.seconds) for r in runs))
 

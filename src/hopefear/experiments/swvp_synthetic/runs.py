@@ -120,7 +120,11 @@ def train_all(plan: Plan, setting: int, dataset: int) -> Dataset:
 def measure(call: Call) -> Settings:
     """All datasets by setting; no corpora are needed."""
     call.progress("compiling, if this was not done before; then the first datasets")
-    return measure_all(call.plan, call.progress)
+    settings = measure_all(call.plan, call.progress)
+    for datasets in settings.values():
+        for one in datasets:
+            call.saw(f"setting {one.setting}, dataset {one.dataset + 1}", one)
+    return settings
 
 
 def measure_all(

@@ -342,6 +342,9 @@ def measure(call: Call) -> Measurement:
     call.progress("reading the data")
     problems, call.note = find_problems(call.data, call.quick)
     share, results = 1.0 / len(problems), []
+    for problem in problems:
+        call.saw(f"{problem.name}, training", problem.train)
+        call.saw(f"{problem.name}, test", problem.test)
     for n, problem in enumerate(problems):
         results.append(measure_problem(problem, call.plan, call.teller(n * share, share)))
     call.progress(" 99%  bounds")

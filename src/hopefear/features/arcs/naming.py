@@ -7,6 +7,7 @@ tells the side of the head that the modifier is on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from hopefear.features.arcs.templates import COLUMNS, FAMILIES, SPECIAL, value_o
 _ALL = (1 << 64) - 1
 _ODD, _SPREAD = int(spelling._ODD), int(spelling._SPREAD)
 _LEFT, _OUTSIDE = int(spelling._LEFT), int(spelling._OUTSIDE)
+_value = lru_cache(1 << 14)(value_of)  # a report asks for the same thousands of times
 _BINS = ("0", "1", "2", "3", "4", "5", "6-7", "8-10", "11-15", "16", "17-30", "31+")
 
 
@@ -99,9 +101,9 @@ class Sentence:
         """What stands at a word, and its number."""
         texts = self.columns[column]
         if 1 <= p <= self.n:
-            return ("_", 0) if texts is None else (texts[p - 1], value_of(texts[p - 1], column))
+            return ("_", 0) if texts is None else (texts[p - 1], _value(texts[p - 1], column))
         edge = "<root>" if p == 0 else "<front>" if -spelling.BEFORE <= p < 0 else "<back>"
-        return edge, value_of(edge, column)
+        return edge, _value(edge, column)
 
     def special(self, field: str, u: int, v: int) -> tuple[str, int]:
         """Distance or count of what lies between two words, and its number."""
@@ -131,7 +133,7 @@ class Sentence:
         """Name and number of each feature of a part, in the order of the kernel."""
         letters, (u, v) = FAMILIES[part.family], part.ends
         for template in getattr(self.features.templates, part.family):
-            h, odd, names = value_of(template, part.family) + part.side, _ODD, []
+            h, odd, names = _value(template, part.family) + part.side, _ODD, []
             kinds: dict[str, str] = {}
             for field in template.split():
                 if field == "between" or field.endswith(".morph"):
@@ -168,7 +170,7 @@ class Sentence:
                 yield [f"between={tags.get(number, 'other')}"], (number + 1) * _SPREAD
         else:
             lists = [
-                [(f"{kinds[which]}={text}", value_of(text, "morph") * (odd + shift))
+                [(f"{kinds[which]}={text}", _value(text, "morph") * (odd + shift))
                  for text in self.morphology(word)]
                 for which, word, shift in (("first", u, 0), ("second", v, 2 * _ODD))
                 if which in kinds
@@ -183,14 +185,14 @@ def tag_features(features: ArcMap, family: str) -> Iterator[tuple[str, int]]:
     Only these can be listed without data: hashing keeps no names.
     """
     values = {
-        name: [(tag, value_of(tag, name)) for tag in (*tags, "<root>")]
+        name: [(tag, _value(tag, name)) for tag in (*tags, "<root>")]
         for name, tags in (("tag", features.tags), ("coarse", features.coarse))
     }
     for template in getattr(features.templates, family):
         fields = template.split()
         if not all(field in ("h.tag", "m.tag", "h.coarse", "m.coarse") for field in fields):
             continue
-        seed = value_of(template, family)
+        seed = _value(template, family)
         for several in product(*(values[field[2:]] for field in fields)):
             total, odd = seed, _ODD
             for _, value in several:

@@ -141,11 +141,12 @@ def compare_lists(
 
 
 class Choice(NamedTuple):
-    """Scores of one candidate from each list, and 95 % bounds of the main one."""
+    """Scores of one candidate from each list, 95 % bounds of the main one, and what was counted."""
 
     scores: Scores
     low: float
     high: float
+    rows: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -357,7 +358,7 @@ def evaluate_lists(
     )
 
 
-def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None) -> NDArray:
+def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None) -> NDArray[Any]:
     if counts is None and costs is not None and isinstance(metric, GivenCost):
         counts = metric.counts_of(costs)
     if counts is None:
@@ -368,12 +369,14 @@ def _rows(metric: ListMetric, counts: ArrayLike | None, costs: ArrayLike | None)
     return np.moveaxis(columns_of(counts, metric), 0, -1)
 
 
-def _choice(metric: ListMetric, rows: NDArray, samples: int, seed: int) -> Choice:
+def _choice(metric: ListMetric, rows: NDArray[Any], samples: int, seed: int) -> Choice:
     interval = confidence_interval(metric, rows, metric.main, replicates=samples, seed=seed)
-    return Choice(metric.scores(rows.sum(axis=0)), interval.low, interval.high)
+    return Choice(metric.scores(rows.sum(axis=0)), interval.low, interval.high, rows)
 
 
-def _mean_rank(scores: ArrayLike | None, starts: NDArray, oracle: NDArray) -> float | None:
+def _mean_rank(
+    scores: ArrayLike | None, starts: NDArray[Any], oracle: NDArray[Any]
+) -> float | None:
     if scores is None:
         return None
     opinions = values_of(scores, int(starts[-1]), "model_scores")

@@ -150,7 +150,7 @@ class CRFObjective:
             self._pool.shutdown()
             self._pool = None
 
-    def _each(self, task: Any, jobs: list) -> list:
+    def _each(self, task: Any, jobs: list[Any]) -> list[Any]:
         """Do all jobs, on all threads; their results in order."""
         if self._pool is None:
             return [task(*job) for job in jobs]

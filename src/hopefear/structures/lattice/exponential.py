@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def _exp_lanes(typing_context, out, o, x, p, top, width):
     return types.void(out, whole, x, whole, types.float64, whole), generate
 
 
-def _exp(builder, v, lanes):
+def _exp(builder: Any, v: Any, lanes: Any) -> Any:
     """exp(v) for v <= 0 as ``2**k exp(r)``, with k the whole number next to ``v / log(2)``."""
 
     def constant(number):

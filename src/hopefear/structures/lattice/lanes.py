@@ -11,6 +11,8 @@ stand, with the same results.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hopefear.core.component import cgutils, intrinsic, ir, overload, types
@@ -80,7 +82,7 @@ def _add_one(out, o, x, p, width):
     return lambda out, o, x, p, width: _add_one_lanes(out, o, x, p, width)
 
 
-def _reduction(start, combine):
+def _reduction(start: Any, combine: Any) -> Any:
     """The operation above; ``combine(builder, so far, row, factor)``."""
 
     def intrinsic_of(typing_context, out, o, table, e, stride, x, p, step, count, width):
@@ -119,12 +121,12 @@ def _reduction(start, combine):
     return intrinsic(intrinsic_of)
 
 
-def _larger_sum(builder, best, row, factor):
+def _larger_sum(builder: Any, best: Any, row: Any, factor: Any) -> Any:
     value = builder.fadd(row, factor)
     return builder.select(builder.fcmp_ordered(">", value, best), value, best)
 
 
-def _more_product(builder, total, row, factor):
+def _more_product(builder: Any, total: Any, row: Any, factor: Any) -> Any:
     return builder.fadd(total, builder.fmul(row, factor))
 
 
@@ -132,7 +134,7 @@ _max_plus_lanes = _reduction(-np.inf, _larger_sum)
 _sum_product_lanes = _reduction(0.0, _more_product)
 
 
-def _addition(more):
+def _addition(more: Any) -> Any:
     """``out += more(builder, x, p, i, lanes)``, group by group."""
 
     def intrinsic_of(typing_context, out, o, x, p, width):
@@ -159,11 +161,11 @@ def _addition(more):
     return intrinsic(intrinsic_of)
 
 
-def _row(builder, x, p, i, lanes):
+def _row(builder: Any, x: Any, p: Any, i: Any, lanes: Any) -> Any:
     return load(builder, x, builder.add(p, i), lanes)
 
 
-def _number(builder, x, p, i, lanes):
+def _number(builder: Any, x: Any, p: Any, i: Any, lanes: Any) -> Any:
     return splat(builder, builder.load(builder.gep(x, [p])), lanes)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hopefear.core.component import cgutils, ir
 
 LANES = 8
@@ -9,7 +11,7 @@ LANES = 8
 TOGETHER = 3
 
 
-def in_groups(builder, width, group):
+def in_groups(builder: Any, width: Any, group: Any) -> None:
     """Emit ``group(i, lanes)`` for all of ``width``: eights, or a single four."""
     four = builder.icmp_signed("<", width, width.type(LANES))
     with builder.if_else(four) as (then, otherwise):
@@ -24,7 +26,7 @@ def in_groups(builder, width, group):
             group(i, LANES)
 
 
-def in_groups_together(builder, width, groups):
+def in_groups_together(builder: Any, width: Any, groups: Any) -> None:
     """As ``in_groups``, but several neighbours at once: ``groups(i, lanes, together)``."""
     kind = width.type
     four = builder.icmp_signed("<", width, kind(LANES))
@@ -40,12 +42,12 @@ def in_groups_together(builder, width, groups):
                 groups(i, LANES, 1)
 
 
-def data(context, builder, signature, args, k):
+def data(context: Any, builder: Any, signature: Any, args: Any, k: Any) -> Any:
     """Address of the numbers of the array that is argument ``k``."""
     return context.make_array(signature.args[k])(context, builder, args[k]).data
 
 
-def splat(builder, value, lanes):
+def splat(builder: Any, value: Any, lanes: Any) -> Any:
     """A vector of equal numbers."""
     vector = ir.VectorType(value.type, lanes)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0))
@@ -53,20 +55,20 @@ def splat(builder, value, lanes):
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
 
 
-def load(builder, array, place, lanes):
+def load(builder: Any, array: Any, place: Any, lanes: Any) -> Any:
     """``array[place:place + lanes]``, wherever it lies."""
     return builder.load(_address(builder, array, place, lanes), align=_bytes(array))
 
 
-def store(builder, value, array, place):
+def store(builder: Any, value: Any, array: Any, place: Any) -> None:
     """Put a vector at ``array[place]`` and behind."""
     builder.store(value, _address(builder, array, place, value.type.count), align=_bytes(array))
 
 
-def _address(builder, array, place, lanes):
+def _address(builder: Any, array: Any, place: Any, lanes: Any) -> Any:
     vector = ir.VectorType(array.type.pointee, lanes)
     return builder.bitcast(builder.gep(array, [place]), vector.as_pointer())
 
 
-def _bytes(array):
+def _bytes(array: Any) -> int:
     return 8 if isinstance(array.type.pointee, ir.DoubleType) else 4

@@ -25,7 +25,7 @@ models"; Smith and Smith (2007), "Probabilistic models of nonprojective dependen
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -385,7 +385,7 @@ def _carry_back(chart, o, tables, t, out, W, start, left, right, whole):
     return body
 
 
-def _planes(builder, o, t, W, left, right, whole):
+def _planes(builder: Any, o: Any, t: Any, W: Any, left: Any, right: Any, whole: Any) -> Any:
     """For each of the three sums: where its row is, where its table, and the value as lanes."""
     return [
         (

@@ -14,7 +14,6 @@ from hopefear.costs.hamming import Hamming
 from hopefear.structures.lattice import padded_width
 from hopefear.structures.tree.mu import (
     BLOCKS,
-    STEP,
     WHOLE,
     forget_parts,
     forget_sums,
@@ -35,6 +34,7 @@ from hopefear.structures.tree.parts import (
 )
 from hopefear.structures.tree.ranking import new_ranking, rank_trees
 from hopefear.structures.tree.theta import (
+    STEP,
     TreeTheta,
     arc_of,
     charge_relations,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.report.examples import Case, Rival, View, WeighedText
+from hopefear.report.cases import Case
+from hopefear.report.examples import Rival, View, WeighedText
 from hopefear.tasks.classify.model import Model
 
 MOST = 400  # examples
@@ -16,7 +17,7 @@ _VALUES = 40  # features that stand for an example without a text
 
 
 class Mistake(NamedTuple):
-    """An example of which the model thought something else."""
+    """An example of which the model thought something else, or might have."""
 
     number: int  # in the file, from 0
     row: Any  # a dataset of it alone
@@ -51,11 +52,22 @@ def worst(
     return sorted([*before, *some], key=lambda mistake: mistake.shares[mistake.gold])[:MOST]
 
 
+def losses(gold: np.ndarray, labels: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Log loss of the examples that are wrong, 0 of the others.
+
+    >>> losses(np.array([0, 1]), np.array([0, 0]), np.array([[0.9, 0.1], [0.75, 0.25]])).round(3)
+    array([0.   , 1.386])
+    """
+    shares = table[np.arange(len(gold)), gold].astype(np.float64)
+    return np.where(labels != gold, np.maximum(-np.log(np.maximum(shares, 1e-300)), 1e-9), 0.0)
+
+
 def cases(model: Model, mistakes: Sequence[Mistake], texts: Mapping[int, str]) -> list[Case]:
     """The mistakes with what misled the model; ``texts`` by number, where there are any."""
     rows = []
     for number, row, label, gold, shares in mistakes:
-        reason = model.explain(row, 0, label, gold) if model.predictor.linear else None
+        explained = model.predictor.linear and label != gold
+        reason = model.explain(row, 0, label, gold) if explained else None
         names = model.classes[gold], model.classes[label]
         order = np.argsort(-shares, kind="stable")[:_RIVALS].tolist()
         view: View | str
@@ -75,7 +87,7 @@ def cases(model: Model, mistakes: Sequence[Mistake], texts: Mapping[int, str]) -
                 None,
                 view,
                 [f"{names[0]} → {names[1]}"],
-                sorted(names),
+                sorted({*names}),
                 [Rival(model.classes[k], float(shares[k]), k == gold) for k in order],
                 reason,
                 number,

@@ -154,7 +154,9 @@ class Model(base.Model):
         return super()._arrays() | ({} if self.scale is None else {"scale": self.scale})
 
     @classmethod
-    def from_header(cls, header, features, arrays, **common: Any) -> Model:
+    def from_header(
+        cls, header: Mapping[str, Any], features: Any, arrays: Any, **common: Any
+    ) -> Model:
         shape = dict(field_of(header, "structure", dict))
         kind, bias = _STRUCTURES[shape.pop("kind")], field_of(shape, "bias", float, int)
         for name in kind._fields:

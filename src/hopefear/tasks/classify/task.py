@@ -144,7 +144,15 @@ class Classification(Task):
             **super().summary(result),
         }
 
-    def model(self, data, structure, predictor, temperature, signature, about) -> Model:
+    def model(
+        self,
+        data: Any,
+        structure: Any,
+        predictor: Any,
+        temperature: float,
+        signature: str,
+        about: dict[str, Any],
+    ) -> Model:
         transform, scale = {"values": self.values, "norm": self.norm}, self.column_scale(data)
         meaning = data.classes, data.features, transform
         predictor = self.mixed(predictor, structure, data)

@@ -10,21 +10,28 @@ from hopefear.data.treebank import Treebank
 from hopefear.errors import HopefearError
 from hopefear.metrics.dependencies import Trees
 from hopefear.report.arcs import ArcDiagram
-from hopefear.report.examples import Case, Cases, Rival
+from hopefear.report.cases import Case, Judgement
+from hopefear.report.examples import Rival
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.parse.explaining import against
 from hopefear.tasks.parse.model import ParseModel
 
-_MOST = 600  # sentences
-_TOLD = 80  # of them, with what came close and why, which takes time
-_LONGEST = 60  # words of a tree that is drawn
+_MOST = 3000  # sentences
+_TOLD = 100  # of them, with why, and with what came close, which takes time
+_SHORT = 40  # words of a sentence whose n best are sought: time grows with their cube
 _RIVALS = 5
 
 
-def cases(
-    model: ParseModel, bank: Treebank, data: Any, codes: np.ndarray, gold: Trees, output: Trees
-) -> Cases:
-    """The sentences of at most 60 words that have most wrong ones.
+def judgement(
+    model: ParseModel,
+    bank: Treebank,
+    data: Any,
+    codes: np.ndarray,
+    gold: Trees,
+    output: Trees,
+    n_jobs: int = 1,
+) -> Judgement:
+    """How many words of every sentence are wrong, and those sentences to look at.
 
     Parameters
     ----------
@@ -36,49 +43,53 @@ def cases(
         What the model says, in its numbers.
     gold, output : Trees
         The right trees, and those of the model.
+    n_jobs : int
+        Threads.
     """
     right, heads = (np.asarray(trees.heads) for trees in (gold, output))
     names = [[] if t.relations is None else t.relations.texts() for t in (gold, output)]
     wrong_head = right != heads
     wrong = wrong_head | (np.array(names[0]) != np.array(names[1]) if names[0] else False)
     errors = np.diff(np.concatenate([[0], np.cumsum(wrong)])[bank.starts])
-    total = int(np.count_nonzero(errors))
-    errors[np.diff(bank.starts) > _LONGEST] = 0
-    order = np.argsort(-errors, kind="stable")[: min(_MOST, int(np.count_nonzero(errors)))]
-    told = order[:_TOLD]
-    ranked = model.decoder().nbest(data.take(told).rows, _RIVALS) if len(told) else []
-    words, tags = (bank.sentences.columns[name].texts() for name in ("form", "xpos"))
-    own = np.array(codes), data.rows.labels
-    rows = []
-    for k, i in enumerate(order.tolist()):
-        some = slice(*bank.starts[i : i + 2].tolist())
-        mine, true = (each[some] for each in names[::-1])
-        tree = ArcDiagram(
-            words[some],
-            heads[some].tolist(),
-            mine,
-            tags[some],
-            right[some].tolist(),
-            true if names[0] else None,
-        )
-        kinds = {"relation"} if (wrong & ~wrong_head)[some].any() else set()
-        kinds |= {"head"} if wrong_head[some].any() else set()
-        kinds |= {"root"} if (wrong_head & ((right == 0) | (heads == 0)))[some].any() else set()
-        missed = np.flatnonzero(wrong[some]).tolist()
-        rows.append(
-            Case(
-                {"sentence": i + 1, "wrong words": int(errors[i])},
-                None,
-                tree,
-                sorted(kinds),
-                sorted({each[m] for m in missed for each in (mine, true) if each}),
-                _rivals(model, ranked[k], words[some], own[1][some]) if k < _TOLD else (),
-                _reason(model, bank, i, own[0][some], own[1][some]) if k < _TOLD else None,
-                i,
+
+    def cases(order: np.ndarray) -> list[Case]:
+        told = order[:_TOLD]
+        short = told[np.diff(bank.starts)[told] <= _SHORT]
+        lists = model.decoder(n_jobs).nbest(data.take(short).rows, _RIVALS) if len(short) else []
+        ranked = dict(zip(short.tolist(), lists, strict=True))
+        words, tags = (bank.sentences.columns[name].texts() for name in ("form", "xpos"))
+        own = np.array(codes), data.rows.labels
+        rows = []
+        for k, i in enumerate(order.tolist()):
+            some = slice(*bank.starts[i : i + 2].tolist())
+            mine, true = (each[some] for each in names[::-1])
+            tree = ArcDiagram(
+                words[some],
+                heads[some].tolist(),
+                mine,
+                tags[some],
+                right[some].tolist(),
+                true if names[0] else None,
             )
-        )
-    order_of = f"of at most {_LONGEST} words with most wrong ones"
-    return Cases(rows, total, len(errors), "sentences", order_of)
+            kinds = {"relation"} if (wrong & ~wrong_head)[some].any() else set()
+            kinds |= {"head"} if wrong_head[some].any() else set()
+            kinds |= {"root"} if (wrong_head & ((right == 0) | (heads == 0)))[some].any() else set()
+            missed = np.flatnonzero(wrong[some]).tolist()
+            rows.append(
+                Case(
+                    {"sentence": i + 1, "wrong words": int(errors[i])},
+                    None,
+                    tree,
+                    sorted(kinds),
+                    sorted({each[m] for m in missed for each in (mine, true) if each}),
+                    _rivals(model, ranked[i], words[some], own[1][some]) if i in ranked else (),
+                    _reason(model, bank, i, own[0][some], own[1][some]) if k < _TOLD else None,
+                    i,
+                )
+            )
+        return rows
+
+    return Judgement(errors, cases, "sentences", "with most wrong words", _MOST)
 
 
 def _rivals(model: ParseModel, ranked: Any, words: list[str], gold: np.ndarray) -> list[Rival]:

@@ -154,7 +154,9 @@ class ParseModel(Model):
         return narrowed({**super()._arrays(), **pruner})
 
     @classmethod
-    def from_header(cls, header, features, arrays, **common: Any) -> ParseModel:
+    def from_header(
+        cls, header: Mapping[str, Any], features: Any, arrays: Any, **common: Any
+    ) -> ParseModel:
         arrays = widened(arrays)
         labels = names_of(header, "labels") if field_of(header, "labels", list) else ()
         kind = TreeKind(

@@ -10,6 +10,7 @@ import numpy as np
 
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
+from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
 from hopefear.features.arcs.spelling import hashed_arcs
@@ -29,6 +30,7 @@ EPOCHS = 4
 # Heads a word keeps, and how probable they are at least, compared with the best one.
 HEADS = 10
 LEAST = 1e-4
+_TOGETHER = 64  # sentences between two words on how far the work is
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,13 @@ class Pruner:
         theta = structure.search_space(rows, 1, np.float32, expecting=True)
         keep = np.zeros(rows.heads.size, bool)
         heads = np.zeros(rows.labels.size, np.int32)
-        prune_all(
-            *(structure, Plain(self.predictor.weights), rows, theta, heads),
-            *(self.heads, self.least, keep),
-        )
+        whole = (structure, Plain(self.predictor.weights), rows, theta, heads)
+        n = rows.weights.size
+        with stage("heads worth a look", n, "sentences") as work:
+            for first in range(0, n, _TOGETHER):
+                after = min(first + _TOGETHER, n)
+                prune_all(*whole, self.heads, self.least, keep, first, after)
+                work.advance(after - first)
         owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
         if gold is not None:
             keep |= rows.heads == gold[owners]
@@ -119,9 +124,9 @@ def pruning_tree(projective: bool, single: bool) -> Tree:
 
 
 @kernel
-def prune_all(tree, weights, data, theta, y, most, least, keep):
-    """Mark the arcs that stay."""
-    for i in range(data.weights.size):
+def prune_all(tree, weights, data, theta, y, most, least, keep, first, after):
+    """Mark the arcs that stay, of the sentences ``first`` to ``after - 1``."""
+    for i in range(first, after):
         x = Example(data, i)
         start, n = data.starts[i], data.starts[i + 1] - data.starts[i]
         if n == 0:
@@ -130,7 +135,7 @@ def prune_all(tree, weights, data, theta, y, most, least, keep):
         best_tree(tree, x, theta, y[start : start + n])
         soften(tree, n, theta, 1.0, Hamming(1.0), x, False)
         tree.search.part_means(n, theta.arcs, theta.trial, theta.space, theta.means)
-        means, first = theta.means.arcs, data.ptr[start]
+        means, place = theta.means.arcs, data.ptr[start]
         for m in range(1, n + 1):
             begin, end = theta.arcs.first[m], theta.arcs.first[m + 1]
             top = 0.0
@@ -142,4 +147,4 @@ def prune_all(tree, weights, data, theta, y, most, least, keep):
                     ahead += means[b] > means[a] or (means[b] == means[a] and b < a)
                 likely = ahead < most and means[a] >= least * top
                 head = theta.arcs.head[a]
-                keep[first + a] = likely or head == y[start + m - 1] or head == m - 1
+                keep[place + a] = likely or head == y[start + m - 1] or head == m - 1

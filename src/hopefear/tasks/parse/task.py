@@ -125,7 +125,15 @@ class Parsing(Task):
             "lifted": data.lifted,
         }
 
-    def model(self, data, structure, predictor, temperature, signature, about) -> ParseModel:
+    def model(
+        self,
+        data: Any,
+        structure: Any,
+        predictor: Any,
+        temperature: float,
+        signature: str,
+        about: dict[str, Any],
+    ) -> ParseModel:
         return ParseModel(
             predictor,
             data.labels,

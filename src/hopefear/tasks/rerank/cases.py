@@ -3,44 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.data.lists.candidates import CandidateLists
-from hopefear.report.examples import BracketedText, Case, Cases, Rival
-from hopefear.tasks.base import cut
+from hopefear.report.cases import Case, Judgement
+from hopefear.report.examples import BracketedText, Rival
 from hopefear.tasks.rerank.model import RerankModel
 
 _MOST = 300  # lists
 _RIVALS = 5
 
 
-def cases(
-    model: RerankModel, blocks: Sequence[CandidateLists]
-) -> tuple[Cases, np.ndarray, np.ndarray]:
-    """The lists whose chosen candidate costs most beside the cheapest.
+class Choices(NamedTuple):
+    """What a reranker chose from all lists."""
 
-    Also how probable the chosen candidates are, and which of them are the cheapest.
-    """
-    worst: list[tuple[float, Case]] = []
-    probabilities, gaps = [np.zeros(0)], [np.zeros(0)]
-    for block in blocks:
-        data, ranker = model.encode(block, judged=True), model.ranker()
-        choices = ranker.best(data.rows)
-        probabilities.append(ranker.probabilities(data.rows)[data.rows.starts[:-1] + choices])
-        costs = cut(data.rows.costs, data.rows.starts)
-        losses = [each[choice] - each.min() for each, choice in zip(costs, choices, strict=True)]
-        before = sum(map(len, gaps))
-        for i in np.argsort(losses, kind="stable")[::-1][:_MOST].tolist():
-            if losses[i] > 0.0:
-                worst.append((losses[i], _case(model, block, data, i, before + i)))
-        worst = sorted(worst, key=lambda pair: (-pair[0], pair[1].at))[:_MOST]
-        gaps.append(np.array(losses))
-    right = np.concatenate(gaps) <= 0.0
-    wrong = int(np.count_nonzero(~right))
-    errors = Cases([case for _, case in worst], wrong, len(right), "lists", "that lose most")
-    return errors, np.concatenate(probabilities), right
+    judgement: Judgement
+    probabilities: np.ndarray  # of the chosen candidates
+
+
+def choices(model: RerankModel, blocks: Sequence[CandidateLists]) -> Choices:
+    """How much more than the cheapest the chosen candidates cost, and those lists to look at."""
+    ranker = model.ranker()
+    encoded = [model.encode(block, judged=True) for block in blocks]
+    gaps, shares = [np.zeros(0)], [np.zeros(0)]
+    for data in encoded:
+        rows = data.rows
+        best = rows.starts[:-1] + ranker.best(rows)
+        gaps.append(rows.costs[best] - np.minimum.reduceat(rows.costs, rows.starts[:-1]))
+        shares.append(ranker.probabilities(rows)[best])
+    starts = np.cumsum([0, *map(len, blocks)])
+
+    def cases(order: np.ndarray) -> list[Case]:
+        some = []
+        for i in order.tolist():
+            k = int(np.searchsorted(starts, i, "right")) - 1
+            some.append(_case(model, blocks[k], encoded[k], i - int(starts[k]), i))
+        return some
+
+    judgement = Judgement(
+        np.concatenate(gaps), cases, "lists", "that lose most", _MOST, graded=True
+    )
+    return Choices(judgement, np.concatenate(shares))
 
 
 def _case(model: RerankModel, block: CandidateLists, lists: Any, i: int, number: int) -> Case:
@@ -63,7 +68,7 @@ def _case(model: RerankModel, block: CandidateLists, lists: Any, i: int, number:
         text = f"candidate {c}, cost {costs[c]:.4g}" + ("" if trees else f": {texts[c]}")
         rivals.append(Rival(text, share, costs[c] == costs[best]))
     linear = model.predictor.linear
-    reason = model.explain(data, 0, choice, best) if linear else None
+    reason = model.explain(data, 0, choice, best) if linear and choice != best else None
     if reason is not None:
         names = [f"candidate {c} (cost {costs[c]:.4g})" for c in (choice, best)]
         reason = reason._replace(label=names[0], runner_up=names[1])

@@ -18,6 +18,7 @@ from hopefear.metrics.lists import ListMetric, ListScores
 from hopefear.tasks.base import Explanation, begin, cut
 from hopefear.tasks.estimator import ModelEstimator, as_value_errors, held_out
 from hopefear.tasks.rerank.input import ListReader, blocks_of, held_in, metric_meant
+from hopefear.tasks.rerank.judging import metric_of, scores
 from hopefear.tasks.rerank.model import RerankModel
 from hopefear.tasks.rerank.task import (
     DEFAULT_LEARNER,
@@ -26,8 +27,6 @@ from hopefear.tasks.rerank.task import (
     check,
     dataset,
     evaluate,
-    metric_of,
-    scores,
     teaching,
 )
 from hopefear.training.loop import Event

@@ -159,7 +159,9 @@ class RerankModel(Model):
         }
 
     @classmethod
-    def from_header(cls, header, features, arrays, **common: Any) -> RerankModel:
+    def from_header(
+        cls, header: Mapping[str, Any], features: Any, arrays: Any, **common: Any
+    ) -> RerankModel:
         mapping = list_features_from_parts(header["features"], features)
         return cls(
             predictor_from_arrays(arrays, mapping.size),

@@ -99,7 +99,15 @@ class Reranking(Task):
             "features": data.features.size,
         }
 
-    def model(self, data, structure, predictor, temperature, signature, about) -> RerankModel:
+    def model(
+        self,
+        data: Any,
+        structure: Any,
+        predictor: Any,
+        temperature: float,
+        signature: str,
+        about: dict[str, Any],
+    ) -> RerankModel:
         judge = metric_of(self.metric, data)
         return RerankModel(
             predictor, data.features, baseline_of(data), temperature, judge, signature, about

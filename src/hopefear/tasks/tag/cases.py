@@ -9,17 +9,17 @@ import numpy as np
 
 from hopefear.data.sequences import Column, SequenceDataset
 from hopefear.errors import HopefearError
-from hopefear.report.examples import Case, Cases, MarkedText, Rival, Span
+from hopefear.report.cases import Case, Judgement
+from hopefear.report.examples import MarkedText, Rival, Span
 from hopefear.tasks.base import Explanation
 from hopefear.tasks.tag.explaining import against
 from hopefear.tasks.tag.model import SequenceModel
 from hopefear.tasks.tag.text import spans_by_sentence
 
-_MOST = 400  # sentences
 _RIVALS = 5
 
 
-def cases(
+def judgement(
     model: SequenceModel,
     data: SequenceDataset,
     tags: np.ndarray,
@@ -29,8 +29,8 @@ def cases(
     scheme: str | None,
     constrained: bool = True,
     n_jobs: int = 1,
-) -> Cases:
-    """The sentences with most wrong tokens.
+) -> Judgement:
+    """How many tokens of every sentence are wrong, and those sentences to look at.
 
     Parameters
     ----------
@@ -53,49 +53,48 @@ def cases(
     texts = [gold.texts(), output.texts()]
     wrong = np.array(texts[0]) != np.array(texts[1])
     errors = np.diff(np.concatenate([[0], np.cumsum(wrong)])[starts])
-    order = np.argsort(-errors, kind="stable")[: min(_MOST, int(np.count_nonzero(errors)))]
-    some = data.take(order)
-    ranked, reasons = [], []
-    if len(order):
-        ranked = model.decoder(constrained, n_jobs=n_jobs).nbest(some.rows, _RIVALS)
-        outputs = [tags[starts[i] : starts[i + 1]] for i in order]
-        reasons = _reasons(model, some, outputs, constrained)
-    groups = None
-    if scheme is not None:
-        groups = [spans_by_sentence(labels, starts, scheme) for labels in (gold, output)]
-    rows = []
-    for k, i in enumerate(order.tolist()):
-        first, after = starts[i : i + 2].tolist()
-        own = [str(t + 1) for t in range(after - first)] if words is None else words[first:after]
-        if groups is not None:
-            right, mine = groups[0][i], groups[1][i]
-            kinds, labels = _span_kinds(right, mine), sorted({s[2] for s in {*right} ^ {*mine}})
-        else:
-            pairs = [text[first:after] for text in texts]
-            right, mine = (
-                [(t, t + 1, labels[t]) for t in np.flatnonzero(wrong[first:after]).tolist()]
-                for labels in pairs
+
+    def cases(order: np.ndarray) -> list[Case]:
+        some = data.take(order)
+        ranked, reasons = [], []
+        if len(order):
+            ranked = model.decoder(constrained, n_jobs=n_jobs).nbest(some.rows, _RIVALS)
+            outputs = [tags[starts[i] : starts[i + 1]] for i in order]
+            reasons = _reasons(model, some, outputs, constrained)
+        groups = None
+        if scheme is not None:
+            groups = [spans_by_sentence(labels, starts, scheme) for labels in (gold, output)]
+        rows = []
+        for k, i in enumerate(order.tolist()):
+            first, after = starts[i : i + 2].tolist()
+            numbers = [str(t + 1) for t in range(after - first)]
+            own = numbers if words is None else words[first:after]
+            places = np.flatnonzero(wrong[first:after]).tolist()
+            if groups is not None:
+                right, mine = groups[0][i], groups[1][i]
+                kinds, labels = _span_kinds(right, mine), sorted({s[2] for s in {*right} ^ {*mine}})
+            else:
+                right, mine = ([(t, t + 1, text[first + t]) for t in places] for text in texts)
+                kinds = sorted({f"{a[2]} → {b[2]}" for a, b in zip(right, mine, strict=True)})
+                labels = sorted({span[2] for span in [*right, *mine]})
+            reason = reasons[k]
+            if reason is not None and places:
+                reason = reason._replace(label=f"{own[places[0]]}: {reason.label}")
+            rows.append(
+                Case(
+                    {"sentence": i + 1, "wrong tokens": int(errors[i])},
+                    MarkedText(own, right, {*right} - {*mine}),
+                    MarkedText(own, mine, {*mine} - {*right}),
+                    kinds,
+                    labels,
+                    _rivals(model, ranked[k], own, data.rows.labels[first:after]),
+                    reason,
+                    i,
+                )
             )
-            kinds = sorted({f"{a[2]} → {b[2]}" for a, b in zip(right, mine, strict=True)})
-            labels = sorted({span[2] for span in [*right, *mine]})
-        reason = reasons[k]
-        if reason is not None:
-            word = own[int(np.flatnonzero(wrong[first:after])[0])]
-            reason = reason._replace(label=f"{word}: {reason.label}")
-        rows.append(
-            Case(
-                {"sentence": i + 1, "wrong tokens": int(errors[i])},
-                MarkedText(own, right, {*right} - {*mine}),
-                MarkedText(own, mine, {*mine} - {*right}),
-                kinds,
-                labels,
-                _rivals(model, ranked[k], own, data.rows.labels[first:after]),
-                reason,
-                i,
-            )
-        )
-    total = len(errors)
-    return Cases(rows, int(np.count_nonzero(errors)), total, "sentences", "with most wrong tokens")
+        return rows
+
+    return Judgement(errors, cases, "sentences", "with most wrong tokens")
 
 
 def _span_kinds(gold: Sequence[Span], output: Sequence[Span]) -> list[str]:

@@ -79,7 +79,14 @@ def _with_tokens_of(chain: Any, data: SequenceDataset, which: np.ndarray) -> Any
 
 
 def _contributions(
-    chain: Any, weights: Any, features: Any, labels: Sequence[str], rows: Any, best, other, token
+    chain: Any,
+    weights: Any,
+    features: Any,
+    labels: Sequence[str],
+    rows: Any,
+    best: np.ndarray,
+    other: np.ndarray,
+    token: int,
 ) -> list[tuple[str, float]]:
     width, pairs = chain.width, chain.attributes * chain.width
     triples = pairs + (1 + chain.edge_attributes) * width * width
@@ -112,7 +119,13 @@ def _contributions(
 
 
 def _triples(
-    chain: Any, weights: Any, labels: Sequence[str], best, other, token: int, base: int
+    chain: Any,
+    weights: Any,
+    labels: Sequence[str],
+    best: np.ndarray,
+    other: np.ndarray,
+    token: int,
+    base: int,
 ) -> list[tuple[str, float]]:
     gains, width = [], chain.width
     for t in range(2, best.size):

@@ -239,7 +239,9 @@ class SequenceModel(Model):
         }
 
     @classmethod
-    def from_header(cls, header, features, arrays, **common: Any) -> SequenceModel:
+    def from_header(
+        cls, header: Mapping[str, Any], features: Any, arrays: Any, **common: Any
+    ) -> SequenceModel:
         order, labels = field_of(header, "order", int), names_of(header, "labels")
         mapping = token_features_from_parts(header["features"], features)
         size = chain_of(mapping, labels, order, AStar()).n_coordinates()

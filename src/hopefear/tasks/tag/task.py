@@ -160,7 +160,15 @@ class Tagging(Task):
             "edge_features": data.features.edge_size,
         }
 
-    def model(self, data, structure, predictor, temperature, signature, about) -> SequenceModel:
+    def model(
+        self,
+        data: Any,
+        structure: Any,
+        predictor: Any,
+        temperature: float,
+        signature: str,
+        about: dict[str, Any],
+    ) -> SequenceModel:
         return SequenceModel(
             predictor,
             data.labels,

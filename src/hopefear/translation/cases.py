@@ -1,0 +1,126 @@
+"""What weights choose from lists of translations, for people to look at beside other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hopefear.data.moses.lists import NamedEntries, TuningLists
+from hopefear.metrics.lists import ListMetric
+from hopefear.report.cases import Case, Judgement
+from hopefear.report.examples import ChangedText, Rival
+from hopefear.tasks.base import Explanation, explanation
+from hopefear.translation.derived import derived, needed
+from hopefear.translation.scoring import best, scores
+from hopefear.translation.weights import Weights
+
+_MOST = 300  # lists
+_RIVALS = 5
+
+
+def judgements(
+    lists: TuningLists,
+    metric: ListMetric,
+    first: tuple[str, Weights],
+    second: tuple[str, Weights],
+    texts: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Judgement]:
+    """What two weights choose: how much more than the cheapest candidate that costs, and why.
+
+    Parameters
+    ----------
+    lists : TuningLists
+        With texts and counts of the metric.
+    metric : ListMetric
+        Tells the cost of a candidate.
+    first, second : (str, Weights)
+        Names and weights.
+    texts : mapping, optional
+        Other texts by name, such as references: line i belongs to the list with id i.
+
+    Examples
+    --------
+    >>> from hopefear.metrics.lists import metric_named
+    >>> from hopefear.translation.lists import lists_in_memory
+    >>> lists = lists_in_memory([[("a b", {"LM0": 1.0}), ("a c", {"LM0": 2.0})]], ["a c"])
+    >>> weights = [Weights((("LM0", 1),), [w]) for w in (-1.0, 1.0)]
+    >>> both = judgements(lists, metric_named("bleu"), *zip(("before", "after"), weights))
+    >>> [judgement.errors[0] > 0 for judgement in both.values()]
+    [np.True_, np.False_]
+    >>> [case] = both["after"].cases(np.array([0]))
+    >>> case.predicted.to_text(), case.reason.contributions
+    ('a c', [('LM0', 1.0)])
+    """
+    models = dict((first, second))
+    assert lists.counts is not None and lists.texts is not None
+    costs = metric.costs(lists.counts)
+    lowest = np.minimum.reduceat(costs, lists.starts[:-1])
+    # Some weights speak of features that only words tell.
+    own_lists = {name: derived(lists, needed(weights)) for name, weights in models.items()}
+    points = {name: scores(own_lists[name], weights) for name, weights in models.items()}
+    choices = {name: lists.starts[:-1] + best(own, lists) for name, own in points.items()}
+
+    def judgement(name: str, other: str) -> Judgement:
+        def cases(order: np.ndarray) -> list[Case]:
+            return [one(i) for i in order.tolist()]
+
+        def one(i: int) -> Case:
+            assert lists.texts is not None
+            mine, rival = int(choices[name][i]), int(choices[other][i])
+            first, after = lists.starts[i : i + 2].tolist()
+            ranked = first + np.argsort(-points[name][first:after], kind="stable")[:_RIVALS]
+            rivals = [
+                Rival(
+                    f"cost {costs[c]:.3f}: {lists.texts.get(c)}",
+                    right=bool(costs[c] <= lowest[i]),
+                    note=f"{points[name][c]:.4f}",
+                )
+                for c in ranked.tolist()
+            ]
+            number = int(lists.ids[i])
+            own = {key: lines[number] for key, lines in (texts or {}).items()}
+            return Case(
+                {
+                    "sentence": number + 1,
+                    "cost": round(float(costs[mine]), 4),
+                    "lowest": round(float(lowest[i]), 4),
+                },
+                None,
+                ChangedText(lists.texts.get(mine), lists.texts.get(rival)),
+                rivals=rivals,
+                reason=None
+                if mine == rival
+                else _reason(own_lists[name], models[name], mine, rival, other),
+                at=number,
+                texts=own,
+            )
+
+        errors = costs[choices[name]] - lowest
+        return Judgement(errors, cases, "lists", "that lose most", _MOST, graded=True)
+
+    (a, b) = models
+    return {a: judgement(a, b), b: judgement(b, a)}
+
+
+def _reason(lists: TuningLists, weights: Weights, mine: int, rival: int, other: str) -> Explanation:
+    """What made weights put a candidate before that of others."""
+    gains: dict[str, float] = {}
+    if weights.layout:
+        arranged = weights.arranged(lists.layout, lists.source)
+        steps = arranged.dense * (lists.dense[mine].astype(float) - lists.dense[rival])
+        gains |= dict(zip(lists.names, steps.tolist(), strict=True))
+    for entries, own in ((lists.sparse, weights.sparse), (lists.phrases, weights.phrases)):
+        if entries is None or not own:
+            continue
+        for c, sign in ((mine, 1.0), (rival, -1.0)):
+            for name, value in _entries(entries, c):
+                gains[name] = gains.get(name, 0.0) + sign * value * own.get(name, 0.0)
+    return explanation("this candidate", f"that of {other}", gains.items())
+
+
+def _entries(entries: NamedEntries, c: int) -> list[tuple[str, float]]:
+    some = slice(int(entries.indptr[c]), int(entries.indptr[c + 1]))
+    names = [entries.names.get(j) for j in entries.ids[some].tolist()]
+    values = [1.0] * len(names) if entries.values is None else entries.values[some].tolist()
+    return list(zip(names, values, strict=True))
