@@ -275,11 +275,8 @@ class Lines:
         fresh = np.flatnonzero(np.diff(np.cumsum(boundary)[places])) + 1
         starts = np.concatenate([[0], fresh, [len(places)]]).astype(np.int64)
         self.report.rows += len(starts) - 1
-        width = len(names)
-        columns = {
-            name: _encoded(self.buffer, fields.begins[c::width], fields.ends[c::width])
-            for c, name in enumerate(names)
-        }
+        spans = (part.reshape(-1, len(names)).T for part in fields)
+        columns = {n: _encoded(self.buffer, *s) for n, *s in zip(names, *spans, strict=True)}
         return Sentences(starts, ColumnTable(columns, aliases), self.source, places + 1)
 
     def emptiness(self) -> str:

@@ -237,14 +237,8 @@ def read(args: argparse.Namespace, console: Console) -> Tokens:
         tokens = read_cached(args, folder, console, report)
         tell_skipped(report, console)
         return tokens
-    text = read_text(
-        args.train,
-        args.format,
-        report,
-        columns=args.columns,
-        on_error=args.on_error,
-        n_jobs=threads(args.jobs),
-    )
+    how = {"columns": args.columns, "on_error": args.on_error, "n_jobs": threads(args.jobs)}
+    text = read_text(args.train, args.format, report, **how)
     tell_skipped(report, console)
     name, gold = text.column(args.column)
     schemes = schemes_of(text, gold, args.scheme, args.convert, args.scheme_errors)
@@ -591,17 +585,8 @@ def read_text(
                 f"{path} is a CRFsuite file and has no columns; leave out --columns"
             )
         return text_of(read_crfsuite(path, on_error=on_error, report=report))
-    return text_of(
-        read_sentences(
-            path,
-            format=form,
-            columns=columns,
-            optional=optional,
-            on_error=on_error,
-            report=report,
-            n_jobs=n_jobs,
-        )
-    )
+    how: dict[str, Any] = {"on_error": on_error, "report": report, "n_jobs": n_jobs}
+    return text_of(read_sentences(path, format=form, columns=columns, optional=optional, **how))
 
 
 def text_of(file: TokenFile | AttributeFile) -> Text:
