@@ -19,6 +19,7 @@ OUTSIDE = {
     "RawRows.line",
     "Reading.reading",
     "Rival.right",
+    "Sample.score",
     "Scanned.places",
     "Tagging.reading",
     "TaggingScores.reading",

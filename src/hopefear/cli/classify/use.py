@@ -91,9 +91,9 @@ def evaluate(
     args: argparse.Namespace, model: Model, console: Console, report: ReadReport
 ) -> dict[str, Any]:
     """Scores of decisions and of probabilities, and a row for every class."""
-    counts, sums, calibration, right, errors, mistakes = _count(model, args, report)
+    counts, sums, calibration, hits, errors, mistakes = _count(model, args, report)
     scores = _scores(model, counts, sums)
-    rows = np.stack([right, np.ones_like(right)], axis=1)
+    rows = np.stack([hits, np.ones_like(hits)], axis=1)
     scores["sample"] = Sample(Accuracy(), rows, Score("accuracy", "accuracy"))
     scores["examples"] = scores.pop("count")
     each = Classification(len(model.classes)).per_class(counts)
@@ -165,7 +165,7 @@ class _Counts(NamedTuple):
     counts: np.ndarray  # summed statistics of decisions
     sums: np.ndarray  # and of probabilities
     calibration: dict[str, Any]
-    right: np.ndarray  # 1 where the decision is, by example
+    hits: np.ndarray  # 1 where the decision is right, by example
     errors: np.ndarray  # log losses of the others, where a page is wanted
     mistakes: list[Mistake]  # the worst of them
 
