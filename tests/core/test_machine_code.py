@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 from hopefear.core import component, kernel_cache, machine_code
 from hopefear.core.component import kernel, lean
 from hopefear.recipes import RECIPES
+from hopefear.structures.lattice.astar import astar
+from hopefear.training import changes, marks
 
 pytestmark = [
     pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled"),
@@ -146,6 +149,12 @@ def test_a_processor_that_nobody_noted_is_left_to_numba(run, tmp_path):
     (note,) = tmp_path.glob("processor-*.json")
     note.write_text("[1, 2")
     assert run() == [False, answers]
+    assert run() == [True, answers]  # it has been noted again
+    processor = json.loads(note.read_text())
+    note.write_text(json.dumps([processor[0], ["another"], []]))
+    assert run() == [False, answers]
+    assert run() == [True, answers]
+    assert run(HOPEFEAR_NUMBA="1") == [False, answers]
     assert run(NUMBA_OPT="2")[0] is False  # settings of numba's have notes of their own
 
 
@@ -255,6 +264,11 @@ def test_both_ways_of_a_lean_kernel_are_found_again(tmp_path, monkeypatch):
 
 def _sorted_first(values):
     return np.sort(-values)[2] + 0.0
+
+
+def test_kernels_are_pickled_by_their_names():
+    for function in (marks.count, changes.collect, astar):
+        assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_actions_wait_for_the_compiler_and_can_be_taken_back(monkeypatch):

@@ -57,7 +57,7 @@ def short_stretches(monkeypatch):
     monkeypatch.setattr(token_files, "_STRETCH", 64)
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r\r\n"])
 @pytest.mark.parametrize("glue", [" ", "\t", "  \t"])
 @pytest.mark.parametrize("comments", [False, True])
 def test_threads_read_what_one_reads(tmp_path, ending, glue, comments):

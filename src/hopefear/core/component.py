@@ -45,6 +45,16 @@ _JIT_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True
 # What numba is to be told before it compiles; None once it has been told.
 _WAITING: list[Callable[[], Any]] | None = []
 _LOCK = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """A child of fork has no thread that would give the lock back."""
+    global _LOCK
+    _LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 _KINDS_OF_FLAGS = 0x503  # contiguous one way or the other, aligned, writable
 
 
@@ -251,6 +261,9 @@ class _Kernel:
             call = self._calls[kinds] = self.dispatcher
         return call(*args)
 
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
     def load(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
         """Machine code for such arguments, if it is on disk."""
         kinds = _kinds(args)
@@ -292,6 +305,9 @@ class _Lean:
         self._counting = _compiled(function)
         self._must_count: set[tuple[type, ...]] = set()
         self._may_be_lean: set[tuple[type, ...]] = set()
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
 
     @property
     def stats(self) -> Any:
@@ -362,6 +378,9 @@ class _Apart:
         options = {"_nrt": False, "forceinline": False, "no_cpython_wrapper": True}
         self.py_func = function
         self.shared = _Shared(function, "apart", options)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
 
     @property
     def _numba_type_(self) -> Any:

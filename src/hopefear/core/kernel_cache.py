@@ -24,6 +24,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import marshal
 import os
 import pickle
 import re
@@ -33,6 +34,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,7 +104,7 @@ class KernelCache:
         from hopefear.core.symbols import provide
 
         processor = context.codegen().magic_tuple()
-        note_host(processor)
+        note_host(tuple(processor))
         for folder, target in ((cache_folder(), processor), (SHIPPED, shipped_processor())):
             if target is not None:
                 _, payload = _parts(folder / self._name(signature, target))
@@ -243,7 +245,12 @@ def _text(value: Any, modules: set[str]) -> str:
 
 
 def _class(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+    """Name of a class; where no file has its source, as in notebooks, with a digest of its code."""
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if _path(cls.__module__) is not None:
+        return name
+    methods = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
+    return f"{name} {_digest(b''.join(marshal.dumps(m.__code__) for m in methods)).hex()}"
 
 
 def _code_of(result: Any, needed: Sequence[Any], symbols: Iterable[str]) -> bytes:
@@ -350,17 +357,19 @@ def known_host() -> Host | None:
     return _HOST[0] if _HOST else None
 
 
-def note_host(processor: tuple[Any, ...]) -> Host:
-    """Ask LLVM for the processor here and note it for processes to come."""
-    if not _HOST:
-        import llvmlite.binding as llvm
+@functools.cache
+def note_host(processor: tuple[str, ...]) -> None:
+    """Ask LLVM for the processor here and note it for processes to come, where none has rightly."""
+    import llvmlite.binding as llvm
 
-        features = sorted(name for name, here in llvm.get_host_cpu_features().items() if here)
-        _HOST.append(Host(llvm.get_process_triple(), tuple(processor), tuple(features)))
+    features = sorted(name for name, here in llvm.get_host_cpu_features().items() if here)
+    host = Host(llvm.get_process_triple(), processor, tuple(features))
+    if known_host() != host:
+        _HOST[:] = [host]
+        shipped_processor.cache_clear()
         with contextlib.suppress(OSError):
-            if machine_code.RUNS_HERE and not _host_file().exists():
-                _write(_host_file(), json.dumps(_HOST[0]).encode())
-    return _HOST[0]
+            if machine_code.RUNS_HERE:
+                _write(_host_file(), json.dumps(host).encode())
 
 
 def _host_file() -> Path:

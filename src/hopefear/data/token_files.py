@@ -118,9 +118,13 @@ class Lines:
 
     @classmethod
     def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
-        """Cut a text."""
+        """Cut a text whose lines may end with a carriage return, too."""
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").removesuffix(b"\r")
+        return cls._cut(text, source, skip, report)
+
+    @classmethod
+    def _cut(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
         buffer = np.frombuffer(text, np.uint8)
         newlines = np.flatnonzero(buffer == 10)
         begins = np.concatenate([[0], newlines + 1])
@@ -138,7 +142,7 @@ class Lines:
         parts = []
         for begin, end in pairwise([*cuts, len(self.text)]):
             before = self.before + int(np.searchsorted(self.begins, begin))
-            part = Lines.of(self.text[begin:end], self.source, self.skip, ReadReport())
+            part = Lines._cut(self.text[begin:end], self.source, self.skip, ReadReport())
             parts.append(replace(part, before=before))
         return parts
 

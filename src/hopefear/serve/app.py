@@ -214,6 +214,8 @@ class App:
     async def _ask(self, question: Question, short: bool, deadline: float, asker: Any) -> Any:
         loop = asyncio.get_running_loop()
         name, service = self.shelf.find(question.model)
+        if getattr(asker, "lost", False):
+            return _error(499, "the connection was lost")  # is counted, and goes nowhere
         if loop.time() >= deadline:
             return self._late()
         job = Job(name, service, question, loop.create_future(), self.limits.seconds, asker)

@@ -116,9 +116,11 @@ class Connection(HttpToolsProtocol):
     def _send_away(self, cycle: Any, begun: float) -> None:
         if self.transport.is_closing():
             return
-        self.transport.write(_BUSY[cycle.keep_alive])
+        # Who asked whether to send a body need not send it: what comes next is another request.
+        goes_on = cycle.keep_alive and not getattr(cycle, "waiting_for_100_continue", False)
+        self.transport.write(_BUSY[goes_on])
         cycle.response_started = cycle.response_complete = True
-        if not cycle.keep_alive:
+        if not goes_on:
             self.transport.close()
         cycle.on_response()
         self.served.counts.request(cycle.scope["path"], 503, self.loop.time() - begun)
