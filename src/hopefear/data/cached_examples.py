@@ -70,6 +70,7 @@ def cache_examples(
     report: ReadReport | None = None,
     block_bytes: int = BLOCK_BYTES,
     options: Mapping[str, Any] | None = None,
+    n_jobs: int = 1,
 ) -> None:
     """Turn a text file of any size into a cache of examples; the result is that of the reader.
 
@@ -90,6 +91,8 @@ def cache_examples(
         As for the readers.
     options : mapping, optional
         What else the header is to say of how the file was read.
+    n_jobs : int
+        Threads that parse svmlight; the cache does not depend on it.
     """
     check_transform(values, norm)
     if values in MEASURED:
@@ -111,7 +114,7 @@ def cache_examples(
     before = source_of(path)  # what comes to the file while it is read makes it another
     with Spool(os.path.dirname(os.path.abspath(os.fspath(cache_path)))) as spool:
         if format == "svmlight":
-            watched = raw_blocks(path, watch=text_hash.update, **common)
+            watched = raw_blocks(path, watch=text_hash.update, n_jobs=n_jobs, **common)
             plan = _spool_svmlight(spool, watched, os.fspath(path), features, classes, common)
         else:
             grams = Grams(ngrams, chars, lowercase, marks)

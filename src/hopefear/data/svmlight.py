@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import cycle
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,14 @@ from hopefear.core.component import kernel
 from hopefear.core.hashing import load8
 from hopefear.data.files import (
     BLOCK_BYTES,
+    PADDING,
     ReadReport,
+    ahead,
     check_on_error,
+    count_lines,
     file_size,
     fill_blocks,
+    in_order,
     line_of,
     require_rows,
 )
@@ -214,15 +219,16 @@ def raw_blocks(
     on_error: str = "raise",
     report: ReadReport,
     watch: Callable[[memoryview], Any] | None = None,
+    n_jobs: int = 1,
 ) -> Iterator[RawRows]:
-    """Parse a file block by block.
+    """Parse a file block by block; rows before a bad line come before its error.
 
     Parameters
     ----------
     path : str or path
         The file; ``-`` is standard input.
     block_bytes : int
-        Text to hold at a time.
+        Text to hold at a time, for each thread.
     require_labels : bool
         Whether a line must begin with a label.
     on_error : {"raise", "skip"}
@@ -231,44 +237,99 @@ def raw_blocks(
         Where skipped lines are counted.
     watch : callable, optional
         Gets the bytes of each block, for a hash of the source.
+    n_jobs : int
+        Threads: one reads and has the rows, the others parse ahead of it. Pipes, whose lines must
+        not wait for others, and files of a block have one. Results do not depend on it.
     """
     check_on_error(on_error)
-    name = os.fspath(path)
-    scratch = _Scratch(0)
-    size, done = file_size(path), 0
-    for buffer, length, first_line in fill_blocks(path, block_bytes):
-        if watch is not None:
-            watch(buffer[:length].data)
-        if scratch.room < length:
-            scratch = _Scratch(length)
-        done += length
-        rows, i, line, counted = 0, 0, first_line, 0
+    name, size = os.fspath(path), file_size(path)
+    n_jobs = n_jobs if size > block_bytes else 1
+
+    def texts() -> Iterator[_Block]:
+        blocks = cycle([_Block(name) for _ in range(ahead(n_jobs) + 1)])
+        done = 0
+        for buffer, length, first_line in fill_blocks(path, block_bytes):
+            if watch is not None:
+                watch(buffer[:length].data)
+            done += length
+            block = next(blocks)
+            share = done / size if size else 0.0
+            yield block.holding(buffer, length, first_line, share, copy=n_jobs > 1)
+
+    def parse(block: _Block) -> _Parsed:
+        return block.parsed(require_labels, on_error)
+
+    for rows, counts, error in in_order(texts(), parse, n_jobs):
+        report.add(counts)
+        if rows is not None:
+            yield rows
+        if error is not None:
+            raise error
+
+
+class _Parsed(NamedTuple):
+    """What a block holds: rows up to a bad line, counts, and the error of that line."""
+
+    rows: RawRows | None
+    report: ReadReport
+    error: InputError | None
+
+
+class _Block:
+    """Text, and arrays large enough for its rows: a pair takes 4 bytes, a row 2."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._text = np.zeros(0, np.uint8)
+        self._length, self._first_line, self._share = 0, 1, 0.0
+        self._room = -1
+
+    def holding(
+        self, text: np.ndarray, length: int, first_line: int, share: float, copy: bool
+    ) -> _Block:
+        """The same with another text."""
+        if copy:
+            if len(self._text) < len(text):
+                self._text = np.empty(len(text), np.uint8)
+            self._text[: length + PADDING] = text[: length + PADDING]
+        else:
+            self._text = text
+        self._length, self._first_line, self._share = length, first_line, share
+        return self
+
+    def parsed(self, require_labels: bool, on_error: str) -> _Parsed:
+        """The rows; arrays are used again for the next text."""
+        text, length = self._text, self._length
+        if self._room < length:
+            self._make_room(length)
+        report, failure = ReadReport(), None
+        rows, i, line, counted = 0, 0, self._first_line, 0
         while True:
             with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-                code, i, rows = parse_rows(
-                    buffer, i, length, not require_labels, *scratch.arrays, rows
-                )
+                code, i, rows = parse_rows(text, i, length, not require_labels, *self._arrays, rows)
             if code == DONE:
                 break
-            line += int(np.count_nonzero(buffer[counted:i] == 10))
+            line += count_lines(text[counted:i])
             counted = i
-            error = InputError(name, line, EXPECTED[code], _token(buffer, i, length))
+            error = InputError(self._name, line, EXPECTED[code], _token(text, i, length))
             if on_error == "raise":
-                raise error
+                failure = error
+                break
             report.skip(str(error))
-            i = behind_line(buffer, i)
-        if rows:
-            raw = scratch.rows(rows, buffer, first_line, done / size if size else 0.0)
-            yield _tidied(raw, name, report) if scratch.falls[0] else raw
-            scratch.falls[0] = 0
+            i = behind_line(text, i)
+        raw = self._rows(rows) if rows else None
+        falls = self._arrays[-1]
+        if raw is not None and falls[0]:
+            try:
+                raw = _tidied(raw, self._name, report)
+            except InputError as error:  # of a line before the bad one, if there is one
+                raw, failure = None, error
+        falls[0] = 0
+        return _Parsed(raw, report, failure)
 
-
-class _Scratch:
-    """Arrays large enough for every row of a block: a pair takes 4 bytes, a row 2."""
-
-    def __init__(self, length: int) -> None:
-        self.room = length
-        self.arrays = (
+    def _make_room(self, length: int) -> None:
+        self._room = length
+        self._arrays = (
             np.empty(length // 4 + 2, np.int64),
             np.empty(length // 4 + 2, np.float32),
             np.zeros(length // 2 + 2, np.int64),
@@ -277,20 +338,16 @@ class _Scratch:
             np.zeros(1, np.int64),
         )
 
-    @property
-    def falls(self) -> np.ndarray:
-        return self.arrays[-1]
-
-    def rows(self, count: int, buffer: np.ndarray, first_line: int, share: float) -> RawRows:
-        ids, values, indptr, labels, starts, _ = self.arrays
-        nnz = int(indptr[count])
+    def _rows(self, count: int) -> RawRows:
+        ids, values, indptr, labels, starts, _ = self._arrays
+        text, first_line, nnz = self._text, self._first_line, int(indptr[count])
         return RawRows(
             indptr[: count + 1],
             ids[:nnz],
             values[:nnz],
             labels[:count],
-            lambda row: line_of(buffer, int(starts[row]), first_line),
-            share,
+            lambda row: line_of(text, int(starts[row]), first_line),
+            self._share,
         )
 
 
@@ -337,6 +394,7 @@ def read_svmlight(
     on_error: str = "raise",
     report: ReadReport | None = None,
     block_bytes: int = BLOCK_BYTES,
+    n_jobs: int = 1,
 ) -> SparseDataset:
     """Read a whole file of ``label id:value …`` lines.
 
@@ -361,7 +419,9 @@ def read_svmlight(
     report : ReadReport, optional
         Filled in with counts and the messages of skipped lines.
     block_bytes : int
-        Text to hold at a time.
+        Text to hold at a time, for each thread.
+    n_jobs : int
+        Threads that read a file; the result does not depend on it.
 
     Examples
     --------
@@ -383,6 +443,7 @@ def read_svmlight(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        n_jobs=n_jobs,
     ):
         if classes is not None:
             raw = known_labels(raw, classes, os.fspath(path), require_labels, on_error, report)
@@ -426,6 +487,7 @@ def iter_svmlight(
     require_labels: bool = True,
     on_error: str = "raise",
     report: ReadReport | None = None,
+    n_jobs: int = 1,
 ) -> Iterator[SparseDataset]:
     """Yield the rows of a file block by block, for streams; memory stays bounded.
 
@@ -448,6 +510,7 @@ def iter_svmlight(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        n_jobs=n_jobs,
     ):
         if classes is None:
             new = number_classes(distinct_numbers(raw.labels))

@@ -8,6 +8,7 @@ from typing import Any
 
 from hopefear.cli.classify.corpus import file_of, text_options
 from hopefear.cli.console import Console
+from hopefear.cli.options import threads
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
@@ -17,8 +18,8 @@ from hopefear.features import HashedFeatures, IdentityFeatures
 from hopefear.features.ngrams import Grams
 from hopefear.tasks.classify.task import Classification
 
-# Of text at a time, at most: a bad line takes those before it in its block along.
-BLOCK_BYTES = 1 << 16
+# Of texts at a time, at most: a bad line takes those before it in its block along.
+_TEXT_BYTES = 1 << 16
 
 
 def needs_all(args: argparse.Namespace) -> str | None:
@@ -75,7 +76,8 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
 
     def blocks() -> Iterator[Any]:
         again = replace_format(args, file.format)
-        read = {"report": report, "block_bytes": BLOCK_BYTES, **how, **like}
+        size = {"block_bytes": _TEXT_BYTES} if file.kind == "text" else {}
+        read = {"report": report, "n_jobs": threads(args.jobs), **size, **how, **like}
         yield from file_of(args.train, again, report, **like).blocks(**read)
 
     def held_out(path: str) -> Any:
