@@ -535,7 +535,7 @@ def iter_svmlight(
         count += len(codes)
         rows = SparseRows(
             raw.indptr.copy(),
-            raw.ids.astype(np.int32),
+            raw.ids.astype(np.int32, copy=False),  # wider ones are used again by the reader
             raw.values.copy(),
             codes,
             np.ones(len(codes), np.float32),
