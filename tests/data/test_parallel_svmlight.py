@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from hopefear.cli import main
+from hopefear.cli.classify import streamed
 from hopefear.data import svmlight
 from hopefear.data.cached_examples import cache_examples
 from hopefear.data.files import ReadReport, ahead, in_order
@@ -68,6 +69,15 @@ def test_same_rows_for_any_number_of_threads(tmp_path: Path, way: Any) -> None:
     known = {"features": IdentityFeatures(50), "classes": ("-1", "1")}
     first, *others = (everything(path, n, way, **known) for n in JOBS)
     assert first[1].unknown_features and all(other == first for other in others)
+
+
+def test_lines_longer_than_blocks(tmp_path: Path) -> None:
+    lines = lines_of(200)
+    for place, pairs in ((150, 3000), (90, 300), (91, 500), (20, 100)):
+        lines.insert(place, "1 " + " ".join(f"{j}:1" for j in range(pairs)) + "\n")
+    path = saved(tmp_path, lines)
+    whole = everything(path, 1, block_bytes=1 << 20)
+    assert all(everything(path, n, block_bytes=64) == whole for n in JOBS)
 
 
 BAD = {"pair": "1 3:x\n", "label": "spam 1:1\n", "class": "7 1:1\n", "sum": "1 3:9e14 3:9e14\n"}
@@ -172,7 +182,8 @@ def test_same_model_for_any_number_of_jobs(
     tmp_path: Path, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = saved(tmp_path, lines_of(6000))
-    for reader in (read_svmlight, iter_svmlight, cache_examples):
+    monkeypatch.setitem(streamed._BLOCK_BYTES, "svmlight", 4096)
+    for reader in (read_svmlight, cache_examples):
         monkeypatch.setitem(reader.__kwdefaults__, "block_bytes", 4096)
     counts, plain = set[int](), svmlight.in_order
 

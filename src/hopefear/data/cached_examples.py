@@ -28,8 +28,6 @@ from hopefear.data.svmlight import (
     checked_classes,
     distinct_numbers,
     keeps_ids,
-    known_columns,
-    known_labels,
     raw_blocks,
 )
 from hopefear.data.text import check_shares, known_text_labels, text_codes
@@ -114,8 +112,9 @@ def cache_examples(
     before = source_of(path)  # what comes to the file while it is read makes it another
     with Spool(os.path.dirname(os.path.abspath(os.fspath(cache_path)))) as spool:
         if format == "svmlight":
-            watched = raw_blocks(path, watch=text_hash.update, n_jobs=n_jobs, **common)
-            plan = _spool_svmlight(spool, watched, os.fspath(path), features, classes, common)
+            like: dict[str, Any] = {"features": features, "classes": classes}
+            watched = raw_blocks(path, watch=text_hash.update, n_jobs=n_jobs, **common, **like)
+            plan = _spool_svmlight(spool, watched, os.fspath(path), **like)
         else:
             grams = Grams(ngrams, chars, lowercase, marks)
             counter = TextCounter(grams, hash_bits, features)
@@ -219,16 +218,9 @@ def _spool_svmlight(
     name: str,
     features: FeatureMap | None,
     classes: Sequence[str] | None,
-    common: dict[str, Any],
 ) -> _Plan:
     numbers, largest = np.zeros(0), -1
     for raw in raws:
-        if classes is not None:
-            raw = known_labels(
-                raw, classes, name, common["require_labels"], common["on_error"], common["report"]
-            )
-        if features is not None:
-            raw = known_columns(raw, features, common["report"])
         if classes is None:
             numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
         largest = max(largest, _largest(raw.ids))

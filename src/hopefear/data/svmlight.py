@@ -15,7 +15,6 @@ from hopefear.core.component import kernel
 from hopefear.core.hashing import load8
 from hopefear.data.files import (
     BLOCK_BYTES,
-    PADDING,
     ReadReport,
     ahead,
     check_on_error,
@@ -218,10 +217,12 @@ def raw_blocks(
     require_labels: bool = True,
     on_error: str = "raise",
     report: ReadReport,
+    features: FeatureMap | None = None,
+    classes: Sequence[str] | None = None,
     watch: Callable[[memoryview], Any] | None = None,
     n_jobs: int = 1,
 ) -> Iterator[RawRows]:
-    """Parse a file block by block; rows before a bad line come before its error.
+    """Parse a file block by block; rows before a line that cannot be parsed come before its error.
 
     Parameters
     ----------
@@ -234,7 +235,9 @@ def raw_blocks(
     on_error : {"raise", "skip"}
         What to do with a bad line.
     report : ReadReport
-        Where skipped lines are counted.
+        Where skipped lines and dropped ids are counted.
+    features, classes : optional
+        Columns and labels to use, as for :func:`read_svmlight`; ids are then columns.
     watch : callable, optional
         Gets the bytes of each block, for a hash of the source.
     n_jobs : int
@@ -246,18 +249,22 @@ def raw_blocks(
     n_jobs = n_jobs if size > block_bytes else 1
 
     def texts() -> Iterator[_Block]:
-        blocks = cycle([_Block(name) for _ in range(ahead(n_jobs) + 1)])
-        done = 0
-        for buffer, length, first_line in fill_blocks(path, block_bytes):
+        n_buffers, done = ahead(n_jobs) + 1, 0
+        blocks = cycle([_Block(name) for _ in range(n_buffers)])
+        for buffer, length, first_line in fill_blocks(path, block_bytes, n_buffers=n_buffers):
             if watch is not None:
                 watch(buffer[:length].data)
             done += length
-            block = next(blocks)
             share = done / size if size else 0.0
-            yield block.holding(buffer, length, first_line, share, copy=n_jobs > 1)
+            yield next(blocks).holding(buffer, length, first_line, share)
+
+    def known(raw: RawRows, counts: ReadReport) -> RawRows:
+        if classes is not None:
+            raw = known_labels(raw, classes, name, require_labels, on_error, counts)
+        return raw if features is None else known_columns(raw, features, counts)
 
     def parse(block: _Block) -> _Parsed:
-        return block.parsed(require_labels, on_error)
+        return block.parsed(require_labels, on_error, known)
 
     for rows, counts, error in in_order(texts(), parse, n_jobs):
         report.add(counts)
@@ -284,21 +291,19 @@ class _Block:
         self._length, self._first_line, self._share = 0, 1, 0.0
         self._room = -1
 
-    def holding(
-        self, text: np.ndarray, length: int, first_line: int, share: float, copy: bool
-    ) -> _Block:
+    def holding(self, text: np.ndarray, length: int, first_line: int, share: float) -> _Block:
         """The same with another text."""
-        if copy:
-            if len(self._text) < len(text):
-                self._text = np.empty(len(text), np.uint8)
-            self._text[: length + PADDING] = text[: length + PADDING]
-        else:
-            self._text = text
-        self._length, self._first_line, self._share = length, first_line, share
+        self._text, self._length = text, length
+        self._first_line, self._share = first_line, share
         return self
 
-    def parsed(self, require_labels: bool, on_error: str) -> _Parsed:
-        """The rows; arrays are used again for the next text."""
+    def parsed(
+        self,
+        require_labels: bool,
+        on_error: str,
+        known: Callable[[RawRows, ReadReport], RawRows],
+    ) -> _Parsed:
+        """The rows, as ``known`` leaves them; arrays are used again for the next text."""
         text, length = self._text, self._length
         if self._room < length:
             self._make_room(length)
@@ -317,12 +322,11 @@ class _Block:
                 break
             report.skip(str(error))
             i = behind_line(text, i)
-        raw = self._rows(rows) if rows else None
-        falls = self._arrays[-1]
-        if raw is not None and falls[0]:
+        raw, falls = self._rows(rows) if rows else None, self._arrays[-1]
+        if raw is not None:
             try:
-                raw = _tidied(raw, self._name, report)
-            except InputError as error:  # of a line before the bad one, if there is one
+                raw = known(_tidied(raw, self._name, report) if falls[0] else raw, report)
+            except InputError as error:  # of a line before the one that stopped the kernel
                 raw, failure = None, error
         falls[0] = 0
         return _Parsed(raw, report, failure)
@@ -443,12 +447,10 @@ def read_svmlight(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        features=features,
+        classes=classes,
         n_jobs=n_jobs,
     ):
-        if classes is not None:
-            raw = known_labels(raw, classes, os.fspath(path), require_labels, on_error, report)
-        if features is not None:
-            raw = known_columns(raw, features, report)
         top = int(raw.ids.max()) if len(raw.ids) else -1
         if top > MAX_COLUMNS and ids.dtype == np.int32:
             ids = ids.widened(np.int64)
@@ -510,13 +512,13 @@ def iter_svmlight(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        features=features,
+        classes=classes,
         n_jobs=n_jobs,
     ):
         if classes is None:
             new = number_classes(distinct_numbers(raw.labels))
             seen.extend(c for c in new if c not in seen)
-        else:
-            raw = known_labels(raw, classes, name, require_labels, on_error, report)
         if features is None:
             size = max(size, int(raw.ids.max()) + 1 if len(raw.ids) else 0)
             if size > MAX_COLUMNS:
@@ -527,7 +529,6 @@ def iter_svmlight(
                 )
             block_features: FeatureMap = IdentityFeatures(size)
         else:
-            raw = known_columns(raw, features, report)
             block_features = features
         codes = number_codes(raw.labels, seen)
         report.unknown_labels += int(np.count_nonzero(codes < 0))
