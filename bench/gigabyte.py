@@ -34,6 +34,7 @@ COMMAND = [sys.executable, "-m", "hopefear", "train", "classify", "--learner", "
 
 def main() -> None:
     chosen = arguments()
+    only = {*chosen.only, "vw"}
     problem = common.load(["synth:300000x1000000"])
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
         text, files = text_to_model.write(problem, Path(folder))
@@ -48,6 +49,7 @@ def main() -> None:
                 key, more = f"{name}, jobs {jobs}", [*how, "--jobs", jobs]
                 programs[key] = lambda key=key, more=more: train(text, more, key)
         programs["vw"] = lambda: vowpal.from_text(files, "logistic")
+        programs = {key: run for key, run in programs.items() if key.partition(",")[0] in only}
         for key in programs:
             programs[key]()  # compiles what is not on disk yet, and has files in memory
         runs: dict[str, list[common.Run]] = {key: [] for key in programs}
@@ -56,7 +58,7 @@ def main() -> None:
             for k in order.permutation(len(programs)):
                 key = list(programs)[k]
                 runs[key].append(programs[key]())
-        for name in ("stream", "memory"):
+        for name in only & {"stream", "memory"}:
             check_same(model_of(text, f"{name}, jobs 1"), model_of(text, f"{name}, jobs 2"))
         size = text.stat().st_size / 1e6
     results = {key: figures(some, runs["vw"]) for key, some in runs.items()}
@@ -68,6 +70,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=5)
+    names = ["start", "stream", "memory"]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="and vw")
     parser.add_argument("--folder", help="where the text lies while it is measured")
     return parser.parse_args()
 
