@@ -111,11 +111,12 @@ def test_the_first_bad_line_counts_and_rows_before_it_come(tmp_path: Path) -> No
             how = {"block_bytes": block_bytes, "n_jobs": n}
             with pytest.raises(InputError, match=r":3: .*label out of"):
                 read_svmlight(path, classes=("-1", "1"), **how)
-            blocks = iter_svmlight(path, **how)
-            rows: list[int] = []
-            with pytest.raises(InputError, match=":4: "):
-                rows.extend(map(len, blocks))
-            assert sum(rows) == 3
+            for classes, line in ((None, 4), (("-1", "1"), 3)):
+                blocks = iter_svmlight(path, classes=classes, **how)
+                rows: list[int] = []
+                with pytest.raises(InputError, match=f":{line}: "):
+                    rows.extend(map(len, blocks))
+                assert sum(rows) == line - 1
 
 
 def test_damage_is_said_after_what_came_before_it(tmp_path: Path) -> None:

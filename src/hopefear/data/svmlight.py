@@ -222,7 +222,7 @@ def raw_blocks(
     watch: Callable[[memoryview], Any] | None = None,
     n_jobs: int = 1,
 ) -> Iterator[RawRows]:
-    """Parse a file block by block; rows before a line that cannot be parsed come before its error.
+    """Parse a file block by block; rows before a bad line come before its error.
 
     Parameters
     ----------
@@ -258,10 +258,11 @@ def raw_blocks(
             share = done / size if size else 0.0
             yield next(blocks).holding(buffer, length, first_line, share)
 
-    def known(raw: RawRows, counts: ReadReport) -> RawRows:
+    def known(raw: RawRows, counts: ReadReport) -> tuple[RawRows, InputError | None]:
+        error = None
         if classes is not None:
-            raw = known_labels(raw, classes, name, require_labels, on_error, counts)
-        return raw if features is None else known_columns(raw, features, counts)
+            raw, error = known_labels(raw, classes, name, require_labels, on_error, counts)
+        return raw if features is None else known_columns(raw, features, counts), error
 
     def parse(block: _Block) -> _Parsed:
         return block.parsed(require_labels, on_error, known)
@@ -301,7 +302,7 @@ class _Block:
         self,
         require_labels: bool,
         on_error: str,
-        known: Callable[[RawRows, ReadReport], RawRows],
+        known: Callable[[RawRows, ReadReport], tuple[RawRows, InputError | None]],
     ) -> _Parsed:
         """The rows, as ``known`` leaves them; arrays are used again for the next text."""
         text, length = self._text, self._length
@@ -325,8 +326,10 @@ class _Block:
         raw, falls = self._rows(rows) if rows else None, self._arrays[-1]
         if raw is not None:
             try:
-                raw = known(_tidied(raw, self._name, report) if falls[0] else raw, report)
-            except InputError as error:  # of a line before the one that stopped the kernel
+                tidy = _tidied(raw, self._name, report) if falls[0] else raw
+                raw, wrong = known(tidy, report)
+                failure = wrong or failure  # of a line before the one that stopped the kernel
+            except InputError as error:
                 raw, failure = None, error
         falls[0] = 0
         return _Parsed(raw, report, failure)
@@ -552,23 +555,28 @@ def known_labels(
     require_labels: bool,
     on_error: str,
     report: ReadReport,
-) -> RawRows:
-    """The rows whose label is among the classes; others are errors where labels are required."""
+) -> tuple[RawRows, InputError | None]:
+    """The rows whose label is among the classes; others are errors where labels are required.
+
+    An error that is not skipped comes with the rows before it.
+    """
     if not require_labels:
-        return raw
+        return raw, None
     codes = number_codes(raw.labels, classes)
     bad = np.flatnonzero(codes < 0)
     if not len(bad):
-        return raw
+        return raw, None
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
     for row in bad.tolist():
         error = InputError(name, raw.line(row), f"a label out of {shown}", _label(raw, row))
         if on_error == "raise":
-            raise error
+            end = int(raw.indptr[row])
+            before = raw.indptr[: row + 1], raw.ids[:end], raw.values[:end], raw.labels[:row]
+            return RawRows(*before, raw.line, raw.share), error
         report.skip(str(error))
     good = np.flatnonzero(codes >= 0)
     indptr, ids, values = gather_rows(raw.indptr, raw.ids, raw.values, good)
-    return raw._replace(indptr=indptr, ids=ids, values=values, labels=raw.labels[good])
+    return raw._replace(indptr=indptr, ids=ids, values=values, labels=raw.labels[good]), None
 
 
 def known_columns(raw: RawRows, features: FeatureMap, report: ReadReport) -> RawRows:
