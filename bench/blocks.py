@@ -58,7 +58,8 @@ ROWS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the corpora")
-    parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW")
+    names = ["templates", *ROWS]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW")
     parser.add_argument("--blocks", nargs="+", type=int, metavar="N", help="instead of a row's own")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     parser.add_argument("--repeats", type=int, default=4, metavar="N")
@@ -70,11 +71,14 @@ def main() -> None:
         raise SystemExit("no data; set HOPEFEAR_DATA, or give --data the folder of the corpora")
     corpora: dict[str, Any] = {}
     for name in chosen.only:
+        if name == "templates":
+            if not chosen.scores:
+                chunking = corpora.setdefault("conll2000", Chunking(folder))
+                print(json.dumps(reading(chunking, chosen.jobs, chosen.repeats)), flush=True)
+            continue
         row = ROWS[name]
         if row.corpus not in corpora:
             corpora[row.corpus] = CORPORA[row.corpus](folder)
-            if hasattr(corpora[row.corpus], "read") and not chosen.scores:
-                print(json.dumps(reading(corpora[row.corpus], chosen.jobs, chosen.repeats)))
         corpus, sizes = corpora[row.corpus], chosen.blocks or [row.block]
         if chosen.scores and hasattr(corpus, "score"):
             for seed in chosen.scores:

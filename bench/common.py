@@ -59,6 +59,7 @@ class Run(NamedTuple):
     seconds: float
     peak_mb: float
     output: str
+    wall: float
 
 
 def load(data: list[str]) -> Problem:
@@ -93,22 +94,25 @@ def cpu_seconds(work: Callable[[], Any]) -> float:
 
 
 def run(command: list[str]) -> Run:
-    """CPU seconds and peak memory of a program, its start included."""
+    """CPU seconds, wall time and peak memory of a program, its start included."""
     # Linux counts the memory of the process that forks into the peak of what it starts: let a
     # small process fork.
     code = (
-        "import json, resource, subprocess, sys;"
+        "import json, resource, subprocess, sys, time;"
+        "start = time.perf_counter();"
         "done = subprocess.run(sys.argv[1:], stdout=2);"
+        "wall = time.perf_counter() - start;"
         "use = resource.getrusage(resource.RUSAGE_CHILDREN);"
-        "print(json.dumps([done.returncode, use.ru_utime + use.ru_stime, use.ru_maxrss / 1024]))"
+        "cpu = use.ru_utime + use.ru_stime;"
+        "print(json.dumps([done.returncode, cpu, use.ru_maxrss / 1024, wall]))"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, *command], capture_output=True, text=True
     )
-    status, seconds, peak = json.loads(done.stdout)
+    status, seconds, peak, wall = json.loads(done.stdout)
     if status:
         raise SystemExit(f"{' '.join(command)} left with status {status}:\n{done.stderr}")
-    return Run(seconds, peak, done.stderr)
+    return Run(seconds, peak, done.stderr, wall)
 
 
 def interleave(tasks: Mapping[str, Task], repeats: int = 5) -> Times:

@@ -333,3 +333,14 @@ def test_targets_of_regression_are_refused(tmp_path: Path) -> None:
         read_svmlight(path)
     path.write_text("".join(f"{(i % 9) / 2} 1:{i}\n" for i in range(100)))
     assert len(read_svmlight(path).classes) == 9
+
+
+@pytest.mark.parametrize("name", sorted({*BAD} - {"empty file", "comments only", "utf-16"}))
+def test_bad_lines_are_the_same_for_several_threads(tmp_path: Path, name: str) -> None:
+    bad, line, expected = BAD[name]
+    middle = bad.encode() if isinstance(bad, str) else bad
+    path = saved(tmp_path, b"1 1:1\n-1 2:1\n" * 20 + middle + b"\n" + b"1 1:1\n" * 20)
+    for n in (1, 2, 3):
+        with pytest.raises(InputError, match=f":{40 + line}: ") as error:
+            read_svmlight(path, block_bytes=32, n_jobs=n)
+        assert expected in str(error.value)

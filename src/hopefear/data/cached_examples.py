@@ -28,8 +28,6 @@ from hopefear.data.svmlight import (
     checked_classes,
     distinct_numbers,
     keeps_ids,
-    known_columns,
-    known_labels,
     raw_blocks,
 )
 from hopefear.data.text import check_shares, known_text_labels, text_codes
@@ -70,6 +68,7 @@ def cache_examples(
     report: ReadReport | None = None,
     block_bytes: int = BLOCK_BYTES,
     options: Mapping[str, Any] | None = None,
+    n_jobs: int = 1,
 ) -> None:
     """Turn a text file of any size into a cache of examples; the result is that of the reader.
 
@@ -90,6 +89,8 @@ def cache_examples(
         As for the readers.
     options : mapping, optional
         What else the header is to say of how the file was read.
+    n_jobs : int
+        Threads that parse svmlight; the cache does not depend on it.
     """
     check_transform(values, norm)
     if values in MEASURED:
@@ -111,8 +112,9 @@ def cache_examples(
     before = source_of(path)  # what comes to the file while it is read makes it another
     with Spool(os.path.dirname(os.path.abspath(os.fspath(cache_path)))) as spool:
         if format == "svmlight":
-            watched = raw_blocks(path, watch=text_hash.update, **common)
-            plan = _spool_svmlight(spool, watched, os.fspath(path), features, classes, common)
+            like: dict[str, Any] = {"features": features, "classes": classes}
+            watched = raw_blocks(path, watch=text_hash.update, n_jobs=n_jobs, **common, **like)
+            plan = _spool_svmlight(spool, watched, os.fspath(path), **like)
         else:
             grams = Grams(ngrams, chars, lowercase, marks)
             counter = TextCounter(grams, hash_bits, features)
@@ -216,16 +218,9 @@ def _spool_svmlight(
     name: str,
     features: FeatureMap | None,
     classes: Sequence[str] | None,
-    common: dict[str, Any],
 ) -> _Plan:
     numbers, largest = np.zeros(0), -1
     for raw in raws:
-        if classes is not None:
-            raw = known_labels(
-                raw, classes, name, common["require_labels"], common["on_error"], common["report"]
-            )
-        if features is not None:
-            raw = known_columns(raw, features, common["report"])
         if classes is None:
             numbers = distinct(np.concatenate([numbers, distinct_numbers(raw.labels)]))
         largest = max(largest, _largest(raw.ids))

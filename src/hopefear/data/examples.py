@@ -80,22 +80,27 @@ class Examples(NamedTuple):
         """What is read: ``svmlight``, ``text`` or ``vw``."""
         return self.format if self.format in ("svmlight", "vw") else "text"
 
-    def read(self, *, classes: Sequence[str] | None = None, **how: Any) -> SparseDataset:
-        """All rows; parameters as for the readers of the formats."""
+    def read(
+        self, *, classes: Sequence[str] | None = None, n_jobs: int = 1, **how: Any
+    ) -> SparseDataset:
+        """All rows; parameters as for the readers of the formats.
+
+        Threads parse svmlight; where its labels are words, they are rewritten by one.
+        """
         if self.words is not None:
             data = read_svmlight(self.path, classes=self._numbers(classes), **how)
             return self._named(data, classes)
         readers: dict[str, Callable[..., SparseDataset]] = {
-            "svmlight": read_svmlight,
+            "svmlight": partial(read_svmlight, n_jobs=n_jobs),
             "text": read_text,
             "vw": read_vowpal,
         }
         return readers[self.kind](self.path, classes=classes, **how)
 
     def blocks(
-        self, *, features: FeatureMap, classes: Sequence[str], **how: Any
+        self, *, features: FeatureMap, classes: Sequence[str], n_jobs: int = 1, **how: Any
     ) -> Iterator[SparseDataset]:
-        """The rows block by block, in given columns."""
+        """The rows block by block, in given columns; threads as for `read`."""
         if self.words is not None:
             for data in iter_svmlight(
                 self.path, features=features, classes=self._numbers(classes), **how
@@ -103,7 +108,7 @@ class Examples(NamedTuple):
                 yield self._named(data, classes)
             return
         readers: dict[str, Callable[..., Iterator[SparseDataset]]] = {
-            "svmlight": iter_svmlight,
+            "svmlight": partial(iter_svmlight, n_jobs=n_jobs),
             "text": iter_text,
             "vw": iter_vowpal,
         }

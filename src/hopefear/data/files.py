@@ -6,8 +6,11 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +19,9 @@ from hopefear.data.sources import BOM, MAX_LINE_BYTES, open_bytes
 from hopefear.errors import HopefearError, InputError
 
 MAX_LISTED = 100
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -60,6 +66,14 @@ class ReadReport:
         if len(self.messages) < MAX_LISTED:
             self.messages.append(message)
 
+    def add(self, later: ReadReport) -> None:
+        """Count in what a reader of later lines has counted."""
+        for each in fields(self):
+            if each.type == "int":
+                setattr(self, each.name, getattr(self, each.name) + getattr(later, each.name))
+        self.messages += later.messages[: MAX_LISTED - len(self.messages)]
+        self.notes += later.notes
+
 
 BLOCK_BYTES = 1 << 20
 PADDING = 16  # newlines behind every block, so that kernels may look ahead without a check
@@ -86,13 +100,16 @@ def fill_blocks(
     path: str | os.PathLike[str],
     size: int = BLOCK_BYTES,
     max_line: int = MAX_LINE_BYTES,
+    n_buffers: int = 1,
 ) -> Iterator[tuple[np.ndarray, int, int]]:
     """Like :func:`read_blocks`, without a copy: ``(buffer, length, first line number)``.
 
-    The buffer is used again for the next block; behind ``length`` it holds newlines.
+    The buffer is used again ``n_buffers`` blocks later; behind ``length`` it holds newlines.
     """
     name = os.fspath(path)
-    buffer = np.empty(max(size, len(BOM)) + PADDING, np.uint8)
+    buffers = deque(np.empty(max(size, len(BOM)) + PADDING, np.uint8) for _ in range(n_buffers))
+    buffer = buffers.popleft()
+    flags = np.empty(0, bool)
     rest, line, first = 0, 1, True
     tail = b""
     # Of a compressed file nobody knows how long its text is.
@@ -126,9 +143,64 @@ def fill_blocks(
                 continue
             tail = buffer[end:have].tobytes()
             yield _padded(buffer, end), end, line
-            line += count_lines(buffer[:end])
+            if len(flags) < end:
+                flags = np.empty(len(buffer), bool)
+            line += count_lines(buffer[:end], flags)
             rest = len(tail)
+            buffers.append(buffer)
+            buffer = buffers.popleft()
+            if rest > len(buffer) - PADDING:  # behind a long line, for which another one grew
+                buffer = np.empty(rest + PADDING, np.uint8)
             buffer[:rest] = np.frombuffer(tail, np.uint8)
+
+
+def in_order(
+    items: Iterator[Item], work: Callable[[Item], Result], n_jobs: int
+) -> Iterator[Result]:
+    """Yield ``work(item)`` for every item, in their order; other threads work ahead.
+
+    Items are taken by the thread that asks for results, `ahead` of them at most before they are
+    asked for. What taking one raises comes in its place, behind the results of those before it.
+
+    Parameters
+    ----------
+    items : iterator
+        What there is to do.
+    work : callable
+        Called from other threads, unless ``n_jobs`` is 1.
+    n_jobs : int
+        Threads, the calling one among them.
+
+    Examples
+    --------
+    >>> list(in_order(iter("abc"), str.upper, 2))
+    ['A', 'B', 'C']
+    """
+    if n_jobs == 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    more = True
+    with ThreadPoolExecutor(n_jobs - 1) as pool:
+        while more or waiting:
+            while more and len(waiting) <= ahead(n_jobs):
+                try:
+                    item = next(items)
+                except StopIteration:
+                    more = False
+                except Exception as error:
+                    more = False
+                    waiting.append(Future())
+                    waiting[-1].set_exception(error)
+                else:
+                    waiting.append(pool.submit(work, item))
+            if waiting:
+                yield waiting.popleft().result()
+
+
+def ahead(n_jobs: int) -> int:
+    """Items that `in_order` takes before the result of the one in use is given up."""
+    return n_jobs - 1
 
 
 def file_size(path: str | os.PathLike[str]) -> int:
@@ -150,9 +222,10 @@ def is_pipe(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (name == "-" and stat.S_ISCHR(mode))
 
 
-def count_lines(text: np.ndarray) -> int:
-    """Newlines in an array of bytes."""
-    return int(np.count_nonzero(text == 10))
+def count_lines(text: np.ndarray, flags: np.ndarray | None = None) -> int:
+    """Newlines in an array of bytes; ``flags`` is room for as many booleans, to be used again."""
+    out = None if flags is None else flags[: len(text)]
+    return int(np.count_nonzero(np.equal(text, 10, out=out)))
 
 
 def line_of(buffer: np.ndarray, position: int, first_line: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import cycle
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -15,9 +16,12 @@ from hopefear.core.hashing import load8
 from hopefear.data.files import (
     BLOCK_BYTES,
     ReadReport,
+    ahead,
     check_on_error,
+    count_lines,
     file_size,
     fill_blocks,
+    in_order,
     line_of,
     require_rows,
 )
@@ -213,62 +217,126 @@ def raw_blocks(
     require_labels: bool = True,
     on_error: str = "raise",
     report: ReadReport,
+    features: FeatureMap | None = None,
+    classes: Sequence[str] | None = None,
     watch: Callable[[memoryview], Any] | None = None,
+    n_jobs: int = 1,
 ) -> Iterator[RawRows]:
-    """Parse a file block by block.
+    """Parse a file block by block; rows before a bad line come before its error.
 
     Parameters
     ----------
     path : str or path
         The file; ``-`` is standard input.
     block_bytes : int
-        Text to hold at a time.
+        Text to hold at a time, for each thread.
     require_labels : bool
         Whether a line must begin with a label.
     on_error : {"raise", "skip"}
         What to do with a bad line.
     report : ReadReport
-        Where skipped lines are counted.
+        Where skipped lines and dropped ids are counted.
+    features, classes : optional
+        Columns and labels to use, as for :func:`read_svmlight`; ids are then columns.
     watch : callable, optional
         Gets the bytes of each block, for a hash of the source.
+    n_jobs : int
+        Threads: one reads and has the rows, the others parse ahead of it. Pipes, whose lines must
+        not wait for others, and files of a block have one. Results do not depend on it.
     """
     check_on_error(on_error)
-    name = os.fspath(path)
-    scratch = _Scratch(0)
-    size, done = file_size(path), 0
-    for buffer, length, first_line in fill_blocks(path, block_bytes):
-        if watch is not None:
-            watch(buffer[:length].data)
-        if scratch.room < length:
-            scratch = _Scratch(length)
-        done += length
-        rows, i, line, counted = 0, 0, first_line, 0
+    name, size = os.fspath(path), file_size(path)
+    n_jobs = n_jobs if size > block_bytes else 1
+
+    def texts() -> Iterator[_Block]:
+        n_buffers, done = ahead(n_jobs) + 1, 0
+        blocks = cycle([_Block(name) for _ in range(n_buffers)])
+        for buffer, length, first_line in fill_blocks(path, block_bytes, n_buffers=n_buffers):
+            if watch is not None:
+                watch(buffer[:length].data)
+            done += length
+            share = done / size if size else 0.0
+            yield next(blocks).holding(buffer, length, first_line, share)
+
+    def known(raw: RawRows, counts: ReadReport) -> tuple[RawRows, InputError | None]:
+        error = None
+        if classes is not None:
+            raw, error = known_labels(raw, classes, name, require_labels, on_error, counts)
+        return raw if features is None else known_columns(raw, features, counts), error
+
+    def parse(block: _Block) -> _Parsed:
+        return block.parsed(require_labels, on_error, known)
+
+    for rows, counts, error in in_order(texts(), parse, n_jobs):
+        report.add(counts)
+        if rows is not None:
+            yield rows
+        if error is not None:
+            raise error
+
+
+class _Parsed(NamedTuple):
+    """What a block holds: rows up to a bad line, counts, and the error of that line."""
+
+    rows: RawRows | None
+    report: ReadReport
+    error: InputError | None
+
+
+class _Block:
+    """Text, and arrays large enough for its rows: a pair takes 4 bytes, a row 2."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._text = np.zeros(0, np.uint8)
+        self._length, self._first_line, self._share = 0, 1, 0.0
+        self._room = -1
+
+    def holding(self, text: np.ndarray, length: int, first_line: int, share: float) -> _Block:
+        """The same with another text."""
+        self._text, self._length = text, length
+        self._first_line, self._share = first_line, share
+        return self
+
+    def parsed(
+        self,
+        require_labels: bool,
+        on_error: str,
+        known: Callable[[RawRows, ReadReport], tuple[RawRows, InputError | None]],
+    ) -> _Parsed:
+        """The rows, as ``known`` leaves them; arrays are used again for the next text."""
+        text, length = self._text, self._length
+        if self._room < length:
+            self._make_room(length)
+        report, failure = ReadReport(), None
+        rows, i, line, counted = 0, 0, self._first_line, 0
         while True:
             with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-                code, i, rows = parse_rows(
-                    buffer, i, length, not require_labels, *scratch.arrays, rows
-                )
+                code, i, rows = parse_rows(text, i, length, not require_labels, *self._arrays, rows)
             if code == DONE:
                 break
-            line += int(np.count_nonzero(buffer[counted:i] == 10))
+            line += count_lines(text[counted:i])
             counted = i
-            error = InputError(name, line, EXPECTED[code], _token(buffer, i, length))
+            error = InputError(self._name, line, EXPECTED[code], _token(text, i, length))
             if on_error == "raise":
-                raise error
+                failure = error
+                break
             report.skip(str(error))
-            i = behind_line(buffer, i)
-        if rows:
-            raw = scratch.rows(rows, buffer, first_line, done / size if size else 0.0)
-            yield _tidied(raw, name, report) if scratch.falls[0] else raw
-            scratch.falls[0] = 0
+            i = behind_line(text, i)
+        raw, falls = self._rows(rows) if rows else None, self._arrays[-1]
+        if raw is not None:
+            try:
+                tidy = _tidied(raw, self._name, report) if falls[0] else raw
+                raw, wrong = known(tidy, report)
+                failure = wrong or failure  # of a line before the one that stopped the kernel
+            except InputError as error:
+                raw, failure = None, error
+        falls[0] = 0
+        return _Parsed(raw, report, failure)
 
-
-class _Scratch:
-    """Arrays large enough for every row of a block: a pair takes 4 bytes, a row 2."""
-
-    def __init__(self, length: int) -> None:
-        self.room = length
-        self.arrays = (
+    def _make_room(self, length: int) -> None:
+        self._room = length
+        self._arrays = (
             np.empty(length // 4 + 2, np.int64),
             np.empty(length // 4 + 2, np.float32),
             np.zeros(length // 2 + 2, np.int64),
@@ -277,20 +345,16 @@ class _Scratch:
             np.zeros(1, np.int64),
         )
 
-    @property
-    def falls(self) -> np.ndarray:
-        return self.arrays[-1]
-
-    def rows(self, count: int, buffer: np.ndarray, first_line: int, share: float) -> RawRows:
-        ids, values, indptr, labels, starts, _ = self.arrays
-        nnz = int(indptr[count])
+    def _rows(self, count: int) -> RawRows:
+        ids, values, indptr, labels, starts, _ = self._arrays
+        text, first_line, nnz = self._text, self._first_line, int(indptr[count])
         return RawRows(
             indptr[: count + 1],
             ids[:nnz],
             values[:nnz],
             labels[:count],
-            lambda row: line_of(buffer, int(starts[row]), first_line),
-            share,
+            lambda row: line_of(text, int(starts[row]), first_line),
+            self._share,
         )
 
 
@@ -337,6 +401,7 @@ def read_svmlight(
     on_error: str = "raise",
     report: ReadReport | None = None,
     block_bytes: int = BLOCK_BYTES,
+    n_jobs: int = 1,
 ) -> SparseDataset:
     """Read a whole file of ``label id:value …`` lines.
 
@@ -361,7 +426,9 @@ def read_svmlight(
     report : ReadReport, optional
         Filled in with counts and the messages of skipped lines.
     block_bytes : int
-        Text to hold at a time.
+        Text to hold at a time, for each thread.
+    n_jobs : int
+        Threads that read a file; the result does not depend on it.
 
     Examples
     --------
@@ -383,11 +450,10 @@ def read_svmlight(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        features=features,
+        classes=classes,
+        n_jobs=n_jobs,
     ):
-        if classes is not None:
-            raw = known_labels(raw, classes, os.fspath(path), require_labels, on_error, report)
-        if features is not None:
-            raw = known_columns(raw, features, report)
         top = int(raw.ids.max()) if len(raw.ids) else -1
         if top > MAX_COLUMNS and ids.dtype == np.int32:
             ids = ids.widened(np.int64)
@@ -426,6 +492,7 @@ def iter_svmlight(
     require_labels: bool = True,
     on_error: str = "raise",
     report: ReadReport | None = None,
+    n_jobs: int = 1,
 ) -> Iterator[SparseDataset]:
     """Yield the rows of a file block by block, for streams; memory stays bounded.
 
@@ -448,12 +515,13 @@ def iter_svmlight(
         require_labels=require_labels,
         on_error=on_error,
         report=report,
+        features=features,
+        classes=classes,
+        n_jobs=n_jobs,
     ):
         if classes is None:
             new = number_classes(distinct_numbers(raw.labels))
             seen.extend(c for c in new if c not in seen)
-        else:
-            raw = known_labels(raw, classes, name, require_labels, on_error, report)
         if features is None:
             size = max(size, int(raw.ids.max()) + 1 if len(raw.ids) else 0)
             if size > MAX_COLUMNS:
@@ -464,7 +532,6 @@ def iter_svmlight(
                 )
             block_features: FeatureMap = IdentityFeatures(size)
         else:
-            raw = known_columns(raw, features, report)
             block_features = features
         codes = number_codes(raw.labels, seen)
         report.unknown_labels += int(np.count_nonzero(codes < 0))
@@ -472,7 +539,7 @@ def iter_svmlight(
         count += len(codes)
         rows = SparseRows(
             raw.indptr.copy(),
-            raw.ids.astype(np.int32),
+            raw.ids.astype(np.int32, copy=False),  # wider ones are used again by the reader
             raw.values.copy(),
             codes,
             np.ones(len(codes), np.float32),
@@ -488,23 +555,28 @@ def known_labels(
     require_labels: bool,
     on_error: str,
     report: ReadReport,
-) -> RawRows:
-    """The rows whose label is among the classes; others are errors where labels are required."""
+) -> tuple[RawRows, InputError | None]:
+    """The rows whose label is among the classes; others are errors where labels are required.
+
+    An error that is not skipped comes with the rows before it.
+    """
     if not require_labels:
-        return raw
+        return raw, None
     codes = number_codes(raw.labels, classes)
     bad = np.flatnonzero(codes < 0)
     if not len(bad):
-        return raw
+        return raw, None
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
     for row in bad.tolist():
         error = InputError(name, raw.line(row), f"a label out of {shown}", _label(raw, row))
         if on_error == "raise":
-            raise error
+            end = int(raw.indptr[row])
+            before = raw.indptr[: row + 1], raw.ids[:end], raw.values[:end], raw.labels[:row]
+            return RawRows(*before, raw.line, raw.share), error
         report.skip(str(error))
     good = np.flatnonzero(codes >= 0)
     indptr, ids, values = gather_rows(raw.indptr, raw.ids, raw.values, good)
-    return raw._replace(indptr=indptr, ids=ids, values=values, labels=raw.labels[good])
+    return raw._replace(indptr=indptr, ids=ids, values=values, labels=raw.labels[good]), None
 
 
 def known_columns(raw: RawRows, features: FeatureMap, report: ReadReport) -> RawRows:

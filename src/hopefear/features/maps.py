@@ -99,6 +99,8 @@ class IdentityFeatures:
         return [self.name(c) for c in columns]
 
     def columns(self, ids: np.ndarray) -> np.ndarray:
+        if len(ids) and ids.min() >= 0 and ids.max() < self._size:
+            return ids.astype(np.int32)
         known = (ids >= 0) & (ids < self._size)
         return np.where(known, ids, -1).astype(np.int32)
 

@@ -119,7 +119,11 @@ class Classes(Surface):
     ) -> None:
         options.class_weights(group, "weight of the examples of each class")
         shared()
-        options.learning_jobs(group, ", and rarely pays where search is as cheap as here", "1")
+        options.learning_jobs(
+            group,
+            ", and rarely pays where search is as cheap as here",
+            "1, but one a core to parse svmlight",
+        )
 
     def feature_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
         group = parser.add_argument_group("features")

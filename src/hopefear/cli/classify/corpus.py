@@ -11,6 +11,7 @@ import numpy as np
 
 from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, tell_skipped
+from hopefear.cli.options import threads
 from hopefear.cli.surface import Corpus, Score, load_model
 from hopefear.data.cache import use_cache
 from hopefear.data.examples import examples
@@ -216,7 +217,8 @@ def file_of(path: str, args: Any, report: ReadReport, **like: Any) -> Any:
 
 def _read(file: Any, args: Any, report: ReadReport, **like: Any) -> SparseDataset:
     counted = text_options(args) if file.kind == "text" else {}
-    return file.read(on_error=args.on_error, report=report, **counted, **like)
+    n_jobs = threads(getattr(args, "jobs", None))
+    return file.read(on_error=args.on_error, report=report, n_jobs=n_jobs, **counted, **like)
 
 
 def text_options(args: Any) -> dict[str, Any]:
@@ -234,7 +236,7 @@ def _cached(
 
     def build(target: Any) -> None:
         how = {"on_error": args.on_error, "report": report, "options": more}
-        cache_examples(args.train, target, **how, **own)
+        cache_examples(args.train, target, n_jobs=threads(args.jobs), **how, **own)
 
     options, told = {**own, **more}, report.skipped
     data, header = use_cache(folder, args.train, "examples", options, build, console.say)

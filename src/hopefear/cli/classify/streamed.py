@@ -8,6 +8,7 @@ from typing import Any
 
 from hopefear.cli.classify.corpus import file_of, text_options
 from hopefear.cli.console import Console
+from hopefear.cli.options import threads
 from hopefear.cli.streaming import BITS, Incoming, head_of, known
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport
@@ -17,8 +18,9 @@ from hopefear.features import HashedFeatures, IdentityFeatures
 from hopefear.features.ngrams import Grams
 from hopefear.tasks.classify.task import Classification
 
-# Of text at a time, at most: a bad line takes those before it in its block along.
-BLOCK_BYTES = 1 << 16
+# To read at a time, at most. Of texts a bad line takes those before it in its block along; of
+# svmlight it does not, and threads that parse and learn meet less often where blocks are large.
+_BLOCK_BYTES = {"text": 1 << 16, "svmlight": 1 << 21}
 
 
 def needs_all(args: argparse.Namespace) -> str | None:
@@ -75,7 +77,8 @@ def stream(args: argparse.Namespace, console: Console, report: ReadReport) -> In
 
     def blocks() -> Iterator[Any]:
         again = replace_format(args, file.format)
-        read = {"report": report, "block_bytes": BLOCK_BYTES, **how, **like}
+        size, n_jobs = _BLOCK_BYTES[file.kind], threads(args.jobs)
+        read = {"report": report, "block_bytes": size, "n_jobs": n_jobs, **how, **like}
         yield from file_of(args.train, again, report, **like).blocks(**read)
 
     def held_out(path: str) -> Any:
