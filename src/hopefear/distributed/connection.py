@@ -59,6 +59,8 @@ class Connection:
     def open(self, cores: int) -> None:
         """Connect; a cluster that is started here gets at least so many cores."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Ray tells of workers that die on standard output, where answers go; we see that they do.
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")
         alone = self.address == "auto" and not _cluster_here()
         if alone:  # nobody but this machine need reach it; Ray reads this when it is imported
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
