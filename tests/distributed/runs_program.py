@@ -1,7 +1,4 @@
-"""Independent runs on three Ray nodes of this machine, beside the same runs made here.
-
-``runs_program.py WORDS…`` is the command line with a cluster on which every run is lost once.
-"""
+"""Independent runs on three Ray nodes of this machine, beside the same runs made here."""
 
 from __future__ import annotations
 
@@ -11,12 +8,14 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
+
+from ray.cluster_utils import Cluster as Nodes
+from ray_program import node
 
 import hopefear.distributed
 from hopefear.cli import main as command
@@ -83,21 +82,14 @@ def output(line, *more):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = command([*words, *more, "--json"])
     assert status == 0, err.getvalue()
-    return timeless(json.loads(out.getvalue())), err.getvalue()
+    # Ray, imported before the command line was, may tell of lost workers above.
+    return timeless(json.loads(out.getvalue().splitlines()[-1])), err.getvalue()
 
 
-def killed_output(line, *more):
-    """The same in a process of its own, where all runs are lost once."""
-    words = [sys.executable, __file__, *line.split(), *more, "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return timeless(json.loads(done.stdout)), done.stderr
-
-
-def compared(line, address, *files, there_by=output):
+def compared(line, address, *files):
     """Whether a command says and writes the same here and there, and its progress there."""
     here, there = ([w for f in files for w in (f"--{f}", f"{f}-{x}")] for x in ("here", "there"))
-    (one, _), (other, progress) = output(line, *here), there_by(line, *there, "--cluster", address)
+    (one, _), (other, progress) = output(line, *here), output(line, *there, "--cluster", address)
     same = one == other
     for name in files:
         if name == "weights":
@@ -151,33 +143,29 @@ def version(address):
 
 
 def main():
-    # Not before the command line, which tells Ray how to behave, may import it.
-    from ray.cluster_utils import Cluster as Nodes
-    from ray_program import node
-
     nodes = Nodes(initialize_head=True, head_node_args={**node(), "include_dashboard": False})
     for _ in range(2):
         nodes.add_node(**node())
-    address = nodes.address
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        write_files()
-        answers = {
-            "order": order(address),
-            "error": error_of(Runs(address), refused),
-            "lost": error_of(Runs(address), always_killed),
-            "version": version(address),
-            "cores": error_of(Runs(address, cores=99), refused),
-            "tune": compared(TUNE, address, "weights", "run"),
-            "decoder": compared(DECODER, address, "weights", "run"),
-        }
-        answers["compare"] = compared(COMPARE, address, there_by=killed_output)
-        answers["left"] = sorted(os.listdir())
-    print(json.dumps(answers), flush=True)
-    nodes.shutdown()
+    try:
+        address = nodes.address
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            write_files()
+            answers = {
+                "order": order(address),
+                "error": error_of(Runs(address), refused),
+                "lost": error_of(Runs(address), always_killed),
+                "version": version(address),
+                "cores": error_of(Runs(address, cores=99), refused),
+                "tune": compared(TUNE, address, "weights", "run"),
+                "decoder": compared(DECODER, address, "weights", "run"),
+            }
+            hopefear.distributed.Runs = Killing
+            answers["compare"] = compared(COMPARE, address)
+            answers["left"] = sorted(os.listdir())
+        print(json.dumps(answers), flush=True)
+    finally:  # nodes that live on would hold the pipes of this process
+        nodes.shutdown()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        hopefear.distributed.Runs = Killing
-        sys.exit(command(sys.argv[1:]))
     main()
