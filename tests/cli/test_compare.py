@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hopefear.cli.compare import Result, Study
+from hopefear.cli.compare import Result, Run, Study
 from hopefear.cli.surface import Score
 
 pytestmark = pytest.mark.interpreted
@@ -19,8 +19,7 @@ def result(name, passes, seconds, pieces=1):
             event = {"epoch": p + k / pieces, "samples": 10 * (p * pieces + k), "mistakes": 5}
             event |= {"nnz": 3} | ({"seconds": seconds[p], "dev": {"f1": p}} if k == pieces else {})
             events.append(event)
-    trained = SimpleNamespace(model=SimpleNamespace(nnz=3))
-    return Result(name, trained, events, {"f1": 50.0}, None)
+    return Result([Run(name, 1, events, {"f1": 50.0}, None, 3, 3, None, "")])
 
 
 def study(*results):

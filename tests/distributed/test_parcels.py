@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hopefear import distributed
 from hopefear.data.generators import sparse_linear
-from hopefear.distributed.cluster import Cluster, Worker, read_share, versions, write_share
+from hopefear.distributed.cluster import Cluster, Worker, read_share, write_share
+from hopefear.distributed.connection import Connection, versions
 from hopefear.distributed.parcels import Places, packed, packed_update, unpacked, unpacked_update
 from hopefear.errors import HopefearError
 from hopefear.recipes import RECIPES
@@ -102,7 +103,7 @@ def test_another_version_on_a_worker_is_refused(monkeypatch):
             def remote():
                 return {**versions(), "hopefear": "0.0.9"}
 
-    pool._ray, pool._actors = Ray, [Actor]
+    pool._connection.ray, pool._actors = Ray, [Actor]
     with pytest.raises(HopefearError, match=r"shard 0 has hopefear 0\.0\.9 and this machine"):
         pool._open(0)
 
@@ -117,4 +118,4 @@ def test_an_address_where_nothing_listens_is_said_at_once():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(HopefearError, match=f"no Ray cluster answers at 127.0.0.1:{port}"):
-        Cluster(f"127.0.0.1:{port}")._connect(2)
+        Connection(f"127.0.0.1:{port}").open(2)

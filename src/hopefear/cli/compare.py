@@ -9,14 +9,15 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hopefear.cli import options
 from hopefear.cli.console import Console, print_json, scored
-from hopefear.cli.surface import Corpus, Sample, Surface, against_best, surface_of
+from hopefear.cli.surface import Corpus, Sample, Score, Surface, against_best, surface_of
 from hopefear.cli.train import PIECES, check
 
 if TYPE_CHECKING:
@@ -56,6 +57,15 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     options.json_option(output)
     options.learning(parser, surface, "compare", options.several)
     surface.feature_options(parser, "compare")
+    runs = parser.add_argument_group("runs")
+    options.whole(
+        runs,
+        "--seeds",
+        "train every learner N times, with seeds from --seed on, and show means and standard "
+        "deviations",
+        1,
+    )
+    options.cluster(runs, "train learners, and seeds of each,")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,10 +80,11 @@ def run(args: argparse.Namespace) -> int:
     ]
     for _, name, params in args.learners:
         surface.build(name, params, args)  # the last one's faults before the first one trains
+    cores = getattr(args, "jobs", None) or 1
     from hopefear.cli.progress import announced
 
     console = Console(args.quiet)
-    with announced(console, "these learners"):
+    with options.cluster_of(args, cores) as cluster, announced(console, "these learners"):
         corpus = surface.read(args, console)
         console.say(corpus.describe())
         for remark in corpus.remarks:
@@ -84,12 +95,11 @@ def run(args: argparse.Namespace) -> int:
         console.say(about_test)
         common = {
             "epochs": args.epochs,
-            "seed": args.seed,
             "shuffle": not args.no_shuffle,
-            "n_jobs": corpus.jobs,
         }
         study = Study(corpus.task(args), corpus, test, dev, args.patience)
-        study.run(args.learners, console, common)
+        seeds = range(args.seed, args.seed + args.seeds)
+        study.run(args.learners, console, common, seeds=seeds, cluster=cluster)
     console.say()
     study.show(console)
     if args.report is not None:
@@ -119,26 +129,148 @@ def _write_page(args: argparse.Namespace, study: Study, text: str) -> None:
     page.write(args.report)
 
 
+class View(NamedTuple):
+    """Data in the features that a learner reads."""
+
+    corpus: Corpus
+    test: Any
+    dev: Any
+
+
+class Order(NamedTuple):
+    """A run that is wanted."""
+
+    label: str
+    learner: str
+    params: Mapping[str, Any]
+    seed: int
+    task: Any
+    patience: int | None
+    common: Mapping[str, Any]
+
+
 @dataclass
-class Result:
-    """A learner's run, and how it did on the test data."""
+class Run:
+    """A learner's run with one seed, and how it did on the test data."""
 
     name: str
-    trained: Any
+    seed: int
     events: list[dict[str, Any]]
     scores: dict[str, Any]
     rows: Any  # statistics of every test example
-    test: dict[str, float] | None = None  # against the best learner; None for that one
+    nnz: int  # non-zero weights of the model
+    last_nnz: int  # and at the end of train
+    best_epoch: int | None
+    signature: str
+    model: Any = None  # where it was trained here
+
+    @property
+    def passes(self) -> int:
+        """How often it went over the data."""
+        return sum("seconds" in e for e in self.events)
 
     @property
     def seconds(self) -> float:
         """Of the fastest pass, so that compilation does not count."""
         return min(e["seconds"] for e in self.events if "seconds" in e)
 
+    def facts(self) -> dict[str, Any]:
+        """What ``--json`` says of one of several seeds."""
+        names = ("nnz", "last_nnz", "passes", "best_epoch", "signature")
+        return {"seed": self.seed, **self.scores, **{name: getattr(self, name) for name in names}}
+
+
+def trained_run(view: View, order: Order) -> Run:
+    """Train a learner and test it."""
+    from hopefear.tasks.base import train
+    from hopefear.training.stopping import Stopping
+
+    corpus, test, dev = view
+    # A vote replays the past for every example: once, at the end, is enough.
+    watched = None if order.params.get("readout") == "voted" else test
+    events: list[dict[str, Any]] = []
+    trained = train(
+        order.task,
+        corpus.data,
+        order.learner,
+        order.params,
+        dev=watched if dev is None else dev,
+        stopping=None if dev is None else Stopping(corpus.metric, order.patience),
+        on_event=[events.append],
+        trace=True,
+        pieces=PIECES,
+        seed=order.seed,
+        n_jobs=corpus.jobs,
+        **order.common,
+    )
+    model, fit = trained.model, trained.fit
+    scores, rows = corpus.judge(model, test)
+    return Run(
+        order.label,
+        order.seed,
+        events,
+        scores,
+        rows,
+        nnz=model.nnz,
+        last_nnz=fit.trainer.support()[0],
+        best_epoch=fit.best_epoch,
+        signature=model.signature,
+        model=model,
+    )
+
+
+def run_elsewhere(views: Sequence[View], order: tuple[int, Order]) -> Run:
+    """The same on a worker, whose model stays there: (number of its view, the run)."""
+    number, wanted = order
+    return replace(trained_run(views[number], wanted), model=None)
+
+
+@dataclass
+class Result:
+    """A learner's runs, one for each seed, and how they did on the test data."""
+
+    runs: list[Run]
+    test: dict[str, float] | None = None  # against the best learner; None for that one
+
     @property
-    def passes(self) -> int:
+    def name(self) -> str:
+        """The learner as it was named."""
+        return self.runs[0].name
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Of the first seed."""
+        return self.runs[0].events
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """Means over seeds."""
+        return {name: self._mean([run.scores[name] for run in self.runs]) for name in self._names}
+
+    @property
+    def deviations(self) -> dict[str, Any]:
+        """Standard deviations of scores over seeds, of which there are several."""
+        columns = {name: [run.scores[name] for run in self.runs] for name in self._names}
+        return {name: None if None in c else statistics.stdev(c) for name, c in columns.items()}
+
+    @property
+    def rows(self) -> Any:
+        """Statistics of every test example, added up over seeds."""
+        if len(self.runs) == 1:
+            return self.runs[0].rows
+        import numpy as np
+
+        return np.sum([run.rows for run in self.runs], axis=0)
+
+    @property
+    def seconds(self) -> float:
+        """Of the fastest pass, so that compilation does not count."""
+        return min(run.seconds for run in self.runs)
+
+    @property
+    def passes(self) -> Any:
         """How often it went over the data."""
-        return sum("seconds" in e for e in self.events)
+        return self._mean([run.passes for run in self.runs])
 
     def moments(self, axis: str) -> list[float]:
         """Where on an axis of `_AXES` each event stands."""
@@ -156,20 +288,27 @@ class Result:
         ]
 
     @property
-    def nnz(self) -> int:
+    def nnz(self) -> Any:
         """Non-zero weights of the model."""
-        return self.trained.model.nnz
+        return self._mean([run.nnz for run in self.runs])
 
     @property
-    def last_nnz(self) -> int:
+    def last_nnz(self) -> Any:
         """Non-zero weights at the end of train."""
-        return self.trained.fit.trainer.support()[0]
+        return self._mean([run.last_nnz for run in self.runs])
+
+    def shown(self, score: Score) -> str:
+        """A score, of several seeds with its standard deviation."""
+        text = scored(score.name, self.scores[score.name])
+        if len(self.runs) == 1:
+            return text
+        return f"{text} ± {scored(score.name, self.deviations[score.name])}"
 
     def facts(self) -> dict[str, Any]:
         """What ``--json`` says."""
         test = self.test
         bounds = ("difference", "low", "high")
-        return {
+        facts = {
             "learner": self.name,
             **self.scores,
             "nnz": self.nnz,
@@ -178,9 +317,23 @@ class Result:
             "seconds_per_pass": self.seconds,
             "p_value": None if test is None else test["p_value"],
             "against_best": None if test is None else {key: test[key] for key in bounds},
-            "best_epoch": self.trained.fit.best_epoch,
-            "signature": self.trained.model.signature,
+            "best_epoch": self.runs[0].best_epoch,
+            "signature": self.runs[0].signature,
         }
+        if len(self.runs) > 1:
+            facts |= {"std": self.deviations, "runs": [run.facts() for run in self.runs]}
+        return facts
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self.runs[0].scores)
+
+    @staticmethod
+    def _mean(values: Sequence[Any]) -> Any:
+        """The mean; of one value that one, and None where some learner has no such score."""
+        if len(values) == 1:
+            return values[0]
+        return None if None in values else statistics.fmean(values)
 
 
 @dataclass
@@ -213,49 +366,65 @@ class Study:
         console: Console,
         common: Mapping[str, Any],
         others: Mapping[str, Any] | None = None,
+        seeds: Sequence[int] = (1,),
+        cluster: Any = None,
     ) -> None:
-        """Train every (label, learner, parameters) and test it.
+        """Train every (label, learner, parameters) with every seed, and test it.
 
         Parameters
         ----------
         learners : sequence of (str, str, mapping)
             Label, name and parameters of each.
         console : Console
-            Where a line goes for each.
+            Where a line goes for each run as it ends.
         common : mapping
             Arguments of ``train`` that all share.
         others : mapping, optional
             Tasks with other options, by the label of a learner.
+        seeds : sequence of int
+            Each learner is trained once with each.
+        cluster : Runs, optional
+            Where runs are made side by side, with the same results; else they are made here, one
+            after the other.
         """
-        from hopefear.tasks.base import train
-        from hopefear.training.stopping import Stopping
-
         main = self.corpus.scores[0]
-        for label, name, params in learners:
-            events: list[dict[str, Any]] = []
-            # A vote replays the past for every example: once, at the end, is enough.
-            corpus = self.corpus.suiting(name, params)
-            test = corpus.encoded(self.test)
-            watched = None if params.get("readout") == "voted" else test
-            trained = train(
-                corpus.adapted((others or {}).get(label, self.task)),
-                corpus.data,
-                name,
-                params,
-                dev=watched if self.dev is None else corpus.encoded(self.dev),
-                stopping=None if self.dev is None else Stopping(self.corpus.metric, self.patience),
-                on_event=[events.append],
-                trace=True,
-                pieces=PIECES,
-                **common,
-            )
-            scores, rows = corpus.judge(trained.model, test)
-            self.results.append(Result(label, trained, events, scores, rows))
+
+        def tell(run: Run) -> None:
+            seed = f", seed {run.seed}" if len(seeds) > 1 else ""
             console.say(
-                f"  {label}: {main.title} {scored(main.name, scores[main.name])}{main.unit}, "
-                f"{trained.model.nnz:,} non-zeros"
+                f"  {run.name}{seed}: {main.title} {scored(main.name, run.scores[main.name])}"
+                f"{main.unit}, {run.nnz:,} non-zeros"
             )
+
+        views: list[View] = []
+        items: list[tuple[int, Order]] = []
+        runs: list[Run] = []
+        for label, name, params in learners:
+            corpus = self.corpus.suiting(name, params)
+            task = corpus.adapted((others or {}).get(label, self.task))
+            orders = [
+                Order(label, name, params, seed, task, self.patience, common) for seed in seeds
+            ]
+            if cluster is None:
+                view = self._view(corpus)
+                for order in orders:
+                    runs.append(trained_run(view, order))
+                    tell(runs[-1])
+                continue
+            known = [k for k, view in enumerate(views) if view.corpus is corpus]
+            if not known:
+                views.append(self._view(corpus))
+            items += [(known[0] if known else len(views) - 1, order) for order in orders]
+        if cluster is not None:
+            movable = [view._replace(corpus=view.corpus.alone(cluster.cores)) for view in views]
+            runs = list(cluster.map(run_elsewhere, movable, items, tell))
+        n = len(seeds)
+        self.results += [Result(runs[k : k + n]) for k in range(0, len(runs), n)]
         self._test_differences()
+
+    def _view(self, corpus: Corpus) -> View:
+        dev = None if self.dev is None else corpus.encoded(self.dev)
+        return View(corpus, corpus.encoded(self.test), dev)
 
     def _test_differences(self) -> None:
         main, metric = self.corpus.scores[0], self.corpus.tester()
@@ -265,7 +434,7 @@ class Study:
 
     def signatures(self) -> list[str]:
         """Of all models."""
-        return [result.trained.model.signature for result in self.results]
+        return [run.signature for result in self.results for run in result.runs]
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Heads and rows."""
@@ -274,10 +443,10 @@ class Study:
         rows = [
             [
                 result.name,
-                *(scored(score.name, result.scores[score.name]) for score in scores),
-                result.nnz,
-                result.last_nnz,
-                result.passes,
+                *(result.shown(score) for score in scores),
+                round(result.nnz),
+                round(result.last_nnz),
+                round(result.passes, 1),
                 f"{result.seconds:.4f}",
                 "best" if result.test is None else f"{result.test['p_value']:.4f}",
             ]
@@ -296,6 +465,18 @@ class Study:
     def show(self, console: Console) -> None:
         """The table for people."""
         console.table(*self.table(), self.best() | _LEAST)
+        for note in self.notes():
+            console.say(f"\n{note}")
+
+    def notes(self) -> list[str]:
+        """What several seeds have to do with the figures."""
+        n = len(self.results[0].runs)
+        if n == 1:
+            return []
+        return [
+            f"Means over {n} seeds, ± standard deviation; p is of the {self.corpus.unit} of all "
+            "seeds together."
+        ]
 
     def best(self) -> dict[str, Any]:
         """Whether the most or the least is best, by column of a score."""
@@ -316,6 +497,7 @@ class Study:
             highlight=self.best(),
             notes=[
                 *self.corpus.notes,
+                *self.notes(),
                 "non-zeros kept: of the model; last: of the last weights, which averaging and "
                 "voting blur.",
                 "s/pass: learning time of the fastest pass. p: how often a difference to the best "
@@ -324,6 +506,8 @@ class Study:
             ],
         )
         along = {name: partial(self._figures, page, name) for name in _AXES}
+        if len(self.results[0].runs) > 1:
+            page.text(f"Curves are of seed {self.results[0].runs[0].seed}.")
         page.choices("Curves along", along, axis)
         page.figures(self.trades())
         self._differences(page)

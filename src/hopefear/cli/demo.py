@@ -240,7 +240,7 @@ def _language(console: Console, page: Page, study: Study) -> None:
     from hopefear.cli.tag.answers import in_brackets
     from hopefear.data.sequences import Column, Sentences
 
-    model = next(result.trained.model for result in study.results if result.name == "sapo")
+    model = next(result.runs[0].model for result in study.results if result.name == "sapo")
     words = [line.split() for line in _SENTENCES]
     starts = np.cumsum([0, *map(len, words)])
     column = Column.of([word for line in words for word in line])
@@ -309,7 +309,7 @@ def _trees(console: Console, page: Page) -> list[str]:
     console.say(f"\n{title}: {text}")
     study = _study_trees(console, train, test, 3)
     signatures = _shown(study, console, page, title, text)
-    model = study.results[-1].trained.model
+    model = study.results[-1].runs[0].model
     # One of a usual length with such a phrase.
     words = study.test.bank.sentences.columns["form"].texts()
     starts = study.test.bank.starts.tolist()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hopefear.cli.surface import Surface, surfaces
@@ -422,6 +423,29 @@ def shards_of(args: argparse.Namespace) -> Any:
 
         workers = Cluster(args.cluster, args.cluster_folder)
     return Shards(args.shards, args.mix, args.rounds or 1, args.select, workers)
+
+
+def cluster(group: argparse._ActionsContainer, what: str) -> None:
+    """``--cluster`` of independent runs."""
+    named(
+        group,
+        "--cluster",
+        f"{what} side by side on a Ray cluster: its address, or auto for the one that this "
+        "machine is part of, else one of its own (needs hopefear[ray])",
+        "ADDRESS",
+    )
+
+
+@contextlib.contextmanager
+def cluster_of(args: argparse.Namespace, cores: int = 1) -> Iterator[Any]:
+    """The cluster of ``--cluster``, connected, or None; a run takes up so many cores."""
+    if args.cluster is None:
+        yield None
+        return
+    from hopefear.distributed import Runs
+
+    with Runs(args.cluster, cores) as runs:
+        yield runs
 
 
 def bounds(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

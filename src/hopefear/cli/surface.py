@@ -11,7 +11,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from hopefear.errors import HopefearError
@@ -145,6 +145,10 @@ class Corpus:
     def encoded(self, data: Any) -> Any:
         """Held-out data of this corpus in the features of this one."""
         return data
+
+    def alone(self, jobs: int) -> Corpus:
+        """The same for a process elsewhere, which has so many threads and reads no more files."""
+        return replace(self, jobs=jobs)
 
     def facts(self) -> dict[str, Any]:
         """What ``run.json`` says of the data."""

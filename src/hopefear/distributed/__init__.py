@@ -1,5 +1,6 @@
-"""Shards on many machines, by Ray (the extra ``ray``)."""
+"""Shards and independent runs on many machines, by Ray (the extra ``ray``)."""
 
 from hopefear.distributed.cluster import Cluster
+from hopefear.distributed.runs import Runs
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "Runs"]

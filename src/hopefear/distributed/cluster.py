@@ -10,10 +10,8 @@ again; nothing of it shows in the model.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +21,7 @@ import numpy as np
 
 from hopefear import __version__, storage
 from hopefear.core.learner import Learner
+from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
 from hopefear.distributed.parcels import (
     Parcel,
     packed,
@@ -35,27 +34,8 @@ from hopefear.errors import HopefearError, ModelError
 from hopefear.training.changes import Change, Sparse, Update
 from hopefear.training.workers import Report, Shard, Share, check_movable
 
-# Actors that are lost one after the other, before a run gives up: a cluster that kills
-# everything is no cluster.
-_LOSSES = 100
 # Seconds that a cluster has to start an actor.
 _PATIENCE = 180.0
-# Seconds that a cluster has to take up the first connection.
-_KNOCK = 10.0
-
-
-def versions() -> dict[str, str]:
-    """What must be the same on all machines for the same bits."""
-    import numba
-
-    return {"hopefear": __version__, "numpy": np.__version__, "numba": numba.__version__}
-
-
-def _knock(address: str) -> None:
-    """Raise OSError where nothing listens at HOST:PORT; other addresses are left to Ray."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if colon and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), _KNOCK).close()
 
 
 class Worker:
@@ -125,16 +105,12 @@ class Cluster:
     """
 
     def __init__(self, address: str = "auto", folder: str | os.PathLike[str] | None = None) -> None:
-        if importlib.util.find_spec("ray") is None:
-            raise HopefearError(
-                "shards on a cluster need Ray, which is not installed: pip install 'hopefear[ray]'"
-            )
-        self.address, self.folder = address, folder
+        self._connection = Connection(address)
+        self.folder = folder
         self.sent, self.lost = 0, 0
         self._actors: list[Any] = []
         self._openings: list[tuple[Any, ...]] = []
         self._made: Path | None = None
-        self._ours = False  # whether Ray was started here
         self._round: list[tuple[int, int, int, int]] = []  # what all learned since it began
         self._begun: tuple[Any, int] = (None, 0)
         self._n = 0
@@ -142,10 +118,10 @@ class Cluster:
     def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
         """Write the examples of every shard, and let an actor open each."""
         check_movable(shares)
-        self._connect(len(shares))
+        self._connection.open(len(shares))
         self._n = structure.n_coordinates()
         self._made = _new_folder(self.folder)
-        parts = self._ray.put((structure, learner, dtype))
+        parts = self._connection.ray.put((structure, learner, dtype))
         for k, share in enumerate(shares):
             path = self._made / f"shard-{k}.hopefear"
             digest = write_share(path, share.rows)
@@ -157,7 +133,7 @@ class Cluster:
 
     def begin(self, state: Any, t: int) -> None:
         self._begun, self._round = (state, t), []
-        self._each("begin", [(self._ray.put(state), t)] * len(self._actors))
+        self._each("begin", [(self._connection.ray.put(state), t)] * len(self._actors))
         self.sent += len(self._actors) * size_of(tuple(state))
 
     def learn(
@@ -171,8 +147,8 @@ class Cluster:
             for k, answers in enumerate(waiting):
                 while len(reports) == k:
                     try:
-                        reports.append(self._unwrapped(answers[n]))
-                    except self._losses():
+                        reports.append(self._connection.answer(answers[n]))
+                    except self._connection.losses():
                         self._replace(k)
                         answers[n:] = [self._actors[k].learn.remote(*call) for call in calls[n:]]
             self._round.append(call)
@@ -187,85 +163,54 @@ class Cluster:
     def take_up(self, update: Update) -> None:
         self._begun, self._round = (self._begun[0], update.t), []
         parcel = packed_update(update, self._n)
-        self._each("take_up", [(self._ray.put(parcel),)] * len(self._actors))
+        self._each("take_up", [(self._connection.ray.put(parcel),)] * len(self._actors))
         self.sent += len(self._actors) * parcel.sent
 
     def close(self) -> None:
         """Give actors and files back, and end a cluster that was started here."""
         for actor in self._actors:
-            self._ray.kill(actor)
+            self._connection.ray.kill(actor)
         self._actors, self._openings = [], []
         if self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
             self._made = None
-        if self._ours:
-            self._ray.shutdown()
-            self._ours = False
-
-    def _connect(self, shards: int) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        alone = self.address == "auto" and not _cluster_here()
-        if alone:  # nobody but this machine need reach it; Ray reads this when it is imported
-            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        import ray
-
-        self._ray = ray
-        if ray.is_initialized():
-            return
-        how: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-        if alone:
-            cores = max(shards, os.cpu_count() or 1)
-            ray.init(address="local", num_cpus=cores, include_dashboard=False, **how)
-        else:
-            try:
-                _knock(self.address)  # Ray itself would go on trying for minutes
-                ray.init(address=self.address, **how)
-            except (OSError, RuntimeError, ValueError) as error:
-                raise HopefearError(
-                    f"no Ray cluster answers at {self.address}: {str(error).splitlines()[0]}; is "
-                    "it running (`ray status`)?"
-                ) from error
-        self._ours = True
+        self._connection.close()
 
     def _new_actor(self) -> Any:
-        return self._ray.remote(num_cpus=1, max_restarts=0)(Worker).remote()
+        return self._connection.ray.remote(num_cpus=1, max_restarts=0)(Worker).remote()
 
     def _open(self, k: int) -> None:
         """Let an actor open its shard, once it is known to be as this machine is."""
         try:
-            installed = self._ray.get(self._actors[k].versions.remote(), timeout=_PATIENCE)
-        except self._ray.exceptions.GetTimeoutError as error:
-            cores = int(self._ray.cluster_resources().get("CPU", 0))
+            installed = self._connection.ray.get(
+                self._actors[k].versions.remote(), timeout=_PATIENCE
+            )
+        except self._connection.ray.exceptions.GetTimeoutError as error:
+            cores = int(self._connection.ray.cluster_resources().get("CPU", 0))
             raise HopefearError(
                 f"no worker has started for shard {k} within {_PATIENCE:.0f} s; the cluster has "
                 f"{cores} cores for {len(self._actors)} shards: use fewer, or wait until it is free"
             ) from error
-        for name, version in versions().items():
-            if installed.get(name) != version:
-                raise HopefearError(
-                    f"the worker of shard {k} has {name} {installed.get(name)} and this machine "
-                    f"{version}, so models would depend on where shards run; install the same "
-                    "version on all machines"
-                )
-        self._unwrapped(self._actors[k].open.remote(*self._openings[k]))
+        check_versions(installed, versions(), f"shard {k}")
+        self._connection.answer(self._actors[k].open.remote(*self._openings[k]))
 
     def _replace(self, k: int) -> None:
         """Bring a new actor to where the lost one stood in its round."""
-        for _ in range(_LOSSES):
+        for _ in range(LOSSES):
             self.lost += 1
-            if self.lost > _LOSSES:
+            if self.lost > LOSSES:
                 raise HopefearError(
-                    f"{_LOSSES} workers were lost, the last one of shard {k}; see the logs of the "
+                    f"{LOSSES} workers were lost, the last one of shard {k}; see the logs of the "
                     "Ray cluster: is memory short?"
                 )
             self._actors[k] = self._new_actor()
             try:
                 self._open(k)
-                self._unwrapped(self._actors[k].begin.remote(*self._begun))
+                self._connection.answer(self._actors[k].begin.remote(*self._begun))
                 for call in self._round:
-                    self._unwrapped(self._actors[k].learn.remote(*call))
+                    self._connection.answer(self._actors[k].learn.remote(*call))
                 return
-            except self._losses():
+            except self._connection.losses():
                 continue
 
     def _each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -278,9 +223,9 @@ class Cluster:
         for k, answer in enumerate(waiting):
             while True:
                 try:
-                    answers.append(self._unwrapped(answer))
+                    answers.append(self._connection.answer(answer))
                     break
-                except self._losses():
+                except self._connection.losses():
                     self._replace(k)
                     answer = asked(k)
         return answers
@@ -303,30 +248,11 @@ class Cluster:
                     for pair in pairs
                 ]
             try:
-                parcel = self._unwrapped(items[0][1])
-            except self._losses():
+                parcel = self._connection.answer(items[0][1])
+            except self._connection.losses():
                 continue  # asked again, of all: shards answer the same
             self.sent += parcel.sent
             return unpacked(parcel)
-
-    def _unwrapped(self, answer: Any) -> Any:
-        """What an actor answers; errors of ours as they were raised."""
-        try:
-            return self._ray.get(answer)
-        except self._ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, HopefearError):
-                raise error.cause from None
-            raise
-
-    def _losses(self) -> tuple[type[Exception], ...]:
-        """Errors that mean that an actor, its machine or its answer is gone."""
-        errors = self._ray.exceptions
-        return (errors.RayActorError, errors.WorkerCrashedError, errors.ObjectLostError)
-
-
-def _cluster_here() -> bool:
-    """Whether this machine says that it is part of a cluster."""
-    return "RAY_ADDRESS" in os.environ or Path("/tmp/ray/ray_current_cluster").exists()
 
 
 def write_share(path: Path, rows: Any) -> str:

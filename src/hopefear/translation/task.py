@@ -32,7 +32,7 @@ from hopefear.translation.features import (
 from hopefear.translation.lists import tuning_metric
 from hopefear.translation.scoring import best, scores
 from hopefear.translation.tuners.corpus import oracle_choice
-from hopefear.translation.tuners.problem import Event, Listener, Tuned, TuningProblem
+from hopefear.translation.tuners.problem import Event, Listener, Tuned, TuningProblem, tell
 from hopefear.translation.weights import Weights
 
 DEFAULT_LEARNER = TASKS["tune"].learner
@@ -102,6 +102,7 @@ def tune(
     held_out: float = 0.0,
     seeds: Sequence[int] = (1,),
     on_event: Sequence[Listener] = (),
+    elsewhere: Callable[..., Iterable[Run]] | None = None,
 ) -> Tuning:
     """Find weights under which the best candidates score high.
 
@@ -136,6 +137,9 @@ def tune(
         Tune once with each, and keep the best.
     on_event : sequence of callables
         Each gets every event as it happens.
+    elsewhere : callable, optional
+        Makes the runs of all seeds side by side, as ``map`` of ``hopefear.distributed.Runs`` does,
+        with the same weights. Events are then told seed by seed, each once its run has ended.
 
     Examples
     --------
@@ -173,7 +177,14 @@ def tune(
     check_problem(problem)
     tuner = built(learner, data, judge, params or {})
     before = problem.report(vector)
-    runs = tuple(one_run(tuner, problem, seed, on_event, len(seeds) > 1) for seed in seeds)
+    several = len(seeds) > 1
+    if elsewhere is None:
+        runs = tuple(one_run(tuner, problem, seed, on_event, several) for seed in seeds)
+    else:
+        runs = tuple(
+            told_again(run, on_event, several)
+            for run in elsewhere(silent_run, (tuner, problem), seeds)
+        )
     winner = max(runs, key=lambda run: worth(run, judge))
     check_collapse(problem, winner.tuned.weights, winner.train, before)
     main = judge.main
@@ -247,17 +258,32 @@ def one_run(
     tuner: Any, problem: TuningProblem, seed: int, on_event: Sequence[Listener], several: bool
 ) -> Run:
     """Tune with one seed; its number goes on events where there are several."""
-
-    def tagged(listener: Listener) -> Callable[[Event], None]:
-        return lambda event: listener({**event, "seed": seed})
-
-    listeners = [tagged(listener) for listener in on_event] if several else on_event
+    listeners = _tagged(on_event, seed) if several else on_event
     tuned = tuner.tune(problem, seed=seed, on_event=listeners)
     if not np.isfinite(tuned.weights).all():
         return Run(seed, math.nan, None if problem.dev is None else math.nan, tuned)
     report = problem.report(tuned.weights)
     main = problem.metric.main
     return Run(seed, report["train"][main], report.get("dev", {}).get(main), tuned)
+
+
+def silent_run(shared: tuple[Any, TuningProblem], seed: int) -> Run:
+    """Tune with one seed where nobody listens: (tuner, problem) are shared by all."""
+    return one_run(*shared, seed, (), False)
+
+
+def told_again(run: Run, on_event: Sequence[Listener], several: bool) -> Run:
+    """A run whose events are told after it has ended."""
+    for event in run.tuned.history:
+        tell(_tagged(on_event, run.seed) if several else on_event, event)
+    return run
+
+
+def _tagged(listeners: Sequence[Listener], seed: int) -> list[Listener]:
+    def tagged(listener: Listener) -> Listener:
+        return lambda event: listener({**event, "seed": seed})
+
+    return [tagged(listener) for listener in listeners]
 
 
 def worth(run: Run, metric: ListMetric) -> float:

@@ -175,6 +175,9 @@ class Parsed(Corpus):
         same = data.features is self.data.features
         return data if same else task.held_out(self.data, data.bank)
 
+    def alone(self, jobs: int) -> Parsed:
+        return replace(self, jobs=jobs, origin=None)
+
     def task(self, args: argparse.Namespace) -> task.Parsing:
         return task.Parsing(self.data.kind, getattr(args, "bounds", False))
 

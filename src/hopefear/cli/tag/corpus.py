@@ -368,6 +368,9 @@ class Tokens(Corpus):
         _, text, gold = self.origin.held_out[id(data)]
         return text.encode(self.data.features, self.data.labels, gold)
 
+    def alone(self, jobs: int) -> Tokens:
+        return replace(self, jobs=jobs, origin=None)
+
     def task(self, args: argparse.Namespace) -> Any:
         from hopefear.tasks.tag.task import Tagging
 

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from hopefear.translation.features import kinds
 from hopefear.translation.lists import read, tuning_metric
 from hopefear.translation.names import Layout
 from hopefear.translation.scoring import with_scores, without_scores
-from hopefear.translation.task import STARTS, Tuning, split, tune
+from hopefear.translation.task import STARTS, Run, Tuning, split, tune
 from hopefear.translation.tuners.annealed_risk import AnnealedRisk
 from hopefear.translation.tuners.batch_tuner import BatchTuner
 from hopefear.translation.tuners.expected_score import ExpectedScore
@@ -63,9 +64,13 @@ def parameters(args: argparse.Namespace, metric: ListMetric, console: Console) -
 
 
 def tuned(
-    args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
+    args: argparse.Namespace,
+    metric: ListMetric,
+    params: Mapping[str, Any],
+    console: Console,
+    runs: Any = None,
 ) -> Outcome:
-    """Read the lists of ``--nbest`` and tune on them once."""
+    """Read the lists of ``--nbest`` and tune on them once; seeds on ``runs``, a cluster, if any."""
     fixed = None if args.fixed is None else Weights.read(args.fixed, args.allow_outside)
     models = {name: Weights.read(path, args.allow_outside) for name, path in args.add}
     check_files(args, fixed, models.values())
@@ -87,10 +92,13 @@ def tuned(
     with contextlib.ExitStack() as scope:
         args.resume = False
         log = scope.enter_context(train.run_folder(args, settings))
-        watcher = scope.enter_context(TuneWatcher(console, metric.main))
+        watcher = scope.enter_context(TuneWatcher(console, metric.main, runs is not None))
         listeners: list[Listener] = [watcher] if log is None else [log, watcher]
         start = start_of(args, added)
-        tuning = tuning_of(args, lists, dev, metric, params, start, listeners, added, fixed)
+        elsewhere = None if runs is None else partial(runs.map, on_end=watcher.run_ended)
+        tuning = tuning_of(
+            args, lists, dev, metric, params, start, listeners, added, fixed, elsewhere
+        )
         if log is not None:
             about = tuning.weights.about
             more = {
@@ -117,6 +125,7 @@ def tuning_of(
     on_event: Sequence[Listener],
     added: Mapping[str, Weights] | None = None,
     fixed: Weights | None = None,
+    elsewhere: Any = None,
 ) -> Tuning:
     """Tune as the options say."""
     if added:
@@ -134,6 +143,7 @@ def tuning_of(
         dev=dev,
         seeds=range(args.seed, args.seed + args.seeds),
         on_event=on_event,
+        elsewhere=elsewhere,
     )
 
 
@@ -343,7 +353,7 @@ class TuneWatcher(Bar):
     metric : str
         The score to show.
     quiet_lines : bool
-        Only the bar: for tuning inside the rounds of a decoder.
+        Only the bar: for tuning inside the rounds of a decoder, and for seeds on a cluster.
     """
 
     def __init__(self, console: Console, metric: str, quiet_lines: bool = False) -> None:
@@ -377,6 +387,15 @@ class TuneWatcher(Bar):
             )
         if not self.quiet_lines and (not of or of <= _MANY or epoch % 10 == 0):
             self._line(event, scores)
+
+    def run_ended(self, run: Run) -> None:
+        """A line for a seed whose run has ended on a cluster."""
+        dev = "" if run.dev is None else f", dev {self.metric} {scored(self.metric, run.dev)}"
+        rounds = len(run.tuned.history)
+        self._print(
+            f"seed {run.seed}: tuning {self.metric} {scored(self.metric, run.train)}{dev}, "
+            f"{rounds} round{'s' * (rounds != 1)}"
+        )
 
     def _line(self, event: dict[str, Any], scores: str) -> None:
         seed = f"seed {event['seed']}, " if "seed" in event else ""

@@ -13,6 +13,8 @@ from hopefear.cli.console import Console, check_folder, check_output, print_json
 from hopefear.cli.options import (
     allow_outside,
     choice,
+    cluster,
+    cluster_of,
     flag,
     json_option,
     named,
@@ -89,15 +91,15 @@ def run(args: argparse.Namespace) -> int:
     console, started = Console(args.quiet), time.perf_counter()
     metric = metric_asked(args)
     params = parameters(args, metric, console)
-    with announced(console, "this data and learner") as compiling:
+    with cluster_of(args) as runs, announced(console, "this data and learner") as compiling:
         if args.decoder is not None:
             from hopefear.cli.tune.rounds import iterated
 
-            outcome: Any = iterated(args, metric, params, console)
+            outcome: Any = iterated(args, metric, params, console, runs)
         else:
             from hopefear.cli.tune.learning import tuned
 
-            outcome = tuned(args, metric, params, console)
+            outcome = tuned(args, metric, params, console, runs)
     outcome.weights.write(args.weights, args.format)
     result = {"task": "tune", "weights": args.weights, **outcome.facts()}
     result["seconds"] = round(time.perf_counter() - started, 3)
@@ -134,6 +136,8 @@ def check(args: argparse.Namespace) -> None:
         wrong(f"--add {name}=… twice: features need names of their own")
     if args.seed + args.seeds > 2**32:
         wrong(f"--seed and --seeds: seeds are whole numbers from 0 to {2**32 - 1}")
+    if args.cluster is not None and args.seeds == 1:
+        wrong("--cluster tunes with several seeds at once: give --seeds N too")
     check_held_out(args)
     if "-" in (args.weights, args.report) and args.json:
         wrong("--weights - or --report - and --json would share standard output")
@@ -322,6 +326,7 @@ def learning(parser: argparse.ArgumentParser, default: str) -> None:
         "tune N times, with seeds from --seed on: keep the best, tell how they differ",
         1,
     )
+    cluster(group, "tune with these seeds")
 
 
 def features(group: argparse._ArgumentGroup) -> None:

@@ -6,6 +6,7 @@ import argparse
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +153,13 @@ class Rounds:
 
 
 def iterated(
-    args: argparse.Namespace, metric: ListMetric, params: Mapping[str, Any], console: Console
+    args: argparse.Namespace,
+    metric: ListMetric,
+    params: Mapping[str, Any],
+    console: Console,
+    runs: Any = None,
 ) -> Rounds:
-    """Run the decoder and tune, in rounds."""
+    """Run the decoder and tune, in rounds; seeds on ``runs``, a cluster, if any."""
     if words := sorted(set(args.features or ()) & set(WORDS)):
         args.usage_error(f"--decoder and --features {','.join(words)}: decoders have no such ones")
     check_files(args, None)
@@ -169,7 +174,10 @@ def iterated(
         console.say(f"tuning on {lists.n_candidates:,} candidates of {len(lists):,} lists")
         lists, other = split(lists, dev, args.held_out, args.seed)
         with TuneWatcher(console, metric.main, quiet_lines=True) as watcher:
-            tuning = tuning_of(args, lists, other, metric, params, before, [watcher])
+            elsewhere = None if runs is None else partial(runs.map, on_end=watcher.run_ended)
+            tuning = tuning_of(
+                args, lists, other, metric, params, before, [watcher], elsewhere=elsewhere
+            )
         main = metric.main
         console.say(
             f"  {main} of these lists {tuning.before['train']:.2f} -> {tuning.after['train']:.2f}"

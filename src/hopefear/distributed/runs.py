@@ -1,0 +1,135 @@
+"""Independent runs on a Ray cluster: learners side by side, seeds side by side.
+
+A run is a function of what all runs share and of what is its own; both travel as Ray sends them,
+and no file is written. Training is the same every time, so a run whose worker was lost is made
+again, and nothing of it shows in the results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
+from hopefear.errors import HopefearError
+
+# How often one run may be lost: another one of its size would be lost as well.
+_LOSSES = 5
+
+
+class Runs:
+    """A Ray cluster that independent runs are made on.
+
+    Parameters
+    ----------
+    address : str
+        ``HOST:PORT`` of the cluster, or ``auto``: that of which this machine is a part, else one
+        that is started here and ended with the runs.
+    cores : int
+        What a run takes up. More leave room for fewer runs at a time.
+
+    Examples
+    --------
+    >>> with Runs("auto") as runs:  # doctest: +SKIP
+    ...     list(runs.map(pow, 2, [1, 2, 3]))
+    [2, 4, 8]
+    """
+
+    def __init__(self, address: str = "auto", cores: int = 1) -> None:
+        self.cores, self.lost = cores, 0
+        self._connection = Connection(address)
+
+    def __enter__(self) -> Runs:
+        self._connection.open(self.cores)
+        try:
+            self._check_room()
+        except BaseException:
+            self._connection.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+
+    def map(
+        self,
+        function: Callable[[Any, Any], Any],
+        shared: Any,
+        items: Sequence[Any],
+        on_end: Callable[[Any], None] | None = None,
+    ) -> Iterator[Any]:
+        """``function(shared, item)`` of every item, in their order.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module that workers can import.
+        shared : object
+            What all runs need; sent once to each machine.
+        items : sequence
+            What each run has for itself.
+        on_end : callable, optional
+            Gets the result of every run as it ends, in whatever order they do.
+        """
+        ray = self._connection.ray
+        # In a list, which Ray leaves as it is: a worker that has another version must say so
+        # before it reads anything of ours.
+        place = [ray.put((function, shared))]
+        task = ray.remote(num_cpus=self.cores, max_retries=0)(_run)
+        wanted, folder = versions(), os.getcwd()
+
+        def asked(k: int) -> Any:
+            return task.remote(wanted, k, folder, place, [ray.put(items[k])])
+
+        waiting = {asked(k): k for k in range(len(items))}
+        losses, results, first = [0] * len(items), {}, 0
+        try:
+            while waiting:
+                (reference,), _ = ray.wait(list(waiting), num_returns=1)
+                k = waiting.pop(reference)
+                try:
+                    results[k] = self._connection.answer(reference)
+                except self._connection.losses() as error:
+                    losses[k] += 1
+                    self._count_loss(k, losses[k], error)
+                    waiting[asked(k)] = k
+                    continue
+                if on_end is not None:
+                    on_end(results[k])
+                while first in results:
+                    yield results.pop(first)
+                    first += 1
+        finally:
+            for reference in waiting:
+                ray.cancel(reference, force=True)
+
+    def _count_loss(self, k: int, times: int, error: Exception) -> None:
+        self.lost += 1
+        if times > _LOSSES or self.lost > LOSSES:
+            raise HopefearError(
+                f"{self.lost} workers were lost, {times} of them with run {k + 1}; see the logs of "
+                "the Ray cluster: is memory short?"
+            ) from error
+
+    def _check_room(self) -> None:
+        """HopefearError where no machine could ever take up a run, which would wait for ever."""
+        nodes = [node["Resources"] for node in self._connection.ray.nodes() if node["Alive"]]
+        most = int(max((node.get("CPU", 0) for node in nodes), default=0))
+        if most < self.cores:
+            raise HopefearError(
+                f"a run takes up {self.cores} cores (--jobs), and the largest machine of the "
+                f"cluster has {most} for it; use fewer, or add machines"
+            )
+
+
+def _run(wanted: dict[str, str], k: int, folder: str, place: list[Any], own: list[Any]) -> Any:
+    """A run, on the worker."""
+    check_versions(versions(), wanted, f"run {k + 1}")
+    import ray
+
+    with contextlib.suppress(OSError):
+        os.chdir(folder)  # paths in parameters mean what they mean where they were typed
+    (function, shared), item = ray.get(place[0]), ray.get(own[0])
+    return function(shared, item)
