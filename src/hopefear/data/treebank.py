@@ -364,7 +364,7 @@ class TreebankParts:
     ...     f.flush()
     ...     parts = TreebankParts(f.name, piece_bytes=20)
     ...     [len(bank) for bank in parts], parts.format
-    ([2, 1], 'columns')
+    ([1, 2], 'columns')
     """
 
     def __init__(
