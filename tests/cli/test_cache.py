@@ -116,12 +116,6 @@ def test_lists_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, more)
     assert [path.suffix for path in (tmp_path / "caches").iterdir()] == [".cache"]
 
 
-def test_trees_are_held_in_memory(tmp_path, capsys) -> None:
-    argv = ["train", "parse", "--train", "a.conllu", "--model", "m", "--cache", str(tmp_path)]
-    assert main(argv) == 1
-    assert "the task parse holds its data in memory" in capsys.readouterr().err
-
-
 def test_blocks_are_shuffled_and_passes_go_on(tmp_path, small_blocks) -> None:
     from hopefear.data.svmlight import read_svmlight
 

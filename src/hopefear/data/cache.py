@@ -18,6 +18,7 @@ import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -121,6 +122,7 @@ def write_cache(
     features: Any,
     header: Mapping[str, Any],
     digest: Callable[[Mapping[str, Any]], str] | None = None,
+    further: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> None:
     """Write the arrays of a dataset whose pieces come one after the other.
 
@@ -129,7 +131,7 @@ def write_cache(
     path : str or path
         The cache; a file of that name is replaced when the new one is complete.
     kind : str
-        ``examples``, ``sentences`` or ``lists``.
+        ``examples``, ``sentences``, ``lists`` or ``trees``.
     pieces : iterable of mappings
         Arrays of some examples by name; in each piece pointers begin with 0.
     room : mapping
@@ -142,6 +144,8 @@ def write_cache(
     digest : callable, optional
         The digest of the dataset, given what the header says of the arrays; else it is asked
         itself.
+    further : mapping of str to array
+        Arrays that go with the dataset, for :func:`further_arrays`.
     """
     pointers = _classes(kind)[0].pointers
     with atomic_file(path) as out:
@@ -160,8 +164,9 @@ def write_cache(
                     ends[name] += int(array[-1])
                 else:
                     writers[name].write(array)
-        for key, array in features.arrays().items():
-            writer = writers[f"{_FEATURES}{key}"] = SectionWriter(out, offset, array.dtype)
+        others = {f"{_FEATURES}{key}": array for key, array in features.arrays().items()}
+        for key, array in {**others, **further}.items():
+            writer = writers[key] = SectionWriter(out, offset, array.dtype)
             writer.write(array)
             offset = _page_up(offset + array.nbytes)
         entries = {name: writer.entry() for name, writer in writers.items()}
@@ -246,6 +251,7 @@ _MODULES = {
     "examples": "hopefear.data.sparse",
     "sentences": "hopefear.data.sequences",
     "lists": "hopefear.data.lists.dataset",
+    "trees": "hopefear.data.tree_rows",
 }
 
 
@@ -256,6 +262,8 @@ def _classes(kind: str) -> tuple[Any, Any, Mapping[str, tuple[np.dtype, ...]]]:
         dataset, rows = module.SparseDataset, module.SparseRows
     elif kind == "sentences":
         dataset, rows = module.SequenceDataset, module.TokenRows
+    elif kind == "trees":
+        dataset, rows = module.TreeDataset, module.TreeRows
     else:
         dataset, rows = module.ListDataset, module.ListRows
         own = {name: (dtype,) for name, dtype in module.DTYPES.items()}
@@ -298,6 +306,12 @@ def cache_header(cache_path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a cache says of itself: kind, source, options, and what its kind needs."""
     with _map_file(cache_path) as data:
         return _read_header(data, os.fspath(cache_path))
+
+
+def further_arrays(dataset: Any, header: Mapping[str, Any], prefix: str) -> dict[str, np.ndarray]:
+    """Arrays of a cache that go with its dataset, those whose names begin so."""
+    entries = {key: e for key, e in header["arrays"].items() if key.startswith(prefix)}
+    return {key: _section(dataset.mapping, e, dataset.source) for key, e in entries.items()}
 
 
 def use_cache(
@@ -482,6 +496,8 @@ def _dataset(mapping: mmap.mmap, header: Mapping[str, Any], name: str, features:
         dataset.mapping = mapping
     elif kind == "sentences":
         dataset = dataset_type(rows, header["labels"], features, source, mapping)
+    elif kind == "trees":
+        dataset = dataset_type.mapped(rows, features, source, mapping, **header["trees"])
     else:
         counts = arrays.get("counts")
         if counts is not None:
@@ -501,6 +517,7 @@ _FEATURE_MAPS: dict[str, Callable[[Any, Any], Any]] = {
     "examples": parts.from_parts,
     "sentences": parts.token_features_from_parts,
     "lists": parts.list_features_from_parts,
+    "trees": parts.arc_features_from_parts,
 }
 
 

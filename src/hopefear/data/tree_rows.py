@@ -13,6 +13,8 @@ import numpy as np
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
 from hopefear.data.mapped import Spans, update_hash
+from hopefear.errors import HopefearError
+from hopefear.features.arcs.templates import COLUMNS
 
 # Rows that the words of a sentence have beside its own: two in front, the root, two behind.
 EXTRA_ROWS = 5
@@ -118,6 +120,25 @@ class TreeDataset:
         if mapping is None:  # else block by block, by whoever mapped it
             self._check()
 
+    @classmethod
+    def mapped(
+        cls,
+        rows: TreeRows,
+        features: Any,
+        source: str,
+        mapping: mmap.mmap,
+        *,
+        labels: Sequence[str],
+        kind: Sequence[Any],
+        lifted: int,
+    ) -> TreeDataset:
+        """The trees of a cache, of which its header says ``labels``, ``kind`` and ``lifted``."""
+        table = rows.labels.size + EXTRA_ROWS * rows.weights.size
+        if rows.words.size != table * len(COLUMNS):
+            raise ValueError(f"words have {len(COLUMNS)} columns")
+        tree = TreeKind(*kind)
+        return cls(rows, labels, features, source, tree, lifted=lifted, mapping=mapping)
+
     def __len__(self) -> int:
         return len(self.rows.weights)
 
@@ -156,6 +177,8 @@ class TreeDataset:
         check_range(np.array([0 if within else -1]), "heads of a sentence", 0, 1, source)
         table = n + EXTRA_ROWS * len(rows.weights)
         check_rising(rows.morph_ptr, "morph_ptr", table, len(rows.morphs), source)
+        if not rows.coarse.size == rows.marks.size == table or rows.words.size % max(1, table):
+            raise HopefearError(f"{source}: sentences need {table} rows of words")
         codes = (int(lengths.max(initial=0)) + 1) * max(1, len(self.labels))
         check_range(rows.labels, "labels", -1, codes, source)
         check_not_negative(f"{source}: sentence weights", rows.weights)

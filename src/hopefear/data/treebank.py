@@ -31,6 +31,7 @@ from hopefear.data.token_files import (
     parse_columns,
     parse_conllu,
 )
+from hopefear.data.token_stream import arriving, blocks
 from hopefear.data.write_tokens import (
     Comments,
     Texts,
@@ -214,14 +215,22 @@ class Treebank:
         >>> parse_treebank(b"Wait\\tVB\\t0\\n!\\t.\\t0\\n").describe()
         '1 sentence, 2 words; 1 with several roots'
         """
-        n = len(self)
-        odd = []
+        crossing = several = 0
         if len(self.heads) and self.heads.min() >= 0:
             crossing, several = int((~self.projective).sum()), int((self.roots > 1).sum())
-            odd += [f"{crossing:,} not projective"] if crossing else []
-            odd += [f"{several:,} with several roots"] if several else []
-        text = f"{n:,} sentence{'s' * (n != 1)}, {self.n_tokens:,} word{'s' * (self.n_tokens != 1)}"
-        return "; ".join([text, *odd])
+        return in_words(len(self), self.n_tokens, crossing, several)
+
+
+def in_words(n: int, words: int, crossing: int, several: int) -> str:
+    """Sentences, words, sentences whose arcs cross and those with several roots, in one line.
+
+    >>> in_words(2, 9, 1, 0)
+    '2 sentences, 9 words; 1 not projective'
+    """
+    odd = [f"{crossing:,} not projective"] if crossing else []
+    odd += [f"{several:,} with several roots"] if several else []
+    text = f"{n:,} sentence{'s' * (n != 1)}, {words:,} word{'s' * (words != 1)}"
+    return "; ".join([text, *odd])
 
 
 def read_treebank(
@@ -292,29 +301,134 @@ def parse_treebank(
     report = ReadReport() if report is None else report
     lines = Lines.of(text.removeprefix(BOM), source, on_error == "skip", report)
     width = _width(lines, heads)
-    if width > len(_FEW):
-        words = parse_conllu(lines, NAMES[:width])
-        file = TokenFile(words, "conllu", b"\t", text)
-        format = "conllu" if width == len(NAMES) and _is_conllu(source, lines, words) else "conllx"
-    else:
-        words, separator = parse_columns(lines, _FEW[:width], marks=())
-        file = TokenFile(words, "columns", separator, text)
-        format = "columns"
+    words, separator = _words(lines, width)
+    form = "columns" if width <= len(_FEW) else "conllu"
+    file = TokenFile(words, form, separator, text)
+    format = form
+    if format == "conllu" and (width < len(NAMES) or not _is_conllu(source, lines, words)):
+        format = "conllx"
     if not heads:
         numbers = np.full(words.n_tokens, -1, np.int32)
     else:
-        numbers = _numbers(words.columns["head"])
-        good = _trees(lines, words, numbers)
-        if len(good) < len(words):
-            report.rows -= len(words) - len(good)
-            if not len(good):
-                raise InputError(source, 0, "at least one tree", lines.emptiness())
-            numbers = numbers[stretches(words.starts[good], np.diff(words.starts)[good])]
-            words = words.take(good)
+        every = len(words)
+        words, numbers = _with_trees(lines, words)
+        if len(words) < every:
             file = replace(file, sentences=words)
     relations = words.columns.get("deprel") or _constant(words.n_tokens)
     named = _named(words, None, relations)
     return Treebank(named, frozen_as(numbers, _INT32), relations, file, format)
+
+
+def _words(lines: Lines, width: int) -> tuple[Sentences, bytes]:
+    """The sentences of lines with so many columns, and what separates the columns."""
+    if width > len(_FEW):
+        return parse_conllu(lines, NAMES[:width]), b"\t"
+    return parse_columns(lines, _FEW[:width], marks=())
+
+
+def _with_trees(lines: Lines, words: Sentences) -> tuple[Sentences, np.ndarray]:
+    """The sentences that are trees, and their heads."""
+    numbers = _numbers(words.columns["head"])
+    good = _trees(lines, words, numbers)
+    if len(good) == len(words):
+        return words, numbers
+    lines.report.rows -= len(words) - len(good)
+    if not len(good):
+        raise InputError(lines.source, 0, "at least one tree", lines.emptiness())
+    numbers = numbers[stretches(words.starts[good], np.diff(words.starts)[good])]
+    return words.take(good), numbers
+
+
+class TreebankParts:
+    """A treebank in pieces, each read when it is asked for, never more than one in memory.
+
+    Together they are what :func:`read_treebank` gives, and what it refuses is refused.
+
+    Parameters
+    ----------
+    path, on_error, report
+        As of :func:`read_treebank`.
+    piece_bytes : int
+        Text of a piece, rounded up to whole sentences.
+
+    Attributes
+    ----------
+    format : str
+        That of the file, when all pieces have been read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w") as f:
+    ...     _ = f.write("Wait\\tVB\\t0\\n\\n" * 3)
+    ...     f.flush()
+    ...     parts = TreebankParts(f.name, piece_bytes=20)
+    ...     [len(bank) for bank in parts], parts.format
+    ([1, 2], 'columns')
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        on_error: str = "raise",
+        report: ReadReport | None = None,
+        piece_bytes: int = 1 << 23,
+    ) -> None:
+        check_on_error(on_error)
+        self._path, self._piece_bytes = path, piece_bytes
+        self.source, self._skip = os.fspath(path), on_error == "skip"
+        self._report = ReadReport() if report is None else report
+        self._width = 0
+        # Whether ten columns hold what tells CoNLL-U, CoNLL-X, and again CoNLL-X.
+        self._other_lines = self._number = self._strange = False
+
+    @property
+    def format(self) -> str:
+        if self._width <= len(_FEW):
+            return "columns"
+        named = bool(_CONLLU_NAME.search(self.source)) or self._other_lines
+        universal = named or not (self._number or self._strange)
+        return "conllu" if self._width == len(NAMES) and universal else "conllx"
+
+    def __iter__(self) -> Iterator[Treebank]:
+        before, empty = 0, True
+        for text in blocks(arriving(self._path, self._piece_bytes)):
+            lines = Lines.of(
+                text if before else text.removeprefix(BOM), self.source, self._skip, self._report
+            )
+            bank = self._part(replace(lines, before=before), empty)
+            before += text.count(b"\n")
+            if bank is not None:
+                empty = False
+                yield bank
+        if empty:
+            reason = "only lines that were skipped" if self._report.skipped else "an empty file"
+            raise InputError(self.source, 0, "at least one tree", reason)
+
+    def _part(self, lines: Lines, first: bool) -> Treebank | None:
+        """The trees of some lines; None where they have none."""
+        try:
+            self._width = self._width or _width(lines, True)
+            words, _ = _words(lines, self._width)
+            self._look(lines, words)
+            words, numbers = _with_trees(lines, words)
+        except InputError as error:
+            # Comments may end a file, and where bad sentences are left out all may be bad.
+            if error.line or (first and not self._skip):
+                raise
+            self._other_lines = True
+            return None
+        relations = words.columns.get("deprel") or _constant(words.n_tokens)
+        named = _named(words, None, relations)
+        return Treebank(named, frozen_as(numbers, _INT32), relations, None, self.format)
+
+    def _look(self, lines: Lines, words: Sentences) -> None:
+        if self._width < len(NAMES) or self._other_lines or _CONLLU_NAME.search(self.source):
+            return
+        self._other_lines = _has_other_lines(lines, words)
+        self._number = self._number or _has_second_heads(words)
+        self._strange = self._strange or not UPOS.issuperset(words.columns["upos"].strings)
 
 
 def write_trees(
@@ -496,11 +610,21 @@ def _width(lines: Lines, heads: bool) -> int:
 
 def _is_conllu(source: str, lines: Lines, words: Sentences) -> bool:
     """Whether ten columns are those of Universal Dependencies."""
-    if _CONLLU_NAME.search(source) or np.count_nonzero(lines.words()) > words.n_tokens:
-        return True  # a line that is no word: a comment, a multiword token, an empty node
-    if any(_HEAD.fullmatch(text) for text in words.columns["deps"].strings):
+    if _CONLLU_NAME.search(source) or _has_other_lines(lines, words):
+        return True
+    if _has_second_heads(words):
         return False
     return UPOS.issuperset(words.columns["upos"].strings)
+
+
+def _has_other_lines(lines: Lines, words: Sentences) -> bool:
+    """Whether a line is no word: a comment, a multiword token, an empty node."""
+    return int(np.count_nonzero(lines.words())) > words.n_tokens
+
+
+def _has_second_heads(words: Sentences) -> bool:
+    """Whether the ninth column holds a number, as in CoNLL-X."""
+    return any(_HEAD.fullmatch(text) for text in words.columns["deps"].strings)
 
 
 def _numbers(column: Column) -> np.ndarray:

@@ -109,6 +109,7 @@ TASKS: dict[str, TaskEntry] = {
         "hopefear.tasks.parse.estimator:Parser",
         "hopefear.data.reading:trees_in",
         "hopefear.tasks.parse.serving:ParseService",
+        1 << 27,
     ),
     "tune": TaskEntry(
         "weights of a decoder's features, from its N-best lists",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import first_learner, threads
@@ -17,7 +18,7 @@ from hopefear.cli.surface import Corpus, Score, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.tree_rows import TreeDataset
-from hopefear.data.treebank import MISSING, Treebank, read_treebank
+from hopefear.data.treebank import MISSING, Treebank, TreebankParts, read_treebank
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies
@@ -29,10 +30,15 @@ _LABELS = "(labels)"
 _LISTED = 5
 # Bits fewer for rows of relations, which are wider.
 _FEWER = 2
+# Bytes of text to read at a time, where trees go to a cache.
+PIECE_BYTES = 1 << 23
 
 
 def read(args: argparse.Namespace, console: Console) -> Parsed:
     """The treebank of ``--train``."""
+    folder = cache_folder(args, console, not _why_in_memory(args))
+    if folder is not None:
+        return _cached(args, folder, console)
     report = ReadReport()
     bank = read_treebank(args.train, on_error=args.on_error, report=report)
     tell_skipped(report, console)
@@ -47,9 +53,87 @@ def read(args: argparse.Namespace, console: Console) -> Parsed:
         "column": data.features.columns[2],
         "tagger": None if tagger is None else os.path.basename(args.tagger),
     }
-    jobs = threads(args.jobs)
-    more = {"tagger": tagger, "origin": source, "inputs": inputs}
-    return Parsed(data=data, skipped=report.skipped, reading=reading, jobs=jobs, **more)
+    return Parsed(
+        data=data,
+        skipped=report.skipped,
+        reading=reading,
+        jobs=threads(args.jobs),
+        described=bank.describe(),
+        crossing=int((~bank.projective).sum()),
+        tagger=tagger,
+        origin=source,
+        inputs=inputs,
+    )
+
+
+def _why_in_memory(args: argparse.Namespace) -> str:
+    """Why trees cannot come from a cache, and the remedy; empty where they can."""
+    if args.tagger is not None and args.jackknife:
+        return (
+            "--jackknife trains taggers on parts of the treebank, which must be in memory; give "
+            "--jackknife 0, or leave out --cache"
+        )
+    learner, params = first_learner(args)
+    if not isinstance(recipe(learner, "parse").inputs(params, "standard"), str):
+        return (
+            f"{learner} reads words and holds its data in memory; leave out --cache, or take "
+            "another learner"
+        )
+    return ""
+
+
+def _cached(args: argparse.Namespace, folder: str, console: Console) -> Parsed:
+    """The treebank of ``--train`` as a cache in a folder has it."""
+    from hopefear.data.cache import source_of, use_cache
+    from hopefear.tasks.parse.cached import KIND, TreeCache, completed
+
+    if reason := _why_in_memory(args):
+        raise HopefearError(f"--cache {folder}: {reason}")
+    tagger = None if args.tagger is None else tagger_of(args.tagger)
+    names = ("on_error", "encoding", "tags", "order", "tree", "unlabelled", "heads", "hash_bits")
+    options = {name: getattr(args, name) for name in (*names, "dictionary", "seed")}
+    templates = task.templates_of(args.features or "standard")
+    options["features"] = templates.name
+    options["tagger"] = None if tagger is None else source_of(args.tagger)
+
+    def build(target: Any) -> None:
+        report, origin = ReadReport(), source_of(args.train)
+        parts = TreebankParts(
+            args.train, on_error=args.on_error, report=report, piece_bytes=PIECE_BYTES
+        )
+        with TreeCache(target) as cache:
+            for bank in parts:
+                tagged = bank if tagger is None else bank.with_tags(tagger.tag(bank.sentences))
+                cache.add(tagged)
+            tell_skipped(report, console)
+            facts = {"format": parts.format, "skipped": report.skipped}
+            header = {"source": origin, "options": options, "facts": facts}
+            cache.write(header, args.order, args.tree, features=templates, **_how(args))
+
+    data, header = use_cache(folder, args.train, KIND, options, build, console.say)
+    data, facts = completed(data, header), header["facts"]
+    reading = {
+        "format": facts["format"],
+        "column": data.features.columns[2],
+        "tagger": None if tagger is None else os.path.basename(args.tagger),
+    }
+    said = {name: facts[name] for name in ("skipped", "described", "crossing")}
+    return Parsed(data=data, reading=reading, jobs=threads(args.jobs), tagger=tagger, **said)
+
+
+def _how(args: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says of trees and features, as the task wants it."""
+    bits = {}
+    if args.hash_bits is not None:
+        bits = {"plain_bits": args.hash_bits, "row_bits": max(8, args.hash_bits - _FEWER)}
+    return {
+        "tags": None if args.tags == "gold" else args.tags,
+        "labelled": not args.unlabelled,
+        "heads": args.heads,
+        "dictionary": args.dictionary,
+        "seed": args.seed,
+        **bits,
+    }
 
 
 @dataclass(frozen=True)
@@ -74,23 +158,11 @@ class Source:
 
     def dataset(self, inputs: Any) -> TreeDataset:
         """The data as some features see it."""
-        args, bits = self.args, {}
-        if args.hash_bits is not None:
-            bits = {"plain_bits": args.hash_bits, "row_bits": max(8, args.hash_bits - _FEWER)}
+        args = self.args
         # Among learners that are compared, a network has the one order that it can have.
         network = not isinstance(inputs, str) and not hasattr(args, "learner")
-        return task.dataset(
-            self.bank,
-            None if network else args.order,
-            args.tree,
-            features=inputs,
-            tags=None if args.tags == "gold" else args.tags,
-            labelled=not args.unlabelled,
-            heads=args.heads,
-            dictionary=args.dictionary,
-            seed=args.seed,
-            **bits,
-        )
+        order = None if network else args.order
+        return task.dataset(self.bank, order, args.tree, features=inputs, **_how(args))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +173,10 @@ class Parsed(Corpus):
     ----------
     data, skipped, reading, jobs
         As in `Corpus`.
+    described : str
+        Size and oddities of the treebank in one line.
+    crossing : int
+        Sentences whose arcs cross.
     tagger : SequenceModel, optional
         What tags the words.
     origin, inputs : Source, templates or TokenIdSettings, optional
@@ -108,6 +184,8 @@ class Parsed(Corpus):
     """
 
     data: TreeDataset
+    described: str = ""
+    crossing: int = 0
     tagger: Any = None
     origin: Source | None = None
     inputs: Any = None
@@ -133,7 +211,7 @@ class Parsed(Corpus):
         relations = f", {len(data.labels)} relations" if data.labels else ", no relations"
         tags = "tags of a tagger" if self.tagger else f"tags {data.features.columns[2]}"
         return (
-            f"{data.source}: {data.bank.describe()}{relations}, {tags}; {kind.name} trees of "
+            f"{data.source}: {self.described}{relations}, {tags}; {kind.name} trees of "
             f"order {kind.order}"
         )
 
@@ -141,11 +219,11 @@ class Parsed(Corpus):
     def remarks(self) -> tuple[str, ...]:
         data = self.data
         arcs = f"{data.rows.heads.size / max(1, data.n_tokens):.1f} heads a word are looked at"
-        crossing, lines = int((~data.bank.projective).sum()), [arcs]
+        lines = [arcs]
         if data.lifted:
             lines.append(
-                f"{data.lifted:,} arcs that cross others, in {crossing:,} sentences, were lifted: "
-                "trees are projective (--tree nonprojective keeps them)"
+                f"{data.lifted:,} arcs that cross others, in {self.crossing:,} sentences, were "
+                "lifted: trees are projective (--tree nonprojective keeps them)"
             )
         return tuple(lines)
 

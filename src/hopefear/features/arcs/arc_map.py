@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -87,22 +87,53 @@ class ArcMap:
         row_bits: int = ROW_BITS,
     ) -> ArcMap:
         """Look at the trees of a treebank: which tags there are, how far arcs reach."""
+        return cls.fit_parts([(sentences, heads)], templates, columns, plain_bits, row_bits)
+
+    @classmethod
+    def fit_parts(
+        cls,
+        parts: Iterable[tuple[Any, np.ndarray]],
+        templates: ArcTemplates,
+        columns: tuple[str, ...],
+        plain_bits: int = PLAIN_BITS,
+        row_bits: int = ROW_BITS,
+    ) -> ArcMap:
+        """As :meth:`fit`, of (sentences, heads) that come in parts, whose columns share strings."""
         for name, bits in (("plain_bits", plain_bits), ("row_bits", row_bits)):
             check_at_least(name, bits, 8)
             if bits > 30:
                 raise HopefearError(f"{name} is at most 30, not {bits}")
-        ids, names = _numbered(sentences.columns[columns[3]])
-        n = len(names)
-        reach = np.zeros((n + 1, n, 2), np.int16)
-        measure(sentences.starts, ids, heads.astype(np.int32), reach)
+        coarse, fine = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        reach = np.zeros((1, 0, 2), np.int16)
+        names: Sequence[str] = ()
+        fine_names: Sequence[str] = ()
+        for sentences, heads in parts:
+            tags = sentences.columns[columns[3]]
+            names, fine_names = tags.strings, sentences.columns[columns[2]].strings
+            if not reach.size:
+                reach = np.zeros((len(names) + 1, len(names), 2), np.int16)
+            measure(sentences.starts, np.array(tags.ids, np.int32), heads.astype(np.int32), reach)
+            coarse = np.union1d(coarse, tags.ids)
+            fine = np.union1d(fine, sentences.columns[columns[2]].ids)
+        # Strings that are in no row have no number.
+        reach = reach[np.ix_(np.append(coarse, len(names)), coarse, np.arange(2))]
         wide = np.minimum(np.ceil(_SLACK * reach.astype(np.float64)), 32767)
         wide[:-1] = np.maximum(wide[:-1], _NEAR)
-        fine, reach = _numbered(sentences.columns[columns[2]])[1], wide.astype(np.int16)
-        return cls(templates, columns, names, fine, reach, plain_bits, row_bits)
+        known, others = (
+            tuple(strings[k] for k in used.tolist())
+            for strings, used in ((names, coarse), (fine_names, fine))
+        )
+        return cls(templates, columns, known, others, wide.astype(np.int16), plain_bits, row_bits)
 
-    def with_dictionary(self, rows: Any, heads: np.ndarray, order: int, blocks: int) -> ArcMap:
-        """The same templates, with the features of these trees and no others."""
-        return replace(self, known=gold_keys(self.component(), rows, heads, order), blocks=blocks)
+    def with_dictionary(
+        self, parts: Iterable[tuple[Any, np.ndarray]], order: int, blocks: int
+    ) -> ArcMap:
+        """The same templates, with the features of these trees, (rows, heads), and no others."""
+        keys = [np.empty(0, np.uint32), np.empty(0, np.uint32)]
+        for rows, heads in parts:
+            own = gold_keys(self.component(), rows, heads, order)
+            keys = [np.union1d(old, new) for old, new in zip(keys, own, strict=True)]
+        return replace(self, known=(keys[0], keys[1]), blocks=blocks)
 
     @property
     def plain(self) -> int:
@@ -276,12 +307,6 @@ class ArcMap:
 def _texts(arrays: Mapping[str, np.ndarray], name: str) -> tuple[str, ...]:
     strings = Strings.from_parts(arrays, name)
     return tuple(strings.get(k) for k in range(strings.size))
-
-
-def _numbered(column: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Numbers of what a column holds, without strings that are in no row."""
-    used, ids = np.unique(column.ids, return_inverse=True)
-    return ids.astype(np.int32), tuple(column.strings[k] for k in used.tolist())
 
 
 def is_mark(text: str) -> bool:

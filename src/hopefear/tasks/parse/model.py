@@ -18,7 +18,7 @@ from hopefear.storage import field_of, names_of
 from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.tree import Tree
 from hopefear.tasks.base import Explanation, Model
-from hopefear.tasks.parse.pruning import Pruner
+from hopefear.tasks.parse.pruning import Pruner, plain_rows
 from hopefear.training.answers import Ranked
 from hopefear.training.predictors import Predictor, predictor_from_arrays
 from hopefear.training.tree_decoding import decoder_of
@@ -239,7 +239,7 @@ def encoded(
     data = TreeDataset(rows, labels, features, bank.source, kind)
     if pruner is None:
         return data
-    plain = data.rows._replace(labels=np.maximum(bank.heads, 0).astype(np.int32))
+    plain = plain_rows(data.rows, np.maximum(bank.heads, 0))
     return data.with_arcs(*pruner.prune(plain), pruner)
 
 

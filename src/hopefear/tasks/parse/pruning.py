@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import frozen_as
 from hopefear.core.component import kernel
 from hopefear.core.learner import Learner
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
+from hopefear.data.mapped import let_go
+from hopefear.data.tree_rows import TreeDataset, TreeRows
 from hopefear.features.arcs.spelling import hashed_arcs
 from hopefear.features.arcs.templates import ArcTemplates
 from hopefear.losses.log import Log
@@ -30,6 +34,7 @@ EPOCHS = 4
 # Heads a word keeps, and how probable they are at least, compared with the best one.
 HEADS = 10
 LEAST = 1e-4
+_MAPPED = 1024  # sentences of a mapped file whose pages are in memory together
 _TOGETHER = 64  # sentences between two words on how far the work is
 
 
@@ -60,14 +65,31 @@ class Pruner:
     least: float = LEAST
 
     @classmethod
-    def fit(cls, rows: Any, projective: bool, single: bool, heads: int, seed: int = 1) -> Pruner:
-        """Learn from trees whose arcs are in the rows; labels are heads."""
+    def fit(
+        cls,
+        rows: Any,
+        projective: bool,
+        single: bool,
+        heads: int,
+        seed: int = 1,
+        mapping: mmap.mmap | None = None,
+    ) -> Pruner:
+        """Learn from trees whose arcs are in the rows; labels are heads.
+
+        Pages of a mapped file go when some sentences have been read; the order is that of memory.
+        """
         structure = pruning_tree(projective, single)
         rule = SGD(rate=0.1, decay=0.8, period=float(len(rows.weights)))
         trainer = OnlineTrainer(structure, Learner(Log(), rule, Averaged(), "every"))
         for epoch in range(EPOCHS):
             order = np.random.default_rng([seed, epoch]).permutation(len(rows.weights))
-            trainer.learn(rows, order)
+            if mapping is None:
+                trainer.learn(rows, order)
+                continue
+            for first in range(0, order.size, _MAPPED):
+                trainer.learn(rows, order[first : first + _MAPPED])
+                for array in rows:
+                    let_go(mapping, array, 0, array.size)
         return cls(trainer.predictor(), projective, single, heads)
 
     def prune(self, rows: Any, gold: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -88,6 +110,10 @@ class Pruner:
             keep |= rows.heads == gold[owners]
         counts = np.bincount(owners[keep], minlength=rows.labels.size)
         return np.concatenate([[0], np.cumsum(counts)]), rows.heads[keep]
+
+    def chosen(self, data: TreeDataset, heads: np.ndarray) -> TreeDataset:
+        """Training trees with the arcs that stay, those of their heads among them."""
+        return data.with_arcs(*self.prune(plain_rows(data.rows, heads), heads), self)
 
     def to_header(self) -> dict[str, Any]:
         return {
@@ -115,6 +141,11 @@ class Pruner:
             field_of(header, "heads", int),
             float(field_of(header, "least", float, int)),
         )
+
+
+def plain_rows(rows: TreeRows, heads: np.ndarray) -> TreeRows:
+    """The rows of trees without relations: labels are heads."""
+    return rows._replace(labels=frozen_as(heads, rows.labels.dtype))
 
 
 def pruning_tree(projective: bool, single: bool) -> Tree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ import numpy as np
 
 from hopefear.core.checks import check_at_least, check_one_of
 from hopefear.core.learner import Learner
+from hopefear.data.mapped import stretches_of
 from hopefear.data.sequences import Column
 from hopefear.data.tree_rows import TreeDataset, TreeKind
 from hopefear.data.treebank import MISSING, Treebank, projectivise
@@ -27,7 +28,7 @@ from hopefear.structures.tree.tree import Tree
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.parse.model import ParseModel, encoded, structure_of, with_heads_allowed
-from hopefear.tasks.parse.pruning import HEADS, Pruner
+from hopefear.tasks.parse.pruning import HEADS, Pruner, plain_rows
 from hopefear.training.predictors import Predictor
 from hopefear.training.tree_decoding import decoder_of
 
@@ -53,11 +54,14 @@ class Parsing(Task):
     def check(self, data: TreeDataset, dev: TreeDataset | None) -> None:
         if data.n_tokens == 0:
             raise HopefearError(f"{data.source}: there are no words to learn from")
-        if data.rows.labels.min() < 0:
-            raise HopefearError(
-                f"{data.source}: word {int(np.argmin(data.rows.labels)) + 1} has no head; every "
-                "word of the training data needs one"
-            )
+        before = 0
+        for (labels,) in stretches_of(data, "labels"):
+            if labels.min() < 0:
+                raise HopefearError(
+                    f"{data.source}: word {before + int(np.argmin(labels)) + 1} has no head; every "
+                    "word of the training data needs one"
+                )
+            before += labels.size
         if dev is not None and dev.features is not data.features:
             raise HopefearError(f"{dev.source}: encode held-out trees with those of training")
         if data.kind != self.kind:
@@ -206,25 +210,19 @@ def dataset(
     order = (1 if network else 2) if order is None else order
     if network and order != 1:
         raise HopefearError("a network scores arcs one by one; use order 1, or leave it out")
-    check_one_of("tree", tree, KINDS)
-    check_at_least("heads", heads, 2 if order == 2 else 0)
-    if order not in (1, 2):
-        raise HopefearError(f"order must be 1 or 2, not {order!r}")
+    check_choice(order, tree, heads)
     if len(bank) == 0:
         raise HopefearError(f"{bank.source}: there are no sentences to learn from")
     crossing = ~bank.projective
-    projective = tree == "projective" or (tree == "auto" and float(crossing.mean()) <= _FEW)
-    kind = TreeKind(order, projective, bool((bank.roots == 1).all()))
+    kind = kind_of(order, tree, float(crossing.mean()), bool((bank.roots == 1).all()))
     learned, lifted = bank, 0
-    if projective and crossing.any():
+    if kind.projective and crossing.any():
         flat = projectivise(bank.starts, bank.heads)
         lifted = int(np.count_nonzero(flat != bank.heads))
         learned = bank.with_heads(flat)
     names = learned.relations
     used = np.unique(names.ids).tolist() if labelled else []
-    labels = tuple(sorted(names.strings[k] for k in used))
-    if labels == (MISSING,):  # the treebank has none
-        labels = ()
+    labels = relations_of(names.strings[k] for k in used)
     columns = columns_of(bank, tags)
     if isinstance(features, TokenIdSettings):
         words = TokenArcs.fit(features, learned.sentences, columns)
@@ -235,14 +233,42 @@ def dataset(
     )
     data = encoded(learned, mapping, labels, kind)
     if dictionary:
-        blocks = -(-len(labels) // STEP)
-        mapping = mapping.with_dictionary(data.rows, learned.heads, order, max(1, blocks))
+        mapping = mapping.with_dictionary([(data.rows, learned.heads)], order, row_blocks(labels))
         data = encoded(learned, mapping, labels, kind)
     if heads > 0:
-        plain = data.rows._replace(labels=learned.heads.astype(np.int32))
-        pruner = Pruner.fit(plain, projective, kind.single, heads, seed)
-        data = data.with_arcs(*pruner.prune(plain, learned.heads), pruner)
+        plain = plain_rows(data.rows, learned.heads)
+        pruner = Pruner.fit(plain, kind.projective, kind.single, heads, seed)
+        data = pruner.chosen(data, learned.heads)
     return data.known(bank, lifted)
+
+
+def check_choice(order: int, tree: str, heads: int) -> None:
+    """Refuse what :func:`dataset` cannot make."""
+    check_one_of("tree", tree, KINDS)
+    check_at_least("heads", heads, 2 if order == 2 else 0)
+    if order not in (1, 2):
+        raise HopefearError(f"order must be 1 or 2, not {order!r}")
+
+
+def kind_of(order: int, tree: str, crossing: float, single: bool) -> TreeKind:
+    """Which trees there are, where so large a share of the sentences has arcs that cross."""
+    projective = tree == "projective" or (tree == "auto" and crossing <= _FEW)
+    return TreeKind(order, projective, single)
+
+
+def relations_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The relations in the order of their numbers; none where the treebank has none.
+
+    >>> relations_of(["obj", "nsubj"]), relations_of(["_"])
+    (('nsubj', 'obj'), ())
+    """
+    labels = tuple(sorted(names))
+    return () if labels == (MISSING,) else labels
+
+
+def row_blocks(labels: Sequence[str]) -> int:
+    """Places of rows that the relations of one feature fill."""
+    return max(1, -(-len(labels) // STEP))
 
 
 def templates_of(features: str | ArcTemplates) -> ArcTemplates:
@@ -307,6 +333,15 @@ def columns_of(bank: Treebank, tags: str | None = None) -> tuple[str, ...]:
 
     if tags is not None and tags not in columns:
         raise HopefearError(f"{bank.source} has no column {tags!r}; there are {', '.join(columns)}")
+    return columns_among(filled, tags)
+
+
+def columns_among(filled: Callable[[str], bool], tags: str | None) -> tuple[str, ...]:
+    """As :func:`columns_of`, told which columns hold anything.
+
+    >>> columns_among(lambda name: name in ("form", "upos"), None)
+    ('form', '', 'upos', 'upos', '')
+    """
     fine = tags or next((name for name in ("xpos", "upos") if filled(name)), "xpos")
     coarse = fine if tags or not filled("upos") else "upos"
     lemma, morph = (name if filled(name) else "" for name in ("lemma", "feats"))
