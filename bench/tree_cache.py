@@ -16,7 +16,8 @@ from pathlib import Path
 from hopefear.data.cache import cache_header, open_cache, source_of
 from hopefear.data.mapped import stored_bytes
 from hopefear.data.tree_rows import TreeDataset
-from hopefear.data.treebank import TreebankParts, read_treebank
+from hopefear.data.treebank import read_treebank
+from hopefear.data.treebank_parts import TreebankParts
 from hopefear.tasks.parse.cached import TreeCache, completed
 from hopefear.tasks.parse.task import dataset, train
 

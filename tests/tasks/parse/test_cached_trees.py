@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hopefear.data.cache import cache_header, open_cache, source_of
-from hopefear.data.treebank import Treebank, TreebankParts, parse_treebank, read_treebank
+from hopefear.data.treebank import Treebank, parse_treebank, read_treebank
+from hopefear.data.treebank_parts import TreebankParts
 from hopefear.errors import HopefearError, InputError
 from hopefear.tasks.parse.cached import TreeCache, completed
 from hopefear.tasks.parse.task import dataset

@@ -18,7 +18,8 @@ from hopefear.cli.surface import Corpus, Score, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.tree_rows import TreeDataset
-from hopefear.data.treebank import MISSING, Treebank, TreebankParts, read_treebank
+from hopefear.data.treebank import MISSING, Treebank, read_treebank
+from hopefear.data.treebank_parts import TreebankParts
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.token_arcs import TokenArcs
 from hopefear.metrics import Dependencies
