@@ -12,7 +12,7 @@ from hopefear.cli import BY_TASK, VERBS, main, options_of
 from hopefear.cli.completion import in_bash, in_fish, in_zsh
 from hopefear.cli.surface import task_names
 from hopefear.data.generators import sparse_linear
-from hopefear.data.svmlight import write_svmlight
+from hopefear.data.write_svmlight import write_svmlight
 from hopefear.tasks.classify.model import Model
 
 pytestmark = pytest.mark.interpreted

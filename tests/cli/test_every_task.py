@@ -16,7 +16,7 @@ from hopefear.cli import main
 from hopefear.cli.surface import surfaces, task_names
 from hopefear.data.generators import candidate_lists, chunks, sparse_linear
 from hopefear.data.grammar import synthetic_treebank
-from hopefear.data.svmlight import write_svmlight
+from hopefear.data.write_svmlight import write_svmlight
 from hopefear.storage import load
 from hopefear.tasks import TASKS
 

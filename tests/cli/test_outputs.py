@@ -6,7 +6,7 @@ import pytest
 
 from hopefear.cli import main
 from hopefear.data.generators import sparse_linear
-from hopefear.data.svmlight import write_svmlight
+from hopefear.data.write_svmlight import write_svmlight
 
 pytestmark = pytest.mark.interpreted
 

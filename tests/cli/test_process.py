@@ -17,7 +17,7 @@ import hopefear as package
 from hopefear.cli import main
 from hopefear.core import machine_code
 from hopefear.data.generators import sparse_linear
-from hopefear.data.svmlight import write_svmlight
+from hopefear.data.write_svmlight import write_svmlight
 
 SOURCE = str(Path(package.__file__).parents[1])
 COMMAND = [sys.executable, "-m", "hopefear"]

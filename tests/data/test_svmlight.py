@@ -16,7 +16,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from hopefear.data.files import ReadReport
 from hopefear.data.sparse import SparseDataset
-from hopefear.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
+from hopefear.data.svmlight import iter_svmlight, read_svmlight
+from hopefear.data.write_svmlight import write_svmlight
 from hopefear.errors import HopefearError, InputError
 from hopefear.features import IdentityFeatures, TableFeatures
 

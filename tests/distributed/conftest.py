@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+# Programs that tests run; they import Ray and each other.
+collect_ignore = ["ray_program.py", "runs_program.py"]
+
 HERE = Path(__file__).parent
 
 

@@ -12,7 +12,8 @@ from hopefear.data.cache import open_cache
 from hopefear.data.cached_examples import cache_examples
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
-from hopefear.data.svmlight import read_svmlight, write_svmlight
+from hopefear.data.svmlight import read_svmlight
+from hopefear.data.write_svmlight import write_svmlight
 from hopefear.errors import HopefearError
 from hopefear.tasks.classify.task import train
 from hopefear.training.checkpoints import Checkpoints

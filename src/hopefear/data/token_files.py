@@ -36,10 +36,8 @@ _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 
 def named_tokens(path: str) -> str | None:
     """The format of tokens that the name of a file tells, if any."""
-    for form, ending in _ENDINGS.items():
-        if re.search(rf"{ending}(\.(gz|xz|bz2|zst))?$", path, re.IGNORECASE):
-            return form
-    return None
+    packed = r"(\.(gz|xz|bz2|zst))?$"
+    return next((f for f, end in _ENDINGS.items() if re.search(end + packed, path, re.I)), None)
 
 
 def has_attributes(lines: Sequence[bytes]) -> bool:
