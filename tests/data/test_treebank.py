@@ -375,6 +375,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", COUNTS)
 def test_treebanks_of_the_reproductions(name: str, tmp_path: Path) -> None:
     path = DATA / name
