@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib.util
 import json
 
+import numpy as np
 import pytest
+
+from hopefear import storage
 
 pytestmark = pytest.mark.interpreted
 
@@ -58,6 +61,26 @@ def test_every_task_learns_on_shards(run, folder, task):
     assert (folder / "threads").read_bytes() == (folder / "processes").read_bytes()
 
 
+@pytest.mark.parametrize("task", FILES)
+def test_every_task_has_blocks_that_shards_search_together(run, folder, task):
+    file = "parse.conllu" if task == "parse" else task
+    small = ("--order", 1, "--features", "light", "--hash-bits", 10) if task == "parse" else ()
+    words = ("train", task, "--train", file, "--epochs", 2, "--json", "--quiet", *small)
+    learner = ("--learner", "perceptron", "-p", "block=3")
+    signatures = set()
+    for more in ((), ("--shards", 2, "--mix", "blocks", "--workers", "processes")):
+        status, out, err = run(*words, *learner, *more, "--model", f"m{len(more)}")
+        assert status == 0, err
+        signatures.add(json.loads(out)["signature"])
+    assert len(signatures) == 1
+    alone, together = (
+        storage.unpack((folder / name).read_bytes(), kind="model", name=name)[1]
+        for name in ("m0", "m6")
+    )
+    assert alone.keys() == together.keys()
+    assert all(np.array_equal(alone[name], together[name]) for name in alone)
+
+
 def test_shards_learn_in_blocks(run, folder):
     words = ("train", "tag", "--train", "tag", "--epochs", 2, "--json", "--quiet")
     learner = ("--learner", "perceptron", "--shards", 2, "-p", "block=2")
@@ -77,6 +100,7 @@ def test_shards_learn_in_blocks(run, folder):
         (("--shards", 2, "--cluster-folder", "x"), "--cluster-folder needs --cluster"),
         (("--shards", 2, "--cluster", "auto", "--workers", "threads"), "give one"),
         (("--shards", 0), "must be at least 1"),
+        (("--mix", "blocks"), "give --shards N too"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(run, folder, words, message):

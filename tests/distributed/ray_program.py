@@ -24,10 +24,11 @@ DATA = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=2).dataset()
 AGENTS = ("metrics_agent_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
 
 
-def model(learner, workers="threads", listeners=()):
-    shards = Shards(3, select=12 if learner == "vrda" else None, workers=workers)
+def model(learner, workers="threads", listeners=(), mix=None, block=1):
+    select = 12 if learner == "vrda" and mix is None else None
+    shards = Shards(3, mix, select=select, workers=workers)
     how = {"epochs": 3, "pieces": 4, "on_event": listeners}
-    return train(DATA, learner, shards=shards, **how).model.to_bytes()
+    return train(DATA, learner, {"block": block}, shards=shards, **how).model.to_bytes()
 
 
 def node():
@@ -67,10 +68,10 @@ class Spoiler(Cluster):
         return super()._new_actor()
 
 
-def compared(nodes, learner, killing=False):
+def compared(nodes, learner, killing=False, **how):
     pool = Cluster(nodes.address)
     listeners = [Killer(pool)] if killing else []
-    same = model(learner) == model(learner, pool, listeners)
+    same = model(learner, **how) == model(learner, pool, listeners, **how)
     return f"{'equal' if same else 'different'}, {pool.lost} lost"
 
 
@@ -87,6 +88,8 @@ def main(runs="1"):
         nodes.add_node(**node())
     answers = {
         "perceptron": compared(nodes, "perceptron"),
+        "shards with blocks": compared(nodes, "perceptron", block=4),
+        "blocks": compared(nodes, "vrda", killing=True, mix="blocks", block=6),
         "killed": [compared(nodes, "vrda", killing=True) for _ in range(int(runs))],
         "differs": refused(nodes),
     }

@@ -12,11 +12,15 @@ PROGRAM = "ray_program.py"
 
 
 def test_a_cluster_gives_the_bits_of_threads(answers):
-    assert answers["perceptron"] == "equal, 0 lost"
+    assert answers["perceptron"] == answers["shards with blocks"] == "equal, 0 lost"
 
 
 def test_workers_that_are_killed_in_every_round_leave_no_trace(answers):
     assert answers["killed"] == ["equal, 3 lost"]
+
+
+def test_blocks_on_shards_are_those_of_threads_also_where_workers_are_killed(answers):
+    assert answers["blocks"] == "equal, 3 lost"
 
 
 def test_a_shard_that_differs_is_refused(answers):

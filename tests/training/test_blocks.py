@@ -6,22 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from block_learners import ORDER, STRUCTURED, learned, same
 from learner_catalogue import FEW_RULES, READOUTS, RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay
 
 from hopefear.core.crew import desert, new_crew, wait
 from hopefear.core.learner import Learner, parameters_by_part
 from hopefear.costs.pseudo_corpus import PseudoCorpus
-from hopefear.costs.regret import Regret
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
-from hopefear.losses.hope_fear import HopeFear
-from hopefear.losses.log import Log
-from hopefear.losses.nbest_mira import NBestMIRA
-from hopefear.losses.perceptron import Perceptron
-from hopefear.losses.sapo import SAPO
-from hopefear.losses.structured_hinge import StructuredHinge
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
@@ -29,12 +23,10 @@ from hopefear.recipes import RECIPES
 from hopefear.rules.arow import AROW
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
-from hopefear.structures.chain.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.classify.task import train
 from hopefear.testing import tiny_rows
-from hopefear.testing.trees import tiny_structures
 from hopefear.training import blocks
 from hopefear.training.blocks import Blocks
 from hopefear.training.bounds.steps import instrument
@@ -44,26 +36,11 @@ from hopefear.training.passes import Passes
 
 pytestmark = pytest.mark.interpreted
 
-ORDER = np.random.default_rng(0).permutation(np.tile(np.arange(30), 2))
 # Rules whose strides depend on nothing that moves within a block.
 STEADY = [
     name for name in RULES if not name.startswith(("sgd-sq", "sgd-exp", "sgd-l2", "cw", "arow"))
 ]
 DATA = sparse_linear(60, 12, per_row=(3, 6), true_weights=6, seed=2).dataset()
-
-
-def learned(structure, learner, rows, jobs=1, order=ORDER, dtype=np.float64):
-    trainer = OnlineTrainer(structure, learner, dtype, jobs)
-    trainer.learn(rows, order)
-    trainer.close()
-    return trainer
-
-
-def same(one, other):
-    one, other = one.arrays(), other.arrays()
-    assert one.keys() == other.keys()
-    for key in one:
-        assert one[key].tobytes() == other[key].tobytes(), key
 
 
 @pytest.mark.parametrize("on", ["every", "mistakes"])
@@ -128,16 +105,6 @@ def test_threads_change_no_bit_on_classes(name, readout):
             same(learned(structure, learner, rows, jobs), one)
 
 
-STRUCTURED = {
-    "chain": (Chain.new(5, 3), (SAPO(n=3), Log(), StructuredHinge())),
-    "second-order": (Chain.new(5, 2, 4, order=2), (SAPO(n=3), NBestMIRA(n=3))),
-    "list": (NBest(6), (Perceptron(), Log(), HopeFear(Regret()))),
-    "ties": (NBest(6, tied=True), (Hinge(),)),
-    "projective": (tiny_structures()["projective trees"], (Hinge(), Log())),
-    "second-order tree": (tiny_structures()["second-order trees"], (StructuredHinge(),)),
-}
-
-
 @pytest.mark.parametrize("name", STRUCTURED)
 def test_threads_change_no_bit_on_structures(name):
     structure, losses = STRUCTURED[name]
@@ -159,13 +126,13 @@ def test_threads_change_no_bit_on_structures(name):
 def test_records_grow_to_what_a_block_needs(monkeypatch):
     learner = Learner(Hinge(), RDA(l1=0.01), Averaged(), "every", 8)
     wanted = learned(STRUCTURES[0], learner, random_problem(1, n=30).rows, 2)
-    monkeypatch.setattr(blocks, "_ROOM", 1)
+    monkeypatch.setattr(blocks, "ROOM", 1)
     same(learned(STRUCTURES[0], learner, random_problem(1, n=30).rows, 2), wanted)
 
 
 def test_directions_beyond_memory_are_said(monkeypatch):
     learner = Learner(Hinge(), RDA(), Last(), "every", 8)
-    monkeypatch.setattr(blocks, "_ROOM", 1)
+    monkeypatch.setattr(blocks, "ROOM", 1)
     trainer = OnlineTrainer(STRUCTURES[0], learner)
 
     def too_much(*sizes):

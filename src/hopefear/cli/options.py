@@ -365,10 +365,11 @@ def shards(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--mix",
-        choices=("moved", "uniform", "examples", "mistakes", "sum"),
+        choices=("moved", "uniform", "examples", "mistakes", "sum", "blocks"),
         help="how shards are merged: means over those that moved a weight; over all, which count "
         "the same or by their examples or mistakes; or sums, for rules that add up directions "
-        "(rda, adagrad-rda, arow, confidence-weighted), which need many --rounds (default: moved)",
+        "(rda, adagrad-rda, arow, confidence-weighted), which need many --rounds; blocks: not at "
+        "all, shards search each block of -p block=N together, as one learner (default: moved)",
     )
     whole(
         group,

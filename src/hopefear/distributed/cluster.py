@@ -32,7 +32,7 @@ from hopefear.distributed.parcels import (
 )
 from hopefear.errors import HopefearError, ModelError
 from hopefear.training.changes import Change, Sparse, Update
-from hopefear.training.workers import Report, Shard, Share, check_movable
+from hopefear.training.workers import Report, check_movable
 
 # Seconds that a cluster has to start an actor.
 _PATIENCE = 180.0
@@ -54,12 +54,12 @@ class Worker:
         return os.getpid()
 
     def open(
-        self, path: str, digest: str, kind: Any, order: tuple[Any, ...], learner: tuple[Any, ...]
+        self, path: str, digest: str, kinds: Any, rest: tuple[Any, ...], learner: tuple[Any, ...]
     ) -> None:
         """Read the examples of a shard; a missing or another file is refused."""
-        structure, parts, dtype = learner
+        (share, kind), (structure, parts, dtype) = kinds, learner
         rows = kind(*read_share(path, digest, kind._fields))
-        self._shard = Shard(structure, parts, Share(rows, *order), dtype)
+        self._shard = share(rows, *rest).worker(structure, parts, dtype)
         self._n = structure.n_coordinates()
 
     def begin(self, state: Any, t: int) -> None:
@@ -68,6 +68,9 @@ class Worker:
 
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         return self._shard.learn(epoch, first, last, steps)
+
+    def step(self, move: Any, examples: np.ndarray) -> Any:
+        return self._shard.step(move, examples.copy())
 
     def norms(self) -> Parcel:
         change = Change(self._shard.norms(), (), ())
@@ -125,7 +128,8 @@ class Cluster:
         for k, share in enumerate(shares):
             path = self._made / f"shard-{k}.hopefear"
             digest = write_share(path, share.rows)
-            opening = str(path), digest, type(share.rows), tuple(share)[1:], parts
+            kinds = type(share), type(share.rows)
+            opening = str(path), digest, kinds, tuple(share)[1:], parts
             self._openings.append(opening)
         self._actors = [self._new_actor() for _ in shares]
         for k in range(len(shares)):
@@ -165,6 +169,13 @@ class Cluster:
         parcel = packed_update(update, self._n)
         self._each("take_up", [(self._connection.ray.put(parcel),)] * len(self._actors))
         self.sent += len(self._actors) * parcel.sent
+
+    def step(self, state: Any, number: int, move: Any, examples: Sequence[np.ndarray]) -> list[Any]:
+        self._begun = state, number  # an actor that is lost begins here, and need not move
+        shared = self._connection.ray.put(move)
+        answers = self._each("step", [(shared, some) for some in examples])
+        self.sent += len(self._actors) * size_of(move) + size_of((answers, list(examples)))
+        return answers
 
     def close(self) -> None:
         """Give actors and files back, and end a cluster that was started here."""

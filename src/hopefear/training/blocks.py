@@ -42,7 +42,7 @@ from hopefear.training.online import (
 )
 
 # Entries of ``Record.news``.
-_REACHED, _HALTED, _NEED = 0, 1, 2
+REACHED, HALTED, NEED = 0, 1, 2
 # Coordinates that belong to one thread together, or all of a feature that has more: cache lines
 # must not go to and fro.
 _TOGETHER = 1024
@@ -54,7 +54,7 @@ _GAP = 16
 # cache line.
 _AHEAD, _FEATURES_AHEAD, _LINE = 24, 6, 16
 # Room for the entries of a block at first; it grows to what a block needs.
-_ROOM = 1 << 12
+ROOM = 1 << 12
 
 
 class Record(NamedTuple):
@@ -167,43 +167,21 @@ def learn_blocks(
             if turn + NEAR < order.size:
                 structure.fetch(Example(data, order[turns[turn + NEAR]]))
             n = turns[turn]
-            x = Example(data, order[n])
-            k = n - start
-            structure.score(x, rule.reading(state), work.theta)
-            forced = loss.subgradient(structure, x, work) > 0
-            record.facts[k, 0] = work.loss[0]
-            record.facts[k, 1] = work.gap[0]
-            record.forced[k] = forced
-            record.searcher[k] = thread
-            for p in range(2 * crew.size):
-                record.begins[k, p] = record.fill[thread, p]
-            if forced and (always or is_mistaken(data, order[n], work.gap[0])):
-                record.steps[k, 0], record.steps[k, 1] = rule.stride(
-                    structure,
-                    x,
-                    work.mu,
-                    state,
-                    work.loss[0],
-                    work.gap[0],
-                    float(data.weights[order[n]]),
-                )
-                structure.scatter(
-                    x,
-                    work.mu,
-                    Recorder(
-                        rule,
-                        record.coordinates[thread],
-                        record.values[thread],
-                        record.bases[thread],
-                        record.sources[thread],
-                        record.held[thread],
-                        record.fill[thread],
-                        crew.size,
-                        share,
-                    ),
-                )
-            for p in range(2 * crew.size):
-                record.ends[k, p] = record.fill[thread, p]
+            search_one(
+                structure,
+                loss,
+                rule,
+                state,
+                data,
+                order[n],
+                work,
+                always,
+                record,
+                n - start,
+                thread,
+                crew.size,
+                share,
+            )
             turn = start + take(crew)
         if is_last(crew):
             go_through(
@@ -224,13 +202,9 @@ def learn_blocks(
             dismiss(crew)
         elif not wait(crew, meetings):
             return start
-        reached, halted = start + record.news[_REACHED], record.news[_HALTED]
+        reached, halted = start + record.news[REACHED], record.news[HALTED]
         if not readout.alone():
-            for k in range(reached - start):
-                if record.forced[k]:
-                    for e in range(own.clock.size):
-                        own.clock[e] = record.clocks[k, e]
-                    move_along(rule, readout, own, memory, record, k, thread, width)
+            move_all(rule, readout, own, memory, record, reached - start, thread, width)
         if is_last(crew):
             dismiss(crew)
         elif not wait(crew, meetings + 1):
@@ -240,6 +214,43 @@ def learn_blocks(
         if halted:
             break
     return start
+
+
+@inlined
+def search_one(
+    structure, loss, rule, state, data, i, work, always, record, k, thread, threads, share
+):
+    """Search example ``i``, the k-th of a block, and write down what was found."""
+    x = Example(data, i)
+    structure.score(x, rule.reading(state), work.theta)
+    forced = loss.subgradient(structure, x, work) > 0
+    record.facts[k, 0] = work.loss[0]
+    record.facts[k, 1] = work.gap[0]
+    record.forced[k] = forced
+    record.searcher[k] = thread
+    for p in range(2 * threads):
+        record.begins[k, p] = record.fill[thread, p]
+    if forced and (always or is_mistaken(data, i, work.gap[0])):
+        record.steps[k, 0], record.steps[k, 1] = rule.stride(
+            structure, x, work.mu, state, work.loss[0], work.gap[0], float(data.weights[i])
+        )
+        structure.scatter(
+            x,
+            work.mu,
+            Recorder(
+                rule,
+                record.coordinates[thread],
+                record.values[thread],
+                record.bases[thread],
+                record.sources[thread],
+                record.held[thread],
+                record.fill[thread],
+                threads,
+                share,
+            ),
+        )
+    for p in range(2 * threads):
+        record.ends[k, p] = record.fill[thread, p]
 
 
 @inlined
@@ -257,19 +268,19 @@ def go_through(
     Readouts that stand alone have their moves made here, each at its tick.
     """
     counts, news = tally.counts, record.news
-    news[_REACHED], news[_HALTED], news[_NEED] = 0, 0, 0
+    news[REACHED], news[HALTED], news[NEED] = 0, 0, 0
     threads = record.begins.shape[1] // 2
     for searcher in range(threads):
         for p in range(2 * threads + 1):
-            news[_NEED] = max(news[_NEED], record.fill[searcher, p])
-    if news[_NEED] > record.values.shape[2]:
-        news[_HALTED] = 1
+            news[NEED] = max(news[NEED], record.fill[searcher, p])
+    if news[NEED] > record.values.shape[2]:
+        news[HALTED] = 1
         return
     for n in range(start, stop):
         k = n - start
         if not math.isfinite(record.facts[k, 1]):
             counts[BROKEN] = 1
-            news[_HALTED] = 1
+            news[HALTED] = 1
             return
         mistaken, forced = is_mistaken(data, order[n], record.facts[k, 1]), record.forced[k] > 0
         tally.loss[0] += record.facts[k, 0]
@@ -293,10 +304,23 @@ def go_through(
             counts[TICKS] += 1
             rule.tick(state, counts[TICKS])
         readout.survive(memory)
-        news[_REACHED] = k + 1
+        news[REACHED] = k + 1
         if readout.full(memory) or rule.worn(state):
-            news[_HALTED] = 1
+            news[HALTED] = 1
             return
+
+
+@linked
+def move_all(rule, readout, own, memory, record, count, p, width):
+    """Move the coordinates of thread ``p`` along the directions of the first examples of a block.
+
+    ``own`` is the state with a clock that is set to that of each example.
+    """
+    for k in range(count):
+        if record.forced[k]:
+            for e in range(own.clock.size):
+                own.clock[e] = record.clocks[k, e]
+            move_along(rule, readout, own, memory, record, k, p, width)
 
 
 @linked
@@ -343,7 +367,7 @@ class Blocks:
         self.threads = max(1, min(n_jobs, learner.block))
         self._width = int(structure.tables()[0][2])
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
-        self._record = self._new_record(_ROOM)
+        self._record = self._new_record(ROOM)
         self._works: list[Any] = []
         self._compiled = False
 
@@ -364,16 +388,10 @@ class Blocks:
         done = 0
         while True:
             done += self._run(state, memory, data, order[done:], tally, outcome[done:])
-            need, room = int(self._record.news[_NEED]), self._record.values.shape[2]
+            need, room = int(self._record.news[NEED]), self._record.values.shape[2]
             if need <= room:
                 return done
-            try:
-                self._record = self._new_record(need + need // 2)
-            except MemoryError:
-                raise HopefearError(
-                    f"the directions of {self.learner.block:,} examples do not fit into memory; "
-                    "use a smaller block"
-                ) from None
+            self._record = self._new_record(need + need // 2)
 
     def _run(
         self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
@@ -404,7 +422,7 @@ class Blocks:
                     thread,
                     state._replace(clock=state.clock.copy()),
                     self._width,
-                    1.0 / (self._width * max(1, _TOGETHER // self._width)),
+                    share_of(self._width),
                 )
             except BaseException:
                 desert(crew)
@@ -427,8 +445,7 @@ class Blocks:
         return done
 
     def _new_record(self, room: int) -> Record:
-        kind = np.uint32 if self.structure.n_coordinates() <= 1 << 32 else np.uint64
-        return new_record(self.learner.block, self.threads, room, kind, self.dtype)
+        return record_for(self.structure, self.learner, self.dtype, room, self.threads)
 
     def close(self) -> None:
         """End the threads."""
@@ -436,8 +453,17 @@ class Blocks:
             self._pool.shutdown()
             self._pool = None
             self.threads = 1
-            self._record = self._new_record(_ROOM)
+            self._record = self._new_record(ROOM)
             self._works = self._works[:1]
+
+
+def share_of(width: int) -> float:
+    """The part that a coordinate is of those that belong to one thread, if features have a width.
+
+    >>> share_of(24) == 1.0 / (42 * 24)
+    True
+    """
+    return 1.0 / (width * max(1, _TOGETHER // width))
 
 
 def longest_first(data: Any, order: np.ndarray, block: int) -> np.ndarray:
@@ -453,6 +479,18 @@ def longest_first(data: Any, order: np.ndarray, block: int) -> np.ndarray:
         return np.arange(order.size)
     sizes = ends[order + 1] - ends[order]
     return np.lexsort((-sizes, np.arange(order.size) // block))
+
+
+def record_for(structure: Any, learner: Learner, dtype: Any, room: int, threads: int = 1) -> Record:
+    """Space for the blocks of a learner, with room for so many entries of each thread."""
+    kind = np.uint32 if structure.n_coordinates() <= 1 << 32 else np.uint64
+    try:
+        return new_record(learner.block, threads, room, kind, dtype)
+    except MemoryError:
+        raise HopefearError(
+            f"the directions of {learner.block:,} examples do not fit into memory; "
+            "use a smaller block"
+        ) from None
 
 
 def new_record(block: int, threads: int, room: int, kind: Any, dtype: Any) -> Record:

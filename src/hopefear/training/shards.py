@@ -30,16 +30,26 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.arrays import frozen
 from hopefear.core.averages import Account, totals_now
 from hopefear.core.learner import Learner, part_name
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.training.changes import Update, add_at, arrays_of, enter_round, merge_entries
 from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
 from hopefear.training.passes import Passes, content_order
+from hopefear.training.synchronous import Part, SynchronousTrainer
 from hopefear.training.trainer import Event, Trainer
-from hopefear.training.workers import Dealt, Processes, Report, Share, Threads
+from hopefear.training.workers import (
+    Dealt,
+    Processes,
+    Report,
+    Share,
+    Threads,
+    refuse_mapped,
+)
 
 MIXES = ("moved", "uniform", "examples", "mistakes", "sum")
+BLOCKS = "blocks"  # nothing is mixed: shards search the same blocks
 WORKERS = {"threads": Threads, "processes": Processes}
 
 
@@ -51,11 +61,14 @@ class Shards:
     ----------
     n : int
         Number of shards. The model depends on it, but not on where shards run.
-    mix : {"moved", "uniform", "examples", "mistakes", "sum"}, optional
+    mix : {"moved", "uniform", "examples", "mistakes", "sum", "blocks"}, optional
         How states are merged. ``moved``: means over the shards that moved a coordinate (the
         default). ``uniform``, ``examples``, ``mistakes``: means over all shards, which count the
         same, or by how many examples or mistakes they had in the round. ``sum`` adds up what all
         have learned, for rules whose state is a sum (dual averaging, AROW, confidence-weighted).
+        ``blocks``: nothing is merged. Shards search the examples of each block of the learner
+        (``block=``) under the same weights, and all move along the directions of all: the model is
+        that of one learner with these blocks, and does not depend on the number of shards.
     rounds : int
         How often shards are merged in a pass. More rounds come nearer to one learner that sees all
         examples, and cost more: sums need many, since every shard mends what all others mend too.
@@ -86,9 +99,12 @@ class Shards:
                 raise HopefearError(
                     f"shards: {name} must be a whole number of at least 1, not {value!r}"
                 )
-        if self.mix not in (None, *MIXES):
+        if self.mix not in (None, *MIXES, BLOCKS):
+            raise HopefearError(f"shards: mix is {', '.join(MIXES)} or {BLOCKS}, not {self.mix!r}")
+        if self.mix == BLOCKS and (self.rounds > 1 or self.select is not None):
             raise HopefearError(
-                f"shards: mix is {', '.join(MIXES[:-1])} or {MIXES[-1]}, not {self.mix!r}"
+                "shards: mix=blocks merges no states, so there are neither rounds nor features to "
+                "select; leave them out, or use another mix"
             )
         if isinstance(self.workers, str) and self.workers not in WORKERS:
             raise HopefearError(
@@ -114,6 +130,14 @@ class Shards:
                 f"{learner.signature()} looks at all examples before it moves, and shards are for "
                 "online learners; leave the shards out, or use perceptron, mira or vrda"
             )
+        if self.mix == BLOCKS:
+            if learner.block < self.n:
+                raise HopefearError(
+                    f"mix=blocks shares out the examples of a block, and {self.n} shards have no "
+                    f"use for a block of {learner.block}; use -p block={64 * self.n}, or another "
+                    "mix"
+                )
+            return {}  # which shards there are makes no difference
         rule, readout = learner.rule, learner.readout
         if readout.books(readout.init_memory(0, 1)) is None:
             raise CombinationError(
@@ -144,17 +168,22 @@ class Shards:
         *,
         by_content: bool = False,
         dtype: Any = np.float32,
-    ) -> ShardedTrainer:
+    ) -> Trainer:
         """What learns on shards of the data of ``passes``."""
         words = self.words(learner)
-        shares = self._deal(passes, by_content)
+        if self.mix == BLOCKS and self.workers == "threads":
+            return OnlineTrainer(structure, learner, dtype, self.n)
         workers = WORKERS[self.workers]() if isinstance(self.workers, str) else self.workers
+        if self.mix == BLOCKS:
+            dealt = self._deal_visits(passes, by_content)
+            return SynchronousTrainer(structure, learner, dtype, workers, *dealt)
+        shares = self._deal(passes, by_content)
         return ShardedTrainer(
             structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype
         )
 
     def _deal(self, passes: Passes, by_content: bool) -> list[Any]:
-        """The share of every shard: rows at random, but of data in blocks every K-th one."""
+        """The share of every shard; of data in blocks every K-th one."""
         data = passes.dataset
         if passes.by_block:
             if passes.n_pieces < self.n:
@@ -163,6 +192,27 @@ class Shards:
                     "use fewer shards, or train without a cache"
                 )
             return [Dealt(passes, k, self.n) for k in range(self.n)]
+        way = passes.seed, passes.shuffle, by_content
+        parts = self._parts(passes, by_content)
+        return [Share(data.take(part).rows, *way) for part in parts]
+
+    def _deal_visits(
+        self, passes: Passes, by_content: bool
+    ) -> tuple[list[Part], np.ndarray, np.ndarray]:
+        """The examples of every shard, and of each example its shard and its place there."""
+        if passes.by_block:
+            refuse_mapped()
+        shards, places = np.zeros((2, passes.rows.weights.size), np.int64)
+        parts = []
+        for k, part in enumerate(self._parts(passes, by_content)):
+            shards[part], places[part] = k, np.arange(part.size)
+            rows, weights = passes.dataset.take(part).rows, frozen(passes.rows.weights[part])
+            parts.append(Part(rows._replace(weights=weights)))
+        return parts, shards, places
+
+    def _parts(self, passes: Passes, by_content: bool) -> list[np.ndarray]:
+        """The rows of every shard, at random."""
+        data = passes.dataset
         rows = np.flatnonzero(data.rows.weights > 0.0)
         if rows.size < self.n:
             raise HopefearError(
@@ -173,9 +223,7 @@ class Shards:
             rows = order[data.rows.weights[order] > 0.0]
         if self.n > 1:
             rows = np.random.default_rng([passes.seed, self.n]).permutation(rows)
-        parts = [np.sort(rows[k :: self.n]) for k in range(self.n)]
-        way = passes.seed, passes.shuffle, by_content
-        return [Share(data.take(part).rows, *way) for part in parts]
+        return [np.sort(rows[k :: self.n]) for k in range(self.n)]
 
 
 class ShardedTrainer(Trainer):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from queue import SimpleQueue
 from threading import Event, Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -73,6 +73,10 @@ class Share(NamedTuple):
     def open(self) -> Held:
         """The examples, to be learned from."""
         return Held(Passes(Rows(self.rows), self.seed, self.shuffle, by_content=self.by_content))
+
+    def worker(self, structure: Any, learner: Learner, dtype: Any) -> Shard:
+        """What learns from these examples in a process of its own."""
+        return Shard(structure, learner, self, dtype)
 
 
 @dataclass(frozen=True)
@@ -353,6 +357,13 @@ class Pool:
         """Let all begin the next round."""
         self._each("take_up", [(update, True)] * len(self._shards))
 
+    def step(self, state: Any, number: int, move: Any, examples: Sequence[np.ndarray]) -> list[Any]:
+        """Let all move, and search these examples of theirs (see ``training.synchronous``).
+
+        ``state`` is that of all after so many moves, for one that has to begin anew.
+        """
+        return self._each("step", [(move, some) for some in examples])
+
     def close(self) -> None:
         """End the threads."""
         if self._shards:
@@ -500,10 +511,15 @@ class Processes(Pool):
 def check_movable(shares: Sequence[Any]) -> None:
     """Refuse shares that no other process can be given."""
     if any(isinstance(share, Dealt) for share in shares):
-        raise HopefearError(
-            "mapped data is not copied to other processes; run the shards as threads, or train "
-            "without a cache"
-        )
+        refuse_mapped()
+
+
+def refuse_mapped() -> NoReturn:
+    """Say that data which is not in memory stays where it is."""
+    raise HopefearError(
+        "mapped data is not copied to other processes; run the shards as threads, or train "
+        "without a cache"
+    )
 
 
 def serve() -> None:
@@ -519,7 +535,8 @@ def serve() -> None:
         try:
             method, arguments = pickle.loads(data)
             if method == "start":
-                shard, answer = Shard(*arguments), None
+                structure, learner, share, dtype = arguments
+                shard, answer = share.worker(structure, learner, dtype), None
             else:
                 answer = getattr(shard, method)(*arguments)
             failed = False
