@@ -1,9 +1,10 @@
-"""Shards against one learner on CoNLL-2000: F1 after as many passes, and the time of a pass.
+"""Shards against one learner on chunks or entities: F1 after as many passes, time of a pass.
 
     python bench/shards.py                                  # F1, 4 shards, seed 1
     python bench/shards.py --learners sapo --mix uniform mistakes --seeds 3
     python bench/shards.py --time                           # seconds of a pass, 1 and 2 shards
     python bench/shards.py --time --learners parse          # the same for second-order trees
+    python bench/shards.py --time --corpus jnlpba --features bioner     # on twice as many words
 
 F1 of the test text is that after 10 passes, and after 15 for shards. Times are those of the
 quickest of eleven passes: wall time, which means something on a quiet machine only, and processor
@@ -47,6 +48,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--select", type=int, metavar="N", help="features to keep")
     parser.add_argument("--seeds", type=int, default=1, metavar="N")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the corpora")
+    parser.add_argument("--corpus", choices=plan.CORPORA, default="conll2000")
     parser.add_argument("--features", default="chunking")
     parser.add_argument("--no-serial", action="store_true", help="shards alone")
     parser.add_argument("--time", action="store_true", help="measure time, not F1")
@@ -59,15 +61,15 @@ def main() -> None:
         for row in timed(trees(chosen.data or common.data_folder()), "mira", parse_task.train):
             print(json.dumps({"learner": "parse", **row}), flush=True)
         return
-    problem = read(chosen.data or common.data_folder(), chosen.features)
+    problem = read(chosen.data or common.data_folder(), chosen.corpus, chosen.features)
     for name in chosen.learners:
         rows = timed(problem, name) if chosen.time else scored(problem, name, chosen)
         for row in rows:
             print(json.dumps({"learner": name, **row}), flush=True)
 
 
-def read(folder: Path, features: str) -> Problem:
-    return Reader(plan.task("conll2000", features), folder).read()
+def read(folder: Path, corpus: str, features: str) -> Problem:
+    return Reader(plan.task(corpus, features), folder).read()
 
 
 def trees(folder: Path) -> Any:

@@ -32,8 +32,9 @@ from hopefear.errors import HopefearError
 from hopefear.features.templates.streamed import StreamedTemplates
 from hopefear.tasks.tag.task import check, check_needs
 
-# Bytes of text to read at a time; the first piece says what scheme the labels have.
-PIECE_BYTES = 1 << 23
+# Bytes of text to read at a time, whose attributes take some 40 times as much; the first piece says
+# what scheme the labels have.
+PIECE_BYTES = 1 << 20
 
 
 def read(args: argparse.Namespace, folder: str, console: Console, report: ReadReport) -> Tokens:
