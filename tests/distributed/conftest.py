@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 # Programs that tests run; they import Ray and each other.
-collect_ignore = ["ray_program.py", "runs_program.py"]
+collect_ignore = ["ray_program.py", "runs_program.py", "random_kills.py"]
 
 HERE = Path(__file__).parent
 

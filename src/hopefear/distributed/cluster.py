@@ -133,7 +133,10 @@ class Cluster:
             self._openings.append(opening)
         self._actors = [self._new_actor() for _ in shares]
         for k in range(len(shares)):
-            self._open(k)
+            try:
+                self._open(k)
+            except self._connection.losses():
+                self._replace(k)
 
     def begin(self, state: Any, t: int) -> None:
         self._begun, self._round = (state, t), []
@@ -217,7 +220,8 @@ class Cluster:
             self._actors[k] = self._new_actor()
             try:
                 self._open(k)
-                self._connection.answer(self._actors[k].begin.remote(*self._begun))
+                if self._begun[0] is not None:
+                    self._connection.answer(self._actors[k].begin.remote(*self._begun))
                 for call in self._round:
                     self._connection.answer(self._actors[k].learn.remote(*call))
                 return

@@ -1,0 +1,16 @@
+"""Commands whose workers are killed at random moments, the very first ones too: equal models."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("ray", reason="clusters need Ray: pip install 'hopefear[ray]'")
+
+pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
+
+PROGRAM = "random_kills.py"
+
+
+def test_models_are_those_of_threads(answers):
+    assert [run["outcome"] for run in answers] == ["equal", "equal"]
+    assert all(run["killed"] > 0 for run in answers)
