@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,6 +17,9 @@ from hopefear.losses.perceptron import Perceptron
 from hopefear.structures.nbest import NBest
 from hopefear.training.answers import Ranked, best_of
 from hopefear.training.votes import Ballot, Replay
+
+# Candidates whose costs are looked at together.
+_AT_ONCE = 1 << 20
 
 
 class Ranker:
@@ -179,8 +184,19 @@ def mean_distances(rows: Any) -> np.ndarray:
 
 
 def mean_regret(rows: Any) -> float:
-    """What candidates cost more than the cheapest of their list, on average."""
-    if not rows.costs.size:
-        return 0.0
-    least = in_lists(np.minimum, rows.costs, rows.starts)
-    return float((rows.costs - np.repeat(least, np.diff(rows.starts))).mean())
+    """What candidates cost more than the cheapest of their list, on average.
+
+    Of many candidates it is the mean of means, so that memory need not hold all of them.
+    """
+    means, sizes = [], []
+    places = np.arange(0, rows.costs.size, _AT_ONCE)
+    cuts = np.unique(np.append(np.searchsorted(rows.starts, places), len(rows.weights)))
+    for begin, end in pairwise(cuts.tolist()):
+        starts = rows.starts[begin : end + 1]
+        costs = rows.costs[starts[0] : starts[-1]]
+        least = in_lists(np.minimum, costs, starts - starts[0])
+        means.append(float((costs - np.repeat(least, np.diff(starts))).mean()))
+        sizes.append(costs.size)
+    if len(means) < 2:
+        return means[0] if means else 0.0
+    return math.fsum(map(operator.mul, means, sizes)) / sum(sizes)

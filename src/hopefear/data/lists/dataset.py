@@ -361,7 +361,9 @@ class Gathered:
             numbered.indptr,
             numbered.columns,
             numbered.values,
-            fixed_scores(scores, starts) if self.baseline == "offset" else np.zeros(len(scores)),
+            fixed_scores(scores, starts)
+            if self.baseline == "offset"
+            else np.zeros(len(scores), np.float32),
             costs,
             oracles(costs, scores, starts, self.oracle),
             _joined(self._weights),
@@ -399,7 +401,10 @@ class Noting:
 
 
 def _joined(parts: list[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype), *parts])
+    """All parts as one, which takes their place: two copies of all candidates are one too many."""
+    whole = np.concatenate([np.empty(0, dtype), *parts])
+    parts[:] = [whole]
+    return whole
 
 
 def judged(block: CandidateLists, metric: Metric | None = None) -> CandidateLists:

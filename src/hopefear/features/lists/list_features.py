@@ -96,14 +96,19 @@ class Pile:
             return np.memmap(path, dtype, "r")
 
         long = {name: array(name) for name in ("features", "columns", "values")}
-        scopes, indptr = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
-        short = [np.fromfile(self._path / name, np.int64) for name in ("scopes", "indptr")]
-        at = [0, 0]
-        for sizes in self._sizes:
-            for offsets, read, k, where in ((scopes, short[0], 0, 0), (indptr, short[1], 1, 2)):
-                offsets.append(read[at[k] + 1 : at[k] + sizes[where]] + offsets[-1][-1])
-                at[k] += sizes[where]
-        return Numbered(scopes=np.concatenate(scopes), indptr=np.concatenate(indptr), **long)
+        return Numbered(scopes=self._offsets("scopes"), indptr=self._offsets("indptr"), **long)
+
+    def _offsets(self, name: str) -> np.ndarray:
+        """Where entries begin in all blocks, of which each begins at 0."""
+        field = Numbered._fields.index(name)
+        sizes = [each[field] for each in self._sizes]
+        offsets = np.zeros(1 + sum(sizes) - len(sizes), np.int64)
+        end = at = 0
+        for size in sizes:
+            own = np.fromfile(self._path / name, np.int64, size, offset=8 * at)
+            offsets[end : end + size] = own + offsets[end]
+            end, at = end + size - 1, at + size
+        return offsets
 
 
 # Features of a list that positions of 16 bits reach.

@@ -29,6 +29,8 @@ from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, check_offsets, in_lists
 
 DEFAULT_LEARNER = TASKS["rerank"].learner
+# Lists that a temperature is fitted on, at most.
+_FITTED_ON = 5_000
 EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
 TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
@@ -83,11 +85,13 @@ class Reranking(Task):
     def temperature(
         self, structure: NBest, predictor: Any, data: ListDataset, n_jobs: int
     ) -> float:
-        points = Ranker(structure, predictor).scores(data.rows)
+        step = -(-len(data) // _FITTED_ON)
+        rows = data.rows if step < 2 else data.take(np.arange(0, len(data), step)).rows
+        points = Ranker(structure, predictor).scores(rows)
 
         def log_likelihood(temperature: float) -> float:
             warm = Ranker(structure, predictor, temperature)
-            return float(warm.log_likelihoods(data.rows, points).sum())
+            return float(warm.log_likelihoods(rows, points).sum())
 
         return best_of(log_likelihood)
 

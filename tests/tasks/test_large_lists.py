@@ -1,0 +1,44 @@
+"""What training asks of all lists at once, asked stretch by stretch where there are many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopefear.data.generators import candidate_lists
+from hopefear.tasks.rerank import task
+from hopefear.tasks.rerank.task import dataset, train
+from hopefear.training import ranking
+from hopefear.training.ranking import mean_regret
+
+pytestmark = pytest.mark.interpreted
+
+DATA = dataset(candidate_lists(30, candidates=7, features=12))
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 50, 209, 210])
+def test_regrets_of_stretches_have_the_mean_of_all(monkeypatch, at_once):
+    rows, whole = DATA.rows, mean_regret(DATA.rows)
+    regrets = [
+        costs - costs.min() for costs in np.split(rows.costs.astype(np.float64), rows.starts[1:-1])
+    ]
+    assert whole == pytest.approx(np.concatenate(regrets).mean(), rel=1e-6)
+    monkeypatch.setattr(ranking, "_AT_ONCE", at_once)
+    assert mean_regret(rows) == pytest.approx(whole, rel=1e-6)
+
+
+def test_a_temperature_needs_some_lists_only(monkeypatch):
+    every = train(DATA, "perceptron", epochs=2).model.temperature
+    seen = []
+    monkeypatch.setattr(task, "_FITTED_ON", 10)
+    taken = type(DATA).take
+    monkeypatch.setattr(
+        type(DATA), "take", lambda self, which: seen.append(which) or taken(self, which)
+    )
+    some = train(DATA, "perceptron", epochs=2).model.temperature
+    assert [len(which) for which in seen] == [10]
+    assert some > 0.0 and some != every
+
+
+def test_no_candidates_have_no_regret():
+    assert mean_regret(DATA.take([]).rows) == 0.0
