@@ -14,10 +14,17 @@ from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron
-from hopefear.structures.chain.layout import chain_shape, length, table_size, tables_used
+from hopefear.structures.chain.chain import search_bytes
 from hopefear.structures.chain.mu import add_cell
 from hopefear.structures.chain.searches import AStar
-from hopefear.structures.chain.theta import limit_scores, tokens_only
+from hopefear.structures.chain.theta import (
+    chain_shape,
+    length,
+    limit_scores,
+    table_size,
+    tables_used,
+    tokens_only,
+)
 from hopefear.structures.lattice import Scores, log_z, marginals, path_score, viterbi
 from hopefear.training.answers import Ranked
 from hopefear.training.predictors import VotedPredictor
@@ -265,23 +272,12 @@ def check_allowed(structure: Any, rows: Any) -> None:
 
 def check_room(structure: Any, longest: int, depth: int) -> None:
     """Refuse to search what would not fit into memory."""
-    size = bytes_needed(structure, longest, depth)
+    size = search_bytes(structure, longest, depth)
     if size > MOST_BYTES:
         raise HopefearError(
             f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "
             f"the limit is {MOST_BYTES >> 30} GiB; split it"
         )
-
-
-def bytes_needed(structure: Any, longest: int, depth: int) -> int:
-    """Roughly what searching a sequence of so many tokens takes."""
-    width, keep = structure.width, structure.search.room()
-    states = width * width if structure.order == 2 else width
-    tables = longest if structure.edge_attributes else structure.order
-    lists = states * depth if keep.get("lists") else 0
-    kept = keep.get("width", 0)
-    per_token = 4 * (2 * width + states + lists + kept) + 16 * depth + 24 * states
-    return longest * per_token + 16 * tables * states * width + 8 * kept * width
 
 
 def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:
