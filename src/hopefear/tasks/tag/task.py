@@ -69,6 +69,8 @@ class Tagging(Task):
     def parameters(
         self, params: Mapping[str, Any], learner: str, data: SequenceDataset
     ) -> Mapping[str, Any]:
+        if "cost" not in params and self.class_weight is None:
+            return params
         return resolved(priced(params, learner, self.class_weight, data), data.labels)
 
     def structure(self, data: SequenceDataset) -> Chain:
