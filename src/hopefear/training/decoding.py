@@ -26,7 +26,7 @@ from hopefear.structures.chain.theta import (
     tokens_only,
 )
 from hopefear.structures.lattice import Scores, log_z, marginals, path_score, viterbi
-from hopefear.training.answers import Ranked
+from hopefear.training.answers import Ranked, ranked_outputs
 from hopefear.training.predictors import VotedPredictor
 from hopefear.training.votes import Ballot, Replay
 
@@ -96,21 +96,7 @@ class Decoder:
 
         self._everywhere(rows, work, n)
         counts[lengths == 0] = 1  # of no tokens there is one output, and it is certain
-        ranked = []
-        for i, (count, T) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
-            start = n * int(rows.starts[i])
-            best = scores[i, :count]
-            logs = best / self.temperature
-            within = np.exp(logs - logs[0])
-            ranked.append(
-                Ranked(
-                    paths[start : start + count * T].reshape(count, T),
-                    best,
-                    np.exp(np.minimum(0.0, logs - totals[i])),
-                    within / within.sum(),
-                )
-            )
-        return ranked
+        return ranked_outputs(rows.starts, paths, scores, counts, self.temperature, totals)
 
     def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every label at every token (float64[tokens, labels])."""
