@@ -566,9 +566,7 @@ def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None 
             _check_readout_of(Learner(Hinge(), rule, readout, on), kept)
 
 
-def _check_readout_of(
-    learner: Learner, kept: Callable[[np.ndarray], np.ndarray] | None = None
-) -> None:
+def _check_readout_of(learner: Learner, kept: Callable[[np.ndarray], np.ndarray] | None) -> None:
     structure, readout = Multiclass(5, 3), learner.readout
     rows, name = tiny_rows(structure), describe(readout)
     order = np.tile(np.arange(len(rows.weights)), 2)

@@ -139,11 +139,12 @@ class Pruner:
 def _orders(rows: Any, seed: int, mapping: mmap.mmap | None) -> Iterator[np.ndarray]:
     """All passes, cut where pages of a mapped file go, once their sentences have been learned."""
     n = len(rows.weights)
+    step = max(1, n) if mapping is None else _MAPPED
     for epoch in range(EPOCHS):
         order = np.random.default_rng([seed, epoch]).permutation(n)
-        for first in range(0, n, _MAPPED if mapping else max(1, n)):
-            yield order[first : first + _MAPPED] if mapping else order
-            if mapping:
+        for first in range(0, n, step):
+            yield order[first : first + step]
+            if mapping is not None:
                 for array in rows:
                     let_go(mapping, array, 0, array.size)
 
