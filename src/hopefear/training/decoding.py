@@ -14,7 +14,7 @@ from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron
-from hopefear.structures.chain.chain import search_bytes
+from hopefear.structures.chain.chain import bytes_needed
 from hopefear.structures.chain.mu import add_cell
 from hopefear.structures.chain.searches import AStar
 from hopefear.structures.chain.theta import (
@@ -258,7 +258,7 @@ def check_allowed(structure: Any, rows: Any) -> None:
 
 def check_room(structure: Any, longest: int, depth: int) -> None:
     """Refuse to search what would not fit into memory."""
-    size = search_bytes(structure, longest, depth)
+    size = bytes_needed(structure, longest, depth)
     if size > MOST_BYTES:
         raise HopefearError(
             f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "

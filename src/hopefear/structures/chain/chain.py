@@ -379,7 +379,7 @@ class Chain(NamedTuple):
                 products[m, k] = mu.total[0]
 
 
-def search_bytes(chain: Any, longest: int, depth: int) -> int:
+def bytes_needed(chain: Any, longest: int, depth: int) -> int:
     """Roughly what searching a sequence of so many tokens takes."""
     width, room = chain.width, chain.search.room()
     states = width * width if chain.order == 2 else width

@@ -16,7 +16,7 @@ from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.metrics import chunk_scores
-from hopefear.structures.chain.chain import Chain, search_bytes
+from hopefear.structures.chain.chain import Chain, bytes_needed
 from hopefear.structures.chain.searches import search_named
 from hopefear.structures.chain.theta import no_limits, table_size
 from hopefear.tasks import TASKS, base
@@ -400,7 +400,7 @@ def check_lengths(data: SequenceDataset, structure: Chain, depth: int = 1) -> No
     """Refuse sequences whose tables would not fit into memory."""
     lengths = np.diff(data.rows.starts)
     longest = int(lengths.max())
-    need = 2 * search_bytes(structure, longest, depth)
+    need = 2 * bytes_needed(structure, longest, depth)
     if need > MOST_BYTES:
         raise HopefearError(
             f"{data.source}: sequence {int(lengths.argmax()) + 1} has {longest:,} tokens, and to "
