@@ -24,8 +24,7 @@ import hopefear
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
 from hopefear.errors import HopefearError
-from hopefear.tasks.classify.estimator import Classifier
-from hopefear.training.holdout import split_classes
+from hopefear.tasks.classify.estimator import Classifier, split_classes
 from hopefear.training.passes import Passes, content_order
 
 # The tutorial has a test of its own.

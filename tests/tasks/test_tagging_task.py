@@ -11,7 +11,7 @@ from chain_oracle import corpus
 
 from hopefear.data.sequences import SequenceDataset
 from hopefear.errors import CombinationError, HopefearError, InputError
-from hopefear.structures.chain.layout import chain_shape
+from hopefear.structures.chain.theta import chain_shape
 from hopefear.tasks.tag.model import SequenceModel, chain_of
 from hopefear.tasks.tag.task import check, scheme_of, scores, train
 from hopefear.training.checkpoints import Checkpoints, InterruptedTrainingError

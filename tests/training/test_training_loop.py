@@ -24,7 +24,7 @@ from hopefear.training.answers import ClassAnswers
 from hopefear.training.batch import Batch
 from hopefear.training.loop import Loop, fit
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Passes
+from hopefear.training.passes import Passes, Pieces
 from hopefear.training.ranking import Ranker
 from hopefear.training.stopping import Stopping
 
@@ -66,6 +66,25 @@ def test_a_pass_by_hand_is_a_pass_of_the_loop():
     one.learn_pass(Passes(DATA))
     list(Loop(two, Passes(DATA, at_least=4)).events())
     np.testing.assert_array_equal(one.weights(), two.weights())
+
+
+def test_passes_cut_by_hand_are_those_of_the_loop():
+    one, two, passes = trainer(), trainer(), Passes(DATA)
+    whole = fit(Binary(20), LEARNER, Passes(DATA), epochs=3)
+    assert list(one.learn_passes(passes, 3)) == [1, 2, 3]
+    for epoch in range(3):
+        parts = np.split(passes.order(epoch), [1, 7, 40])
+        assert len(list(two.learn_pieces(Pieces(passes.rows, parts)))) == 4
+    for each in (one, two):
+        np.testing.assert_array_equal(each.weights(), whole.predictor.weights)
+
+
+def test_passes_end_when_a_batch_learner_has_settled():
+    passes = Passes(DATA).whole()
+    learner = Batch(max_iter=200)
+    batch = learner.trainer(Binary(20), passes.rows)
+    passes_made = len(list(batch.learn_passes(passes, 200)))
+    assert batch.settled() and passes_made < 200
 
 
 def test_a_new_readout_is_one_class():

@@ -152,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
     for _, name, params in args.learners:
         surface.build(name, params, args)
     from hopefear.cli.progress import announced
-    from hopefear.search import Search
+    from hopefear.neighbours.search import Search
 
     console, processes = Console(args.quiet), args.jobs or 1
     args.jobs = 1  # threads of a trial
@@ -184,7 +184,7 @@ def run(args: argparse.Namespace) -> int:
         result = _written(args, surface, search, findings)
         _show(console, search, findings)
         if args.report is not None:
-            from hopefear.search.page import write_page
+            from hopefear.neighbours.search.page import write_page
 
             held = args.dev or f"{args.folds} folds"
             about = f"{os.path.basename(args.train)}, scored on {os.path.basename(held)}"
@@ -235,7 +235,7 @@ class Trials(Bar):
         self._task = self._bar.add_task("", total=self.trials, completed=self._count)
 
     def __call__(self, finding: Any) -> None:
-        from hopefear.search.page import in_words
+        from hopefear.neighbours.search.page import in_words
 
         self._count += 1  # numbers of trials count those that were interrupted, too
         if self._bar is not None:
@@ -253,7 +253,7 @@ class Trials(Bar):
 
 
 def _plan(args: argparse.Namespace, surface: Surface, corpus: Corpus) -> Any:
-    from hopefear.search import Plan
+    from hopefear.neighbours.search import Plan
     from hopefear.training.stopping import Stopping
 
     own = args.metric if surface.metrics is not None else None
@@ -287,8 +287,8 @@ def _tried(
 def _candidates(
     args: argparse.Namespace, corpus: Corpus, spaces: Sequence[Any], console: Console
 ) -> list[Any]:
-    from hopefear.search import Candidate, folds
-    from hopefear.search.trials import Split
+    from hopefear.neighbours.search import Candidate, folds
+    from hopefear.neighbours.search.trials import Split
 
     task = corpus.task(args)
     dev = None if args.dev is None else corpus.held_out("dev", args, console)
@@ -364,7 +364,7 @@ def _config(args: argparse.Namespace, surface: Surface, search: Any, finding: An
 
 def _show(console: Console, search: Any, findings: Sequence[Any]) -> None:
     """The best and what no other beats, beside the defaults."""
-    from hopefear.search.page import heads, row
+    from hopefear.neighbours.search.page import heads, row
     from hopefear.training.stopping import sign_of
 
     best = search.best(findings)

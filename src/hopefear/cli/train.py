@@ -40,7 +40,9 @@ def configure(parser: argparse.ArgumentParser, surface: Surface | None) -> None:
     """All options are those of a task."""
     if surface is None:
         return
-    surface.data_options(options.data_files(parser, "train"), "train")
+    group = options.data_files(parser, "train")
+    surface.data_options(group, "train")
+    _cache_option(group, surface.name)
     options.model_and_run(parser)
     options.learning(parser, surface, "train", lambda group: options.one_learner(group, surface))
     surface.feature_options(parser, "train")
@@ -57,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.model == "-" and args.json:
         args.usage_error("--model - and --json would share standard output")
     streaming.check(args)
+    _check_cache(args)
     check(args, surface, "train", args.model)
     args.learner = args.learner or TASKS[args.task].learner
     options.check_networks(args, [args.learner])
@@ -93,6 +96,36 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(result)
     return 0
+
+
+def _cache_option(group: argparse._ArgumentGroup, task: str) -> None:
+    """``--cache``; of a task that has none it is known, so that it can be refused in words."""
+    large = TASKS[task].large
+    if large is None:
+        group.add_argument("--cache", metavar="DIR", help=argparse.SUPPRESS)
+        return
+    usual = f"; without being asked for from {large >> 20} MiB on"
+    options.named(
+        group,
+        "--cache",
+        "for data larger than memory: a folder for a binary copy of --train, which is built when "
+        f"missing or stale, and mapped instead of read{usual}",
+        "DIR",
+    )
+
+
+def _check_cache(args: argparse.Namespace) -> None:
+    """Wrong usage of ``--cache``, before anything is read."""
+    if args.cache is not None and TASKS[args.task].large is None:
+        raise HopefearError(
+            f"--cache {args.cache}: the task {args.task} holds its data in memory, and has no "
+            "cache; leave it out"
+        )
+    if args.cache is not None and os.path.exists(args.cache) and not os.path.isdir(args.cache):
+        raise HopefearError(
+            f"--cache {args.cache}: is a file, and caches lie in a folder; name one, which need "
+            "not exist"
+        )
 
 
 def _train(

@@ -77,6 +77,41 @@ def number_codes(labels: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     return np.where(table[place] == labels, order[place], -1).astype(np.int32)
 
 
+def limits_of(names: Sequence[str], allowed: Sequence[Any], what: str, width: int) -> np.ndarray:
+    """What each of ``allowed`` leaves of the names, as rows: 0, and minus infinity for others.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All of them.
+    allowed : sequence
+        A name, several, or None for all.
+    what : str
+        Of what there is one each, for messages.
+    width : int
+        Numbers in a row.
+
+    Examples
+    --------
+    >>> limits_of(["A", "B"], [None, "B"], "labels of token", 2).tolist()
+    [0.0, 0.0, -inf, 0.0]
+    """
+    number = {name: c for c, name in enumerate(names)}
+    table = np.zeros((len(allowed), width), np.float32)
+    for k, some in enumerate(allowed):
+        if some is None:
+            continue
+        some = [some] if isinstance(some, str) else list(some)
+        unknown = [name for name in some if name not in number]
+        if unknown or not some:
+            raise HopefearError(
+                f"allowed {what} {k + 1}: {unknown or 'none'}; the model has {', '.join(names)}"
+            )
+        table[k] = -np.inf
+        table[k, [number[name] for name in some]] = 0.0
+    return table.ravel()
+
+
 def _distinct_labels(y: np.ndarray) -> Any:
     if y.ndim != 1:
         raise HopefearError(f"y must have one label a row, but its shape is {y.shape}")

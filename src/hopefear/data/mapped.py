@@ -7,8 +7,9 @@ in memory or mapped from a file.
 
 from __future__ import annotations
 
+import hashlib
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,15 @@ def update_hash(digest: Any, array: np.ndarray, mapping: mmap.mmap | None = None
         digest.update(flat[first:last].view(np.uint8).data)
         if mapping is not None:
             let_go(mapping, flat, first, last)
+
+
+def rows_digest(words: Sequence[str], rows: Any, mapping: mmap.mmap | None = None) -> str:
+    """SHA-256 of some words, and of the size and content of every array."""
+    digest = hashlib.sha256("\x1f".join(words).encode())
+    for array in rows:
+        digest.update(str(array.size).encode())
+        update_hash(digest, array, mapping)
+    return digest.hexdigest()
 
 
 def available_memory() -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
-from hopefear.data.mapped import Spans, update_hash
+from hopefear.data.mapped import Spans, rows_digest
 from hopefear.errors import HopefearError
 
 
@@ -215,15 +214,8 @@ class SequenceDataset:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the content: label names, sizes and every array."""
-        h = hashlib.sha256(
-            "\x1f".join(
-                [*self.labels, str(self.features.size), str(self.features.edge_size)]
-            ).encode()
-        )
-        for array in self.rows:
-            h.update(str(array.size).encode())
-            update_hash(h, array, self.mapping)
-        return h.hexdigest()
+        words = [*self.labels, str(self.features.size), str(self.features.edge_size)]
+        return rows_digest(words, self.rows, self.mapping)
 
     def take(self, which: Sequence[int] | np.ndarray) -> SequenceDataset:
         """The sequences of these numbers, in this order."""

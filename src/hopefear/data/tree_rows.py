@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import mmap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import numpy as np
 
 from hopefear.core.arrays import check_range, check_rising, frozen_as, gathered, stretches
 from hopefear.core.checks import check_not_negative
-from hopefear.data.mapped import Spans, update_hash
+from hopefear.data.mapped import Spans, rows_digest
 from hopefear.errors import HopefearError
 from hopefear.features.arcs.templates import COLUMNS
 
@@ -186,11 +185,7 @@ class TreeDataset:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the content: names of relations and every array."""
-        h = hashlib.sha256("\x1f".join([*self.labels, str(self.features.size)]).encode())
-        for array in self.rows:
-            h.update(str(array.size).encode())
-            update_hash(h, array, self.mapping)
-        return h.hexdigest()
+        return rows_digest([*self.labels, str(self.features.size)], self.rows, self.mapping)
 
     def take(self, which: Sequence[int] | np.ndarray) -> TreeDataset:
         """The sentences of these numbers, in this order."""

@@ -26,7 +26,7 @@ from hopefear.report import Page
 from hopefear.report.plot import Plot
 from hopefear.storage import write_atomically
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Passes
+from hopefear.training.passes import Passes, Pieces
 
 BESIDE = Path("..", "shared", "data")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -317,13 +317,13 @@ def learn(
     """
     source = Passes(data, seed, shuffle)
     for epoch in range(passes):
-        pieces = list(source.pieces(epoch))
-        order = np.concatenate([order for _, order in pieces])
+        order = source.order(epoch)
         ends = np.array([order.size]) if stops is None else stops(epoch, order.size)
-        for piece in np.split(order, ends[:-1]):
-            start = time.process_time()
-            trainer.learn(pieces[0][0], piece)
+        pieces = Pieces(source.rows, np.split(order, ends[:-1]))
+        start = time.process_time()
+        for _ in trainer.learn_pieces(pieces):
             yield time.process_time() - start
+            start = time.process_time()
 
 
 def first_marks(n: int) -> np.ndarray:

@@ -29,8 +29,7 @@ from hopefear.data.tree_rows import DTYPES as TREE_TYPES
 from hopefear.data.tree_rows import TreeRows
 from hopefear.features.arcs.token_arcs import ArcScores
 from hopefear.structures.chain.chain import Chain
-from hopefear.structures.chain.layout import length, pair_base, table_size, tables_used
-from hopefear.structures.chain.theta import Limits
+from hopefear.structures.chain.theta import Limits, length, pair_base, table_size, tables_used
 from hopefear.structures.classes import Multiclass
 from hopefear.structures.lattice import padded_width
 from hopefear.structures.nbest import NBest

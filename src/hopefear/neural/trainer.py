@@ -109,8 +109,7 @@ class NetworkTrainer(Trainer):
 
     def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
         """Learn a pass piece by piece; batches are those of the whole pass."""
-        order = np.concatenate([order for _, order in passes.pieces(epoch)])
-        plan = self._plan(self._table, order, epoch)
+        plan = self._plan(self._table, passes.order(epoch), epoch)
         for number, part in enumerate(np.array_split(np.arange(len(plan)), passes.n_pieces)):
             if number >= skip:
                 started = time.perf_counter()

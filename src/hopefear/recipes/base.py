@@ -112,10 +112,13 @@ class Kind:
         Parameters of a rule that takes the place of a recipe's own.
     cost : str, optional
         Cost of losses that would take another one for a default.
+    network : str
+        Where its networks are, where it has any: ``module:class``.
     """
 
     rules: Mapping[str, Mapping[str, Any]]
     cost: str | None = None
+    network: str = ""
 
     def recipe(
         self,
@@ -132,6 +135,11 @@ class Kind:
         """
         loss, rule, readout, on = parts.split()
         return Recipe(name, summary, (loss, rule, readout, on), self, defaults, space or {})
+
+    def network_recipe(self, name: str, summary: str, loss: str, **defaults: Any) -> NetworkRecipe:
+        """The recipe of a network that is trained with a loss."""
+        usual = {"cost": self.cost, "root": True}
+        return NetworkRecipe(name, summary, self.network, defaults, loss, usual)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from hopefear.recipes.base import BatchRecipe, Kind, NetworkRecipe, Recipe
+from hopefear.recipes.base import BatchRecipe, Kind, Recipe
 from hopefear.recipes.margins import margin_recipes
 from hopefear.recipes.spaces import Range
 
@@ -20,14 +18,9 @@ CHAINS = Kind(
         "ftrl": {"rate": 0.2, "l1": 0.0},
     },
     cost="hamming",
+    network="hopefear.neural.learner:Network",
 )
-_USUAL, _made = CHAINS.rules, CHAINS.recipe
-
-
-def _network(name: str, summary: str, loss: str, **defaults: Any) -> NetworkRecipe:
-    usual = {"cost": "hamming", "root": True}
-    return NetworkRecipe(name, summary, "hopefear.neural.learner:Network", defaults, loss, usual)
-
+_USUAL, _made, _network = CHAINS.rules, CHAINS.recipe, CHAINS.network_recipe
 
 CHAIN_RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe

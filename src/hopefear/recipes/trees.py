@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from hopefear.recipes.base import BatchRecipe, Kind, NetworkRecipe, Recipe
+from hopefear.recipes.base import BatchRecipe, Kind, Recipe
 from hopefear.recipes.margins import margin_recipes
 from hopefear.recipes.spaces import Range
 
@@ -20,14 +18,9 @@ TREES = Kind(
         "ftrl": {"rate": 0.1, "l1": 0.0},
     },
     cost="hamming",
+    network="hopefear.neural.learner:Biaffine",
 )
-_USUAL, _made = TREES.rules, TREES.recipe
-
-
-def _network(name: str, summary: str, loss: str, **defaults: Any) -> NetworkRecipe:
-    usual = {"cost": "hamming", "root": True}
-    return NetworkRecipe(name, summary, "hopefear.neural.learner:Biaffine", defaults, loss, usual)
-
+_USUAL, _made, _network = TREES.rules, TREES.recipe, TREES.network_recipe
 
 TREE_RECIPES: dict[str, Recipe | BatchRecipe] = {
     recipe.name: recipe

@@ -276,7 +276,7 @@ def train(
     if epochs is None and not learner.batch:
         epochs = getattr(learner, "epochs", task.epochs)
     length = {} if epochs is None else {"epochs": epochs}
-    shards = Shards.of(shards)
+    shards = None if shards is None else Shards.of(shards)
     split = {} if shards is None else shards.words(learner)
     origin = None if start is None else fingerprint(np.asarray(start, np.float64).tobytes())
     more = {

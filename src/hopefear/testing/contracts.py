@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from hopefear.testing.worlds import (
     tiny_rows,
 )
 from hopefear.training.online import OnlineTrainer, read_last
+from hopefear.training.passes import Pieces
 
 # Parameters under which a part shows all it does: the defaults of many penalise nothing.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -465,8 +467,7 @@ def _lines(trainer: OnlineTrainer, rows: Any, order: np.ndarray) -> Iterator[np.
     """Weights after every example, each read as a line under the clock."""
     rule, name = trainer.learner.rule, describe(trainer.learner.rule)
     before, drop = None, 0.0
-    for i in order:
-        trainer.learn(rows, np.array([i]))
+    for i, _ in zip(order, trainer.learn_pieces(Pieces(rows, order[:, None])), strict=True):
         lines = np.array([rule.line(trainer.state, j) for j in range(trainer.n)])
         clock, (m, r, f) = trainer.state.clock, lines.T
         shrunk = np.sign(m) * np.maximum(np.abs(m) - f * clock[DROP], 0.0)
@@ -497,13 +498,14 @@ def _check_sums(rule: Any) -> None:
 
 def _check_threads(structure: Any, learner: Learner, rows: Any, order: np.ndarray) -> None:
     """Blocks on three threads, against one."""
-    trainers = [
-        OnlineTrainer(structure, replace(learner, block=5), np.float64, jobs) for jobs in (1, 3)
-    ]
-    for trainer in trainers:
-        trainer.learn(rows, order)
-        trainer.close()
-    one, many = (trainer.arrays() for trainer in trainers)
+    blocks = replace(learner, block=5)
+
+    def learned(jobs: int) -> dict[str, np.ndarray]:
+        with closing(OnlineTrainer(structure, blocks, np.float64, jobs)) as trainer:
+            trainer.learn(rows, order)
+        return trainer.arrays()
+
+    one, many = learned(1), learned(3)
     for key, array in one.items():
         _demand(
             array.tobytes() == many[key].tobytes(),
@@ -559,39 +561,39 @@ def check_readout(readout: Any, kept: Callable[[np.ndarray], np.ndarray] | None 
     --------
     >>> check_readout(Last(), kept=lambda snapshots: snapshots[-1])
     """
-    structure = Multiclass(5, 3)
-    rows, name = tiny_rows(structure), describe(readout)
-    order = np.tile(np.arange(len(rows.weights)), 2)
     for rule in (RULES["sgd"](rate=0.5, power=0.5), RULES["rda"](rate=0.5, l1=0.0217)):
         for on in ("every", "mistakes"):
-            learner = Learner(Hinge(), rule, readout, on)
-            whole, short, first, second = (
-                OnlineTrainer(structure, learner, np.float64) for _ in range(4)
-            )
-            copies = np.array(list(_steps(whole, rows, order)))
-            _check_threads(structure, learner, rows, order)
-            plain = OnlineTrainer(structure, Learner(Hinge(), rule, Last(), on), np.float64)
-            plain.learn(rows, order)
-            _agree(copies[-1], _weights(plain), f"{name} changes what is learned", 0.0)
-            if kept is not None:
-                found = getattr(whole.predictor(), "weights", None)
-                _demand(found is not None, f"{name} predicts without weights of its own")
-                _agree(found, kept(copies), f"{name}: weights of the predictor", 1e-6)
-            if (average := readout.average(whole.memory, whole)) is not None:
-                _demand(average.dtype == np.float64, f"{name}: the average must be float64")
-            if not readout.replays():
-                short.memory = readout.init_memory(short.n, 3)
-            short.learn(rows, order)
-            _same(short.predictor(), whole.predictor(), f"{name}: books settled early")
-            first.learn(rows, order[:9])
-            second.restore({key: array.copy() for key, array in first.arrays().items()})
-            second.learn(rows, order[9:])
-            _same(second.predictor(), whole.predictor(), f"{name}: saved and gone on")
+            _check_readout_of(Learner(Hinge(), rule, readout, on), kept)
+
+
+def _check_readout_of(learner: Learner, kept: Callable[[np.ndarray], np.ndarray] | None) -> None:
+    structure, readout = Multiclass(5, 3), learner.readout
+    rows, name = tiny_rows(structure), describe(readout)
+    order = np.tile(np.arange(len(rows.weights)), 2)
+    whole, short, first, second = (OnlineTrainer(structure, learner, np.float64) for _ in range(4))
+    copies = np.array(list(_steps(whole, rows, order)))
+    _check_threads(structure, learner, rows, order)
+    plain = OnlineTrainer(structure, replace(learner, readout=Last()), np.float64)
+    plain.learn(rows, order)
+    _agree(copies[-1], _weights(plain), f"{name} changes what is learned", 0.0)
+    if kept is not None:
+        found = getattr(whole.predictor(), "weights", None)
+        _demand(found is not None, f"{name} predicts without weights of its own")
+        _agree(found, kept(copies), f"{name}: weights of the predictor", 1e-6)
+    if (average := readout.average(whole.memory, whole)) is not None:
+        _demand(average.dtype == np.float64, f"{name}: the average must be float64")
+    if not readout.replays():
+        short.memory = readout.init_memory(short.n, 3)
+    short.learn(rows, order)
+    _same(short.predictor(), whole.predictor(), f"{name}: books settled early")
+    first.learn(rows, order[:9])
+    second.restore({key: array.copy() for key, array in first.arrays().items()})
+    second.learn(rows, order[9:])
+    _same(second.predictor(), whole.predictor(), f"{name}: saved and gone on")
 
 
 def _steps(trainer: OnlineTrainer, rows: Any, order: np.ndarray) -> Iterator[np.ndarray]:
-    for i in order:
-        trainer.learn(rows, np.array([i]))
+    for _ in trainer.learn_pieces(Pieces(rows, order[:, None])):
         yield _weights(trainer)
 
 

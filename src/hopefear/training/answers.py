@@ -120,6 +120,39 @@ def probabilities(predictor: Predictor, scores: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
+def ranked_outputs(
+    starts: np.ndarray,
+    paths: np.ndarray,
+    scores: np.ndarray,
+    counts: np.ndarray,
+    temperature: float,
+    totals: np.ndarray | None,
+) -> list[Ranked]:
+    """The n best of sequences, from where searches left them.
+
+    Parameters
+    ----------
+    starts : int array
+        Sequence i has the tokens ``starts[i] .. starts[i + 1] - 1``.
+    paths, scores, counts : arrays
+        Labels of n outputs a sequence, one after another; their scores; how many there are.
+    temperature : float
+        Scores are divided by it before they become probabilities.
+    totals : float array, optional
+        Log sums over all outputs; without them probabilities are shares of these.
+    """
+    n, ranked = scores.shape[1], []
+    for i, (count, T) in enumerate(zip(counts.tolist(), np.diff(starts).tolist(), strict=True)):
+        start, best = n * int(starts[i]), scores[i, :count]
+        logs = best / temperature
+        within = np.exp(logs - logs[:1])
+        within = within / within.sum() if count else within
+        whole = within if totals is None else np.exp(np.minimum(0.0, logs - totals[i]))
+        outputs = paths[start : start + count * T].reshape(count, T)
+        ranked.append(Ranked(outputs, best, whole, within))
+    return ranked
+
+
 def best_of(
     outputs: np.ndarray, scores: np.ndarray, probabilities: np.ndarray, order: np.ndarray
 ) -> Ranked:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -23,6 +22,7 @@ from hopefear.training.frank_wolfe import Blocks
 from hopefear.training.lbfgs import has_settled
 from hopefear.training.margins import MarginLearner, MarginTrainer, finite_array, share_left
 from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Pieces
 from hopefear.training.trainer import Event
 
 INNER = ("bcfw", "sgd")
@@ -147,10 +147,7 @@ class HopeTrainer(MarginTrainer):
 
     def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
         """As others do, but that every pass between two searches has an order of its own."""
-        for rows, _ in passes.pieces(epoch, skip):
-            started = time.perf_counter()
-            self.learn(rows, passes.orders(epoch))
-            yield time.perf_counter() - started
+        return super().learn_pieces(Pieces(passes.rows, [passes.orders(epoch)]), epoch, skip)
 
     def learn(
         self, data: Any = None, order: np.ndarray | Iterator[np.ndarray] | None = None
@@ -189,8 +186,7 @@ class HopeTrainer(MarginTrainer):
         rule = SGD(rate=self.rate, l2=2.0 * l2 / self.present)
         online = OnlineTrainer(self.structure, Learner(self.bound, rule, Last()), np.float64)
         online.state.m[:] = self.w
-        for order in orders:
-            online.learn(self.rows, order)
+        for _ in online.learn_pieces(Pieces(self.rows, orders)):
             yield online.weights().astype(np.float64), 0.0
 
     def _hope(self) -> int:

@@ -14,12 +14,19 @@ from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
 from hopefear.losses.perceptron import Perceptron
-from hopefear.structures.chain.layout import chain_shape, length, table_size, tables_used
+from hopefear.structures.chain.chain import bytes_needed
 from hopefear.structures.chain.mu import add_cell
 from hopefear.structures.chain.searches import AStar
-from hopefear.structures.chain.theta import limit_scores, tokens_only
+from hopefear.structures.chain.theta import (
+    chain_shape,
+    length,
+    limit_scores,
+    table_size,
+    tables_used,
+    tokens_only,
+)
 from hopefear.structures.lattice import Scores, log_z, marginals, path_score, viterbi
-from hopefear.training.answers import Ranked
+from hopefear.training.answers import Ranked, ranked_outputs
 from hopefear.training.predictors import VotedPredictor
 from hopefear.training.votes import Ballot, Replay
 
@@ -89,21 +96,7 @@ class Decoder:
 
         self._everywhere(rows, work, n)
         counts[lengths == 0] = 1  # of no tokens there is one output, and it is certain
-        ranked = []
-        for i, (count, T) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
-            start = n * int(rows.starts[i])
-            best = scores[i, :count]
-            logs = best / self.temperature
-            within = np.exp(logs - logs[0])
-            ranked.append(
-                Ranked(
-                    paths[start : start + count * T].reshape(count, T),
-                    best,
-                    np.exp(np.minimum(0.0, logs - totals[i])),
-                    within / within.sum(),
-                )
-            )
-        return ranked
+        return ranked_outputs(rows.starts, paths, scores, counts, self.temperature, totals)
 
     def probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every label at every token (float64[tokens, labels])."""
@@ -271,17 +264,6 @@ def check_room(structure: Any, longest: int, depth: int) -> None:
             f"a sequence of {longest:,} tokens needs {size / 2**30:.1f} GiB to be searched, "
             f"the limit is {MOST_BYTES >> 30} GiB; split it"
         )
-
-
-def bytes_needed(structure: Any, longest: int, depth: int) -> int:
-    """Roughly what searching a sequence of so many tokens takes."""
-    width, keep = structure.width, structure.search.room()
-    states = width * width if structure.order == 2 else width
-    tables = longest if structure.edge_attributes else structure.order
-    lists = states * depth if keep.get("lists") else 0
-    kept = keep.get("width", 0)
-    per_token = 4 * (2 * width + states + lists + kept) + 16 * depth + 24 * states
-    return longest * per_token + 16 * tables * states * width + 8 * kept * width
 
 
 def _blocks(rows: Any, n: int) -> Iterator[np.ndarray]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.errors import HopefearError
-from hopefear.structures.chain.layout import pair_base
+from hopefear.structures.chain.theta import pair_base
 
 # Steps are taken in Python; in longer sequences there would be too many.
 MOST_TOKENS = 500

@@ -12,8 +12,8 @@ from hopefear.core.interfaces import Row
 from hopefear.core.workspace import Example, Ones, Plain
 from hopefear.errors import CombinationError, ModelError
 from hopefear.structures.chain.chain import Chain
-from hopefear.structures.chain.layout import length, table_size, tables_used
 from hopefear.structures.chain.mu import add_cell
+from hopefear.structures.chain.theta import length, table_size, tables_used
 from hopefear.training.frank_wolfe import (
     Blocks,
     BlockTrainer,

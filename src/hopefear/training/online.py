@@ -234,16 +234,14 @@ class OnlineTrainer(Trainer):
                 self._blocks.prepare(data)
             self._prepared_for = data
         done, block = 0, learner.block
+        self.memory = learner.readout.with_room(
+            self.memory, order.size, lambda: self.structure.entries(data, order)
+        )
         while done < order.size:
             end = order.size
             if done % block:  # the rest of a block that was broken off
                 end = min(end, -(-done // block) * block)
-            self.memory = learner.readout.with_room(
-                self.memory,
-                order.size - done,
-                lambda rest=order[done:]: self.structure.entries(data, rest),
-            )
-            done += self._learn_some(data, order[done:end], outcome[done:end])
+            done += self.learn_some(data, order[done:end], outcome[done:end])
             if self.tally.counts[BROKEN]:
                 self.tally.counts[BROKEN] = 0  # said once; other examples may still be learnt
                 raise DivergedError(
@@ -253,8 +251,11 @@ class OnlineTrainer(Trainer):
             if learner.readout.full(self.memory) or learner.rule.worn(self.state):
                 self.settle()
 
-    def _learn_some(self, data: Any, order: np.ndarray, outcome: np.ndarray) -> int:
-        """Learn until the order ends or the books must be settled; how far it came."""
+    def learn_some(self, data: Any, order: np.ndarray, outcome: np.ndarray) -> int:
+        """Learn until the order ends or the books must be settled; how far it came.
+
+        :meth:`learn` asks until all is done, so that trainers which look at every step stop here.
+        """
         if self._blocks is not None:
             return self._blocks.learn(self.state, self.memory, data, order, self.tally, outcome)
         learner = self.learner

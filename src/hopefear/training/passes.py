@@ -115,10 +115,14 @@ class Passes:
         if self.by_block:
             yield from self.every(epoch, skip, 1)
             return
-        for rows, visits in self._blocks():
-            order = self._shuffled(visits, epoch, 0)
-            for start in range(skip * self._rows, self.n, self._rows):
-                yield rows, order[start : start + self._rows]
+        order = self.order(epoch)
+        for start in range(skip * self._rows, self.n, self._rows):
+            yield self.rows, order[start : start + self._rows]
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The whole order of a pass over data that is not visited by blocks."""
+        assert self._visits is not None
+        return self._shuffled(self._visits, epoch, 0)
 
     def every(self, epoch: int, first: int, step: int) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of every ``step``-th block of a pass, of data that is visited by blocks."""
@@ -226,6 +230,32 @@ class Whole:
                 yield self._order
             else:
                 yield np.random.default_rng([self.seed, epoch, k]).permutation(self._order)
+
+
+class Pieces:
+    """A pass that somebody cuts: rows, and the orders in which a trainer takes them, one a piece.
+
+    Parameters
+    ----------
+    rows
+        The examples.
+    orders : iterable of int arrays
+        Asked for the next one when the last has been learned.
+
+    Examples
+    --------
+    >>> from hopefear.data.sparse import SparseDataset
+    >>> rows = SparseDataset.from_csr([[1.0], [2.0], [3.0]]).rows
+    >>> [order.tolist() for _, order in Pieces(rows, np.split(np.array([2, 0, 1]), [1])).pieces()]
+    [[2], [0, 1]]
+    """
+
+    def __init__(self, rows: Any, orders: Iterable[np.ndarray]) -> None:
+        self.rows, self._orders = rows, orders
+
+    def pieces(self, epoch: int = 0, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
+        """(rows, order) of every piece but the first ``skip``."""
+        return ((self.rows, order) for order in itertools.islice(self._orders, skip, None))
 
 
 def share_out(rows: SparseRows, unit: float = 1.0) -> tuple[SparseRows, np.ndarray | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,32 +81,46 @@ def learn_stream(
     >>> counts
     [(1, 1), (2, 1), (4, 2), (8, 4), (16, 8), (32, 16), (64, 32), (100, 36)]
     """
-    due, saved, began = 1, every, time.monotonic()
-    weight, before = 0.0, Standing()
-
-    def standing() -> Standing:
-        return Standing(trainer.examples, weight, trainer.loss, trainer.mistakes)
-
-    for data in datasets:
-        for rows, order in Passes(data, shuffle=False).pieces(0):
-            done = 0
-            while done < order.size:
-                ahead = due if saved is None else min(due, saved)
-                part = order[done : done + ahead - trainer.examples]
-                trainer.learn(rows, part)
-                weight += float(np.sum(rows.weights[part], dtype=np.float64))
-                done += part.size
-                if trainer.examples == due:
-                    now = standing()
-                    report(now, now.since(before))
-                    before, due = now, 2 * due
-                if every is not None and trainer.examples == saved:
-                    save(data)
-                    saved = trainer.examples + every
-            if seconds is not None and time.monotonic() - began >= seconds:
-                save(data)
-                began = time.monotonic()
-    now = standing()
+    stream = _Stream(trainer, datasets, every)
+    before, began = Standing(), time.monotonic()
+    for _ in trainer.learn_pieces(stream):
+        if trainer.examples == stream.due:
+            now = stream.standing()
+            report(now, now.since(before))
+            before, stream.due = now, 2 * stream.due
+        if every is not None and trainer.examples == stream.saved:
+            save(stream.data)
+            stream.saved = trainer.examples + every
+        if seconds is not None and stream.paused and time.monotonic() - began >= seconds:
+            save(stream.data)
+            began = time.monotonic()
+    now = stream.standing()
     if now.examples > before.examples:
         report(now, now.since(before))
     return now
+
+
+class _Stream:
+    """A pass over datasets as they come, cut where something is due."""
+
+    def __init__(self, trainer: Any, datasets: Iterable[Any], every: int | None) -> None:
+        self._trainer, self._datasets = trainer, datasets
+        self.due, self.saved = 1, every  # the next report, and the next save
+        self.data: Any = None  # the newest
+        self.paused = False  # whether a piece of it ends here
+        self._weight = 0.0
+
+    def standing(self) -> Standing:
+        trainer = self._trainer
+        return Standing(trainer.examples, self._weight, trainer.loss, trainer.mistakes)
+
+    def pieces(self, epoch: int, skip: int) -> Iterator[tuple[Any, np.ndarray]]:
+        for data in self._datasets:
+            self.data = data
+            for rows, order in Passes(data, shuffle=False).pieces(0):
+                while order.size:
+                    ahead = self.due if self.saved is None else min(self.due, self.saved)
+                    part, order = np.split(order, [ahead - self._trainer.examples])
+                    self._weight += float(np.sum(rows.weights[part], dtype=np.float64))
+                    self.paused = not order.size
+                    yield rows, part

@@ -57,6 +57,15 @@ class Trainer:
         for _ in self.learn_pieces(passes, epoch):
             pass
 
+    def learn_passes(self, passes: Any, epochs: int) -> Iterator[int]:
+        """Learn pass after pass, ``epochs`` at most; gives the number of each when it is over."""
+        for epoch in range(epochs):
+            for _ in self.learn_pieces(passes, epoch):
+                pass
+            yield epoch + 1
+            if self.settled():
+                return
+
     def alone(self) -> Any:
         """What goes on learning when this run is over."""
         return self

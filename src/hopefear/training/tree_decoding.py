@@ -15,7 +15,7 @@ from hopefear.costs.hamming import Hamming
 from hopefear.errors import HopefearError
 from hopefear.structures.tree.theta import length, soften
 from hopefear.structures.tree.tree import best_tree, gold_score
-from hopefear.training.answers import Ranked
+from hopefear.training.answers import Ranked, ranked_outputs
 
 # Trees that stand for all where no sum over all can be had.
 _SOME = 20
@@ -75,7 +75,7 @@ class TreeDecoder:
         """The ``n`` best trees of every sentence, with probabilities."""
         if n < 1:
             raise HopefearError(f"n must be at least 1, not {n}")
-        lengths, size = np.diff(rows.starts), rows.weights.size
+        size = rows.weights.size
         paths = np.zeros(n * rows.labels.size, np.int32)
         scores, counts = np.zeros((size, n)), np.zeros(size, np.int64)
 
@@ -85,18 +85,8 @@ class TreeDecoder:
             )
 
         self._everywhere(rows, work, n, False)
-        totals = self.log_totals(rows) if self.sums else np.full(size, np.nan)
-        ranked = []
-        for i, (count, T) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
-            start = n * int(rows.starts[i])
-            best = scores[i, :count]
-            logs = best / self.temperature
-            within = np.exp(logs - logs[0]) if count else logs
-            within = within / within.sum() if count else within
-            whole = np.exp(np.minimum(0.0, logs - totals[i])) if self.sums else within
-            paths_i = paths[start : start + count * T].reshape(count, T)
-            ranked.append(Ranked(paths_i, best, whole, within))
-        return ranked
+        totals = self.log_totals(rows) if self.sums else None
+        return ranked_outputs(rows.starts, paths, scores, counts, self.temperature, totals)
 
     def arc_probabilities(self, rows: Any) -> np.ndarray:
         """Probability of every arc of the rows, relations summed."""

@@ -118,10 +118,8 @@ def phrase_passes(
 ) -> Iterator[tuple[int, OnlineTrainer]]:
     """Learn; (number of the pass, the trainer) after each."""
     trainer = OnlineTrainer(NBest(data.features.size), learner)
-    passes = Passes(data, seed)
-    for epoch in range(epochs):
-        trainer.learn_pass(passes, epoch)
-        yield epoch + 1, trainer
+    for epoch in trainer.learn_passes(Passes(data, seed), epochs):
+        yield epoch, trainer
 
 
 def train_phrase_model(

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from hopefear.cli import caching, options
+from hopefear.cli import options
 from hopefear.cli.surface import Rehearsal, Surface, Words
 
 _TRAIN = Words(
@@ -112,7 +112,6 @@ class Classes(Surface):
             options.named(
                 group, "--weights", "weights of the examples of --train, one number a line"
             )
-            caching.option(group, self.name)
 
     def learning_options(
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
@@ -210,10 +209,8 @@ class Classes(Surface):
     def check(self, args: argparse.Namespace, verb: str) -> None:
         if getattr(args, "nb_share", 0.0) and args.values != "nb":
             args.usage_error("--nb-share belongs to --values nb")
-        if verb == "train":
-            if args.comparator and not args.bounds:
-                args.usage_error("--comparator belongs to --bounds")
-            caching.check(args)
+        if verb == "train" and args.comparator and not args.bounds:
+            args.usage_error("--comparator belongs to --bounds")
 
 
 SURFACE = Classes()

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.options import threads
-from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.cli.surface import Corpus, Score, cache_folder, load_model
 from hopefear.data.cache import use_cache
 from hopefear.data.examples import examples
 from hopefear.data.files import ReadReport

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from hopefear.cli import caching, options
+from hopefear.cli import options
 from hopefear.cli.surface import Rehearsal, Surface, Words
 
 _TRAIN = Words(
@@ -125,8 +125,6 @@ class Parses(Surface):
             least=0,
         )
         options.on_error(group)
-        if verb == "train":
-            caching.option(group, self.name)
 
     def learning_options(
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
@@ -186,8 +184,6 @@ class Parses(Surface):
             _tagger(groups["data"], "trees: a tagger that tags all words first")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
-        if verb == "train":
-            caching.check(args)
         if verb in ("train", "compare") and args.dictionary and args.hash_bits is not None:
             args.usage_error("features of a --dictionary are not hashed: leave out --hash-bits")
         if verb in ("train", "compare") and args.tagger is None:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import first_learner, threads
-from hopefear.cli.surface import Corpus, Score, load_model
+from hopefear.cli.surface import Corpus, Score, cache_folder, load_model
 from hopefear.data.files import ReadReport
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.tree_rows import TreeDataset

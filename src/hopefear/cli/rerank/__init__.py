@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from hopefear.cli import caching, options
+from hopefear.cli import options
 from hopefear.cli.surface import Rehearsal, Surface, Words
 
 METRICS = ("bleu", "chrf", "ter", "wer", "edit", "f1", "parseval", "cost")
@@ -168,8 +168,6 @@ class Lists(Surface):
             "DIR",
         )
         options.on_error(group)
-        if verb == "train":
-            caching.option(group, self.name)
 
     def learning_options(
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
@@ -229,8 +227,6 @@ class Lists(Surface):
             options.one_format(lists, self.name, "of that file; auto looks at its first lines")
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
-        if verb == "train":
-            caching.check(args)
         if verb in ("train", "compare"):
             for of in ("gold", "refs"):
                 if args.dev is None and getattr(args, f"dev_{of}") is not None:

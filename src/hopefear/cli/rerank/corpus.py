@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, scored, tell_skipped
 from hopefear.cli.options import threads
 from hopefear.cli.progress import Counting
-from hopefear.cli.surface import Corpus, Score
+from hopefear.cli.surface import Corpus, Score, cache_folder
 from hopefear.data.files import ReadReport
 from hopefear.data.lists.candidates import CandidateLists, kept, without_copies
 from hopefear.data.lists.dataset import ListDataset, Noting, cheapest, encoded

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from hopefear.cli import caching, options
+from hopefear.cli import options
 from hopefear.cli.surface import Rehearsal, Surface, Words
 
 _TRAIN = Words(
@@ -140,8 +140,6 @@ class Tags(Surface):
             group, "--convert", "learn the same spans in another scheme, such as iobes", "NAME"
         )
         options.on_error(group)
-        if verb == "train":
-            caching.option(group, self.name)
 
     def learning_options(
         self, group: argparse._ArgumentGroup, verb: str, shared: Callable[[], None]
@@ -259,8 +257,6 @@ class Tags(Surface):
         )
 
     def check(self, args: argparse.Namespace, verb: str) -> None:
-        if verb == "train":
-            caching.check(args)
         if verb == "evaluate" and args.json and args.conlleval:
             args.usage_error("--json and --conlleval would share standard output")
         if verb == "predict":
@@ -279,6 +275,8 @@ class Tags(Surface):
                 args.usage_error("--columns belongs to a file of columns: text has none")
 
     def build(self, name: str, params: Mapping[str, Any], args: argparse.Namespace) -> Any:
+        if "cost" not in params and args.class_weight is None:
+            return super().build(name, params, args)
         from hopefear.tasks.tag.label_costs import check_class_weight, resolved_early
 
         learner = super().build(name, resolved_early(params), args)

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.cli.caching import cache_folder
 from hopefear.cli.console import Console, tell_skipped
 from hopefear.cli.guard import complain
 from hopefear.cli.options import first_learner, threads
-from hopefear.cli.surface import Corpus, Score
+from hopefear.cli.surface import Corpus, Score, cache_folder
 from hopefear.data.crfsuite import AttributeFile, read_crfsuite
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import (

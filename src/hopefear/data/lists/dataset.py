@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from hopefear.core.checks import check_not_negative
 from hopefear.core.component import kernel
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.input import GIVEN, UnjudgedError, check_metric
-from hopefear.data.mapped import Spans, update_hash
+from hopefear.data.mapped import Spans, rows_digest
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import used_ids
 from hopefear.features.lists.keyed import SCORE, Numbered, joined
@@ -167,11 +166,7 @@ class ListDataset:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the content."""
-        h = hashlib.sha256(self.metric.encode())
-        for array in self.rows:
-            h.update(str(array.size).encode())
-            update_hash(h, array, self.mapping)
-        return h.hexdigest()
+        return rows_digest([self.metric], self.rows, self.mapping)
 
     def take(self, which: Sequence[int] | np.ndarray) -> ListDataset:
         """The lists of these numbers, in this order."""

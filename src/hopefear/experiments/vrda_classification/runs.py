@@ -31,15 +31,16 @@ from hopefear.losses.hinge import Hinge
 from hopefear.metrics import Accuracy, Classification, confidence_interval
 from hopefear.metrics.lists import Brackets
 from hopefear.readouts.averaged import Averaged
-from hopefear.readouts.observed import Observed
 from hopefear.recipes import Scale
 from hopefear.rules.rda import RDA
 from hopefear.structures.classes import Binary
 from hopefear.structures.nbest import NBest
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import structure_for
-from hopefear.training.bounds.voted_rda import BoundReport, best_scaled, mistaken, radius
+from hopefear.training.bounds.voted_rda import BoundReport, best_scaled, radius
+from hopefear.training.bounds.watched import Watched
 from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Pieces
 from hopefear.training.predictors import LinearPredictor, Predictor
 from hopefear.training.ranking import Ranker
 
@@ -468,16 +469,14 @@ def bound_curves(plan: Plan) -> list[BoundCurve]:
         )
         rows, structure = generated.dataset().rows, Binary(features)
         order = np.random.default_rng(SEED).permutation(plan.bound_rows)
-        longest = radius(structure, rows)
+        parts, longest = np.split(order, first_marks(order.size)[:-1]), radius(structure, rows)
         rate = float(np.linalg.norm(generated.truth)) / SEPARATION / (math.sqrt(2.0) * longest)
         for l1 in STRENGTHS:
-            learner = Learner(Hinge(), RDA(rate, l1), Observed(Averaged()), on="mistakes")
-            trainer = OnlineTrainer(structure, learner)
-            outcome = np.zeros(order.size, np.uint8)
-            reports, start = [], 0
-            for end in first_marks(order.size):
-                trainer.learn(rows, order[start:end], outcome[start:end])
-                wrong, start = mistaken(order[:end], outcome[:end]), int(end)
+            learner = Learner(Hinge(), RDA(rate, l1), Averaged(), on="mistakes")
+            trainer = Watched(structure, learner, rows)
+            reports = []
+            for _ in trainer.learn_pieces(Pieces(rows, parts)):
+                wrong = trainer.mistaken
                 if wrong.size:
                     reports.append(best_scaled(trainer, rows, wrong, generated.truth, longest)[1])
             curves.append(BoundCurve(noise, l1, tuple(reports)))

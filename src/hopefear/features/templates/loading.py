@@ -254,13 +254,13 @@ def parse_toml(
     read_lexicon : callable
         Entries of the lexicon of a name and a path as the file gives it.
     """
-    nested = InputError(source, 0, "a template file of two levels", "lists or tables in many")
-    if _DOTTED.search(text):
-        raise nested
     try:
+        if _DOTTED.search(text):
+            raise RecursionError
         content = tomllib.loads(text)
     except RecursionError:
-        raise nested from None
+        many = "lists or tables in many"
+        raise InputError(source, 0, "a template file of two levels", many) from None
     except ValueError as error:
         if not isinstance(error, tomllib.TOMLDecodeError):  # of an integer without end
             raise InputError(source, 0, f"TOML ({str(error).partition(';')[0]})") from None

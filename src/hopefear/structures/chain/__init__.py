@@ -1,4 +1,4 @@
-"""Label chains: the structure, the layout of its parts, its two linear maps and its searches."""
+"""Label chains: the structure, its parts, its two linear maps and its searches."""
 
 from hopefear.structures.chain.chain import Chain
 

@@ -6,26 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.bags import empty_bag, new_bag
 from hopefear.core.component import component
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace
-from hopefear.structures.chain.layout import (
-    cell,
-    chain_shape,
-    gold_path,
-    is_gold,
-    length,
-    mix_paths,
-    table_size,
-    tables_used,
-)
 from hopefear.structures.chain.mu import (
     BagProduct,
     ChainMu,
     add_cell,
+    empty_bag,
     fill_bag,
     forget_parts,
+    new_bag,
     scale_parts,
     scatter_edges,
     scatter_nodes,
@@ -34,14 +25,22 @@ from hopefear.structures.chain.searches import AStar
 from hopefear.structures.chain.theta import (
     ChainTheta,
     Limits,
+    cell,
+    chain_shape,
     charge_nodes,
     copy_scores,
     expected_score,
+    gold_path,
+    is_gold,
+    length,
     limit_scores,
+    mix_paths,
     no_limits,
     price_nodes,
     score_edges,
     score_nodes,
+    table_size,
+    tables_used,
 )
 from hopefear.structures.lattice import (
     Scores,
@@ -378,3 +377,14 @@ class Chain(NamedTuple):
                 scatter_edges(self, x, mu, row)
                 products[k, m] = mu.total[0]
                 products[m, k] = mu.total[0]
+
+
+def bytes_needed(chain: Any, longest: int, depth: int) -> int:
+    """Roughly what searching a sequence of so many tokens takes."""
+    width, room = chain.width, chain.search.room()
+    states = width * width if chain.order == 2 else width
+    tables = longest if chain.edge_attributes else chain.order
+    lists = states * depth if room.get("lists") else 0
+    kept = room.get("width", 0)
+    per_token = 4 * (2 * width + states + lists + kept) + 16 * depth + 24 * states
+    return longest * per_token + 16 * tables * states * width + 8 * kept * width

@@ -16,17 +16,19 @@ import numpy as np
 from hopefear.core.component import inlined, kernel, prefetch
 from hopefear.core.workspace import Example, Plain
 from hopefear.errors import HopefearError
-from hopefear.structures.chain.layout import (
+from hopefear.structures.chain.searches import AStar
+from hopefear.structures.chain.theta import (
     cell,
     chain_shape,
     length,
+    limit_scores,
     pair_base,
+    score_edges,
+    score_nodes,
     table_size,
     tables_used,
     triple_base,
 )
-from hopefear.structures.chain.searches import AStar
-from hopefear.structures.chain.theta import limit_scores, score_edges, score_nodes
 from hopefear.structures.lattice import Scores, marginals, new_forward, new_scores, path_score
 from hopefear.structures.lattice.lanes import add_to
 

@@ -8,21 +8,26 @@ sequence.
 
 from hopefear.structures.lattice.astar import astar, rival
 from hopefear.structures.lattice.beam import beam
-from hopefear.structures.lattice.expected_cost import CostSums, cost_covariances, new_cost_sums
+from hopefear.structures.lattice.expected_cost import cost_covariances
 from hopefear.structures.lattice.lists import list_viterbi
-from hopefear.structures.lattice.marginals import Forward, log_z, marginals, new_forward
+from hopefear.structures.lattice.marginals import log_z, marginals
 from hopefear.structures.lattice.shape import (
+    CostSums,
+    Forward,
     Scores,
     Shape,
+    Space,
     n_tables,
+    new_cost_sums,
+    new_forward,
     new_scores,
     new_shape,
+    new_space,
     offset,
     padded_width,
     path_score,
     states,
 )
-from hopefear.structures.lattice.space import Space, new_space
 from hopefear.structures.lattice.viterbi import viterbi
 
 __all__ = [

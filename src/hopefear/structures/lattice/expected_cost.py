@@ -12,35 +12,13 @@ All of them are means, so that nothing under- or overflows where the probabiliti
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import apart, inlined
 from hopefear.structures.lattice.log_space import log_marginals
 from hopefear.structures.lattice.marginals import OFF_RANGE, backward, forward
-from hopefear.structures.lattice.shape import Scores, Shape, contexts, n_tables, offset, states
-
-
-class CostSums(NamedTuple):
-    """Working memory of expected costs."""
-
-    scores: Scores  # scores of another distribution over the same sequences
-    prices: np.ndarray  # float64[length * W]: cost of a label at a position
-    before: np.ndarray  # float64[length * S]: a
-    after: np.ndarray  # float64[length * S]: b
-
-
-def new_cost_sums(shape: Shape, T_max: int, dtype: type = np.float32) -> CostSums:
-    """Memory for sentences of up to ``T_max`` tokens; 0 where costs are not asked for."""
-    S, W = states(shape), shape.width
-    tables = n_tables(shape, T_max) if T_max else 0
-    return CostSums(
-        Scores(np.zeros(T_max * W, dtype), np.zeros(tables * S * W, dtype)),
-        np.zeros(T_max * W),
-        np.zeros(T_max * S),
-        np.zeros(T_max * S),
-    )
+from hopefear.structures.lattice.shape import contexts, offset, states
 
 
 @apart

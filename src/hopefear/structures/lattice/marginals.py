@@ -12,7 +12,6 @@ some alpha is too small for a float64, which is watched; the sums are then taken
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,43 +19,11 @@ from hopefear.core.component import apart, inlined, linked
 from hopefear.structures.lattice.exponential import exp_from
 from hopefear.structures.lattice.lanes import sum_product
 from hopefear.structures.lattice.log_space import log_forward, log_marginals
-from hopefear.structures.lattice.shape import Shape, contexts, n_tables, offset, states
+from hopefear.structures.lattice.shape import contexts, offset, states
 
 # Products that stay above this lose nothing, and what is divided by them stays finite.
 _SMALLEST = -575.0
 OFF_RANGE = np.inf  # answer of forward where logarithms are needed
-
-
-class Forward(NamedTuple):
-    """Working memory of the sums."""
-
-    nodes: np.ndarray  # float64[length * W]: exponentials
-    edges: np.ndarray  # float64[n_tables * S * W]: exponentials
-    turned: np.ndarray  # float64[S * W]: the present table with its newest label last
-    alpha: np.ndarray  # float64[length * S]
-    x: np.ndarray  # float64[length * S]
-    z: np.ndarray  # float64[length]
-    beta: np.ndarray  # float64[S]
-    row: np.ndarray  # float64[W]
-
-
-def new_forward(shape: Shape, T_max: int) -> Forward:
-    """Memory for the sums over sentences of up to ``T_max`` tokens.
-
-    Every token costs ``8 W + 16 S`` bytes and, where each has an edge table of its own,
-    ``8 S W`` more: 0.6 kB for 22 labels, 5 kB with such tables.
-    """
-    S, W = states(shape), shape.width
-    return Forward(
-        nodes=np.zeros(T_max * W),
-        edges=np.zeros(n_tables(shape, T_max) * S * W),
-        turned=np.zeros(S * W),
-        alpha=np.zeros(T_max * S),
-        x=np.zeros(T_max * S),
-        z=np.zeros(T_max),
-        beta=np.zeros(S),
-        row=np.zeros(W),
-    )
 
 
 @apart
@@ -86,7 +53,7 @@ def marginals(shape, T, scores, fb, out):
 
     Examples
     --------
-    >>> from hopefear.structures.lattice import new_scores, new_shape
+    >>> from hopefear.structures.lattice import new_forward, new_scores, new_shape
     >>> shape = new_shape(2)
     >>> scores, out = new_scores(shape, 3), new_scores(shape, 3)
     >>> scores.nodes[1] = np.log(3.0)

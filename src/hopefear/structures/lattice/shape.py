@@ -1,4 +1,4 @@
-"""What a label chain looks like in memory: states, nodes and edge tables.
+"""What a label chain looks like in memory: states, nodes, edge tables, space for searches and sums.
 
 Labels are numbered 0 .. L - 1 and stored W apart. A state is what the next label can see: the last
 label (first order) or the last two (second order). With K = 1 or W contexts for a label there are
@@ -121,3 +121,132 @@ def path_score(shape, T, scores, y, start=0):
         total += np.float64(edges[offset(shape, t) + u * W + i])
         older, oldest = label, older
     return total
+
+
+class Space(NamedTuple):
+    """What :func:`astar`, :func:`list_viterbi`, :func:`beam` and :func:`rival` write to.
+
+    Path k has the labels ``paths[k * length:k * length + T]`` and the score ``totals[k]``.
+    """
+
+    length: int  # of the longest sentence
+    paths: np.ndarray  # int32[n * length]
+    totals: np.ndarray  # float64[n]
+    table: np.ndarray  # float[length * S]: best completions
+    row: np.ndarray  # float[W]: values of the labels at one position
+    second: np.ndarray  # int32[n * length]: label that would be next best at a place of a path
+    loss: np.ndarray  # float64[n * length]: what it costs
+    parent: np.ndarray  # int32[n]: path that path k follows ...
+    split: np.ndarray  # int32[n]: ... up to this position
+    label: np.ndarray  # int32[n]: label that it has there
+    trail: np.ndarray  # int32[length * width]: parent * W + label of a partial sequence
+    partial: np.ndarray  # float64[width]: scores of the partial sequences
+    grown: np.ndarray  # float64[width * W]: scores with one more label
+    heap: np.ndarray  # int32[width]: the best of them, worst first
+    code: np.ndarray  # int32[(length + 1) * S * n]: label * n + rank behind a state
+    scores: np.ndarray  # float[2 * S * n]: scores of the lists of two positions
+    filled: np.ndarray  # int32[2 * S]: lengths of those lists
+
+
+def new_space(
+    shape: Shape,
+    T_max: int,
+    n: int = 1,
+    width: int = 0,
+    dtype: type = np.float32,
+    lists: bool = False,
+) -> Space:
+    """Memory for sentences of up to ``T_max`` tokens.
+
+    With z bytes to a score, every token costs ``z S + 16 n`` bytes, ``4 width`` more for beam
+    search and ``4 S n`` more for list Viterbi: 0.2 kB for 22 labels, n = 5 and A*.
+
+    Parameters
+    ----------
+    shape : Shape
+        The chain.
+    T_max : int
+        Tokens of the longest sentence.
+    n : int
+        Most sequences that are asked for.
+    width : int
+        Most partial sequences that beam search keeps; 0 where it is not used.
+    dtype : type
+        Of the scores, float32 or float64.
+    lists : bool
+        Whether :func:`list_viterbi` is used.
+    """
+    S, W = states(shape), shape.width
+    kept = S * n if lists else 0
+    return Space(
+        length=int(T_max),
+        paths=np.zeros(n * T_max, np.int32),
+        totals=np.zeros(n),
+        table=np.zeros(T_max * S, dtype),
+        row=np.zeros(W, dtype),
+        second=np.zeros(n * T_max, np.int32),
+        loss=np.zeros(n * T_max),
+        parent=np.zeros(n, np.int32),
+        split=np.zeros(n, np.int32),
+        label=np.zeros(n, np.int32),
+        trail=np.zeros(T_max * width, np.int32),
+        partial=np.zeros(width),
+        grown=np.zeros(width * W),
+        heap=np.zeros(width, np.int32),
+        code=np.zeros((T_max + 1) * kept, np.int32),
+        scores=np.zeros(2 * kept, dtype),
+        filled=np.zeros(2 * S, np.int32),
+    )
+
+
+class Forward(NamedTuple):
+    """Working memory of the sums."""
+
+    nodes: np.ndarray  # float64[length * W]: exponentials
+    edges: np.ndarray  # float64[n_tables * S * W]: exponentials
+    turned: np.ndarray  # float64[S * W]: the present table with its newest label last
+    alpha: np.ndarray  # float64[length * S]
+    x: np.ndarray  # float64[length * S]
+    z: np.ndarray  # float64[length]
+    beta: np.ndarray  # float64[S]
+    row: np.ndarray  # float64[W]
+
+
+def new_forward(shape: Shape, T_max: int) -> Forward:
+    """Memory for the sums over sentences of up to ``T_max`` tokens.
+
+    Every token costs ``8 W + 16 S`` bytes and, where each has an edge table of its own,
+    ``8 S W`` more: 0.6 kB for 22 labels, 5 kB with such tables.
+    """
+    S, W = states(shape), shape.width
+    return Forward(
+        nodes=np.zeros(T_max * W),
+        edges=np.zeros(n_tables(shape, T_max) * S * W),
+        turned=np.zeros(S * W),
+        alpha=np.zeros(T_max * S),
+        x=np.zeros(T_max * S),
+        z=np.zeros(T_max),
+        beta=np.zeros(S),
+        row=np.zeros(W),
+    )
+
+
+class CostSums(NamedTuple):
+    """Working memory of expected costs."""
+
+    scores: Scores  # scores of another distribution over the same sequences
+    prices: np.ndarray  # float64[length * W]: cost of a label at a position
+    before: np.ndarray  # float64[length * S]: a
+    after: np.ndarray  # float64[length * S]: b
+
+
+def new_cost_sums(shape: Shape, T_max: int, dtype: type = np.float32) -> CostSums:
+    """Memory for sentences of up to ``T_max`` tokens; 0 where costs are not asked for."""
+    S, W = states(shape), shape.width
+    tables = n_tables(shape, T_max) if T_max else 0
+    return CostSums(
+        Scores(np.zeros(T_max * W, dtype), np.zeros(tables * S * W, dtype)),
+        np.zeros(T_max * W),
+        np.zeros(T_max * S),
+        np.zeros(T_max * S),
+    )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hopefear.data.labels import limits_of
 from hopefear.data.sequences import Column
 from hopefear.data.tree_rows import TreeDataset, TreeKind, TreeRows
 from hopefear.data.treebank import Treebank
@@ -99,7 +100,11 @@ class ParseModel(Model):
         heads, relations : sequence, optional
             For every word the heads, or the names of the relations, it may have, or None for any.
         """
-        limits = None if relations is None else relation_limits(self.labels, relations)
+        limits = (
+            None
+            if relations is None
+            else limits_of(self.labels, relations, "relations of word", len(self.labels))
+        )
         codes = self.decoder(n_jobs, limits).best(self.encode(bank, heads).rows)
         return self.trees(codes)
 
@@ -268,22 +273,3 @@ def with_heads_allowed(data: TreeDataset, allowed: Any) -> TreeDataset:
         lists.append(heads)
     ptr = np.concatenate([[0], np.cumsum([len(one) for one in lists])])
     return data.with_arcs(ptr, np.concatenate(lists), data.pruner)
-
-
-def relation_limits(labels: Sequence[str], allowed: Any) -> np.ndarray:
-    """What the relations of single words must be, as ``Tree`` has it."""
-    number = {name: c for c, name in enumerate(labels)}
-    table = np.zeros((len(allowed), len(labels)), np.float32)
-    for k, some in enumerate(allowed):
-        if some is None:
-            continue
-        names = [some] if isinstance(some, str) else list(some)
-        unknown = [name for name in names if name not in number]
-        if unknown or not names:
-            raise HopefearError(
-                f"allowed relations of word {k + 1}: {unknown or 'none'}; the model has "
-                f"{', '.join(labels)}"
-            )
-        table[k] = -np.inf
-        table[k, [number[name] for name in names]] = 0.0
-    return table.ravel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.theta import soften
 from hopefear.structures.tree.tree import Tree, best_tree
 from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Pieces
 from hopefear.training.predictors import predictor_from_arrays
 
 TEMPLATES = ArcTemplates.named("light")
@@ -81,15 +82,7 @@ class Pruner:
         structure = pruning_tree(projective, single)
         rule = SGD(rate=0.1, decay=0.8, period=float(len(rows.weights)))
         trainer = OnlineTrainer(structure, Learner(Log(), rule, Averaged(), "every"))
-        for epoch in range(EPOCHS):
-            order = np.random.default_rng([seed, epoch]).permutation(len(rows.weights))
-            if mapping is None:
-                trainer.learn(rows, order)
-                continue
-            for first in range(0, order.size, _MAPPED):
-                trainer.learn(rows, order[first : first + _MAPPED])
-                for array in rows:
-                    let_go(mapping, array, 0, array.size)
+        trainer.learn_pass(Pieces(rows, _orders(rows, seed, mapping)))
         return cls(trainer.predictor(), projective, single, heads)
 
     def prune(self, rows: Any, gold: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -141,6 +134,19 @@ class Pruner:
             field_of(header, "heads", int),
             float(field_of(header, "least", float, int)),
         )
+
+
+def _orders(rows: Any, seed: int, mapping: mmap.mmap | None) -> Iterator[np.ndarray]:
+    """All passes, cut where pages of a mapped file go, once their sentences have been learned."""
+    n = len(rows.weights)
+    step = max(1, n) if mapping is None else _MAPPED
+    for epoch in range(EPOCHS):
+        order = np.random.default_rng([seed, epoch]).permutation(n)
+        for first in range(0, n, step):
+            yield order[first : first + step]
+            if mapping is not None:
+                for array in rows:
+                    let_go(mapping, array, 0, array.size)
 
 
 def plain_rows(rows: TreeRows, heads: np.ndarray) -> TreeRows:

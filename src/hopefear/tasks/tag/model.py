@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopefear.core.arrays import Strings
+from hopefear.data.labels import limits_of
 from hopefear.data.schemes import Constraints, legal
 from hopefear.data.sequences import Column, Sentences, SequenceDataset, TokenRows
 from hopefear.data.tokenizer import Tokenizer
@@ -317,30 +318,13 @@ def scheme_limits(
         step[:n, :n] = _forbid(rules.step).T
     tokens = np.empty(0, np.float32)
     if allowed is not None:
-        tokens = _token_limits(labels, allowed, width)
+        sets = [one for sequence in allowed for one in sequence]
+        tokens = limits_of(labels, sets, "labels of token", width)
     return Limits(start, end, step.ravel(), tokens)
 
 
 def _forbid(permitted: np.ndarray) -> np.ndarray:
     return np.where(permitted, np.float32(0.0), np.float32(-np.inf))
-
-
-def _token_limits(labels: Sequence[str], allowed: Allowed, width: int) -> np.ndarray:
-    number = {name: c for c, name in enumerate(labels)}
-    sets = [one for sequence in allowed for one in sequence]
-    table = np.zeros((len(sets), width), np.float32)
-    for k, one in enumerate(sets):
-        if one is None:
-            continue
-        unknown = [name for name in one if name not in number]
-        if unknown or not one:
-            raise HopefearError(
-                f"allowed labels of token {k + 1}: {unknown or 'none'}; the model has "
-                f"{', '.join(labels)}"
-            )
-        table[k] = -np.inf
-        table[k, [number[name] for name in one]] = 0.0
-    return table.ravel()
 
 
 def check_features(data: SequenceDataset, features: Any) -> None:

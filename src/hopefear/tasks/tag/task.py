@@ -16,10 +16,9 @@ from hopefear.data.sequences import Column, Sentences, SequenceDataset
 from hopefear.errors import HopefearError
 from hopefear.features.templates import TemplateFeatures
 from hopefear.metrics import chunk_scores
-from hopefear.structures.chain.chain import Chain
-from hopefear.structures.chain.layout import table_size
+from hopefear.structures.chain.chain import Chain, bytes_needed
 from hopefear.structures.chain.searches import search_named
-from hopefear.structures.chain.theta import no_limits
+from hopefear.structures.chain.theta import no_limits, table_size
 from hopefear.tasks import TASKS, base
 from hopefear.tasks.base import Task, Trained, best_of
 from hopefear.tasks.tag.label_costs import ClassWeight, priced, resolved
@@ -30,7 +29,7 @@ from hopefear.tasks.tag.model import (
     encoded,
     scheme_limits,
 )
-from hopefear.training.decoding import MOST_BYTES, bytes_needed, decoder_of
+from hopefear.training.decoding import MOST_BYTES, decoder_of
 from hopefear.training.likelihoods import MOST_TOKENS, Likelihoods
 from hopefear.training.predictors import Predictor
 
@@ -70,6 +69,8 @@ class Tagging(Task):
     def parameters(
         self, params: Mapping[str, Any], learner: str, data: SequenceDataset
     ) -> Mapping[str, Any]:
+        if "cost" not in params and self.class_weight is None:
+            return params
         return resolved(priced(params, learner, self.class_weight, data), data.labels)
 
     def structure(self, data: SequenceDataset) -> Chain:

@@ -100,12 +100,11 @@ class Stepwise(OnlineTrainer):
         super().__init__(structure, learner, dtype)
         self.rows, self.comparator = rows, comparator
 
-    def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
-        outcome = np.empty(order.size, np.uint8) if outcome is None else outcome
-        for k in range(order.size):
-            super().learn(data, order[k : k + 1], outcome[k : k + 1])
-            if outcome[k] & UPDATED:
-                self.look(data, int(order[k]), bool(outcome[k] & MISTAKEN))
+    def learn_some(self, data: Any, order: np.ndarray, outcome: np.ndarray) -> int:
+        done = super().learn_some(data, order[:1], outcome[:1])
+        if done and outcome[0] & UPDATED:
+            self.look(data, int(order[0]), bool(outcome[0] & MISTAKEN))
+        return done
 
     def look(self, data: Any, i: int, mistaken: bool) -> None:
         """Take note of the step that example ``i`` has just caused."""
@@ -350,20 +349,18 @@ class MeasuredSAPO(Stepwise):
         self.spaces: Any = None
         self.sums, self.met = np.zeros(4), 0
 
-    def learn(self, data: Any, order: np.ndarray, outcome: np.ndarray | None = None) -> None:
-        outcome = np.empty(order.size, np.uint8) if outcome is None else outcome
+    def learn_some(self, data: Any, order: np.ndarray, outcome: np.ndarray) -> int:
+        if self.met % self.every == 0:
+            self._measure(data, int(order[0]))
+        some = self.every - self.met % self.every
+        done = OnlineTrainer.learn_some(self, data, order[:some], outcome[:some])
+        self.met += done
+        return done
+
+    def _measure(self, data: Any, i: int) -> None:
         if self.spaces is None:
             losses = self.learner.loss, Log()
             self.spaces = tuple(self.structure.workspace(data, x, np.float64) for x in losses)
-        done = 0
-        while done < order.size:
-            if self.met % self.every == 0:
-                self._measure(data, int(order[done]))
-            some = min(order.size - done, self.every - self.met % self.every)
-            OnlineTrainer.learn(self, data, order[done : done + some], outcome[done : done + some])
-            done, self.met = done + some, self.met + some
-
-    def _measure(self, data: Any, i: int) -> None:
         reading, weight = Plain(self.weights().astype(np.float64)), float(data.weights[i])
         if weight == 0.0:
             return

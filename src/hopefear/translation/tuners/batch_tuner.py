@@ -97,8 +97,5 @@ class BatchTuner(RoundsTuner):
         passes = Whole(lists.rows, seed)
         learner: Any = self.learner
         with closing(learner.trainer(NBest(len(start)), passes.rows)) as trainer:
-            for epoch in range(learner.max_iter):
-                trainer.learn_pass(passes, epoch)
+            for _ in trainer.learn_passes(passes, learner.max_iter):
                 yield Round(start + trainer.w, trainer.details())
-                if trainer.settled():
-                    return

@@ -121,12 +121,12 @@ class OnlineTuner(RoundsTuner):
             own = {"costs": data.rows.costs.copy(), "oracles": data.rows.oracles.copy()}
             passes.rows = passes.rows._replace(**own)
         trainer = OnlineTrainer(NBest(len(start), False, self._pricing(problem)), self.learner)
-        for epoch in range(self.epochs):
-            loss, updates = trainer.loss, trainer.updates
-            trainer.learn_pass(passes, epoch)
+        loss, updates = 0.0, 0
+        for _ in trainer.learn_passes(passes, self.epochs):
             weights = start + trainer.predictor().weights  # type: ignore[union-attr]
             mean = (trainer.loss - loss) / max(1, passes.n)
             yield Round(weights, {"loss": mean, "pass_updates": trainer.updates - updates})
+            loss, updates = trainer.loss, trainer.updates
 
     def _pricing(self, problem: TuningProblem) -> Any:
         if self.background == "none":

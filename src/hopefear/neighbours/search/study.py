@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from hopefear import __version__
 from hopefear.errors import HopefearError
-from hopefear.search.trials import STEPS, Candidate, Plan, measure
+from hopefear.neighbours.search.trials import STEPS, Candidate, Plan, measure
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 from hopefear.training.stopping import sign_of
 
@@ -85,7 +85,7 @@ class Search:
     Examples
     --------
     >>> from hopefear.data.generators import sparse_linear
-    >>> from hopefear.search import folds
+    >>> from hopefear.neighbours.search import folds
     >>> from hopefear.tasks import recipe
     >>> from hopefear.tasks.classify.task import Classification
     >>> data = sparse_linear(60, 20, per_row=(3, 6), true_weights=8, seed=3).dataset()
@@ -346,7 +346,11 @@ class Search:
         if self.journal is None:
             raise HopefearError("several processes share a journal: give --study FILE")
         message = pickle.dumps((self, round_), protocol=5)
-        command = [sys.executable, "-c", "from hopefear.search.study import work; work()"]
+        command = [
+            sys.executable,
+            "-c",
+            "from hopefear.neighbours.search.study import work; work()",
+        ]
         paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         before = {finding.number for finding in self.findings(study)}
         with contextlib.ExitStack() as scope:

@@ -21,9 +21,9 @@ from hopefear.cli.console import Console
 from hopefear.cli.search import Trials
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import HopefearError
+from hopefear.neighbours.search import Candidate, Finding, Plan, Search, folds, study
+from hopefear.neighbours.search.trials import STEPS, Measure, measure
 from hopefear.recipes.spaces import Range
-from hopefear.search import Candidate, Finding, Plan, Search, folds, study
-from hopefear.search.trials import STEPS, Measure, measure
 from hopefear.tasks import recipe
 from hopefear.tasks.classify.task import Classification
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hopefear.neighbours.search.study import Finding, Search
 from hopefear.report import Page, Plot
-from hopefear.search.study import Finding, Search
 
 _TITLES = {"nonzeros": "non-zero weights kept", "seconds": "seconds of learning"}
 
@@ -99,7 +99,7 @@ def importances(search: Search, findings: Sequence[Finding]) -> list[tuple[str, 
     """(learner, parameter, share), largest first; only where there are trials enough."""
     import optuna
 
-    from hopefear.search.study import _quiet
+    from hopefear.neighbours.search.study import _quiet
     from hopefear.training.stopping import sign_of
 
     shares = []

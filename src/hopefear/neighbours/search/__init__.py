@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hopefear.search.study import OBJECTIVES, Finding, Search
-from hopefear.search.trials import Candidate, Plan, folds
+from hopefear.neighbours.search.study import OBJECTIVES, Finding, Search
+from hopefear.neighbours.search.trials import Candidate, Plan, folds
 
 __all__ = ["OBJECTIVES", "Candidate", "Finding", "Plan", "Search", "folds"]
