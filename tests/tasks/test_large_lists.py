@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from hopefear.data.generators import candidate_lists
+from hopefear.data.lists import files
 from hopefear.tasks.rerank import task
 from hopefear.tasks.rerank.task import dataset, train
 from hopefear.training import ranking
@@ -31,13 +34,22 @@ def test_a_temperature_needs_some_lists_only(monkeypatch):
     every = train(DATA, "perceptron", epochs=2).model.temperature
     seen = []
     monkeypatch.setattr(task, "_FITTED_ON", 10)
+    monkeypatch.setattr(task, "_PARTS", 4)
     taken = type(DATA).take
     monkeypatch.setattr(
         type(DATA), "take", lambda self, which: seen.append(which) or taken(self, which)
     )
     some = train(DATA, "perceptron", epochs=2).model.temperature
-    assert [len(which) for which in seen] == [10]
+    assert sum(len(which) for which in seen) == 10 and len(seen) == 4
     assert some > 0.0 and some != every
+
+
+def test_lists_of_many_features_are_read_in_small_blocks(tmp_path, monkeypatch):
+    line = json.dumps({"candidates": [{"cost": c, "features": {"a": c, "b": 1}} for c in (0, 1)]})
+    path = tmp_path / "lists.jsonl"
+    path.write_text(5 * f"{line}\n")
+    monkeypatch.setattr(files, "BLOCK_FEATURES", 7)
+    assert [len(block) for block in files.read_lists(path)] == [2, 2, 1]
 
 
 def test_no_candidates_have_no_regret():

@@ -63,7 +63,7 @@ class TreebankParts:
         *,
         on_error: str = "raise",
         report: ReadReport | None = None,
-        piece_bytes: int = 1 << 23,
+        piece_bytes: int = 1 << 20,
     ) -> None:
         check_on_error(on_error)
         self._path, self._piece_bytes = path, piece_bytes

@@ -100,8 +100,7 @@ class Held:
     def stretch(self, epoch: int, begin: int, end: int) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of the visits from ``begin`` to ``end - 1`` of a pass."""
         if epoch != self._epoch:
-            orders = [order for _, order in self._passes.pieces(epoch)]
-            self._epoch, self._order = epoch, np.concatenate(orders)
+            self._epoch, self._order = epoch, self._passes.order(epoch)
         yield self._passes.rows, self._order[begin:end]
 
 

@@ -31,7 +31,7 @@ _LISTED = 5
 # Bits fewer for rows of relations, which are wider.
 _FEWER = 2
 # Bytes of text to read at a time, where trees go to a cache.
-PIECE_BYTES = 1 << 23
+PIECE_BYTES = 1 << 20
 
 
 def read(args: argparse.Namespace, console: Console) -> Parsed:

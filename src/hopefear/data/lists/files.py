@@ -434,6 +434,7 @@ TEXTS = ("json", "moses")  # formats whose candidates are texts
 BLOCK_LISTS = 256
 BLOCK_CANDIDATES = 20_000
 BLOCK_TREES = 1_000  # over a thousand features each come of them
+BLOCK_FEATURES = 400_000  # that are named, of all candidates
 
 _LOOKED_AT = 10  # lines by which a format is known
 
@@ -631,13 +632,14 @@ def _moses(
 
 def _groups(raws: Iterator[RawList], most: int, candidates: int) -> Iterator[list[RawList]]:
     group: list[RawList] = []
-    size = 0
+    size = features = 0
     for raw in raws:
         group.append(raw)
         size += len(raw.texts)
-        if len(group) == most or size >= candidates:
+        features += sum(map(len, raw.features or ()))
+        if len(group) == most or size >= candidates or features >= BLOCK_FEATURES:
             yield group
-            group, size = [], 0
+            group, size, features = [], 0, 0
     if group:
         yield group
 

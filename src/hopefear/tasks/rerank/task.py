@@ -29,8 +29,8 @@ from hopefear.training.predictors import Predictor
 from hopefear.training.ranking import Ranker, check_offsets, in_lists
 
 DEFAULT_LEARNER = TASKS["rerank"].learner
-# Lists that a temperature is fitted on, at most.
-_FITTED_ON = 5_000
+# Lists that a temperature is fitted on, at most, and the parts in which they are scored.
+_FITTED_ON, _PARTS = 5_000, 100
 EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
 TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
@@ -85,13 +85,17 @@ class Reranking(Task):
     def temperature(
         self, structure: NBest, predictor: Any, data: ListDataset, n_jobs: int
     ) -> float:
-        step = -(-len(data) // _FITTED_ON)
-        rows = data.rows if step < 2 else data.take(np.arange(0, len(data), step)).rows
-        points = Ranker(structure, predictor).scores(rows)
+        parts: Any = [data.rows]
+        if len(data) > _FITTED_ON:  # some are enough for one number; few are in memory at a time
+            some = np.arange(0, len(data), -(-len(data) // _FITTED_ON))
+            parts = (data.take(few).rows for few in np.array_split(some, _PARTS))
+        plain = Ranker(structure, predictor)
+        nothing = dict.fromkeys(("features", "columns", "values"))  # scores are all it takes
+        scored = [(rows._replace(**nothing), plain.scores(rows)) for rows in parts]
 
         def log_likelihood(temperature: float) -> float:
             warm = Ranker(structure, predictor, temperature)
-            return float(warm.log_likelihoods(rows, points).sum())
+            return sum(float(warm.log_likelihoods(rows, points).sum()) for rows, points in scored)
 
         return best_of(log_likelihood)
 
