@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import inlined, kernel, lean
 from hopefear.core.hashing import first_byte, load8
 
 # Values beyond this are refused: sums of their squares must fit float32.
@@ -185,6 +185,32 @@ def scaled(digits, exponent):
 def is_blank(c):
     """Space, tab, carriage return, vertical tab or form feed."""
     return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
+
+
+@lean
+def find_words(text, newlines, before, begins, ends):
+    """Note where lines end, how many words begin before that, and where words begin and end.
+
+    Words are what stands between bytes of white space. Returns their number; ``begins`` and
+    ``ends`` need room for one more.
+    """
+    line = word = end = 0
+    blank = np.uint64(1)
+    # Written down whether it is one or not, and kept where it is: there is nothing to guess.
+    for i in range(len(text)):
+        c = np.uint64(text[i])
+        white = np.uint64(c == _SPACE) | np.uint64(c - np.uint64(9) < np.uint64(5))
+        begins[np.uint64(word)] = i
+        ends[np.uint64(end)] = i
+        word += np.int64(blank & ~white)
+        end += np.int64(white & ~blank)
+        blank = white
+        newlines[np.uint64(line)] = i
+        before[np.uint64(line)] = word
+        line += np.int64(c == _NEWLINE)
+    ends[end] = len(text)
+    before[line] = word
+    return word
 
 
 @kernel
