@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, compress, islice, pairwise
 from typing import Any, NamedTuple
 
@@ -221,6 +221,8 @@ class Lines:
     def undecodable(self) -> np.ndarray:
         """Lines that are not UTF-8."""
         mask = np.zeros(len(self), bool)
+        if self.text.isascii():
+            return mask
         try:
             self.text.decode()
         except UnicodeDecodeError as error:
@@ -316,8 +318,8 @@ class Lines:
 
 def load(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file, unpacked; UTF-16 is refused."""
-    with open_bytes(path) as stream:
-        data = stream.read()
+    with open_bytes(path) as stream:  # whose read() without a size takes many small pieces
+        data = b"".join(iter(partial(stream.read, 1 << 20), b""))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
     return data
