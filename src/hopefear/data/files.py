@@ -216,7 +216,7 @@ def _done(work: Callable[[Item], Result], item: Item) -> Future[Result]:
 
 def ahead(n_jobs: int) -> int:
     """Items that `in_order` takes before the result of the one in use is given up."""
-    return n_jobs
+    return n_jobs if n_jobs > 1 else 0
 
 
 def file_size(path: str | os.PathLike[str]) -> int:
