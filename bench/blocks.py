@@ -7,17 +7,19 @@
 Passes start from the same weights, those of one pass one by one, and take turns: one example at a
 time, then every block with one thread and with ``--jobs``. The minimum counts. ``ratio`` says how
 many times as fast threads are as one example at a time, in wall time; ``cost`` what a block costs
-on one thread, in processor time, which other programs hardly disturb. ``templates`` is reading and
-applying templates with one thread and with ``--jobs``. Scores are those of the test part, which
-chooses nothing. Chunks are learned from CoNLL-2000, trees from English EWT, and classes from random
-rows, whose search is trivial: there threads are not expected to pay. About 5 minutes, kernels
-compiled.
+on one thread, in processor time, which other programs hardly disturb. ``templates`` is reading, of
+a packed file and of a plain one, and applying templates, with one thread and with ``--jobs``.
+Scores are those of the test part, which chooses nothing. Chunks are learned from CoNLL-2000, trees
+from English EWT, and classes from random rows, whose search is trivial: there threads are not
+expected to pay. About 5 minutes, kernels compiled.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -137,24 +139,26 @@ def timed(corpus: Any, row: Row, sizes: list[int], jobs: int, repeats: int) -> l
 
 
 def reading(corpus: Any, jobs: int, repeats: int) -> dict[str, Any]:
-    """Seconds from a text file to its attributes, and of templates alone."""
-    best: dict[int, tuple[float, float]] = {}
-    for _ in range(repeats + 1):
-        for n in (1, jobs):
-            start = time.perf_counter()
-            text = corpus.read("train", n)
-            middle = time.perf_counter()
-            corpus.encode(text, n)
-            end = time.perf_counter()
-            now = end - start, end - middle
-            best[n] = tuple(map(min, now, best.get(n, now)))  # type: ignore[assignment]
-    return {
-        "row": "templates",
-        "jobs": jobs,
-        "seconds": [round(best[n][0], 3) for n in (1, jobs)],
-        "ratio": round(best[1][0] / best[jobs][0], 2),
-        "ratio_of_templates": round(best[1][1] / best[jobs][1], 2),
-    }
+    """Seconds from a text file to its attributes, packed or not, and of templates alone."""
+    best: dict[tuple[str, int], float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        packed, plain = corpus.path("train"), Path(folder) / "train.txt"
+        plain.write_bytes(gzip.decompress(packed.read_bytes()))
+        for _ in range(repeats + 1):
+            for key, path in (("packed", packed), ("plain", plain)):
+                for n in (1, jobs):
+                    start = time.perf_counter()
+                    text = corpus.read(path, n)
+                    middle = time.perf_counter()
+                    corpus.encode(text, n)
+                    end = time.perf_counter()
+                    for what, now in ((key, end - start), ("templates", end - middle)):
+                        best[what, n] = min(now, best.get((what, n), now))
+    figures: dict[str, Any] = {"row": "templates", "jobs": jobs}
+    for what in ("packed", "plain", "templates"):
+        one, many = best[what, 1], best[what, jobs]
+        figures[what] = {"seconds": [round(one, 3), round(many, 3)], "ratio": round(one / many, 2)}
+    return figures
 
 
 class Chunking:
@@ -164,12 +168,17 @@ class Chunking:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.data, self.test = self.encode(self.read("train")), self.read("test")
+        self.data, self.test = (
+            self.encode(self.read(self.path("train"))),
+            self.read(self.path("test")),
+        )
 
-    def read(self, name: str, jobs: int = 1) -> Any:
+    def path(self, name: str) -> Path:
+        return self.folder / f"conll2000/{name}.txt.gz"
+
+    def read(self, path: Path, jobs: int = 1) -> Any:
         from hopefear.data.token_files import read_sentences
 
-        path = self.folder / f"conll2000/{name}.txt.gz"
         names = ("word", "pos", "label")
         return read_sentences(path, columns=names, n_jobs=jobs).sentences
 

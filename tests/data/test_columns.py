@@ -286,3 +286,14 @@ def test_vectors_are_no_tokens_unless_said(tmp_path):
     with pytest.raises(InputError, match="svmlight, which train classify reads"):
         read_sentences(path)
     assert read_sentences(path, format="columns").sentences.starts.tolist() == [0, 2]
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=30) | st.text("ab \t\r\x0b\n", max_size=30).map(str.encode))
+def test_words_are_those_of_split(text: bytes) -> None:
+    lines = token_files.Lines(text, "a", False, ReadReport())
+    wanted = text.split(b"\n")
+    assert [lines.line(k) for k in range(len(lines))] == wanted
+    assert lines.words().tolist() == [len(line.split()) for line in wanted]
+    spans = zip(*(part.tolist() for part in lines.words_in(np.ones(len(lines), bool))), strict=True)
+    assert [text[begin:end] for begin, end in spans] == text.split()

@@ -171,6 +171,24 @@ def test_work_ahead_is_bounded_in_order_and_ends_with_its_reader() -> None:
     assert threading.active_count() == threads
 
 
+def test_who_would_wait_works_too() -> None:
+    here, came = threading.get_ident(), threading.Event()
+
+    def work(fails: bool) -> bool:
+        asking = threading.get_ident() == here
+        if asking:
+            came.set()
+            if fails:
+                raise ValueError("of the asking thread")
+        assert came.wait(60)
+        return asking
+
+    assert any(in_order(iter([False] * 4), work, 2))
+    came.clear()
+    with pytest.raises(ValueError, match="of the asking thread"):
+        list(in_order(iter([True] * 4), work, 2))
+
+
 def trained(folder: Path, path: Path, *more: str) -> bytes:
     model = folder / "a.model"
     arguments = ["train", "classify", "--train", str(path), "--model", str(model), "--quiet"]

@@ -216,6 +216,17 @@ def test_plain_numbers_equal_the_exact_reader(numbers: list[str], behind: str) -
             assert text[end:] + behind in (" ", "\n")
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40).filter(lambda text: b"\n" not in text), st.integers(0, 40))
+@np.errstate(over="ignore")
+def test_tokens_end_at_the_first_blank(text: bytes, begin: int) -> None:
+    from hopefear.data.numbers import token_end
+
+    begin, padded = min(begin, len(text)), text + b"\n" * 16
+    blanks = (k for k in range(begin, len(padded)) if padded[k] <= ord(" "))
+    assert token_end(np.frombuffer(padded, np.uint8), begin) == next(blanks)
+
+
 @np.errstate(over="ignore")
 def test_plain_numbers_take_the_quick_way() -> None:
     from hopefear.data.numbers import parse_plain

@@ -180,3 +180,12 @@ def test_the_table_grows_across_batches(monkeypatch: pytest.MonkeyPatch) -> None
     ends = np.append(np.flatnonzero(text == ord("|")), len(text))
     begins = np.concatenate([[0], ends[:-1] + 1])
     assert StringTable(1).intern_spans(text, begins, ends).tolist() == numbers.tolist()
+    every = StringTable(1).intern_spans(text, begins, ends, 2, 3)
+    assert every.tolist() == StringTable(1).intern(words[2::3]).tolist()
+
+
+@given(st.lists(st.text("aé\ud800€", max_size=3), max_size=5))
+def test_packed_strings_come_back(strings: list[str]) -> None:
+    packed = Strings.pack(strings)
+    wanted = [s.encode("utf-8", "replace").decode() for s in strings]
+    assert packed.texts() == [packed.get(i) for i in range(packed.size)] == wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from hopefear.features.templates import (
     numbering,
     parse_templates,
 )
-from hopefear.features.templates.views import classes
+from hopefear.features.templates.views import MAPS, classes, mapped
 
 pytestmark = pytest.mark.interpreted
 
@@ -393,3 +394,30 @@ def test_threads_change_no_number(options, monkeypatch) -> None:
         assert many.to_header() == one.to_header()
         for array, other in zip(rows, others, strict=True):
             assert array.dtype == other.dtype and np.array_equal(array, other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    small_texts(),
+    st.lists(st.sampled_from(FEATURES), min_size=1, max_size=5, unique=True),
+    st.booleans(),
+    st.booleans(),
+    st.integers(2, 4),
+)
+def test_threads_number_any_text_as_one_does(text, features, padding, keep_names, jobs) -> None:
+    how = {"sentences": text, "padding": padding, "edges": '"both"', "keep_names": keep_names}
+    one, rows = fitted(*features, **how)
+    with mock.patch.object(numbering, "_STRETCH", 1):
+        many, others = fitted(*features, n_jobs=jobs, **how)
+    wanted = one.arrays()
+    assert many.arrays().keys() == wanted.keys()
+    for array, other in [(wanted[key], many.arrays()[key]) for key in wanted] + [
+        *zip(rows, others, strict=True)
+    ]:
+        assert array.dtype == other.dtype and array.tobytes() == other.tobytes()
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("aΑσςΣİǅ'-7²\0", max_size=4), max_size=6), st.sampled_from([*MAPS]))
+def test_strings_are_seen_together_as_each_alone(strings, name) -> None:
+    assert mapped(name, strings) == list(map(MAPS[name], strings))

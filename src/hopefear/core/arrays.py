@@ -159,10 +159,15 @@ class Strings(NamedTuple):
 
     @classmethod
     def pack(cls, strings: Iterable[str]) -> Strings:
-        pieces = [s.encode("utf-8", "replace") for s in strings]
-        offsets = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum([len(p) for p in pieces], out=offsets[1:])
-        return cls(frozen(np.frombuffer(b"".join(pieces), np.uint8)), frozen(offsets))
+        strings = list(strings)
+        text = "".join(strings)
+        sizes: Iterable[int] = map(len, strings)
+        data = text.encode("utf-8", "replace")
+        if len(data) > len(text):
+            sizes = (len(s.encode("utf-8", "replace")) for s in strings)
+        offsets = np.zeros(len(strings) + 1, np.int64)
+        np.cumsum(np.fromiter(sizes, np.int64, len(strings)), out=offsets[1:])
+        return cls(frozen(np.frombuffer(data, np.uint8)), frozen(offsets))
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, np.ndarray], prefix: str) -> Strings:
@@ -184,8 +189,11 @@ class Strings(NamedTuple):
 
     def texts(self) -> list[str]:
         """All of them."""
-        text, offsets = self.text.tobytes(), self.offsets.tolist()
-        return [text[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
+        text, spans = self.text.tobytes(), pairwise(self.offsets.tolist())
+        if text.isascii():
+            letters = text.decode("ascii")
+            return [letters[a:b] for a, b in spans]
+        return [text[a:b].decode("utf-8", "replace") for a, b in spans]
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         return {f"{prefix}_text": self.text, f"{prefix}_offsets": self.offsets}

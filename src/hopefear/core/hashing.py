@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopefear.core.arrays import Strings, frozen
-from hopefear.core.component import inlined, intrinsic, ir, kernel, overload, prefetch, types
+from hopefear.core.component import inlined, intrinsic, ir, kernel, lean, overload, prefetch, types
 
 
 def load8(text, p):
@@ -337,7 +337,7 @@ def hash_tokens(tables):
         tables.token_hash[t] = text_hash(tables.text, begin, end - begin)
 
 
-_BATCH = 1 << 18  # strings to hold as bytes at a time
+_BATCH = 1 << 14  # strings to make room for at a time: in a small table they are found sooner
 
 
 class _Tokens(NamedTuple):
@@ -369,7 +369,7 @@ class StringTable:
     def of(cls, strings: Strings) -> StringTable:
         """A table of these; two of them may be the same, and then :attr:`size` is smaller."""
         table = cls(max(strings.size, 16))
-        table._ask(strings.text, strings.offsets[:-1], strings.offsets[1:], True)
+        table.intern_spans(strings.text, strings.offsets[:-1], strings.offsets[1:])
         return table
 
     @property
@@ -391,27 +391,43 @@ class StringTable:
         numbers = [np.empty(0, np.int32)]
         strings = iter(strings)
         while batch := list(islice(strings, _BATCH)):
-            numbers.append(self._ask(*_as_bytes(batch), True))
+            numbers.append(self.intern_spans(*_as_bytes(batch)))
         return np.concatenate(numbers)
 
-    def intern_spans(self, text: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Numbers (int32) of the stretches ``text[begins[e]:ends[e]]`` of UTF-8 bytes."""
-        numbers = [np.empty(0, np.int32)]
-        for e in range(0, len(begins), _BATCH):
-            numbers.append(self._ask(text, begins[e : e + _BATCH], ends[e : e + _BATCH], True))
-        return np.concatenate(numbers)
+    def intern_spans(
+        self, text: np.ndarray, begins: np.ndarray, ends: np.ndarray, first: int = 0, step: int = 1
+    ) -> np.ndarray:
+        """Numbers (int32) of the stretches ``text[begins[e]:ends[e]]`` of UTF-8 bytes.
+
+        Of every so many, from the first on, where there is a step.
+        """
+        begins, ends = begins[first:], ends[first:]
+        numbers = np.empty(-(-len(begins) // step), np.int32)
+        for e in range(0, len(numbers), _BATCH):
+            some = slice(step * e, step * (e + _BATCH))
+            self._ask(text, begins[some], ends[some], step, True, numbers[e : e + _BATCH])
+        return numbers
 
     def find(self, strings: Strings) -> np.ndarray:
         """Numbers (int32) of strings, -1 where they are not in the table."""
-        return self._ask(strings.text, strings.offsets[:-1], strings.offsets[1:], False)
+        numbers = np.empty(strings.size, np.int32)
+        self._ask(strings.text, strings.offsets[:-1], strings.offsets[1:], 1, False, numbers)
+        return numbers
 
     def _ask(
-        self, text: np.ndarray, begins: np.ndarray, ends: np.ndarray, grow: bool
-    ) -> np.ndarray:
+        self,
+        text: np.ndarray,
+        begins: np.ndarray,
+        ends: np.ndarray,
+        step: int,
+        grow: bool,
+        numbers: np.ndarray,
+    ) -> None:
         if grow and len(begins):
-            self._make_room(len(begins), int(ends[-1] - begins[0]))
+            self._make_room(len(numbers), int(ends[-1] - begins[0]))
+        hashes = np.empty(len(numbers), np.uint64)
         with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-            return _string_numbers(self._table, text, begins, ends, grow)
+            _string_numbers(self._table, text, begins, ends, step, grow, hashes, numbers)
 
     def _make_room(self, strings: int, length: int) -> None:
         old = self._table
@@ -447,23 +463,21 @@ def _as_bytes(batch: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return packed.text, packed.offsets[:-1], packed.offsets[1:]
 
 
-@kernel
-def _string_numbers(tables, text, begins, ends, grow):
-    n = len(begins)
-    # Taken out of the tuple once: every time counts references anew.
+@lean
+def _string_numbers(tables, text, begins, ends, step, grow, hashes, numbers):
+    n = len(numbers)
     slots, offsets, known = tables.token_slots, tables.offsets, tables.text
-    hashes = np.empty(n, np.uint64)
     for e in range(n):
-        hashes[e] = text_hash(text, begins[e], ends[e] - begins[e])
-    numbers = np.empty(n, np.int32)
+        begin = np.int64(begins[e * step])
+        hashes[e] = text_hash(text, begin, np.int64(ends[e * step]) - begin)
     for e in range(n):
         prefetch(slots, slot_of(slots, hashes[min(e + _AHEAD, n - 1)]))
-        begin, size = begins[e], ends[e] - begins[e]
+        begin = np.int64(begins[e * step])
+        size = np.int64(ends[e * step]) - begin
         slot = _token_slot(slots, offsets, known, text, begin, size, hashes[e])
         if slots[slot + 1] == 0 and grow:
             _new_token(tables, slot, text, begin, size, hashes[e])
         numbers[e] = np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF)) - 1
-    return numbers
 
 
 class _KeySlots(NamedTuple):

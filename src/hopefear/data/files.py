@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -160,14 +160,15 @@ def in_order(
     """Yield ``work(item)`` for every item, in their order; other threads work ahead.
 
     Items are taken by the thread that asks for results, `ahead` of them at most before they are
-    asked for. What taking one raises comes in its place, behind the results of those before it.
+    asked for; where it would have to wait, it works too. What taking one raises comes in its place,
+    behind the results of those before it.
 
     Parameters
     ----------
     items : iterator
         What there is to do.
     work : callable
-        Called from other threads, unless ``n_jobs`` is 1.
+        Called from other threads too, unless ``n_jobs`` is 1.
     n_jobs : int
         Threads, the calling one among them.
 
@@ -179,7 +180,7 @@ def in_order(
     if n_jobs == 1:
         yield from map(work, items)
         return
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[tuple[Any, Future[Result]]] = deque()
     more = True
     with ThreadPoolExecutor(n_jobs - 1) as pool:
         while more or waiting:
@@ -190,17 +191,32 @@ def in_order(
                     more = False
                 except Exception as error:
                     more = False
-                    waiting.append(Future())
-                    waiting[-1].set_exception(error)
+                    waiting.append((None, Future()))
+                    waiting[-1][1].set_exception(error)
                 else:
-                    waiting.append(pool.submit(work, item))
+                    waiting.append((item, pool.submit(work, item)))
+            for k, (item, task) in enumerate(waiting):
+                if waiting[0][1].done():
+                    break
+                if task.cancel():  # nobody has begun it
+                    waiting[k] = item, _done(work, item)
             if waiting:
-                yield waiting.popleft().result()
+                yield waiting.popleft()[1].result()
+
+
+def _done(work: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """The outcome of ``work(item)``."""
+    task: Future[Result] = Future()
+    try:
+        task.set_result(work(item))
+    except Exception as error:
+        task.set_exception(error)
+    return task
 
 
 def ahead(n_jobs: int) -> int:
     """Items that `in_order` takes before the result of the one in use is given up."""
-    return n_jobs - 1
+    return n_jobs if n_jobs > 1 else 0
 
 
 def file_size(path: str | os.PathLike[str]) -> int:

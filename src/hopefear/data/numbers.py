@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopefear.core.component import inlined, kernel
+from hopefear.core.component import inlined, kernel, lean
 from hopefear.core.hashing import first_byte, load8
 
 # Values beyond this are refused: sums of their squares must fit float32.
@@ -19,6 +19,7 @@ WHOLE_POWERS.flags.writeable = False
 _ZEROS = np.uint64(0x3030303030303030)  # eight times the digit 0
 _ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte above 9 this reaches the top bit
 _TOP_BITS = np.uint64(0x8080808080808080)
+_ABOVE_BLANK = np.uint64(0x2121212121212121)  # less this, a blank or control character borrows
 _EIGHT = np.uint64(8)
 _MINUS, _POINT, _SPACE, _NEWLINE = np.uint64(45), np.uint64(46), np.uint64(32), np.uint64(10)
 _BYTE = np.uint64(255)
@@ -29,6 +30,26 @@ def count_digits(word):
     """How many of the eight bytes of a word are digits before the first that is none."""
     word ^= _ZEROS
     return first_byte(((word + _ABOVE_NINE) | word) & _TOP_BITS)
+
+
+@inlined
+def token_end(text, i):
+    """Position of the first byte from i on that is a space, a newline or below them.
+
+    ``text`` must have 15 bytes behind it.
+    """
+    while True:
+        first, second = _blanks(load8(text, i)), _blanks(load8(text, i + 8))
+        if first | second:
+            place = first_byte(first) if first else _EIGHT + first_byte(second)
+            return i + np.int64(place)
+        i += 16
+
+
+@inlined
+def _blanks(word):
+    """Marks of the bytes up to the space; behind the first there may be others."""
+    return (word - _ABOVE_BLANK) & ~word & _TOP_BITS
 
 
 @inlined
@@ -164,6 +185,32 @@ def scaled(digits, exponent):
 def is_blank(c):
     """Space, tab, carriage return, vertical tab or form feed."""
     return c == 32 or c == 9 or c == 13 or c == 11 or c == 12
+
+
+@lean
+def find_words(text, newlines, before, begins, ends):
+    """Note where lines end, how many words begin before that, and where words begin and end.
+
+    Words are what stands between bytes of white space. Returns their number; ``begins`` and
+    ``ends`` need room for one more.
+    """
+    line = word = end = 0
+    blank = np.uint64(1)
+    # Written down whether it is one or not, and kept where it is: there is nothing to guess.
+    for i in range(len(text)):
+        c = np.uint64(text[i])
+        white = np.uint64(c == _SPACE) | np.uint64(c - np.uint64(9) < np.uint64(5))
+        begins[np.uint64(word)] = i
+        ends[np.uint64(end)] = i
+        word += np.int64(blank & ~white)
+        end += np.int64(white & ~blank)
+        blank = white
+        newlines[np.uint64(line)] = i
+        before[np.uint64(line)] = word
+        line += np.int64(c == _NEWLINE)
+    ends[end] = len(text)
+    before[line] = word
+    return word
 
 
 @kernel

@@ -34,6 +34,7 @@ from hopefear.data.numbers import (
     names_non_finite,
     parse_number,
     parse_plain,
+    token_end,
     whole_number,
 )
 from hopefear.data.sparse import SparseDataset, SparseRows, drop_unknown, gather_rows
@@ -146,6 +147,8 @@ def parse_plain_pairs(text, i, ids, values, k, last):
     closer look; nothing is refused here.
     """
     while True:
+        # Where the next pair begins is known before this one is read: processors work on both.
+        end = token_end(text, i)
         word = load8(text, i)
         count = count_digits(word)
         if count == 0:
@@ -165,13 +168,13 @@ def parse_plain_pairs(text, i, ids, values, k, last):
         if behind != np.uint64(_COLON) or number <= last:
             return i, k, last, False
         value, after = parse_plain(text, colon + 1)
-        if after < 0:
+        if after != end:
             return i, k, last, False
         ids[np.uint64(k)] = last = number
         values[np.uint64(k)] = value
         k += 1
-        i = after + 1
-        if text[np.uint64(after)] == _NEWLINE:
+        i = end + 1
+        if text[np.uint64(end)] == _NEWLINE:
             return i, k, last, True
 
 

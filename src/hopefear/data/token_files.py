@@ -12,13 +12,16 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import compress, islice, pairwise
+from functools import cached_property, partial
+from itertools import accumulate, compress, islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.hashing import StringTable
-from hopefear.data.files import ReadReport, check_on_error
+from hopefear.core.memory import together
+from hopefear.data.files import ReadReport, check_on_error, count_lines
+from hopefear.data.numbers import find_words
 from hopefear.data.sequences import Column, Sentences
 from hopefear.data.sources import BOM, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
@@ -28,8 +31,6 @@ MAX_TOKEN_BYTES = 1_000_000
 MAX_SENTENCE_TOKENS = 1_000_000
 WHITE = b" \t\n\r\x0b\x0c"  # what bytes.split() splits at
 
-_IS_WHITE = np.zeros(256, bool)
-_IS_WHITE[list(WHITE)] = True
 _ENDINGS = {"conllu": r"\.conllu", "crfsuite": r"\.crfsuite(\.txt)?"}
 _ATTRIBUTE = re.compile(rb"=|:[-+]?[0-9.]+(e[-+]?[0-9]+)?$")
 
@@ -103,33 +104,57 @@ class Lines:
         Where lines and sentences are counted.
     before : int
         Lines of the file that came before these, for messages.
+    whole : bool
+        Whether these are all lines; of others, the strings of columns stay packed.
     """
 
     text: bytes
     source: str
     skip: bool
     report: ReadReport
-    begins: np.ndarray
-    ends: np.ndarray
-    buffer: np.ndarray
     before: int = 0
+    whole: bool = True
 
     @classmethod
     def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
-        """Cut a text whose lines may end with a carriage return, too."""
+        """A text whose lines may end with a carriage return, too."""
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").removesuffix(b"\r")
-        return cls._cut(text, source, skip, report)
+        return cls(text, source, skip, report)
 
-    @classmethod
-    def _cut(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
-        buffer = np.frombuffer(text, np.uint8)
-        newlines = np.flatnonzero(buffer == 10)
-        begins = np.concatenate([[0], newlines + 1])
-        return cls(text, source, skip, report, begins, np.append(newlines, len(text)), buffer)
+    @cached_property
+    def buffer(self) -> np.ndarray:
+        return np.frombuffer(self.text, np.uint8)
+
+    @cached_property
+    def _words(self) -> _Words:
+        lines, room = count_lines(self.buffer) + 1, len(self.text) // 2 + 2
+        place = np.int32 if len(self.text) < 2**31 else np.int64
+        ends, before, *spans = together(*2 * [(lines, place)], *2 * [(room, place)])
+        count = find_words(self.buffer, ends, before, *spans)
+        ends[-1] = len(self.text)
+        return _Words(ends, np.diff(before, prepend=0), Spans(*(a[:count] for a in spans)))
+
+    @property
+    def ends(self) -> np.ndarray:
+        return self._words.lines
+
+    @cached_property
+    def begins(self) -> np.ndarray:
+        begins = np.zeros_like(self.ends)
+        np.add(self.ends[:-1], 1, out=begins[1:])
+        return begins
+
+    @cached_property
+    def _heads(self) -> np.ndarray:
+        """The first byte of every line; a newline of those that are empty."""
+        return self.buffer[np.minimum(self.begins, len(self.text) - 1)]
 
     def stretches(self, n: int) -> list[Lines]:
-        """As many parts or fewer, cut behind blank lines, for reports of their own."""
+        """As many parts or fewer, cut behind blank lines, for reports of their own.
+
+        They do not know how many lines come before them.
+        """
         cuts = [0]
         for k in range(1, min(n, len(self.text) // _STRETCH + 1)):
             cut = self.text.find(b"\n\n", k * len(self.text) // n) + 2
@@ -137,12 +162,10 @@ class Lines:
                 cuts.append(cut)
         if len(cuts) == 1:
             return [self]
-        parts = []
-        for begin, end in pairwise([*cuts, len(self.text)]):
-            before = self.before + int(np.searchsorted(self.begins, begin))
-            part = Lines._cut(self.text[begin:end], self.source, self.skip, ReadReport())
-            parts.append(replace(part, before=before))
-        return parts
+        return [
+            replace(self, text=self.text[begin:end], report=ReadReport(), whole=False)
+            for begin, end in pairwise([*cuts, len(self.text)])
+        ]
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -152,10 +175,7 @@ class Lines:
 
     def words(self) -> np.ndarray:
         """Number of stretches without white space in each line."""
-        white = _IS_WHITE[self.buffer]
-        first = ~white
-        first[1:] &= white[:-1]
-        return self.count(first)
+        return self._words.counts
 
     def count(self, mask: np.ndarray) -> np.ndarray:
         """Number of marked bytes in each line."""
@@ -168,22 +188,18 @@ class Lines:
         wanted = tuple(p for p in prefixes if p)
         if not wanted or not self.text:
             return mask
-        heads = self.buffer[np.minimum(self.begins, len(self.text) - 1)]
-        for k in np.flatnonzero(np.isin(heads, [p[0] for p in wanted])).tolist():
-            mask[k] = self.text.startswith(wanted, self.begins[k], self.ends[k])
+        for head in {p[0] for p in wanted}:
+            for k in np.flatnonzero(self._heads == head).tolist():
+                mask[k] = self.text.startswith(wanted, self.begins[k], self.ends[k])
         return mask
 
     def join(self, mask: np.ndarray, glue: bytes) -> bytes:
         """The marked lines, one behind the other."""
         return glue.join(compress(self.text.split(b"\n"), mask.tolist()))
 
-    def words_in(self, mask: np.ndarray, words: np.ndarray) -> Spans:
-        """Where the stretches without white space of the marked lines are, of so many in each."""
-        white = _IS_WHITE[self.buffer]
-        edge = np.ones(1, bool)
-        begins = np.flatnonzero(~white & np.concatenate([edge, white[:-1]]))
-        ends = np.flatnonzero(~white & np.concatenate([white[1:], edge])) + 1
-        return _marked(begins, ends, np.repeat(mask, words))
+    def words_in(self, mask: np.ndarray) -> Spans:
+        """Where the stretches without white space of the marked lines are."""
+        return _marked(*self._words.spans, np.repeat(mask, self._words.counts))
 
     def fields_in(self, mask: np.ndarray) -> Spans:
         """Where the fields between tabs of the marked lines are."""
@@ -205,6 +221,8 @@ class Lines:
     def undecodable(self) -> np.ndarray:
         """Lines that are not UTF-8."""
         mask = np.zeros(len(self), bool)
+        if self.text.isascii():
+            return mask
         try:
             self.text.decode()
         except UnicodeDecodeError as error:
@@ -274,12 +292,20 @@ class Lines:
         places = np.flatnonzero(token)
         if not len(places):
             raise InputError(self.source, 0, "at least one token", self.emptiness())
-        fresh = np.flatnonzero(np.diff(np.cumsum(boundary)[places])) + 1
+        fresh = np.searchsorted(places, np.flatnonzero(boundary))  # tokens behind boundaries
         starts = np.concatenate([[0], fresh, [len(places)]]).astype(np.int64)
+        starts = starts[np.append(np.diff(starts) > 0, True)]
         self.report.rows += len(starts) - 1
-        spans = (part.reshape(-1, len(names)).T for part in fields)
-        columns = {n: _encoded(self.buffer, *s) for n, *s in zip(names, *spans, strict=True)}
-        return Sentences(starts, ColumnTable(columns, aliases), self.source, places + 1)
+        columns = {name: self._column(fields, c, len(names)) for c, name in enumerate(names)}
+        places += 1
+        return Sentences(starts, ColumnTable(columns, aliases), self.source, places)
+
+    def _column(self, fields: Spans, column: int, width: int) -> Column:
+        # No Python object for each token: they would take ten times the memory of the text.
+        table = StringTable()
+        ids = table.intern_spans(self.buffer, *fields, column, width)
+        strings: Any = table.strings()
+        return Column(strings.texts() if self.whole else strings, ids)
 
     def emptiness(self) -> str:
         """What a file without tokens has instead."""
@@ -292,8 +318,8 @@ class Lines:
 
 def load(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file, unpacked; UTF-16 is refused."""
-    with open_bytes(path) as stream:
-        data = stream.read()
+    with open_bytes(path) as stream:  # whose read() without a size takes many small pieces
+        data = b"".join(iter(partial(stream.read, 1 << 20), b""))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
     return data
@@ -306,15 +332,16 @@ class Spans(NamedTuple):
     ends: np.ndarray
 
 
+class _Words(NamedTuple):
+    """Where each line of a text ends, how many words it has, and where these are."""
+
+    lines: np.ndarray
+    counts: np.ndarray
+    spans: Spans
+
+
 def _marked(begins: np.ndarray, ends: np.ndarray, mask: np.ndarray) -> Spans:
     return Spans(begins, ends) if mask.all() else Spans(begins[mask], ends[mask])
-
-
-def _encoded(text: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> Column:
-    # No Python object for each token: they would take ten times the memory of the text.
-    table = StringTable()
-    ids = table.intern_spans(text, np.ascontiguousarray(begins), np.ascontiguousarray(ends))
-    return Column(table.strings().texts(), ids)
 
 
 MARKS = ("-DOCSTART-", "###MEDLINE")
@@ -401,7 +428,7 @@ def parse_columns(
     token = lines.without_sentences(token, boundary, bad)
     token = lines.short_enough(token, boundary)
     aliases = {str(c): name for c, name in enumerate(chosen) if str(c) not in chosen}
-    fields = lines.fields_in(token) if separator == b"\t" else lines.words_in(token, words)
+    fields = lines.fields_in(token) if separator == b"\t" else lines.words_in(token)
     return lines.sentences(chosen, aliases, fields, token, boundary), separator
 
 
@@ -649,24 +676,23 @@ def _by_stretches(
         odd = any(part.report.skipped or part.report.notes for part in stretches)
         if len(kinds) == 1 and not odd:
             lines.report.rows += sum(part.report.rows for part in stretches)
-            sentences = [part for part, _ in parts]
-            return _joined(sentences, [part.before for part in stretches]), parts[0][1]
+            before = accumulate((len(part) - 1 for part in stretches[:-1]), initial=lines.before)
+            return _joined([part for part, _ in parts], list(before)), parts[0][1]
     return parse(lines)
 
 
 def _joined(parts: list[Sentences], before: list[int]) -> Sentences:
     """One behind the other, with the numbers that one reader would have given."""
     first = parts[0]
-    sizes = np.cumsum([0, *(part.n_tokens for part in parts)])
+    sizes = [0, *accumulate(part.n_tokens for part in parts)]
     columns = {}
     for name in first.columns:
-        code: dict[str, int] = {}
-        ids = []
-        for part in parts:
-            column = part.columns[name]
-            new = [code.setdefault(text, len(code)) for text in column.strings]
-            ids.append(np.array(new, np.int32)[column.ids])
-        columns[name] = Column(list(code), np.concatenate(ids))
+        table, ids = StringTable(), np.empty(sizes[-1], np.int32)
+        for part, (begin, end) in zip(parts, pairwise(sizes), strict=True):
+            strings: Any = part.columns[name].strings
+            new = table.intern_spans(strings.text, strings.offsets[:-1], strings.offsets[1:])
+            np.take(new, part.columns[name].ids, out=ids[begin:end], mode="clip")
+        columns[name] = Column(table.strings().texts(), ids)
     assert isinstance(first.columns, ColumnTable)
     return Sentences(
         np.concatenate(

@@ -7,15 +7,18 @@ vocabulary of a column. Names follow from that, and so do keys: a model file hol
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.arrays import Strings
-from hopefear.core.component import kernel
+from hopefear.core.component import kernel, lean
 from hopefear.core.hashing import mix
+from hopefear.core.memory import together
 from hopefear.core.stages import stage
 from hopefear.features.templates.program import (
     ENTRIES,
@@ -26,7 +29,9 @@ from hopefear.features.templates.program import (
     Program,
     Slots,
     fill_slots,
+    find_keys,
     join_keys,
+    join_rows,
     look_up,
     move_slots,
     new_work,
@@ -112,20 +117,29 @@ def number(bound: Bound, program: Program, keep_names: bool, n_jobs: int = 1) ->
     new in a stretch get their numbers in the order in which it met them.
     """
     tokens = bound.ids.shape[1]
-    stretches = bound.stretches(min(n_jobs, tokens // _STRETCH + 1))
+    stretches = bound.stretches(min(n_jobs, tokens // _STRETCH + 1) if program.templates else 1)
+    rows = _room_for(bound, program)
     with stage(f"features of {tokens:,} tokens"):
         if len(stretches) == 1:
-            return _number(bound, program, keep_names)[0]
+            return _number(bound, program, keep_names, rows)[0]
         with ThreadPoolExecutor(len(stretches)) as pool:
-            parts = list(pool.map(lambda part: _number(part, program, keep_names), stretches))
-            return _joined(parts, [part.ids.shape[1] for part in stretches], pool)
+            size = stretches[0].ids.shape[1] + 1
+            rooms = [rows._replace(indptr=rows.indptr[:size])]
+            rooms += [_room_for(part, program) for part in stretches[1:]]
+            work = partial(_number, program=program, keep_names=keep_names)
+            parts = list(pool.map(lambda part, room: work(part, rows=room), stretches, rooms))
+            return _joined(parts, rows, pool)
 
 
-def _number(bound: Bound, program: Program, keep_names: bool) -> tuple[Numbered, np.ndarray]:
+def _number(
+    bound: Bound, program: Program, keep_names: bool, rows: Rows
+) -> tuple[Numbered, np.ndarray]:
     """Attributes of a program, and the table of their keys."""
     plan: Plan = bound.plan(program)
-    rows, work = _room_for(bound, program), new_work(plan.most)
-    slots = _slots_for(_FIRST_ROOM + 4 * plan.most)
+    work = new_work(plan.most)
+    # Most sets of templates make more attributes than there are tokens.
+    likely = bound.ids.shape[1] if program.templates else 0
+    slots = _slots_for(max(_FIRST_ROOM + 4 * plan.most, likely))
     born = _born(len(slots) // 2 if keep_names else 0)
     fired = np.zeros(len(program.seeds), np.int64)
     with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
@@ -136,59 +150,83 @@ def _number(bound: Bound, program: Program, keep_names: bool) -> tuple[Numbered,
             if keep_names:
                 born = Born(*(_longer(a, len(slots) // 2) for a in born))
         used = int(work.state[USED])
-        keys, counts = np.zeros(used, np.uint64), np.zeros(used, np.int64)
+        keys, counts = np.empty(used, np.uint64), np.empty(used, np.int64)
         read_slots(slots, keys, counts)
-    born = Born(*(a[: used if keep_names else 0].copy() for a in born))
+    born = Born(*(a[: used if keep_names else 0] for a in born))
     return Numbered(keys, counts, born, fired, _cut(rows, int(work.state[ENTRIES]))), slots
 
 
 def _joined(
-    parts: list[tuple[Numbered, np.ndarray]], tokens: list[int], pool: ThreadPoolExecutor
+    parts: list[tuple[Numbered, np.ndarray]], rows: Rows, pool: ThreadPoolExecutor
 ) -> Numbered:
-    """What one pass over all tokens would have found, from passes over stretches of them."""
-    (first, slots), used = parts[0], len(parts[0][0].keys)
-    numbers: list[np.ndarray] = []
-    places: list[Any] = [slice(None)]  # of the attributes that each part met first
-    for part, _ in parts[1:]:
-        while 3 * len(slots) < 8 * (used + len(part.keys)):
-            slots, smaller = np.zeros(2 * len(slots), np.uint64), slots
-            move_slots(smaller, slots)
-        new = np.empty(len(part.keys), np.int32)
-        before, used = used, join_keys(slots, used, part.keys, new)
-        numbers.append(new)
-        places.append(new >= before)
-    total = np.zeros(used, np.int64)
-    total[: len(first.counts)] = first.counts
-    for (part, _), new in zip(parts[1:], numbers, strict=True):
-        total[new] += part.counts
-    rows = [part.rows for part, _ in parts]
-    list(pool.map(lambda new, some: renumber(new, *some), numbers, rows[1:]))
-    starts = np.cumsum([0, *tokens])
-    ends = np.cumsum([0, *(len(some.indices) for some in rows)])
-    born = [
-        Born(part.born.token + start, part.born.template, part.born.which)
-        for (part, _), start in zip(parts, starts, strict=False)
-    ]
-    named = len(first.born.token) > 0
-    indptr = [some.indptr[1:] + end for some, end in zip(rows, ends, strict=False)]
-    return Numbered(
-        np.concatenate([part.keys[where] for (part, _), where in zip(parts, places, strict=True)]),
-        total,
-        Born(
-            *(
-                np.concatenate([a[where] for a, where in zip(arrays, places, strict=True)])
-                for arrays in zip(*born, strict=True)
-            )
-        )
-        if named
-        else first.born,
-        np.sum([part.fired for part, _ in parts], axis=0),
-        Rows(
-            np.concatenate([np.zeros(1, np.int64), *indptr]),
-            np.concatenate([some.indices for some in rows]),
-            np.concatenate([some.values for some in rows]),
-        ),
+    """What one pass over all tokens would have found, from passes over stretches of them.
+
+    An attribute gets its number in the first stretch that has it. ``rows`` begin with those of the
+    first stretch, whose numbers stay.
+    """
+    firsts = _before([len(part.keys) for part, _ in parts])
+    starts = _before([len(part.rows.indptr) - 1 for part, _ in parts])
+    ends = _before([len(part.rows.indices) for part, _ in parts])
+    room = firsts[-1]
+    named = room if any(len(part.born.token) for part, _ in parts) else 0
+    places, numbers, counts, born_token, born_which = together(
+        *((room, np.int32), (room, np.int32), (room, np.int64)),
+        *((named, np.int64), (named, np.int32)),
     )
+    keys, template = together((room, np.uint64), (named, np.uint16))
+    whole = keys, counts, Born(born_token, template, born_which)
+    places[:], counts[:] = -1, 0
+
+    def find(part: int, begin: int, end: int) -> None:
+        place = places[firsts[part] + begin : firsts[part] + end]
+        for before, (_, slots) in zip(firsts[:part], parts, strict=False):
+            find_keys(slots, parts[part][0].keys[begin:end], before, place)
+
+    def join(part: int, used: int) -> int:
+        some, place = parts[part][0], places[firsts[part] : firsts[part + 1]]
+        known = some.keys, some.counts, some.born
+        return join_keys(place, known, starts[part], firsts[part], used, numbers, whole)
+
+    def copy(part: int, begin: int, end: int) -> None:
+        some, start = parts[part][0].rows, starts[part]
+        join_rows(
+            numbers[firsts[part] : firsts[part + 1]],
+            *(some.indptr[begin : end + 1], *some[1:], ends[part]),
+            *(rows.indptr[start + begin : start + end + 1], *rows[1:]),
+        )
+
+    first = pool.submit(join, 0, 0)
+    _run(pool, _pieces(find, firsts))
+    used = first.result()
+    for k in range(1, len(parts)):
+        used = join(k, used)
+    _run(pool, _pieces(copy, starts))
+    return Numbered(
+        keys[:used],
+        counts[:used],
+        Born(*(array[:used] for array in whole[2])),
+        np.sum([part.fired for part, _ in parts], axis=0),
+        _cut(rows, ends[-1]),
+    )
+
+
+def _before(sizes: list[int]) -> list[int]:
+    """How much comes before each, and before the end."""
+    return [0, *accumulate(sizes)]
+
+
+def _run(pool: ThreadPoolExecutor, tasks: Iterable[tuple[Any, ...]]) -> None:
+    for task in [pool.submit(*task) for task in tasks]:
+        task.result()
+
+
+def _pieces(work: Callable[[int, int, int], None], ends: list[int]) -> Iterator[tuple[Any, ...]]:
+    """``work`` and its arguments, part, begin and end, for pieces of all parts but the first."""
+    n = len(ends) - 1
+    for part in range(1, n):
+        size = ends[part + 1] - ends[part]
+        for k in range(n):
+            yield work, part, k * size // n, (k + 1) * size // n
 
 
 def cut_off(attributes: Numbered, min_count: int) -> Numbered:
@@ -376,7 +414,7 @@ def keys_of(bound: Bound, program: Program, names: Names) -> np.ndarray | None:
     return keys if good else None
 
 
-@kernel
+@lean
 def _record(plan, born, several, ptr, parts, base, new, old, used):
     sentence = 0
     for i in range(len(born.token)):

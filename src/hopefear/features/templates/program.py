@@ -32,7 +32,7 @@ from hopefear.features.templates.spec import (
 from hopefear.features.templates.views import SEVERAL, Types, hashes_of, seen
 
 BLOCK = 512  # keys made ahead; more than fits the first-level cache would be fetched twice
-JOINED_AHEAD = 16  # keys whose slots are asked for ahead
+FOUND_AHEAD = 16  # keys whose slots are asked for ahead
 SENTENCE, TOKEN, ENTRIES, USED = 0, 1, 2, 3  # positions in Work.state
 
 
@@ -258,21 +258,55 @@ def move_slots(old, new):
 
 
 @lean
-def join_keys(slots, used, keys, number):
-    """Numbers of distinct keys in a table that holds ``used``, new ones behind these, in order.
+def find_keys(slots, keys, before, place):
+    """For keys that have no place yet: their number in a table, plus ``before``, where it has one.
 
-    Returns how many the table holds then. A number stands beside its key as in `number_keys`.
+    Tables are not changed, so that threads may look at one at the same time.
     """
     for i in range(len(keys)):
-        if i + JOINED_AHEAD < len(keys):
-            prefetch(slots, slot_of(slots, keys[i + JOINED_AHEAD]))
-        slot = pair_slot(slots, keys[i], keys[i])
-        if slots[slot] == 0:
-            slots[slot] = keys[i]
-            slots[slot + 1] = np.uint64(used)
+        prefetch(slots, slot_of(slots, keys[min(i + FOUND_AHEAD, len(keys) - 1)]))
+        if place[i] < 0:
+            number = _find(slots, keys[i])
+            if number >= 0:
+                place[i] = before + number
+
+
+@lean
+def join_keys(place, part, start, first, used, numbers, whole):
+    """Number the keys of a part in the whole, new ones behind the ``used``; how many there are.
+
+    Of part and whole, keys, counts and born are given. Key i has the number of the key at
+    ``place[i]`` in all parts, and is new where that is -1; its number goes to
+    ``numbers[first + i]``. The tokens of the part come behind ``start`` others.
+    """
+    keys, counts, born = part
+    all_keys, all_counts, all_born = whole
+    for i in range(len(keys)):
+        if place[i] < 0:
+            number = np.int64(used)
             used += 1
-        number[i] = np.int32(slots[slot + 1] & np.uint64(0xFFFFFFFF))
+            all_keys[number] = keys[i]
+            if len(born.token) > 0:
+                all_born.token[number] = start + born.token[i]
+                all_born.template[number] = born.template[i]
+                all_born.which[number] = born.which[i]
+        else:
+            number = np.int64(numbers[place[i]])
+        numbers[first + i] = number
+        all_counts[number] += counts[i]
     return used
+
+
+@lean
+def join_rows(numbers, indptr, indices, values, before, new_indptr, new_indices, new_values):
+    """Copy rows behind ``before`` entries of others, with the numbers of the whole."""
+    for k in range(1, len(indptr)):
+        new_indptr[k] = before + indptr[k]
+    for p in range(indptr[0], indptr[-1]):
+        new_indices[before + p] = numbers[indices[p]]
+    if len(values) > 0:
+        for p in range(indptr[0], indptr[-1]):
+            new_values[before + p] = values[p]
 
 
 @lean

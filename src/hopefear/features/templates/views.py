@@ -55,7 +55,6 @@ def lower(text: str) -> str:
     return text.lower()
 
 
-@functools.lru_cache(1 << 14)
 def normal(text: str) -> str:
     """Lower case with every digit as ``#``.
 
@@ -74,7 +73,6 @@ def shape(text: str) -> str:
     return text.translate(_SHAPES)
 
 
-@functools.lru_cache(1 << 14)
 def short_shape(text: str) -> str:
     """Shape with runs of one character cut to one.
 
@@ -249,8 +247,7 @@ class Types:
     def mapped(self, views: tuple[View, ...]) -> Sequence[str]:
         """The strings through views that give one string each."""
         if views not in self._mapped:
-            function = MAPS[views[-1].name]
-            self._mapped[views] = list(map(function, self.mapped(views[:-1])))
+            self._mapped[views] = mapped(views[-1].name, self.mapped(views[:-1]))
         return self._mapped[views]
 
     def values(self, views: tuple[View, ...]) -> Values:
@@ -272,6 +269,21 @@ class Types:
         if views not in self._packed:
             self._packed[views] = pack(self.mapped(views))
         return self._packed[views]
+
+
+def mapped(name: str, strings: Sequence[str]) -> list[str]:
+    """What one of `MAPS` makes of each string; those that look at characters see all at once.
+
+    >>> mapped("normal", ["IL-2", "Am"]), mapped("short_shape", ["", "McDonald's"])
+    (['il-#', 'am'], ['', "XxXx'x"])
+    """
+    if name == "short_shape":
+        return list(map(_without_runs, mapped("shape", strings)))
+    if name == "length":
+        return list(map(length, strings))
+    # Behind a sigma that ends a string there is still no letter, so that lower() sees it does.
+    texts = MAPS[name]("\0".join(strings)).split("\0")
+    return texts if len(texts) == len(strings) else list(map(MAPS[name], strings))
 
 
 def pack(strings: Sequence[str]) -> Packed:
