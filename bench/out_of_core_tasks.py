@@ -108,8 +108,9 @@ class Clock:
         self._before = time.process_time()
 
     def __call__(self, event: dict[str, Any]) -> None:
-        now = time.process_time()
-        self.last, self._before = now - self._before, now
+        if "seconds" in event:  # a pass is over
+            now = time.process_time()
+            self.last, self._before = now - self._before, now
 
 
 def main() -> None:
