@@ -69,6 +69,30 @@ class Column:
         return cls(list(code), ids)
 
 
+class ColumnTable(dict[str, Column]):
+    """Columns by name, in the order of the file; other names lead to them too.
+
+    Examples
+    --------
+    >>> table = ColumnTable({"word": Column.of(["a"])}, {"0": "word"})
+    >>> table["0"][0], "0" in table, list(table)
+    ('a', True, ['word'])
+    """
+
+    def __init__(self, columns: dict[str, Column], aliases: dict[str, str]) -> None:
+        super().__init__(columns)
+        self.aliases = aliases
+
+    def __missing__(self, name: str) -> Column:
+        return super().__getitem__(self.aliases[name])
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self.aliases
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(self.aliases.get(name, name), default)
+
+
 @dataclass(frozen=True)
 class Sentences:
     """Tokens in sentences, as named columns of text.

@@ -22,7 +22,7 @@ from hopefear.core.hashing import StringTable
 from hopefear.core.memory import together
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_words
-from hopefear.data.sequences import Column, Sentences
+from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, Source, open_bytes, utf8_wanted
 from hopefear.errors import HopefearError, InputError
 
@@ -62,30 +62,6 @@ def token_format(path: str, form: str, columns: Sequence[str] | None = None) -> 
         return "columns"
     attributes = named_tokens(path) is None and has_attributes([*islice(Source(path).look(), 50)])
     return named_tokens(path) or ("crfsuite" if attributes else "auto")
-
-
-class ColumnTable(dict[str, Column]):
-    """Columns by name, in the order of the file; other names lead to them too.
-
-    Examples
-    --------
-    >>> table = ColumnTable({"word": Column.of(["a"])}, {"0": "word"})
-    >>> table["0"][0], "0" in table, list(table)
-    ('a', True, ['word'])
-    """
-
-    def __init__(self, columns: dict[str, Column], aliases: dict[str, str]) -> None:
-        super().__init__(columns)
-        self.aliases = aliases
-
-    def __missing__(self, name: str) -> Column:
-        return super().__getitem__(self.aliases[name])
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in self.aliases
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return super().get(self.aliases.get(name, name), default)
 
 
 @dataclass(frozen=True)
@@ -141,9 +117,7 @@ class Lines:
 
     @cached_property
     def begins(self) -> np.ndarray:
-        begins = np.zeros_like(self.ends)
-        np.add(self.ends[:-1], 1, out=begins[1:])
-        return begins
+        return np.append(self.ends.dtype.type(0), self.ends[:-1] + 1)
 
     @cached_property
     def _heads(self) -> np.ndarray:
@@ -151,10 +125,7 @@ class Lines:
         return self.buffer[np.minimum(self.begins, len(self.text) - 1)]
 
     def stretches(self, n: int) -> list[Lines]:
-        """As many parts or fewer, cut behind blank lines, for reports of their own.
-
-        They do not know how many lines come before them.
-        """
+        """As many parts or fewer, cut behind blank lines, each with a report of its own."""
         cuts = [0]
         for k in range(1, min(n, len(self.text) // _STRETCH + 1)):
             cut = self.text.find(b"\n\n", k * len(self.text) // n) + 2

@@ -20,11 +20,10 @@ from numpy.typing import ArrayLike
 from hopefear.core.arrays import frozen_as, stretches
 from hopefear.core.component import kernel
 from hopefear.data.files import ReadReport, check_on_error
-from hopefear.data.sequences import Column, Sentences
+from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM
 from hopefear.data.token_files import (
     NAMES,
-    ColumnTable,
     Lines,
     TokenFile,
     load,

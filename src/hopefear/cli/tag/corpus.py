@@ -26,9 +26,8 @@ from hopefear.data.schemes import (
     no_spans,
     scheme_name,
 )
-from hopefear.data.sequences import Column, Sentences, SequenceDataset
+from hopefear.data.sequences import Column, ColumnTable, Sentences, SequenceDataset
 from hopefear.data.token_files import (
-    ColumnTable,
     TokenFile,
     named_tokens,
     read_sentences,

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from hopefear.data.cache import Spool, further_arrays, open_cache, write_cache
-from hopefear.data.sequences import Column, Sentences
-from hopefear.data.token_files import ColumnTable
+from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.tree_rows import DTYPES, TreeDataset, TreeRows
 from hopefear.data.treebank import ALIASES, COLUMNS, MISSING, Treebank, in_words, projectivise
 from hopefear.errors import HopefearError
