@@ -9,6 +9,10 @@ INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
 # made once, and what the other has left.
 TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/contracts
 
+# Compiled sources are kept, whatever the environment says: without them each process that tests
+# start compiles the package again, and pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-all lint format docs wheel release-check hooks clean
 
