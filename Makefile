@@ -31,7 +31,7 @@ test: check ## the same and all other tests, interpreted where nothing need be c
 	$(TESTS) tests -m "(compiled or not interpreted) and not slow"
 
 test-all: $(VENV)/.ready-all test ## the same with every extra installed, networks too, and long runs on real data
-	$(BIN)/python -m pytest -n 2 tests/docs tests/experiments -m slow
+	$(BIN)/python -m pytest -n 2 tests -m slow
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .
