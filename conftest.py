@@ -21,17 +21,18 @@ collect_ignore_glob = [
 
 @pytest.fixture(autouse=True, scope="module")
 def less_work(request):
-    """The parsers' pruner has few weights, and temperatures are fitted roughly.
+    """Few weights for the parsers' pruner, rough temperatures, no look at installed packages.
 
-    Uncompiled, a million weights took a second each time, and the 39 likelihoods of a temperature
-    a tenth of all tests. Only what is compared with older bytes, or read by another process, is
-    made as users have it.
+    Uncompiled, a million weights took a second each time, the 39 likelihoods of a temperature a
+    tenth of all tests, and each command reads the metadata of all packages for tasks. Only what
+    is compared with older bytes, or read by another process, is made as users have it.
     """
     whole = request.path.parent.name in ("golden", "browser")
     with pytest.MonkeyPatch.context() as patch:
         if numba.config.DISABLE_JIT and not whole:
             patch.setattr("hopefear.tasks.parse.pruning.BITS", 13)
             patch.setattr("hopefear.tasks.base.best_temperature", _rough_temperature)
+            patch.setattr("hopefear.cli.find_tasks", lambda: None)
         yield
 
 
