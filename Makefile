@@ -12,6 +12,9 @@ TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/contracts
 # Compiled sources are kept, whatever the environment says: without them each process that tests
 # start compiles the package again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
+# Two processes have two cores: more threads of linear algebra would only wait for each other.
+check test test-all: export OPENBLAS_NUM_THREADS := 1
+check test test-all: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-all lint format docs wheel release-check hooks clean

@@ -81,7 +81,7 @@ def test_weights_are_measured_by_the_spread_of_their_scores():
 
 
 def test_levels_sharpen_cool_and_end_when_both_costs_agree():
-    problem, _ = small_problem(lists=30, features=8)
+    problem, _ = small_problem(lists=60, features=8)
     events = []
     tuner = AnnealedRisk(levels=20, heat=0.2)
     found = tuner.tune(problem, on_event=[events.append])
