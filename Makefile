@@ -9,6 +9,13 @@ INSTALL := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install \
 # made once, and what the other has left.
 TESTS := $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/contracts
 
+# Compiled sources are kept, whatever the environment says: without them each process that tests
+# start compiles the package again, and pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+# Two processes have two cores: more threads of linear algebra would only wait for each other.
+check test test-all: export OPENBLAS_NUM_THREADS := 1
+check test test-all: export OMP_NUM_THREADS := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-all lint format docs wheel release-check hooks clean
 
@@ -27,7 +34,7 @@ test: check ## the same and all other tests, interpreted where nothing need be c
 	$(TESTS) tests -m "(compiled or not interpreted) and not slow"
 
 test-all: $(VENV)/.ready-all test ## the same with every extra installed, networks too, and long runs on real data
-	$(BIN)/python -m pytest -n 2 tests/docs tests/experiments -m slow
+	$(BIN)/python -m pytest -n 2 tests -m slow
 
 lint: $(VENV)/.ready-dev ## linters, types and layers only
 	$(BIN)/ruff check .

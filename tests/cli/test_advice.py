@@ -37,21 +37,27 @@ def options(command):
     return frozenset(options_of(command))
 
 
+@cache
 def literals():
     """(file, text) of all strings in the source, docstrings apart."""
+    return list(_literals())
+
+
+def _literals():
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
         if name.startswith(ELSEWHERE):
             continue
         tree = ast.parse(path.read_text("utf-8"))
+        nodes = list(ast.walk(tree))
         documents = {
             node.body[0].value
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body
             if isinstance(node.body[0], ast.Expr)
         }
-        whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-        pieces = {piece for node in whole for piece in node.values}
+        whole = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+        others = documents | {piece for node in whole for piece in node.values}
         for node in whole:
             yield (
                 name,
@@ -59,8 +65,8 @@ def literals():
                     piece.value if isinstance(piece, ast.Constant) else "…" for piece in node.values
                 ),
             )
-        for node in ast.walk(tree):
-            alone = isinstance(node, ast.Constant) and node not in documents | pieces
+        for node in nodes:
+            alone = isinstance(node, ast.Constant) and node not in others
             if alone and isinstance(node.value, str):
                 yield name, node.value
 

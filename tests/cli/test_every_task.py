@@ -41,7 +41,7 @@ TASK_FILES = {
         ("--scheme", "bio"),
     ),
     "tag": Files(
-        "txt", ("30 sentences", "BIO spans", "(ner)"), "f1", True, ("F1", "accuracy"),
+        "txt", ("16 sentences", "BIO spans", "(ner)"), "f1", True, ("F1", "accuracy"),
         ("--text-column", "body"),
     ),
     "rerank": Files(
@@ -98,9 +98,9 @@ def folder(tmp_path_factory):
     test, dev = rest.split(30)
     some = candidate_lists(80, 6, 30, doubt=3.0, seed=1)
     for name, problem, n, seed, bounds in (
-        ("train", first, 30, 1, (0, 40)),
-        ("dev", dev, 12, 2, (40, 60)),
-        ("test", test, 12, 3, (60, 80)),
+        ("train", first, 16, 1, (0, 40)),
+        ("dev", dev, 8, 2, (40, 60)),
+        ("test", test, 8, 3, (60, 80)),
     ):
         write_svmlight(place / f"{name}.svm", problem.dataset())
         sentences(place / f"{name}.txt", chunks(n, 60, seed=seed))

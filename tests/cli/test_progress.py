@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+import small_trees
 
 from hopefear.cli import main, progress
 from hopefear.cli.console import Console
@@ -15,6 +16,7 @@ from hopefear.core.stages import stage, watched
 from hopefear.metrics.calibration import best_temperature
 
 pytestmark = pytest.mark.interpreted
+quick = small_trees.quick
 TABLE = (["learner", "F1", "s"], [["rda", "90.10", "0.5"], ["vrda", "91.20", "0.7"]])
 
 
@@ -112,12 +114,11 @@ class Noting:
 
 def test_parsers_and_votes_tell_how_far_they_are():
     from hopefear import Classifier, Parser, Tagger
-    from hopefear.data.grammar import synthetic_treebank
 
     words, labels = [["a", "b"], ["b", "c", "a"]] * 5, [["X", "Y"], ["Y", "Y", "X"]] * 5
     voted = {"readout": "voted", "epochs": 1}
-    small = {"order": 1, "features": "light", "hash_bits": 14}
-    bank = synthetic_treebank(5)
+    small = {"order": 1, "features": "light", "hash_bits": 10}
+    bank = small_trees.small_treebank(5)
     for model, data, gold, names in (
         (Tagger("perceptron", **voted), words, labels, {"votes"}),
         (Classifier("perceptron", **voted), ["good", "bad"] * 5, [1, 0] * 5, {"votes"}),

@@ -248,6 +248,7 @@ def test_round_trip(
     ]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("name", "sentences", "size", "labels"),
     [

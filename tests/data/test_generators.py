@@ -59,6 +59,7 @@ def test_same_seed_same_bytes_and_other_seed_other_problem():
     assert not np.array_equal(a.indices[:50], c.indices[:50])
 
 
+@pytest.mark.compiled
 def test_the_first_rows_of_a_larger_problem_are_the_same_rows():
     few = sparse_linear(500, 40_000, margin=0.01)
     # Enough rows for several blocks of random numbers.
@@ -71,6 +72,7 @@ def test_the_first_rows_of_a_larger_problem_are_the_same_rows():
     assert np.array_equal(matrix(tail)[7].toarray(), matrix(many)[507].toarray())
 
 
+@pytest.mark.compiled
 def test_features_are_as_frequent_as_stated():
     d, n = 1000, 60_000
     p = sparse_linear(n, d, per_row=(1, 1), true_weights=10)
@@ -87,6 +89,7 @@ def test_half_of_the_true_weights_are_on_the_most_frequent_features():
     assert np.count_nonzero(truth[:2000]) == 1000
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("classes", [2, 5])
 def test_noise_is_as_large_as_asked_and_classes_are_balanced(classes):
     p = sparse_linear(20_000, 20_000, true_weights=4000, label_noise=0.1, classes=classes)
@@ -97,6 +100,7 @@ def test_noise_is_as_large_as_asked_and_classes_are_balanced(classes):
     assert np.bincount(p.labels).min() > 0.3 * len(p.labels) / classes
 
 
+@pytest.mark.compiled
 def test_margin_makes_the_truth_a_separator():
     margin = 0.05
     p = sparse_linear(5000, 20_000, label_noise=0.0, margin=margin, seed=3)
@@ -106,6 +110,7 @@ def test_margin_makes_the_truth_a_separator():
     assert reached.min() < 1.1
 
 
+@pytest.mark.compiled
 def test_margin_separates_every_pair_of_classes():
     margin = 0.02
     p = sparse_linear(3000, 5000, true_weights=1000, label_noise=0, margin=margin, classes=4)
@@ -115,6 +120,7 @@ def test_margin_separates_every_pair_of_classes():
     assert (own - scores.max(axis=1)).min() >= 1.0
 
 
+@pytest.mark.compiled
 def test_a_margin_out_of_reach_is_an_error_that_names_it():
     with pytest.raises(HopefearError, match=r"margin=1000 is more than.*lower the margin"):
         sparse_linear(10, 100, per_row=(2, 5), true_weights=5, margin=1000.0)

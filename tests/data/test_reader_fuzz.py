@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from hopefear.errors import HopefearError
 
 pytestmark = pytest.mark.interpreted
 
-SECONDS = 1.0
+FILES = 400  # of each kind, the same in every run
 SEEDS = {
     "svmlight": [b"1 1:1 2:0.5\n-1 2:1\n", b"1 3:1 2:1 3:1 # x\n0 qid:3 1:2\n",
                  b"spam 1:1\nham 2:3\n"],
@@ -64,8 +63,8 @@ def mutated(rng: random.Random, seeds: list[bytes]) -> bytes:
 def test_damaged_files_are_read_or_refused(name: str, tmp_path: Path) -> None:
     rng, path = random.Random(name), tmp_path / "data"
     form, task = TASK.get(name, (name, None))
-    end, count, refused = time.monotonic() + SECONDS, 0, 0
-    while time.monotonic() < end or count < 5:
+    for count in range(FILES):
+        refused = 0
         data = mutated(rng, SEEDS[name]) if count else SEEDS[name][0]
         path.write_bytes(data)
         for chosen, on_error in (("auto", "raise"), (form, "skip")):
@@ -79,8 +78,7 @@ def test_damaged_files_are_read_or_refused(name: str, tmp_path: Path) -> None:
                 refused += 1
                 continue
             sound(X, y, data)
-        count += 1
-        assert count > 1 or not refused, "the first seed is sound"
+        assert count or not refused, "the first seed is sound"
 
 
 def sound(X, y, data: bytes) -> None:

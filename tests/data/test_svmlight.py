@@ -159,6 +159,7 @@ def test_equals_scikit_learn_on_generated_data(tmp_path: Path) -> None:
     assert np.array_equal(np.array(ours.classes, float)[ours.rows.labels], labels)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["a9a/test.libsvm.gz", "amazon_mds/books.test.libsvm.gz"])
 def test_equals_scikit_learn_on_real_data(name: str) -> None:
     path = DATA / name

@@ -7,7 +7,6 @@ import io
 import itertools
 import random
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -321,14 +320,13 @@ PIECES = [
 
 
 def test_damaged_treebanks_are_read_or_refused(tmp_path: Path) -> None:
-    rng, end, count = random.Random("trees"), time.monotonic() + 1.5, 0
-    while time.monotonic() < end or count < 5:
+    rng = random.Random("trees")
+    for _ in range(300):
         data = rng.choice([UNIVERSAL, SHARED_TASK, FEW, UNIVERSAL + UNIVERSAL])
         for _ in range(rng.randint(0, 4)):
             a = rng.randint(0, len(data))
             b = rng.choice([a, min(len(data), a + rng.randint(0, 9))])
             data = data[:a] + rng.choice([b"", rng.choice(PIECES), rng.randbytes(2)]) + data[b:]
-        count += 1
         for heads, on_error in ((True, "raise"), (True, "skip"), (False, "skip")):
             report = ReadReport()
             try:

@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,19 @@ RUNS_CODE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "m
 CODE = {"core/kernel_cache.py", "training/workers.py", "neighbours/search/study.py"}
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)
+    ]
+
+
 def imported(path: Path) -> set[str]:
     """Every module a file imports, at any depth of its functions."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -127,7 +137,7 @@ def test_source_file_is_safe_and_small(path):
     roots = {name.split(".")[0] for name in imported(path)}
     if path.relative_to(PACKAGE).as_posix() not in CODE:
         assert not roots & RUNS_CODE, "files must not be able to run code"
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             assert not (isinstance(node.func, ast.Name) and node.func.id in {"eval", "exec"})
             for keyword in node.keywords:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import small_trees
 from doc_pages import ROOT, links_lead_somewhere
 from snippets import Page, command_is_understood, inside, pages, snippets_of
 
@@ -15,6 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow"),
     pytest.mark.filterwarnings("ignore:The ``noload``:DeprecationWarning"),  # MLflow's own
 ]
+quick = small_trees.quick
 PAGES = pages()
 SNIPPETS = {page: snippets_of((ROOT / page).read_text("utf-8")) for page in PAGES}
 WITH_SNIPPETS = [page for page in PAGES if SNIPPETS[page]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 import sys
 import tomllib
@@ -51,6 +52,17 @@ def test_the_workflow_tests_every_python_that_is_promised():
 def test_the_workflow_runs_what_make_has():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
     assert set(re.findall(r"run: make (\S+)", WORKFLOW)) <= targets
+
+
+def test_make_leaves_no_test_out():
+    """Whatever marks it has: of all below `tests` some command takes those with such marks."""
+    text = (ROOT / "Makefile").read_text("utf-8")
+    found = re.findall(r"^\t.*(?:\$\(TESTS\)|pytest -n 2)(.*) -m (.*)$", text, re.M)
+    assert len(found) == 3 and {folders.strip() for folders, _ in found} <= {"", "tests"}
+    marks = [mark.partition(":")[0] for mark in PROJECT["tool"]["pytest"]["ini_options"]["markers"]]
+    for values in itertools.product([False, True], repeat=len(marks)):
+        own = dict(zip(marks, values, strict=True))
+        assert any(eval(words.strip('"'), own) for _, words in found), own
 
 
 def test_wheels_with_kernels_have_a_tag_that_an_index_takes(monkeypatch):

@@ -68,7 +68,7 @@ def official(text: str):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
-@pytest.mark.parametrize("source", ["by hand", "ewt"])
+@pytest.mark.parametrize("source", ["by hand", pytest.param("ewt", marks=pytest.mark.compiled)])
 def test_scores_are_those_of_the_official_script(source: str, share: float) -> None:
     if source == "by hand":
         bank = parse_treebank(HAND.encode(), "by hand")

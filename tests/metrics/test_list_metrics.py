@@ -403,6 +403,7 @@ def test_parse_lists_have_their_known_scores():
     assert found.test["p_bootstrap"] == 1.0 and found.gap_closed == 0.0
 
 
+@pytest.mark.compiled
 def test_translation_lists_have_sacrebleus_score():
     path = DATA / "multi30k-nbest" / "test_2016_flickr.nbest.xz"
     if not path.exists():

@@ -55,6 +55,7 @@ def test_random_words(texts: list[str], references: list[list[str]]) -> None:
     agree(texts, [0, 2, len(texts)], references)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(3))
 def test_moved_phrases(seed: int) -> None:
     draw = random.Random(seed)
@@ -77,6 +78,7 @@ def test_limits() -> None:
     agree(texts, list(range(len(texts) + 1)), references)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(6))
 def test_after_a_thousand_moves_the_search_ends(seed: int) -> None:
     draw = random.Random(seed)

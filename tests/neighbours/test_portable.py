@@ -65,9 +65,9 @@ def same(tagger, X, columns):
 @pytest.mark.parametrize("features", BUILT_IN)
 def test_taggers_of_every_built_in_set_of_templates(features):
     columns = ("word", "pos", "chunk")
-    X, y = sentences(40, 1)
-    tagger = Tagger("perceptron", features=features, columns=columns, epochs=3).fit(X, y)
-    document = same(tagger, [*sentences(30, 2)[0], *X], columns)
+    X, y = sentences(15, 1)
+    tagger = Tagger("perceptron", features=features, columns=columns, epochs=2).fit(X, y)
+    document = same(tagger, [*sentences(15, 2)[0], *X], columns)
     assert document["labels"] == list(tagger.model_.labels)
 
 

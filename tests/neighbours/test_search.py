@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("optuna")
 
+import small_trees
 from golden import files
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from hopefear.tasks.classify.task import Classification
 from hopefear.training.checkpoints import InterruptedTrainingError, interruptible
 
 pytestmark = pytest.mark.interpreted
+quick = small_trees.quick
 FILES = {
     "classify": ("two.svm", "vrda,adagrad-rda", ()),
     "tag": ("chunks.txt", "sapo,crf-lbfgs:max_iter=4", ("--metric", "accuracy")),

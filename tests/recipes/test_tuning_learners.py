@@ -16,18 +16,21 @@ from hopefear.translation.tuners.problem import TuningProblem
 
 pytestmark = pytest.mark.interpreted
 
-LISTS = small_lists(40, 8, seed=3)
 # As little as each tuner can do.
 FEW = {"epochs": 5, "restarts": 1, "rounds": 2, "iterations": 3}
 
 
+@pytest.fixture(scope="module")
+def lists():
+    return {metric: small_lists(24, 6, seed=3, metric=metric) for metric in ("bleu", "ter")}
+
+
 @pytest.mark.parametrize("metric", ["bleu", "ter"])
 @pytest.mark.parametrize("name", TUNE_RECIPES)
-def test_every_tuner_loses_next_to_nothing_on_its_lists(name, metric):
+def test_every_tuner_loses_next_to_nothing_on_its_lists(name, metric, lists):
     judge = metric_named(metric, **({"tokenize": "none"} if metric == "bleu" else {}))
-    lists = LISTS if metric == "bleu" else small_lists(40, 8, seed=3, metric=metric)
-    data = learned(lists, judge, ("dense",))
-    problem = TuningProblem(data, judge, start_weights(lists).dense)
+    data = learned(lists[metric], judge, ("dense",))
+    problem = TuningProblem(data, judge, start_weights(lists[metric]).dense)
     known, events = TUNE_RECIPES[name].parameters(), []
     params = {key: value for key, value in FEW.items() if key in known}
     if known.get("classifier") == "logistic":

@@ -188,6 +188,8 @@ class Page:
             if "parse" in words[:2] and "biaffine" not in " ".join(words):
                 small |= {"--order": "1", "--features": "light", "--hash-bits": "10"}
             words = [*words, *(w for pair in small.items() if pair[0] not in words for w in pair)]
+        if words[0] == "tune" and "mert" in words:
+            words = [*words, "-p", "restarts=1"]
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
         before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(given), "utf-8")
         try:

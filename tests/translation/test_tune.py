@@ -136,7 +136,7 @@ def test_a_start_is_refused_beside_fixed_dense_weights():
 
 def test_signatures_tell_costs_apart():
     signed = [
-        tune(LISTS, "pro", metric=Bleu(tokenize="none", smoothing=name)).signature
+        tune(small_lists(), "pro", metric=Bleu(tokenize="none", smoothing=name)).signature
         for name in ("add-one", "floor")
     ]
     assert signed[0] != signed[1] and "smoothing=floor" in signed[1]

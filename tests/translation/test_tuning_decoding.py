@@ -538,7 +538,7 @@ def test_tuning_with_a_decoder_that_searches(tmp_path):
         [0.1, 0.3, -0.3, 0.2, 0.8, 0.1],
     )  # fmt: skip
     found = iterate(
-        f"{decoder} --nbest 50", refs, first, climbed(refs), folder=tmp_path / "run", rounds=5
+        f"{decoder} --nbest 25", refs, first, climbed(refs), folder=tmp_path / "run", rounds=5
     )
     scores = [event["dev"]["bleu"] for event in found.rounds]
     assert len(scores) >= 3
@@ -548,7 +548,7 @@ def test_tuning_with_a_decoder_that_searches(tmp_path):
     # Decoding again with the weights that came out gives the list they were chosen for.
     found.weights.write(tmp_path / "out.txt")
     subprocess.run(
-        f"{decoder} --nbest 50 --weights {tmp_path}/out.txt --output {tmp_path}/again",
+        f"{decoder} --nbest 25 --weights {tmp_path}/out.txt --output {tmp_path}/again",
         shell=True,
         check=True,
     )

@@ -375,8 +375,9 @@ def train(
     Examples
     --------
     >>> from hopefear.data.grammar import synthetic_treebank
-    >>> bank = synthetic_treebank(8, seed=1)
-    >>> model = train(dataset(bank, order=1), "perceptron", epochs=3, calibrate=False).model
+    >>> bank = synthetic_treebank(4, seed=1)
+    >>> data = dataset(bank, order=1, features="light")
+    >>> model = train(data, "perceptron", epochs=3, calibrate=False).model
     >>> heads, relations = model.parse(bank)
     >>> bool((heads == bank.heads).mean() > 0.8)
     True
