@@ -86,6 +86,17 @@ def test_tokens_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, more
     assert trained(tmp_path, "tag", "a.txt", *more, *folder) == memory  # from the fresh cache
 
 
+def test_spans_that_come_late_are_seen_before_a_cache_is_made(
+    tmp_path, small_blocks, in_blocks
+) -> None:
+    """The first piece has no spans, as if labels were tags of words."""
+    late = "".join(f"w{i} N O\n\n" for i in range(200)) + columns(30)
+    assert len(late.split("B-")[0]) > 1200
+    (tmp_path / "a.txt").write_text(late)
+    memory = trained(tmp_path, "tag", "a.txt")
+    assert trained(tmp_path, "tag", "a.txt", "--cache", str(tmp_path / "caches")) == memory
+
+
 @pytest.mark.parametrize("more", [(), ("--values", "log"), ("--norm", "none")])
 def test_examples_give_the_model_of_memory(tmp_path, small_blocks, in_blocks, more) -> None:
     (tmp_path / "a.svm").write_text(svmlight(80))

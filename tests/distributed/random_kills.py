@@ -1,8 +1,7 @@
 """Commands on three Ray nodes whose workers are killed at random moments, by another process.
 
 ``random_kills.py RUNS SEED`` says of each run how many workers were killed, whether the model is
-that of threads, and how long it took; a run that does not end within two minutes is told, and its
-stacks are shown.
+that of threads, and how long it took; a run that does not end within two minutes is told.
 """
 
 from __future__ import annotations
@@ -70,8 +69,6 @@ def run(folder, way, address, dice):
             pause = dice.uniform(0.1, 1.5)
     seconds = round(time.monotonic() - started, 1)
     if child.poll() is None:
-        stacks = subprocess.run(["py-spy", "dump", "--pid", str(child.pid)], capture_output=True)
-        print(stacks.stdout.decode()[-4000:], file=sys.stderr, flush=True)
         child.kill()
         child.wait()
         return {"outcome": "does not end", "killed": kills, "seconds": seconds}

@@ -18,6 +18,7 @@ from hopefear.errors import HopefearError
 from hopefear.recipes import RECIPES
 from hopefear.structures.classes import Binary
 from hopefear.training.changes import Change, Sparse, Update
+from hopefear.training.workers import Share
 
 pytestmark = pytest.mark.interpreted
 
@@ -69,7 +70,7 @@ def test_a_worker_is_a_shard(tmp_path):
     worker = Worker()
     digest = write_share(tmp_path / "shard", rows)
     order, parts = (1, True, False), (Binary(6), learner, np.float32)
-    worker.open(str(tmp_path / "shard"), digest, type(rows), order, parts)
+    worker.open(str(tmp_path / "shard"), digest, (Share, type(rows)), order, parts)
     state = learner.rule.init(6, np.float32)
     worker.begin(state, 0)
     report = worker.learn(0, 0, 1, 1)
@@ -79,6 +80,15 @@ def test_a_worker_is_a_shard(tmp_path):
     values = unpacked(parcel).state.values
     np.testing.assert_array_equal(unpacked(both).state.values, values + values)
     assert both.sent > parcel.sent * 2
+
+
+def test_a_pool_that_was_closed_knows_nothing_of_the_last_training(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    pool, fresh = Cluster("auto"), Cluster("auto")
+    pool._begun, pool._round, pool.lost = ("a state", 7), [(0, 0, 1, 1)], 3
+    pool.close()
+    names = ("_begun", "_round", "lost", "_actors", "_openings")
+    assert all(getattr(pool, name) == getattr(fresh, name) for name in names)
 
 
 def test_another_version_on_a_worker_is_refused(monkeypatch):

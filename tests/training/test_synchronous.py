@@ -28,6 +28,7 @@ from hopefear.training.online import DivergedError
 from hopefear.training.passes import Passes
 from hopefear.training.shards import Shards
 from hopefear.training.synchronous import Part, SynchronousTrainer
+from hopefear.training.workers import Threads
 
 pytestmark = pytest.mark.interpreted
 
@@ -70,7 +71,7 @@ def apart(structure, learner, rows, n, order=ORDER, pool=None, dtype=np.float64)
     places = np.arange(rows.weights.size)
     parts = [Part(rows)] * n
     pool = pool or Here()
-    trainer = SynchronousTrainer(structure, learner, dtype, pool, parts, shards, places)
+    trainer = SynchronousTrainer(structure, learner, dtype, pool, rows, parts, shards, places)
     trainer.learn(rows, order)
     trainer.close()
     return trainer
@@ -128,6 +129,41 @@ def test_what_is_restored_is_told_to_all_workers():
     same(again, one)
 
 
+def test_workers_begin_anew_where_learning_broke_off(monkeypatch):
+    rows = random_problem(4, n=30).rows
+    learner = Learner(Hinge(), RDA(l1=0.01), Averaged(), "every", 5)
+
+    class Breaking(Here):
+        copies = ()
+
+        def begin(self, state, number):
+            super().begin(state, number)
+            self.copies = (*self.copies, number)
+
+        def close(self):
+            pass  # it goes on
+
+    pool = Breaking()
+    trainer = apart(STRUCTURES[0], learner, rows, 2, ORDER[:10], pool)
+    with monkeypatch.context() as patch:
+        patch.setattr(synchronous, "Move", None)  # as an interrupt would
+        with pytest.raises(TypeError):
+            trainer.learn(rows, ORDER[10:20])
+    trainer.learn(rows, ORDER[20:])
+    assert len(pool.copies) == 2
+    for worker in pool.workers:
+        worker.step(trainer._blocks._move, ORDER[:0])
+        for one, other in zip(worker._state, trainer.state, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_other_data_than_was_dealt_is_refused():
+    learner = Learner(Hinge(), RDA(), Last(), "every", 5)
+    trainer = apart(STRUCTURES[0], learner, random_problem(4, n=30).rows, 2)
+    with pytest.raises(HopefearError, match="a new trainer for other data"):
+        trainer.learn(random_problem(5, n=30).rows, ORDER)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_overflow_is_said_where_it_comes():
     rows = random_problem(4, n=30).rows
@@ -149,6 +185,7 @@ def test_models_are_those_of_blocks_wherever_shards_run(learner):
     assert blocks == model(learner, shards=Shards(3, "blocks"))
     assert blocks == model(learner, shards=Shards(3, "blocks", workers="processes"))
     assert blocks == model(learner, shards=Shards(2, "blocks", workers=Here()))
+    assert blocks == model(learner, shards=Shards(2, "blocks", workers=Threads()))
 
 
 def test_weights_of_examples_are_visits_on_shards_too():

@@ -128,3 +128,9 @@ def test_the_best_of_the_n_best_is_the_best(voted):
         assert all(one.shares.sum() == pytest.approx(1.0) for one in ranked)
         logs = answers.log_likelihoods(rows)
         assert logs.shape == (len(ranked),) and np.all(logs <= 1e-12)
+
+
+def test_learners_of_one_order_refuse_data_in_blocks():
+    passes = Passes(sparse_linear(20, 5, per_row=(2, 3), true_weights=2).dataset(), by_block=True)
+    with pytest.raises(HopefearError, match="takes all of them in one order"):
+        passes.order(0)

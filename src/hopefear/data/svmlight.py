@@ -230,7 +230,7 @@ def raw_blocks(
     path : str or path
         The file; ``-`` is standard input.
     block_bytes : int
-        Text to hold at a time, for each thread.
+        Text to hold at a time, for each thread and for one more.
     require_labels : bool
         Whether a line must begin with a label.
     on_error : {"raise", "skip"}
@@ -242,8 +242,9 @@ def raw_blocks(
     watch : callable, optional
         Gets the bytes of each block, for a hash of the source.
     n_jobs : int
-        Threads: one reads and has the rows, the others parse ahead of it. Pipes, whose lines must
-        not wait for others, and files of a block have one. Results do not depend on it.
+        Threads: one reads and has the rows, and parses where it would wait; the others parse ahead
+        of it. Pipes, whose lines must not wait, and files of a block have one. Results do not
+        depend on it.
     """
     check_on_error(on_error)
     name, size = os.fspath(path), file_size(path)
@@ -427,7 +428,7 @@ def read_svmlight(
     report : ReadReport, optional
         Filled in with counts and the messages of skipped lines.
     block_bytes : int
-        Text to hold at a time, for each thread.
+        Text to hold at a time, for each thread and for one more.
     n_jobs : int
         Threads that read a file; the result does not depend on it.
 

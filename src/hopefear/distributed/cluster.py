@@ -185,6 +185,8 @@ class Cluster:
         for actor in self._actors:
             self._connection.ray.kill(actor)
         self._actors, self._openings = [], []
+        # Another training has states of its own.
+        self._begun, self._round, self.lost = (None, 0), [], 0
         if self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
             self._made = None

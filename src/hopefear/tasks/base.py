@@ -248,7 +248,7 @@ def train(
     on_event, trace, checkpoints, resume, dtype
         As in :func:`hopefear.training.loop.fit`.
     shards : int or Shards, optional
-        Learn on so many shards of the data side by side, and merge them after every pass; see
+        Learn on so many shards of the data side by side, merged after every pass unless told; see
         :class:`hopefear.training.shards.Shards`.
     calibrate : bool
         False: no temperature is fitted, and scores count as log probabilities as they are.

@@ -121,7 +121,11 @@ class Passes:
 
     def order(self, epoch: int) -> np.ndarray:
         """The whole order of a pass over data that is not visited by blocks."""
-        assert self._visits is not None
+        if self._visits is None:
+            raise HopefearError(
+                f"{self.dataset.source}: its examples are visited block by block, and this learner "
+                "takes all of them in one order; train without a cache, and without by_block"
+            )
         return self._shuffled(self._visits, epoch, 0)
 
     def every(self, epoch: int, first: int, step: int) -> Iterator[tuple[Any, np.ndarray]]:

@@ -60,7 +60,7 @@ class Shards:
     Parameters
     ----------
     n : int
-        Number of shards. The model depends on it, but not on where shards run.
+        Number of shards. The model depends on it (but for ``blocks``), not on where shards run.
     mix : {"moved", "uniform", "examples", "mistakes", "sum", "blocks"}, optional
         How states are merged. ``moved``: means over the shards that moved a coordinate (the
         default). ``uniform``, ``examples``, ``mistakes``: means over all shards, which count the
@@ -131,7 +131,7 @@ class Shards:
                 "online learners; leave the shards out, or use perceptron, mira or vrda"
             )
         if self.mix == BLOCKS:
-            if learner.block < self.n:
+            if learner.block < max(2, self.n):
                 raise HopefearError(
                     f"mix=blocks shares out the examples of a block, and {self.n} shards have no "
                     f"use for a block of {learner.block}; use -p block={64 * self.n}, or another "
@@ -171,12 +171,12 @@ class Shards:
     ) -> Trainer:
         """What learns on shards of the data of ``passes``."""
         words = self.words(learner)
-        if self.mix == BLOCKS and self.workers == "threads":
+        if self.mix == BLOCKS and (self.workers == "threads" or isinstance(self.workers, Threads)):
             return OnlineTrainer(structure, learner, dtype, self.n)
         workers = WORKERS[self.workers]() if isinstance(self.workers, str) else self.workers
         if self.mix == BLOCKS:
             dealt = self._deal_visits(passes, by_content)
-            return SynchronousTrainer(structure, learner, dtype, workers, *dealt)
+            return SynchronousTrainer(structure, learner, dtype, workers, passes.rows, *dealt)
         shares = self._deal(passes, by_content)
         return ShardedTrainer(
             structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype
@@ -202,7 +202,7 @@ class Shards:
         """The examples of every shard, and of each example its shard and its place there."""
         if passes.by_block:
             refuse_mapped()
-        shards, places = np.zeros((2, passes.rows.weights.size), np.int64)
+        shards, places = np.full((2, passes.rows.weights.size), -1)  # of those nobody visits
         parts = []
         for k, part in enumerate(self._parts(passes, by_content)):
             shards[part], places[part] = k, np.arange(part.size)

@@ -22,6 +22,7 @@ import numpy as np
 from hopefear.core.component import lean
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example
+from hopefear.errors import HopefearError
 from hopefear.readouts.last import Last
 from hopefear.training.blocks import (
     HALTED,
@@ -194,6 +195,8 @@ class SharedBlocks:
         As of a trainer.
     workers : pool
         Where the examples are searched.
+    rows
+        All examples.
     parts : sequence of Part
         The examples of each shard.
     shards, places : int64 array
@@ -206,11 +209,13 @@ class SharedBlocks:
         learner: Learner,
         dtype: Any,
         workers: Any,
+        rows: Any,
         parts: Sequence[Part],
         shards: np.ndarray,
         places: np.ndarray,
     ) -> None:
         self._structure, self._learner, self._dtype = structure, learner, dtype
+        self._rows = rows
         self.workers, self._parts, self._n = workers, list(parts), len(parts)
         self._shards, self._places = shards, places
         self._width = int(structure.tables()[0][2])
@@ -222,7 +227,12 @@ class SharedBlocks:
         self.rounds, self.waited = 0, 0.0
 
     def prepare(self, data: Any) -> None:
-        """Nothing is searched here."""
+        """Nothing is searched here; what is, was dealt out before."""
+        if data is not self._rows:
+            raise HopefearError(
+                "shards learn from the examples that were dealt to them; make a new trainer for "
+                "other data"
+            )
 
     def learn(
         self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
@@ -233,7 +243,15 @@ class SharedBlocks:
                 self.workers.start(self._structure, self._learner, self._parts, self._dtype)
                 self._parts = []
             self.workers.begin(state, self._number)
-            self._state, self._move = state, None
+            self._move = None
+        self._state = None  # where learning breaks off, copies may differ: then all begin anew
+        done = self._learn(state, memory, data, order, tally, outcome)
+        self._state = state
+        return done
+
+    def _learn(
+        self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
+    ) -> int:
         done, rule = 0, self._learner.rule
         while done < order.size:
             part = order[done : done + self._learner.block]
@@ -295,7 +313,7 @@ class SynchronousTrainer(OnlineTrainer):
     ----------
     structure, learner, dtype
         As of any online trainer.
-    workers, parts, shards, places
+    workers, rows, parts, shards, places
         As of :class:`SharedBlocks`.
     """
 
@@ -305,13 +323,14 @@ class SynchronousTrainer(OnlineTrainer):
         learner: Learner,
         dtype: Any,
         workers: Any,
+        rows: Any,
         parts: Sequence[Part],
         shards: np.ndarray,
         places: np.ndarray,
     ) -> None:
         super().__init__(structure, learner, dtype)
         self._blocks.close()
-        self._blocks = SharedBlocks(structure, learner, dtype, workers, parts, shards, places)
+        self._blocks = SharedBlocks(structure, learner, dtype, workers, rows, parts, shards, places)
 
     def alone(self) -> OnlineTrainer:
         """One learner that goes on with the same weights."""

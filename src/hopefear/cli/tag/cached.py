@@ -26,15 +26,16 @@ from hopefear.data.cache import source_of, use_cache
 from hopefear.data.cached_sentences import SentenceCache
 from hopefear.data.files import ReadReport
 from hopefear.data.schemes import LETTERS, split_label
+from hopefear.data.sequences import Column
 from hopefear.data.token_files import token_format
 from hopefear.data.token_stream import read_parts
 from hopefear.errors import HopefearError
 from hopefear.features.templates.streamed import StreamedTemplates
 from hopefear.tasks.tag.task import check, check_needs
 
-# Bytes of text to read at a time, whose attributes take some 40 times as much; the first piece says
-# what scheme the labels have.
-PIECE_BYTES = 1 << 20
+# Bytes of text to encode at a time, whose attributes take some 40 times as much; and bytes by which
+# the scheme of the labels and the templates are chosen.
+PIECE_BYTES, LOOK_BYTES = 1 << 20, 1 << 23
 
 
 def read(args: argparse.Namespace, folder: str, console: Console, report: ReadReport) -> Tokens:
@@ -117,8 +118,10 @@ def _build(
         for text in texts(args, form, report, PIECE_BYTES):
             name, gold = text.column(args.column)
             if cache is None:
-                schemes = schemes_of(text, gold, args.scheme, args.convert, args.scheme_errors)
-                features = features_named(args, text, gold)
+                look, labels = _beginning(args, form, text, gold)
+                schemes = schemes_of(look, labels, args.scheme, args.convert, args.scheme_errors)
+                features = features_named(args, look, labels)
+                del look, labels
                 source = Source(args, text, name, gold, features)
                 inputs = source.inputs(*first_learner(args))
                 if inputs is not source.templates:
@@ -163,6 +166,16 @@ def _build(
     finally:
         if cache is not None:
             cache.__exit__()
+
+
+def _beginning(
+    args: argparse.Namespace, form: str, text: Text, gold: Column
+) -> tuple[Text, Column]:
+    """So much of a file that its labels tell the scheme; standard input is not read twice."""
+    if args.train != "-":
+        text = next(texts(args, form, ReadReport(), LOOK_BYTES))
+        _, gold = text.column(args.column)
+    return text, gold
 
 
 def _ordered(names: Sequence[str], original: Sequence[str], schemes: Schemes) -> Sequence[str]:

@@ -87,7 +87,7 @@ class Reranking(Task):
     ) -> float:
         parts: Any = [data.rows]
         if len(data) > _FITTED_ON:  # some are enough for one number; few are in memory at a time
-            some = np.arange(0, len(data), -(-len(data) // _FITTED_ON))
+            some = np.linspace(0, len(data) - 1, _FITTED_ON).astype(np.int64)
             parts = (data.take(few).rows for few in np.array_split(some, _PARTS))
         plain = Ranker(structure, predictor)
         nothing = dict.fromkeys(("features", "columns", "values"))  # scores are all it takes
