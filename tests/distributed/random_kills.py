@@ -1,6 +1,6 @@
 """Commands on three Ray nodes whose workers are killed at random moments, by another process.
 
-``random_kills.py RUNS SEED`` says of each run how many workers were killed, whether the model is
+``RAY_TMPDIR=FOLDER random_kills.py RUNS SEED`` says of each run how many workers were killed, whether the model is
 that of threads, and how long it took; a run that does not end within two minutes is told.
 """
 
@@ -36,14 +36,19 @@ def write_data(path, n=400):
 
 
 def workers():
-    """Processes that are actors of a cluster, by their titles."""
+    """Processes that are actors of this cluster, by their titles and the folder of the cluster.
+
+    Other clusters may be tested at the same time.
+    """
+    folder = f"RAY_TMPDIR={os.environ['RAY_TMPDIR']}".encode()
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             try:
                 title = Path(entry.path, "cmdline").read_bytes()
+                variables = Path(entry.path, "environ").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if title.startswith(b"ray::Worker"):
+            if title.startswith(b"ray::Worker") and folder in variables:
                 yield int(entry.name)
 
 

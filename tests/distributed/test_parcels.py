@@ -85,9 +85,9 @@ def test_a_worker_is_a_shard(tmp_path):
 def test_a_pool_that_was_closed_knows_nothing_of_the_last_training(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     pool, fresh = Cluster("auto"), Cluster("auto")
-    pool._begun, pool._round, pool.lost = ("a state", 7), [(0, 0, 1, 1)], 3
+    pool._begun, pool._round = ("a state", 7), [(0, 0, 1, 1)]
     pool.close()
-    names = ("_begun", "_round", "lost", "_actors", "_openings")
+    names = ("_begun", "_round", "_actors", "_openings")
     assert all(getattr(pool, name) == getattr(fresh, name) for name in names)
 
 

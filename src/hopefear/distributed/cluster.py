@@ -121,6 +121,7 @@ class Cluster:
     def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
         """Write the examples of every shard, and let an actor open each."""
         check_movable(shares)
+        self.lost = 0
         self._connection.open(len(shares))
         self._n = structure.n_coordinates()
         self._made = _new_folder(self.folder)
@@ -185,8 +186,7 @@ class Cluster:
         for actor in self._actors:
             self._connection.ray.kill(actor)
         self._actors, self._openings = [], []
-        # Another training has states of its own.
-        self._begun, self._round, self.lost = (None, 0), [], 0
+        self._begun, self._round = (None, 0), []  # another training has states of its own
         if self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
             self._made = None
