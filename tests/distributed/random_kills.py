@@ -1,7 +1,8 @@
 """Commands on three Ray nodes whose workers are killed at random moments, by another process.
 
-``RAY_TMPDIR=FOLDER random_kills.py RUNS SEED`` says of each run how many workers were killed, whether the model is
-that of threads, and how long it took; a run that does not end within two minutes is told.
+``RAY_TMPDIR=FOLDER random_kills.py RUNS SEED`` says of each run how many workers were killed,
+whether the model is that of threads, and how long it took; a run that does not end within two
+minutes is told.
 """
 
 from __future__ import annotations

@@ -37,7 +37,6 @@ from hopefear.errors import CombinationError, HopefearError
 from hopefear.training.changes import Update, add_at, arrays_of, enter_round, merge_entries
 from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
 from hopefear.training.passes import Passes, content_order
-from hopefear.training.synchronous import Part, SynchronousTrainer
 from hopefear.training.trainer import Event, Trainer
 from hopefear.training.workers import (
     Dealt,
@@ -175,6 +174,8 @@ class Shards:
             return OnlineTrainer(structure, learner, dtype, self.n)
         workers = WORKERS[self.workers]() if isinstance(self.workers, str) else self.workers
         if self.mix == BLOCKS:
+            from hopefear.training.synchronous import SynchronousTrainer
+
             dealt = self._deal_visits(passes, by_content)
             return SynchronousTrainer(structure, learner, dtype, workers, passes.rows, *dealt)
         shares = self._deal(passes, by_content)
@@ -198,8 +199,10 @@ class Shards:
 
     def _deal_visits(
         self, passes: Passes, by_content: bool
-    ) -> tuple[list[Part], np.ndarray, np.ndarray]:
+    ) -> tuple[list[Any], np.ndarray, np.ndarray]:
         """The examples of every shard, and of each example its shard and its place there."""
+        from hopefear.training.synchronous import Part
+
         if passes.by_block:
             refuse_mapped()
         shards, places = np.full((2, passes.rows.weights.size), -1)  # of those nobody visits
