@@ -27,7 +27,7 @@ from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.online import DivergedError
 from hopefear.training.passes import Passes
 from hopefear.training.shards import Shards
-from hopefear.training.synchronous import Part, SynchronousTrainer
+from hopefear.training.synchronous import Part, SharedBlocks, SynchronousTrainer
 from hopefear.training.workers import Threads
 
 pytestmark = pytest.mark.interpreted
@@ -71,7 +71,8 @@ def apart(structure, learner, rows, n, order=ORDER, pool=None, dtype=np.float64)
     places = np.arange(rows.weights.size)
     parts = [Part(rows)] * n
     pool = pool or Here()
-    trainer = SynchronousTrainer(structure, learner, dtype, pool, rows, parts, shards, places)
+    blocks = SharedBlocks(structure, learner, dtype, pool, rows, parts, shards, places)
+    trainer = SynchronousTrainer(blocks)
     trainer.learn(rows, order)
     trainer.close()
     return trainer
@@ -220,12 +221,15 @@ def test_a_run_that_was_broken_off_ends_in_the_same_model(tmp_path):
 
 
 def test_an_estimator_goes_on_alone():
-    shards = Shards(2, "blocks", workers=Here())
-    trained = train(DATA, "perceptron", {"block": 8}, epochs=2, shards=shards, final=False)
-    alone = trained.fit.trainer.alone()
     rows, order = next(Passes(DATA).pieces(5))
-    alone.learn(rows, order)
-    assert alone.examples == 3 * len(DATA)
+    trainers = []
+    for shards in (None, Shards(2, "blocks", workers=Here())):
+        how = {"epochs": 2, "shards": shards, "final": False}
+        trainer = train(DATA, "perceptron", {"block": 8}, **how).fit.trainer.alone()
+        trainer.learn(rows, order)
+        trainers.append(trainer)
+    assert trainers[0].examples == 3 * len(DATA)
+    same(*trainers)
 
 
 @pytest.mark.parametrize(

@@ -174,10 +174,12 @@ class Shards:
             return OnlineTrainer(structure, learner, dtype, self.n)
         workers = WORKERS[self.workers]() if isinstance(self.workers, str) else self.workers
         if self.mix == BLOCKS:
-            from hopefear.training.synchronous import SynchronousTrainer
+            from hopefear.training.synchronous import SharedBlocks, SynchronousTrainer
 
             dealt = self._deal_visits(passes, by_content)
-            return SynchronousTrainer(structure, learner, dtype, workers, passes.rows, *dealt)
+            return SynchronousTrainer(
+                SharedBlocks(structure, learner, dtype, workers, passes.rows, *dealt)
+            )
         shares = self._deal(passes, by_content)
         return ShardedTrainer(
             structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype

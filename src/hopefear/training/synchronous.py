@@ -214,7 +214,7 @@ class SharedBlocks:
         shards: np.ndarray,
         places: np.ndarray,
     ) -> None:
-        self._structure, self._learner, self._dtype = structure, learner, dtype
+        self.structure, self.learner, self.dtype = structure, learner, dtype
         self._rows = rows
         self.workers, self._parts, self._n = workers, list(parts), len(parts)
         self._shards, self._places = shards, places
@@ -240,7 +240,7 @@ class SharedBlocks:
         """Learn from ``order`` until it ends or the books must be settled; how far it came."""
         if state is not self._state:
             if self._parts:
-                self.workers.start(self._structure, self._learner, self._parts, self._dtype)
+                self.workers.start(self.structure, self.learner, self._parts, self.dtype)
                 self._parts = []
             self.workers.begin(state, self._number)
             self._move = None
@@ -252,21 +252,21 @@ class SharedBlocks:
     def _learn(
         self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
     ) -> int:
-        done, rule = 0, self._learner.rule
+        done, rule = 0, self.learner.rule
         while done < order.size:
-            part = order[done : done + self._learner.block]
+            part = order[done : done + self.learner.block]
             self._search(state, part)
             clock = state.clock.copy()
             learn_block(
                 rule,
-                self._learner.readout,
+                self.learner.readout,
                 state,
                 memory,
                 data,
                 part,
                 tally,
                 outcome[done : done + part.size],
-                self._learner.on == "every",
+                self.learner.on == "every",
                 self._record,
                 state._replace(clock=clock),
                 self._width,
@@ -311,26 +311,14 @@ class SynchronousTrainer(OnlineTrainer):
 
     Parameters
     ----------
-    structure, learner, dtype
-        As of any online trainer.
-    workers, rows, parts, shards, places
-        As of :class:`SharedBlocks`.
+    blocks : SharedBlocks
+        What it learns by.
     """
 
-    def __init__(
-        self,
-        structure: Any,
-        learner: Learner,
-        dtype: Any,
-        workers: Any,
-        rows: Any,
-        parts: Sequence[Part],
-        shards: np.ndarray,
-        places: np.ndarray,
-    ) -> None:
-        super().__init__(structure, learner, dtype)
+    def __init__(self, blocks: SharedBlocks) -> None:
+        super().__init__(blocks.structure, blocks.learner, blocks.dtype)
         self._blocks.close()
-        self._blocks = SharedBlocks(structure, learner, dtype, workers, rows, parts, shards, places)
+        self._blocks = blocks
 
     def alone(self) -> OnlineTrainer:
         """One learner that goes on with the same weights."""
