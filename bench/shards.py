@@ -5,10 +5,12 @@
     python bench/shards.py --time                           # seconds of a pass, 1 and 2 shards
     python bench/shards.py --time --learners parse          # the same for second-order trees
     python bench/shards.py --time --corpus jnlpba --features bioner     # on twice as many words
+    python bench/shards.py --apart                          # the most that two shards could gain
 
 F1 of the test text is that after 10 passes, and after 15 for shards. Times are those of the
 quickest of eleven passes: wall time, which means something on a quiet machine only, and processor
-time along the longest path; shards run as threads.
+time along the longest path; shards run as threads. ``--apart``: two learners that have nothing in
+common, each with half of a pass, on two threads, beside one learner with all of it; least of six.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import itertools
 import json
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,8 +31,12 @@ import sequence_quality_rows as plan
 
 from hopefear.data.treebank import read_treebank
 from hopefear.experiments.sapo.plan import Problem, Reader
+from hopefear.recipes import Scale
+from hopefear.tasks import recipe
 from hopefear.tasks.parse import task as parse_task
-from hopefear.tasks.tag.task import train
+from hopefear.tasks.tag.task import Tagging, train
+from hopefear.training.online import OnlineTrainer
+from hopefear.training.passes import Passes
 from hopefear.training.shards import MIXES, Shards
 from hopefear.training.workers import Threads
 
@@ -52,6 +59,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--features", default="chunking")
     parser.add_argument("--no-serial", action="store_true", help="shards alone")
     parser.add_argument("--time", action="store_true", help="measure time, not F1")
+    parser.add_argument("--apart", action="store_true", help="time of learners that never merge")
     return parser.parse_args()
 
 
@@ -63,7 +71,10 @@ def main() -> None:
         return
     problem = read(chosen.data or common.data_folder(), chosen.corpus, chosen.features)
     for name in chosen.learners:
-        rows = timed(problem, name) if chosen.time else scored(problem, name, chosen)
+        if chosen.apart:
+            rows = [apart(problem.train, name)]
+        else:
+            rows = timed(problem, name) if chosen.time else scored(problem, name, chosen)
         for row in rows:
             print(json.dumps({"learner": name, **row}), flush=True)
 
@@ -99,6 +110,27 @@ def scores(trained: Any) -> dict[str, Any]:
         **({f"f1 {MORE}": curve[MORE - 1]} if len(curve) >= MORE else {}),
         "by_pass": curve,
         "nnz": trained.model.nnz,
+    }
+
+
+def apart(data: Any, name: str) -> dict[str, float]:
+    """Seconds of a pass of one learner, and of two that each make half of it."""
+    learner = recipe(name, "tag").build(Scale(n=len(data)))
+    passes, structure = Passes(data), Tagging().structure(data)
+    trainers = [OnlineTrainer(structure, learner) for _ in range(2)]
+    for trainer in trainers:
+        trainer.learn_pass(passes)
+    order, least = passes.order(1), {}
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(6):
+            for key, orders in (("one", [order]), ("two", [order[::2], order[1::2]])):
+                started = time.perf_counter()
+                runs = zip(trainers, orders, strict=False)
+                list(pool.map(lambda run: run[0].learn(passes.rows, run[1]), runs))
+                now = time.perf_counter() - started
+                least[key] = min(now, least.get(key, now))
+    return {key: round(value, 3) for key, value in least.items()} | {
+        "times": round(least["one"] / least["two"], 2)
     }
 
 
