@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,12 +11,18 @@ from block_learners import ORDER, STRUCTURED, learned, same
 from learner_catalogue import FEW_RULES, READOUTS, RULES, STRUCTURES, natural_loss
 from reference import close, exact_weights, random_problem, replay
 
-from hopefear.core.crew import desert, new_crew, wait
+from hopefear.core import crew
+from hopefear.core.component import component
+from hopefear.core.crew import desert, half_of, new_crew, owner, stretch_of, wait
+from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, parameters_by_part
+from hopefear.core.workspace import Example, Plain
 from hopefear.costs.pseudo_corpus import PseudoCorpus
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
+from hopefear.losses.log import Log
+from hopefear.losses.perceptron import Perceptron
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.readouts.voted import Voted
@@ -23,6 +30,7 @@ from hopefear.recipes import RECIPES
 from hopefear.rules.arow import AROW
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
+from hopefear.structures.chain.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.structures.nbest import NBest
 from hopefear.tasks.classify.task import train
@@ -105,8 +113,11 @@ def test_threads_change_no_bit_on_classes(name, readout):
             same(learned(structure, learner, rows, jobs), one)
 
 
+@pytest.mark.parametrize("together", [1, 1024])
 @pytest.mark.parametrize("name", STRUCTURED)
-def test_threads_change_no_bit_on_structures(name):
+def test_threads_change_no_bit_on_structures(name, together, monkeypatch):
+    """``together`` of 1: features of these small structures fall into both halves."""
+    monkeypatch.setattr(crew, "_TOGETHER", together)
     structure, losses = STRUCTURED[name]
     rows = tiny_rows(structure)
     order = np.tile(np.arange(rows.weights.size), 3)
@@ -114,13 +125,75 @@ def test_threads_change_no_bit_on_structures(name):
         for rule in (SGD(rate=0.3, l1=0.01, l2=0.1), RULES["adagrad-l1"], RULES["rda-elastic"]):
             learner = Learner(loss, rule, Averaged(), "every", 4)
             one = learned(structure, learner, rows, 1, order)
-            for jobs in (2, 3):
+            for jobs in (2, 3, 4):
                 same(learned(structure, learner, rows, jobs, order), one)
             online = replace(learner, block=1)
             single = OnlineTrainer(structure, online, np.float64)
             single._blocks = Blocks(structure, online, np.float64)
             single.learn(rows, order)
-            same(single, learned(structure, online, rows, 1, order))
+            wanted = learned(structure, online, rows, 1, order)
+            if together == 1 and structure.halves():  # scores are added up in another order
+                close(exact_weights(single), exact_weights(wanted), 1e-9)
+                close(single.average(), wanted.average(), 1e-9)
+            else:
+                same(single, wanted)
+
+
+def test_threads_own_whole_features_and_halves_are_those_of_two_threads():
+    width, shift = 24, stretch_of(24)
+    for j in range(0, 200_000, 7):
+        half = half_of(np.uint64(j // width), np.uint64(shift))
+        owners = [owner(np.uint64(j), n, 1.0 / width, shift) for n in (1, 2, 3, 4, 6)]
+        assert owners[0] == 0 and owners[1] == half and owners[2] < 3
+        assert owners[3] // 2 == half and owners[4] // 3 == half
+        base = np.uint64(j // width * width)
+        assert owners == [owner(base, n, 1.0 / width, shift) for n in (1, 2, 3, 4, 6)]
+
+
+@pytest.mark.parametrize("unit", [True, False])
+def test_halves_of_a_chain_add_up_to_its_scores_and_directions(unit, monkeypatch):
+    """Against score and scatter of whole sequences, for weights of some and of all labels."""
+    monkeypatch.setattr(crew, "_TOGETHER", 1)
+    chain, rng = Chain.new(5, 3), np.random.default_rng(0)
+    rows = tiny_rows(chain)
+    if unit:
+        rows = rows._replace(values=rows.values[:0])
+    w = Plain(rng.normal(size=chain.n_coordinates()))
+    order = rng.permutation(rows.weights.size)
+    desk = chain.lay(chain.desk(rows, np.float64), rows, order, 4)
+    assert all(desk.begins[half, -1] > 0 for half in range(2))
+    for loss in (Log(), Perceptron()):
+        work = chain.workspace(rows, loss, np.float64)
+        for n, i in enumerate(order):
+            x = Example(rows, i)
+            for half in range(2):
+                chain.score_half(x, n, half, w, desk, work.theta)
+            chain.join(x, n, w, desk, work.theta)
+            used = np.diff(rows.starts)[i] * chain.width
+            joined = work.theta.scores.nodes[:used].copy()
+            chain.score(x, w, work.theta)
+            close(joined, work.theta.scores.nodes[:used], 1e-12)
+            loss.subgradient(chain, x, work)
+            wanted, whole = Sum(np.zeros(chain.n_coordinates())), Sum(np.zeros(w.w.size))
+            chain.scatter(x, work.mu, wanted)
+            assert chain.leave(x, n, work.mu, whole, desk)
+            for half in range(2):
+                part = Sum(np.zeros(w.w.size))
+                chain.scatter_half(x, n, half, part, desk)
+                features = np.flatnonzero(part.sums[: 5 * chain.width]) // chain.width
+                assert all(half_of(np.uint64(f), np.uint64(0)) == half for f in features)
+                whole.sums[:] += part.sums
+            close(whole.sums, wanted.sums, 1e-12)
+
+
+@component(Row)
+class Sum(NamedTuple):
+    """A row that adds entries up."""
+
+    sums: np.ndarray
+
+    def put(self, j, g):
+        self.sums[j] += g
 
 
 def test_records_grow_to_what_a_block_needs(monkeypatch):

@@ -49,10 +49,19 @@ def test_threads_change_no_bit(problem):
         for part in np.array_split(order, 3):
             trainer.learn(rows, part)
         trainer.close()
-        return {key: array.tobytes() for key, array in trainer.arrays().items()}
+        return trainer.arrays()
 
-    assert learned(0) == learned(1)
+    def same_bits(one, other):
+        return all(one[key].tobytes() == other[key].tobytes() for key in one)
+
+    single, online = learned(0), learned(1)
+    if structure.halves():  # which add scores up in another order
+        assert not same_bits(single, online)
+        for key in online:
+            np.testing.assert_allclose(single[key], online[key], rtol=1e-4, atol=1e-3)
+    else:
+        assert same_bits(single, online)
     one = learned(7)
     for _ in range(5):
-        assert learned(7, 2) == one
-        assert learned(7, 3) == one
+        for jobs in (2, 3, 4):
+            assert same_bits(learned(7, jobs), one)

@@ -8,6 +8,7 @@ from block_learners import ORDER, STRUCTURED, learned, same
 from learner_catalogue import FEW_RULES, READOUTS, RULES, STRUCTURES, natural_loss
 from reference import random_problem
 
+from hopefear.core import crew
 from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.data.sparse import SparseDataset
@@ -88,8 +89,10 @@ def test_shards_change_no_bit_on_classes(name, readout):
         same(apart(STRUCTURES[1], learner, rows, 3), one)
 
 
+@pytest.mark.parametrize("together", [1, 1024])
 @pytest.mark.parametrize("name", STRUCTURED)
-def test_shards_change_no_bit_on_structures(name, monkeypatch):
+def test_shards_change_no_bit_on_structures(name, together, monkeypatch):
+    monkeypatch.setattr(crew, "_TOGETHER", together)
     monkeypatch.setattr(synchronous, "ROOM", 3)  # records grow
     structure, losses = STRUCTURED[name]
     rows = tiny_rows(structure)

@@ -4,6 +4,9 @@ Handing work over through Python costs more than searching a sentence does, so t
 kernel and meet there. One that waits looks for a while, then lets others have its core between two
 looks, and then sleeps: where cores are free it goes on within a microsecond, and where they are not
 it leaves them to those it waits for.
+
+What threads write is dealt to them by coordinate: a stretch of memory belongs to one thread, so
+that its cache lines need not go to and fro.
 """
 
 from __future__ import annotations
@@ -16,15 +19,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import intrinsic, ir, linked, overload, types
+from hopefear.core.component import inlined, intrinsic, ir, linked, overload, types
+from hopefear.core.memory import in_lines
 
-# Words of a crew, each in a cache line of its own.
-_NEXT, _ARRIVED, _MEETINGS, _LOST, _YIELD, _SLEEP = (8 * k for k in range(6))
+# Words of a crew: those that change with every meeting in one cache line, so that it takes one trip
+# to the other cores, and those that do not in another.
+_NEXT, _ARRIVED, _MEETINGS = range(3)
+_LOST, _YIELD, _SLEEP = range(8, 11)
 # Looks before a thread yields its core, some microseconds; looks before it sleeps, about a
 # millisecond, since the system makes a sleep 50 microseconds longer than it was meant to be; and
 # how long it then sleeps.
 _LOOKS, _YIELDS, _MICROSECONDS = 2_000, 4_000, 20
 _PYTHON_LOCK = threading.Lock()
+# Coordinates that belong to one thread together, at most, or all of a feature that has more: a core
+# that asks for a line gets some beside it too, and takes them away from the one that moves them.
+_TOGETHER = 1024
+_SPREAD, _LOW = np.uint64(0x9E3779B1), np.uint64(0xFFFFFFFF)
+_PARITIES = np.uint64(0x6996)  # of the bits of 0 to 15
+# Features fall into so many parts that are scored apart, however many threads there are.
+HALVES = 2
 
 
 class Crew(NamedTuple):
@@ -43,7 +56,7 @@ def new_crew(size: int) -> Crew:
     >>> take(crew), take(crew), is_last(crew)
     (0, 1, True)
     """
-    words = np.zeros(8 * 6, np.int64)
+    words = in_lines(1, 16, np.int64)[0]
     words[_YIELD], words[_SLEEP] = _addresses()
     return Crew(size, words)
 
@@ -86,6 +99,43 @@ def wait(crew, meetings):
         elif looks > _LOOKS:
             sleep(crew.words, _YIELD, 0)
     return True
+
+
+def stretch_of(width: int) -> int:
+    """How many features of so many coordinates belong to one thread, as a power of two.
+
+    >>> stretch_of(24), stretch_of(5000)
+    (5, 0)
+    """
+    return max(1, _TOGETHER // width).bit_length() - 1
+
+
+@inlined
+def half_of(feature, shift):
+    """The half that a feature belongs to, where two to the power of ``shift`` belong together.
+
+    Of two threads, this one moves its coordinates. Features that were met first are the frequent
+    ones, so halves take turns as in the sequence of Thue and Morse, by which what becomes ever less
+    is shared out evenly: 0 1 1 0 1 0 0 1 ...
+    """
+    bits = np.uint64(feature) >> np.uint64(shift)
+    for fold in (np.uint64(32), np.uint64(16), np.uint64(8), np.uint64(4)):
+        bits ^= bits >> fold
+    return (_PARITIES >> (bits & np.uint64(15))) & np.uint64(1)
+
+
+@inlined
+def owner(j, threads, share, shift):
+    """The thread that moves coordinate ``j``, which is such a share of its feature."""
+    if threads == 1:
+        return 0
+    feature = np.int64((np.float64(np.int64(j)) + 0.5) * share)
+    half = half_of(feature, shift)
+    if threads == HALVES:
+        return np.int64(half)
+    spread = ((np.uint64(feature) >> np.uint64(shift)) * _SPREAD) & _LOW
+    part = (half << np.uint64(32)) + spread
+    return np.int64((part * np.uint64(threads)) >> np.uint64(33))
 
 
 def add_to(array, p, amount):

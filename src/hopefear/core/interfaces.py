@@ -272,6 +272,38 @@ class Structure:
     def argmax(self, x, theta, y):
         """Leave the best output in ``y``; ties go to the lowest class."""
 
+    # Where scoring is most of the work, features can be dealt to the threads of a block in halves
+    # (see ``hopefear.core.crew``); what they share of its examples lies on a desk. ``n`` is the
+    # place of an example in the order.
+
+    def halves(self):
+        """Whether there is what follows."""
+        return False
+
+    @python_only
+    def desk(self, data, dtype):
+        """What threads share of the examples of ``data``."""
+        return ()
+
+    @python_only
+    def lay(self, desk, data, order, block):
+        """The desk with room for every block of an order."""
+        return desk
+
+    def score_half(self, x, n, half, weights, desk, theta):
+        """Lay down what the features of a half say of the parts of ``x``; ``theta`` is scratch."""
+
+    def join(self, x, n, weights, desk, theta):
+        """Fill ``theta`` with the scores of all parts, given those of both halves."""
+
+    def leave(self, x, n, mu, row, desk):
+        """As `scatter`, but what all features put alike is left on the desk; whether any is."""
+        self.scatter(x, mu, row)
+        return False
+
+    def scatter_half(self, x, n, half, row, desk):
+        """Put what was left into ``row``, for the features of a half."""
+
     # Searches some structures offer (see ``offers``); a loss names those it needs.
 
     def seek(self, x, theta, cost, sign, y):

@@ -59,6 +59,19 @@ def together(*arrays: tuple[int, Any]) -> list[np.ndarray]:
     ]
 
 
+def in_lines(rows: int, columns: int, dtype: Any) -> np.ndarray:
+    """Zeros, each row in cache lines of its own.
+
+    >>> in_lines(3, 5, np.int64).shape
+    (3, 5)
+    """
+    line = 64 // np.dtype(dtype).itemsize
+    width = -(-columns // line) * line
+    memory = np.zeros(rows * width + line, dtype)
+    first = -(memory.ctypes.data // memory.itemsize) % line
+    return memory[first : first + rows * width].reshape(rows, width)[:, :columns]
+
+
 def use_up(array: np.ndarray) -> None:
     """Give back the pages of a part of an array that nobody reads any more; its values are lost.
 

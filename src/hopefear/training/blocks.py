@@ -11,6 +11,9 @@ thread that a coordinate belongs to. The last to finish goes through the ticks, 
 and notes the clock and the books at each. Then each thread moves its own coordinates, example after
 example: a coordinate meets the same moves under the same clocks in the same order however many
 threads there are, so no bit depends on their number.
+
+Where a structure scores by halves of its features, each thread first adds up what those of its own
+half say of all examples. Weights are then read by the threads that move them, and by no other.
 """
 
 from __future__ import annotations
@@ -22,10 +25,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, inlined, lean, linked
-from hopefear.core.crew import desert, dismiss, is_last, new_crew, take, wait
+from hopefear.core.component import component, inlined, lean, linked, prefetch
+from hopefear.core.crew import (
+    HALVES,
+    desert,
+    dismiss,
+    is_last,
+    new_crew,
+    owner,
+    stretch_of,
+    take,
+    wait,
+)
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner
+from hopefear.core.memory import in_lines
 from hopefear.core.workspace import Example
 from hopefear.errors import HopefearError
 from hopefear.training.online import (
@@ -43,11 +57,6 @@ from hopefear.training.online import (
 
 # Entries of ``Record.news``.
 REACHED, HALTED, NEED = 0, 1, 2
-# Coordinates that belong to one thread together, or all of a feature that has more: cache lines
-# must not go to and fro.
-_TOGETHER = 1024
-_SPREAD = np.uint64(0x9E3779B1)
-_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 # Between what two threads count, so that it is not in one cache line.
 _GAP = 16
 # Entries of a direction that are asked for ahead of their moves, and features; coordinates in a
@@ -72,7 +81,8 @@ class Record(NamedTuple):
     searcher: np.ndarray  # int64[B]: thread that searched the example
     steps: np.ndarray  # float64[B, 2]: a and b of its stride
     facts: np.ndarray  # float64[B, 2]: its loss and margin
-    forced: np.ndarray  # uint8[B]: it has a direction; later, one that is to be moved along
+    forced: np.ndarray  # int64[B]: it has a direction; later, one that is to be moved along
+    left: np.ndarray  # int64[B]: a part of it lies on the structure's desk
     clocks: np.ndarray  # float64[B, 3]: the clock it moves under
     books: np.ndarray  # float64[B, 3]: the books at that moment
     news: np.ndarray  # int64[3]: how far the block came, whether to return, room that it needs
@@ -90,13 +100,14 @@ class Recorder(NamedTuple):
     held: np.ndarray
     fill: np.ndarray
     threads: int
-    share: float  # of a coordinate in those that belong together
+    share: float  # that a coordinate is of its feature
+    shift: int  # features that belong together, as a power of two
 
     def additive(self):
         return self.rule.additive()
 
     def put(self, j, g):
-        p = owner(j, self.threads, self.share)
+        p = owner(j, self.threads, self.share, self.shift)
         k = self.fill[p]
         if k < self.values.shape[1]:
             self.coordinates[p, k] = j
@@ -111,7 +122,7 @@ class Recorder(NamedTuple):
         self.fill[2 * self.threads] = k + np.int64(width)
 
     def spread(self, base, values, at, width):
-        p = owner(base, self.threads, self.share)
+        p = owner(base, self.threads, self.share, self.shift)
         k = self.fill[self.threads + p]
         if k < self.bases.shape[1]:
             self.bases[p, k] = base
@@ -119,11 +130,34 @@ class Recorder(NamedTuple):
         self.fill[self.threads + p] = k + 1
 
 
+@component(Row)
+class Own(NamedTuple):
+    """A row that passes on features of one thread only."""
+
+    row: Any
+    thread: int
+    threads: int
+    share: float
+    shift: int
+
+    def ask(self, j):
+        self.row.ask(j)
+
+    def put(self, j, g):
+        if is_own(self, j):
+            self.row.put(j, g)
+
+    def spread(self, base, values, at, width):
+        if is_own(self, base):
+            self.row.spread(base, values, at, width)
+
+
 @inlined
-def owner(j, threads, share):
-    """The thread that moves coordinate ``j``."""
-    mixed = (np.uint64(np.int64((np.float64(np.int64(j)) + 0.5) * share)) * _SPREAD) & _LOW
-    return np.int64((mixed * np.uint64(threads)) >> _HALF)
+def is_own(own, j):
+    """Whether coordinate ``j`` is of the thread; it is asked in the halves that it looks after."""
+    if own.threads <= HALVES:
+        return True
+    return owner(j, own.threads, own.share, own.shift) == own.thread
 
 
 @lean
@@ -146,18 +180,28 @@ def learn_blocks(
     crew,
     thread,
     own,
+    desk,
     width,
-    share,
+    shift,
 ):
     """Learn from ``order``, ``size`` examples at a time, as thread number ``thread`` of a crew.
 
     Returns how far all of them came, as ``learn`` does. ``turns`` are places in ``order``, block by
-    block, as they are taken up. ``own`` is the state with a clock of this thread's own. ``width``
-    is how many coordinates a feature of the structure's first table has.
+    block, as they are taken up. ``own`` is the state with a clock of this thread's own, ``desk``
+    that of the structure. ``width`` is how many coordinates a feature of its first table has.
     """
     start, meetings = 0, 0
     while start < order.size:
         stop = min(start + size, order.size)
+        if structure.halves():
+            score_own(
+                structure, rule, state, data, order, work, start, stop, desk, thread, crew.size
+            )
+            if is_last(crew):
+                dismiss(crew)
+            elif not wait(crew, meetings):
+                return start
+            meetings += 1
         for p in range(2 * crew.size + 1):
             record.fill[thread, p] = 0
         turn = start + take(crew)
@@ -167,21 +211,18 @@ def learn_blocks(
             if turn + NEAR < order.size:
                 structure.fetch(Example(data, order[turns[turn + NEAR]]))
             n = turns[turn]
-            search_one(
-                structure,
-                loss,
-                rule,
-                state,
-                data,
-                order[n],
-                work,
-                always,
-                record,
-                n - start,
-                thread,
-                crew.size,
-                share,
-            )
+            x, k = Example(data, order[n]), n - start
+            if structure.halves():
+                structure.join(x, n, rule.reading(state), desk, work.theta)
+            else:
+                structure.score(x, rule.reading(state), work.theta)
+            if search_one(structure, loss, rule, state, x, work, always, record, k, thread):
+                row = recorder(rule, record, thread, crew.size, width, shift)
+                if readout.alone():
+                    structure.scatter(x, work.mu, row)
+                else:
+                    record.left[k] = structure.leave(x, n, work.mu, row, desk)
+            write_end(record, k, thread)
             turn = start + take(crew)
         if is_last(crew):
             go_through(
@@ -202,14 +243,32 @@ def learn_blocks(
             dismiss(crew)
         elif not wait(crew, meetings):
             return start
+        meetings += 1
         reached, halted = start + record.news[REACHED], record.news[HALTED]
         if not readout.alone():
-            move_all(rule, readout, own, memory, record, reached - start, thread, width)
-        if is_last(crew):
-            dismiss(crew)
-        elif not wait(crew, meetings + 1):
-            return start
-        meetings += 2
+            move_own(
+                structure,
+                rule,
+                readout,
+                own,
+                memory,
+                data,
+                order[start:reached],
+                start,
+                record,
+                desk,
+                thread,
+                crew.size,
+                width,
+                shift,
+            )
+        # Who reads weights next is who moved them, where there is one thread for each half.
+        if crew.size > HALVES or not structure.halves():
+            if is_last(crew):
+                dismiss(crew)
+            elif not wait(crew, meetings):
+                return start
+            meetings += 1
         start = reached
         if halted:
             break
@@ -217,39 +276,100 @@ def learn_blocks(
 
 
 @inlined
-def search_one(
-    structure, loss, rule, state, data, i, work, always, record, k, thread, threads, share
+def score_own(structure, rule, state, data, order, work, start, stop, desk, thread, threads):
+    """Score the examples of a block by the features of the halves that a thread looks after.
+
+    Threads that look after the same half share out its examples.
+    """
+    weights = rule.reading(state)
+    for half in range(HALVES):
+        first, last = half * threads // HALVES, -((half + 1) * threads // -HALVES)
+        if first <= thread < last:
+            begin = start + (thread - first) * (stop - start) // (last - first)
+            end = start + (thread + 1 - first) * (stop - start) // (last - first)
+            for n in range(begin, end):
+                structure.score_half(Example(data, order[n]), n, half, weights, desk, work.theta)
+
+
+@linked
+def move_own(
+    structure,
+    rule,
+    readout,
+    own,
+    memory,
+    data,
+    order,
+    start,
+    record,
+    desk,
+    thread,
+    threads,
+    width,
+    shift,
 ):
-    """Search example ``i``, the k-th of a block, and write down what was found."""
-    x = Example(data, i)
-    structure.score(x, rule.reading(state), work.theta)
+    """Move the coordinates of a thread along the directions of the examples of a block.
+
+    ``own`` is the state with a clock that is set to that of each example.
+    """
+    for k in range(order.size):
+        if record.forced[k]:
+            row = mover(rule, readout, at_clock(own, record, k), memory, record, k)
+            move_along(row, record, k, thread, width)
+            if record.left[k]:
+                mine = Own(row, thread, threads, 1.0 / width, shift)
+                x = Example(data, order[k])
+                move_left(structure, x, start + k, mine, thread, threads, desk)
+
+
+@inlined
+def move_left(structure, x, n, row, thread, threads, desk):
+    """Move the coordinates of a thread along what an example has left on the desk."""
+    for half in range(HALVES):
+        if half * threads < (thread + 1) * HALVES and thread * HALVES < (half + 1) * threads:
+            structure.scatter_half(x, n, half, row, desk)
+
+
+@inlined
+def search_one(structure, loss, rule, state, x, work, always, record, k, thread):
+    """Search an example that was scored, the k-th of a block; whether it has a direction."""
     forced = loss.subgradient(structure, x, work) > 0
     record.facts[k, 0] = work.loss[0]
     record.facts[k, 1] = work.gap[0]
     record.forced[k] = forced
+    record.left[k] = 0
     record.searcher[k] = thread
-    for p in range(2 * threads):
+    for p in range(record.begins.shape[1]):
         record.begins[k, p] = record.fill[thread, p]
-    if forced and (always or is_mistaken(data, i, work.gap[0])):
+    if forced and (always or is_mistaken(x.data, x.i, work.gap[0])):
         record.steps[k, 0], record.steps[k, 1] = rule.stride(
-            structure, x, work.mu, state, work.loss[0], work.gap[0], float(data.weights[i])
+            structure, x, work.mu, state, work.loss[0], work.gap[0], float(x.data.weights[x.i])
         )
-        structure.scatter(
-            x,
-            work.mu,
-            Recorder(
-                rule,
-                record.coordinates[thread],
-                record.values[thread],
-                record.bases[thread],
-                record.sources[thread],
-                record.held[thread],
-                record.fill[thread],
-                threads,
-                share,
-            ),
-        )
-    for p in range(2 * threads):
+        return True
+    return False
+
+
+@inlined
+def recorder(rule, record, thread, threads, width, shift):
+    """What writes down directions that a thread has found."""
+    return Recorder(
+        rule,
+        record.coordinates[thread],
+        record.values[thread],
+        record.bases[thread],
+        record.sources[thread],
+        record.held[thread],
+        record.fill[thread],
+        threads,
+        1.0 / width,
+        shift,
+    )
+
+
+@inlined
+def write_end(record, k, thread):
+    """Note where the direction of the k-th example of a block ends."""
+    for p in range(record.ends.shape[1]):
         record.ends[k, p] = record.fill[thread, p]
 
 
@@ -297,8 +417,9 @@ def go_through(
                     record.clocks[k, e] = state.clock[e]
                 record.books[k, 0], record.books[k, 1], record.books[k, 2] = books
                 if readout.alone():
+                    row = mover(rule, readout, state, memory, record, k)
                     for p in range(threads):
-                        move_along(rule, readout, state, memory, record, k, p, width)
+                        move_along(row, record, k, p, width)
                 counts[UPDATES] += 1
                 outcome[n] |= UPDATED
             counts[TICKS] += 1
@@ -310,26 +431,26 @@ def go_through(
             return
 
 
-@linked
-def move_all(rule, readout, own, memory, record, count, p, width):
-    """Move the coordinates of thread ``p`` along the directions of the first examples of a block.
-
-    ``own`` is the state with a clock that is set to that of each example.
-    """
-    for k in range(count):
-        if record.forced[k]:
-            for e in range(own.clock.size):
-                own.clock[e] = record.clocks[k, e]
-            move_along(rule, readout, own, memory, record, k, p, width)
+@inlined
+def at_clock(own, record, k):
+    """A thread's own reading of the state, under the clock of the k-th example of a block."""
+    for e in range(own.clock.size):
+        own.clock[e] = record.clocks[k, e]
+    return own
 
 
-@linked
-def move_along(rule, readout, state, memory, record, k, p, width):
-    """Move the coordinates of thread ``p`` along the direction of the block's k-th example."""
-    searcher, step = record.searcher[k], np.uint64(width)
+@inlined
+def mover(rule, readout, state, memory, record, k):
+    """What moves weights along the direction of the k-th example of a block."""
     books = (record.books[k, 0], record.books[k, 1], record.books[k, 2])
-    mover = Mover(rule, state, readout, memory, books, record.steps[k, 0], record.steps[k, 1])
-    row = readout.watched(memory, mover)
+    row = Mover(rule, state, readout, memory, books, record.steps[k, 0], record.steps[k, 1])
+    return readout.watched(memory, row)
+
+
+@linked
+def move_along(row, record, k, p, width):
+    """Move the coordinates of thread ``p`` along what was written of a block's k-th example."""
+    searcher, step = record.searcher[k], np.uint64(width)
     # Fills are those of all examples, so that moves are asked for across their borders.
     threads, fill = record.begins.shape[1] // 2, record.fill[searcher]
     bases, sources, held = (
@@ -340,8 +461,10 @@ def move_along(rule, readout, state, memory, record, k, p, width):
     for e in range(record.begins[k, threads + p], record.ends[k, threads + p]):
         if e + _FEATURES_AHEAD < fill[threads + p]:
             ahead = np.uint64(bases[e + _FEATURES_AHEAD])
+            source = sources[e + _FEATURES_AHEAD]
             for c in range(np.uint64(0), step, np.uint64(_LINE)):
                 row.ask(ahead + c)
+                prefetch(held, np.uint64(source) + c)
         row.spread(np.uint64(bases[e]), held, np.uint64(sources[e]), step)
     coordinates, values = record.coordinates[searcher, p], record.values[searcher, p]
     for e in range(record.begins[k, p], record.ends[k, p]):
@@ -369,6 +492,7 @@ class Blocks:
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._record = self._new_record(ROOM)
         self._works: list[Any] = []
+        self._desk: Any = ()
         self._compiled = False
 
     def prepare(self, data: Any) -> None:
@@ -377,6 +501,7 @@ class Blocks:
         self._works = [
             self.structure.workspace(data, loss, self.dtype) for _ in range(self.threads)
         ]
+        self._desk = self.structure.desk(data, self.dtype)
 
     def learn(
         self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
@@ -398,6 +523,7 @@ class Blocks:
     ) -> int:
         learner, crew = self.learner, new_crew(self.threads)
         turns = longest_first(data, order, learner.block if self.threads > 1 else 1)
+        desk = self.structure.lay(self._desk, data, order, learner.block)
         self._record.news[:] = 0
 
         def work(thread: int) -> int:
@@ -421,8 +547,9 @@ class Blocks:
                     crew,
                     thread,
                     state._replace(clock=state.clock.copy()),
+                    desk,
                     self._width,
-                    share_of(self._width),
+                    stretch_of(self._width),
                 )
             except BaseException:
                 desert(crew)
@@ -457,15 +584,6 @@ class Blocks:
             self._works = self._works[:1]
 
 
-def share_of(width: int) -> float:
-    """The part that a coordinate is of those that belong to one thread, if features have a width.
-
-    >>> share_of(24) == 1.0 / (42 * 24)
-    True
-    """
-    return 1.0 / (width * max(1, _TOGETHER // width))
-
-
 def longest_first(data: Any, order: np.ndarray, block: int) -> np.ndarray:
     """Places of examples in an order, in each block the longest first: then none ends it alone.
 
@@ -477,8 +595,12 @@ def longest_first(data: Any, order: np.ndarray, block: int) -> np.ndarray:
     ends = getattr(data, "starts", getattr(data, "indptr", None))
     if ends is None or ends.size != data.weights.size + 1:  # of a structure that is not ours
         return np.arange(order.size)
-    sizes = ends[order + 1] - ends[order]
-    return np.lexsort((-sizes, np.arange(order.size) // block))
+    whole = -(-order.size // block) * block
+    sizes = np.zeros(whole, np.int64)  # of a last block that is not full, none come behind
+    sizes[: order.size] = ends[order + 1] - ends[order]
+    turns = np.argsort(-sizes.reshape(-1, block), axis=1, kind="stable")
+    turns += np.arange(0, whole, block)[:, None]
+    return turns.ravel()[: order.size]
 
 
 def record_for(structure: Any, learner: Learner, dtype: Any, room: int, threads: int = 1) -> Record:
@@ -495,6 +617,10 @@ def record_for(structure: Any, learner: Learner, dtype: Any, room: int, threads:
 
 def new_record(block: int, threads: int, room: int, kind: Any, dtype: Any) -> Record:
     """Space for what so many threads write down of a block."""
+    # Cache lines of an example hold what is written of it and of no other, by one thread.
+    whole = in_lines(block, 3 + 4 * threads, np.int64)
+    real = in_lines(block, 10, np.float64)
+    begins = 3 + 2 * threads
     return Record(
         np.zeros((threads, threads, room), kind),
         np.zeros((threads, threads, room), dtype),
@@ -502,13 +628,14 @@ def new_record(block: int, threads: int, room: int, kind: Any, dtype: Any) -> Re
         np.zeros((threads, threads, room), np.int64),
         np.zeros((threads, room), dtype),
         np.zeros((threads, 2 * threads + 1 + _GAP), np.int64),
-        np.zeros((block, 2 * threads), np.int64),
-        np.zeros((block, 2 * threads), np.int64),
-        np.zeros(block, np.int64),
-        np.zeros((block, 2)),
-        np.zeros((block, 2)),
-        np.zeros(block, np.uint8),
-        np.zeros((block, 3)),
-        np.zeros((block, 3)),
-        np.zeros(3, np.int64),
+        begins=whole[:, 3:begins],
+        ends=whole[:, begins : begins + 2 * threads],
+        searcher=whole[:, 0],
+        steps=real[:, 0:2],
+        facts=real[:, 2:4],
+        forced=whole[:, 1],
+        left=whole[:, 2],
+        clocks=real[:, 4:7],
+        books=real[:, 7:10],
+        news=np.zeros(3, np.int64),
     )

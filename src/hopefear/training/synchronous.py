@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import lean
+from hopefear.core.component import lean, linked
+from hopefear.core.crew import stretch_of
 from hopefear.core.learner import Learner
 from hopefear.core.workspace import Example
 from hopefear.errors import HopefearError
@@ -28,11 +29,15 @@ from hopefear.training.blocks import (
     HALTED,
     REACHED,
     ROOM,
+    at_clock,
     go_through,
-    move_all,
+    move_along,
+    mover,
     record_for,
+    recorder,
+    score_own,
     search_one,
-    share_of,
+    write_end,
 )
 from hopefear.training.online import FAR, NEAR, OnlineTrainer, settle
 from hopefear.training.trainer import Event
@@ -136,6 +141,7 @@ class Searcher:
 
     def __init__(self, structure: Any, learner: Learner, part: Part, dtype: Any) -> None:
         self._structure, self._learner, self._rows = structure, learner, part.rows
+        self._desk = structure.desk(part.rows, dtype)
         self._work = structure.workspace(part.rows, learner.loss, dtype)
         self._width = int(structure.tables()[0][2])
         self._new_record = partial(record_for, structure, learner, dtype)
@@ -154,6 +160,7 @@ class Searcher:
         started = time.perf_counter()
         if move is not None and move.number > self._number:
             self._follow(move)
+        desk = self._structure.lay(self._desk, self._rows, examples, max(1, examples.size))
         while True:
             search(
                 self._structure,
@@ -165,7 +172,9 @@ class Searcher:
                 self._work,
                 self._learner.on == "every",
                 self._found,
-                share_of(self._width),
+                desk,
+                self._width,
+                stretch_of(self._width),
             )
             need = int(self._found.fill[0, :3].max())
             if need <= self._found.values.shape[2]:
@@ -347,18 +356,25 @@ def gathered(
 
 
 @lean
-def search(structure, loss, rule, state, data, order, work, always, record, share):
+def search(structure, loss, rule, state, data, order, work, always, record, desk, width, shift):
     """Search the examples of ``order`` under one state, and write down what was found."""
     for p in range(3):
         record.fill[0, p] = 0
+    if structure.halves():
+        score_own(structure, rule, state, data, order, work, 0, order.size, desk, 0, 1)
     for k in range(order.size):
         if k + FAR < order.size:
             structure.announce(Example(data, order[k + FAR]))
         if k + NEAR < order.size:
             structure.fetch(Example(data, order[k + NEAR]))
-        search_one(
-            structure, loss, rule, state, data, order[k], work, always, record, k, 0, 1, share
-        )
+        x = Example(data, order[k])
+        if structure.halves():
+            structure.join(x, k, rule.reading(state), desk, work.theta)
+        else:
+            structure.score(x, rule.reading(state), work.theta)
+        if search_one(structure, loss, rule, state, x, work, always, record, k, 0):
+            structure.scatter(x, work.mu, recorder(rule, record, 0, 1, width, shift))
+        write_end(record, k, 0)
 
 
 @lean
@@ -382,10 +398,22 @@ def learn_block(
         width,
     )
     if not readout.alone():
-        move_all(rule, readout, own, memory, record, record.news[REACHED], 0, width)
+        move_all(rule, readout, own, memory, record, record.news[REACHED], width)
 
 
 @lean
 def follow(rule, readout, state, memory, record, count, width):
     """Move along the directions of a block that others have gone through."""
-    move_all(rule, readout, state, memory, record, count, 0, width)
+    move_all(rule, readout, state, memory, record, count, width)
+
+
+@linked
+def move_all(rule, readout, own, memory, record, count, width):
+    """Move along the directions of the first examples of a block.
+
+    ``own`` is the state with a clock that is set to that of each example.
+    """
+    for k in range(count):
+        if record.forced[k]:
+            row = mover(rule, readout, at_clock(own, record, k), memory, record, k)
+            move_along(row, record, k, 0, width)

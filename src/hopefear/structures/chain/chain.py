@@ -9,6 +9,14 @@ import numpy as np
 from hopefear.core.component import component
 from hopefear.core.interfaces import Structure
 from hopefear.core.workspace import Workspace
+from hopefear.structures.chain.halves import (
+    join_nodes,
+    lay,
+    leave_nodes,
+    new_desk,
+    scatter_half,
+    score_half,
+)
 from hopefear.structures.chain.mu import (
     BagProduct,
     ChainMu,
@@ -37,8 +45,8 @@ from hopefear.structures.chain.theta import (
     mix_paths,
     no_limits,
     price_nodes,
-    score_edges,
     score_nodes,
+    score_rest,
     table_size,
     tables_used,
 )
@@ -203,9 +211,34 @@ class Chain(NamedTuple):
 
     def score(self, x, weights, theta):
         score_nodes(self, x, weights, theta.scores.nodes)
-        score_edges(self, x, weights, theta.scores.edges)
-        if self.limits.step.size:
-            limit_scores(self, x, theta.scores)
+        score_rest(self, x, weights, theta.scores)
+
+    def halves(self):
+        return True
+
+    def desk(self, data, dtype):
+        return new_desk(self, data, dtype)
+
+    def lay(self, desk, data, order, block):
+        return lay(self, desk, data, order, block)
+
+    def score_half(self, x, n, half, weights, desk, theta):
+        score_half(self, x, n, half, weights, theta.scores.nodes, desk)
+
+    def join(self, x, n, weights, desk, theta):
+        join_nodes(self, x, n, desk, theta.scores.nodes)
+        score_rest(self, x, weights, theta.scores)
+
+    def leave(self, x, n, mu, row, desk):
+        if not row.additive():
+            self.scatter(x, mu, row)
+            return False
+        leave_nodes(self, x, n, mu, desk)
+        scatter_edges(self, x, mu, row)
+        return True
+
+    def scatter_half(self, x, n, half, row, desk):
+        scatter_half(self, x, n, half, row, desk)
 
     def argmax(self, x, theta, y):
         viterbi(chain_shape(self), length(x), theta.scores, theta.space.table, y)

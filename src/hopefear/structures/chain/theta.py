@@ -11,7 +11,7 @@ from hopefear.structures.lattice.shape import Scores, Shape, offset
 
 # Rows of weights are scattered over memory and each is read once: ask for them so many rows early
 # (measured, docs/design.md). LINE is a cache line, in weights.
-AHEAD, LINE = 8, 16
+AHEAD, LINE = 24, 16
 
 
 @inlined
@@ -168,6 +168,14 @@ def ask_row(weights, row, width):
     base = np.int64(row) * np.int64(width)
     for c in range(0, np.int64(width), LINE):
         weights.ask(base + c)
+
+
+@inlined
+def score_rest(chain, x, weights, scores):
+    """Scores of what labels at positions do not tell, and limits of all."""
+    score_edges(chain, x, weights, scores.edges)
+    if chain.limits.step.size:
+        limit_scores(chain, x, scores)
 
 
 @inlined
