@@ -16,6 +16,8 @@ from hopefear.core.learner import Learner
 from hopefear.data.generators import sparse_linear
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.losses.hinge import Hinge
+from hopefear.losses.log import Log
+from hopefear.losses.sapo import SAPO
 from hopefear.readouts.averaged import Averaged
 from hopefear.readouts.last import Last
 from hopefear.rules.adagrad_rda import AdaGradRDA
@@ -24,13 +26,16 @@ from hopefear.rules.confidence import ConfidenceWeighted
 from hopefear.rules.fobos import FOBOS
 from hopefear.rules.rda import RDA
 from hopefear.rules.sgd import SGD
+from hopefear.structures.chain.chain import Chain
 from hopefear.structures.classes import Binary, Multiclass
 from hopefear.tasks.classify.task import train
+from hopefear.testing import tiny_rows
 from hopefear.training.changes import Sparse
 from hopefear.training.checkpoints import Checkpoints
+from hopefear.training.marks import octets_of
 from hopefear.training.passes import Passes
 from hopefear.training.shards import MIXES, Shards
-from hopefear.training.workers import Shard, folded
+from hopefear.training.workers import Shard, Share, folded
 
 pytestmark = pytest.mark.interpreted
 
@@ -453,3 +458,21 @@ def test_an_estimator_goes_on_alone():
     classifier.partial_fit(X, y)
     assert classifier.score(X, y) > 0.7 and (classifier.model_.weights != before).any()
     assert clone(classifier).get_params()["shards"] == 3
+
+
+@pytest.mark.parametrize("block", [1, 3])
+@pytest.mark.parametrize("loss", [Log(), SAPO(n=3)])
+def test_all_that_moves_is_marked(loss, block):
+    """A feature moves as a whole where a loss has expectations, and is marked where it begins."""
+    structure = Chain.new(40, 11)
+    learner = Learner(loss, SGD(rate=0.3), Last(), "every", block)
+    shard = Shard(structure, learner, Share(tiny_rows(structure), 1, True, False), np.float64)
+    base = learner.rule.init(structure.n_coordinates(), np.float64)
+    for t in range(2):  # a round leaves no marks behind
+        shard.begin(base, 0)
+        shard.learn(t, 0, 1, 1)
+        shard.end()
+        moved = np.unique(np.flatnonzero(shard.trainer.state.m) // 8)
+        marked = octets_of(shard.trainer.memory.moved)
+        assert moved.size > 5 and np.isin(moved, marked).all()
+        assert marked.size < structure.n_coordinates() // 8

@@ -77,7 +77,7 @@ class Row:
         """``values[at : at + width]`` will be spread; changes nothing but time."""
 
     def spread(self, base, values, at, width):
-        """Put what is held at ``base`` and behind, a feature of the structure's first table."""
+        """Put what is held at ``base`` and behind: no wider than features of the first table."""
         if self.additive():
             for c in range(width):  # zeros too: then it is one vector
                 self.put(base + c, values[at + c])
@@ -480,7 +480,10 @@ class Rule:
     @python_only
     @required
     def init(self, n, dtype):
-        """State for ``n`` coordinates: arrays in a NamedTuple, with a float64 ``clock`` of 3."""
+        """State for ``n`` coordinates, all alike: arrays in a NamedTuple, with a float64 ``clock``.
+
+        The clock has 3 entries.
+        """
 
     # How the states of shards merge, which began a round with the state ``base`` and then learned
     # from different examples (see ``hopefear.training.shards``).

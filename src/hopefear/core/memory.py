@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import mmap
 import sys
 from itertools import accumulate
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 _NOT_NEEDED = 4  # MADV_DONTNEED of Linux: such pages read as zeros from then on
+_LINE = 64  # bytes of a cache line
 _MAPPED_FROM, _LARGE = -3, 1 << 20  # M_MMAP_THRESHOLD of the GNU C library, and bytes
 
 
@@ -59,17 +61,32 @@ def together(*arrays: tuple[int, Any]) -> list[np.ndarray]:
     ]
 
 
+def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Zeros whose first one begins a cache line, where those of numpy may begin in the middle.
+
+    Eight neighbours of 8 bytes are then one line, and not two.
+
+    Examples
+    --------
+    >>> zeros((3,), np.float32).ctypes.data % 64
+    0
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + _LINE, np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
 def in_lines(rows: int, columns: int, dtype: Any) -> np.ndarray:
     """Zeros, each row in cache lines of its own.
 
-    >>> in_lines(3, 5, np.int64).shape
-    (3, 5)
+    Examples
+    --------
+    >>> in_lines(3, 5, np.int64).strides
+    (64, 8)
     """
-    line = 64 // np.dtype(dtype).itemsize
-    width = -(-columns // line) * line
-    memory = np.zeros(rows * width + line, dtype)
-    first = -(memory.ctypes.data // memory.itemsize) % line
-    return memory[first : first + rows * width].reshape(rows, width)[:, :columns]
+    line = _LINE // np.dtype(dtype).itemsize
+    return zeros((rows, -(-columns // line) * line), dtype)[:, :columns]
 
 
 def use_up(array: np.ndarray) -> None:

@@ -21,12 +21,13 @@ import numpy as np
 from hopefear.core.averages import Account, settle_line, totals_now
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import take
-from hopefear.training.marks import count, lowest, mark, new_bits, ones
+from hopefear.core.memory import zeros
+from hopefear.training.marks import OCTET, list_octets, mark, new_marks, octets_of, united
 
-# Words of marks that a thread takes at a time; marks of a word
-# from which on all its coordinates are merged as vectors; coordinates that are asked for ahead.
-_CHUNK, _MANY, _AHEAD = 64, 24, 40
-ROOM = 64 * _CHUNK  # for the coordinates of so many words
+# Words of marks that a thread takes at a time, so many that few octets are at a beginning, where
+# nothing was asked for; octets that are asked for ahead.
+_CHUNK, _AHEAD = 1024, 8
+ROOM = 8 * _CHUNK + 1  # for the octets of so many words
 ROW = 6  # numbers that say what changed at a coordinate, and how it counts
 
 
@@ -97,8 +98,8 @@ class Stack(NamedTuple):
     states: Any  # of shards times n coordinates; the clock is nobody's
     clocks: np.ndarray  # float64[shards, 3]
     totals: np.ndarray  # float64[shards times n], or empty where there are no books
-    bits: np.ndarray  # uint64[shards, words]: marks of what moved in the round
-    used: np.ndarray  # uint64[shards, words]: of what ever moved; no words where all lines last
+    marks: np.ndarray  # uint8[shards, octets]: of what moved in the round
+    used: np.ndarray  # uint8[shards, octets]: of what ever moved; none where all lines last
 
     def state(self, k: int) -> Any:
         """The state of one shard, which is not copied."""
@@ -118,15 +119,31 @@ def new_stack(rule: Any, n: int, dtype: Any, shards: int, books: bool) -> Stack:
     >>> new_stack(RDA(), 100, np.float32, 2, books=False).state(1).m.shape
     (100,)
     """
-    states, words = rule.init(shards * n, dtype), new_bits(n).size
+    states, octets = new_state(rule, shards * n, dtype), new_marks(n).size
     return Stack(
         n,
         states,
         np.tile(states.clock, (shards, 1)),
-        np.zeros(shards * n if books else 0),
-        np.zeros((shards, words), np.uint64),
-        np.zeros((shards, 0 if lines_last(rule) else words), np.uint64),
+        zeros((shards * n if books else 0,), np.float64),
+        np.zeros((shards, octets), np.uint8),
+        np.zeros((shards, 0 if lines_last(rule) else octets), np.uint8),
     )
+
+
+def new_state(rule: Any, n: int, dtype: Any) -> Any:
+    """A new state whose arrays begin with a cache line, so that octets are not two of them.
+
+    >>> from hopefear.rules.arow import AROW
+    >>> new_state(AROW(), 3, np.float32).variance
+    array([1., 1., 1.], dtype=float32)
+    """
+    first = rule.init(1, dtype)
+    arrays = {}
+    for name, array in arrays_of(first).items():
+        arrays[name] = zeros((n, *array.shape[1:]), array.dtype)
+        if array.any():
+            arrays[name][:] = array
+    return first._replace(**arrays)
 
 
 def lines_last(rule: Any) -> bool:
@@ -162,15 +179,16 @@ def enter_round(account: Account, rest: np.ndarray) -> None:
 
 
 def changed_by(
-    rule: Any, base: Any, state: Any, bits: np.ndarray, total: np.ndarray, earned: float, *how: Any
+    rule: Any, base: Any, state: Any, marks: np.ndarray, total: np.ndarray, earned: float, *how: Any
 ) -> tuple[Sparse, Sparse]:
     """What a shard changed at the coordinates that are marked, and its gains there.
 
     ``how`` is (share, clock) of :meth:`Rule.change`.
     """
-    n, rows = count(bits), rule.change_size()
-    ids, values = np.empty((2, n), np.int64), np.empty((rows + 2, n))
-    p, q = collect(rule, base, state, bits, total, earned, *how, ids, values)
+    octets, rows, n = octets_of(marks), rule.change_size(), len(base[0])
+    room = 8 * octets.size
+    ids, values = np.empty((2, room), np.int64), np.empty((rows + 2, room))
+    p, q = collect(rule, base, state, octets, n, total, earned, *how, ids, values)
     gains = Sparse(ids[1, :q].copy(), values[rows + 1 :, :q].copy())
     return Sparse(ids[0, :p].copy(), values[: rows + 1, :p].copy()), gains
 
@@ -200,16 +218,13 @@ def merge_one(rule, base, i, x, y, z, clock, books, total, a):
 
 
 @lean
-def collect(rule, base, state, bits, total, earned, share, clock, ids, values):
+def collect(rule, base, state, octets, n, total, earned, share, clock, ids, values):
     """Write down what changed, and gains; how many there are of both."""
     p = q = 0
     ended, merged = as_numbers(state.clock), as_numbers(clock)
     last = values.shape[0] - 1
-    for w in range(bits.size):
-        word = bits[w]
-        while word != 0:
-            j = 64 * w + lowest(word)
-            word &= word - np.uint64(1)
+    for e in range(octets.size):
+        for j in octet(octets[e], n):
             if rule.differs(base, j, state, j):
                 ids[0, p] = j
                 change = rule.change(base, j, state, j, share, ended, merged)
@@ -245,7 +260,7 @@ def merge_marked(
     base,
     states,
     n,
-    bits,
+    marks,
     totals,
     earned,
     shares,
@@ -256,14 +271,15 @@ def merge_marked(
     a,
     used,
     space,
-    ids,
+    octets,
     crew,
 ):
     """Merge the states of all shards in place, as one thread of a crew.
 
-    ``space`` and ``ids`` are this thread's own; ``used`` gets the marks, where there is room.
+    ``marks`` and ``used``, which gets the marks where there is room, come as words of eight;
+    ``space`` and ``octets`` are this thread's own.
     """
-    shards, words, n, books = bits.shape[0], bits.shape[1], np.uint64(n), total.size > 0
+    shards, words, n, books = marks.shape[0], marks.shape[1], np.uint64(n), total.size > 0
     merged = as_numbers(clock)
     # Of two shards, which is the usual number, nothing is looked up and nothing written down.
     k = min(1, shards - 1)
@@ -271,60 +287,76 @@ def merge_marked(
     two = shares[k], as_numbers(clocks[k]), earned[k]
     begin = take(crew) * _CHUNK
     while begin < words:
-        size = 0
-        for w in range(begin, min(begin + _CHUNK, words)):
-            word = bits[0, w]
-            for k in range(1, shards):
-                word |= bits[k, w]
-            if word == 0:
-                continue
-            for k in range(shards):
-                bits[k, w] = 0
-                if used.size:
-                    used[k, w] |= word
-            first = np.uint64(64 * w)
-            if shards == 2 and ones(word) >= _MANY:
-                # Vectors, of what is not marked too, which is as it was. Whether there are books
-                # is asked outside of the loop, else vectors are not made of it.
-                last = min(first + np.uint64(64), n)
-                if books:
-                    for i in range(first, last):
-                        change = changed_by_two(
-                            rule, base, i, states, n, one, two, merged, True, totals
-                        )
-                        merge_into(
-                            rule, base, i, states, n, 2, change, merged, by_moved, True, total, a
-                        )
-                else:
-                    for i in range(first, last):
-                        change = changed_by_two(
-                            rule, base, i, states, n, one, two, merged, False, totals
-                        )
-                        merge_into(
-                            rule, base, i, states, n, 2, change, merged, by_moved, False, total, a
-                        )
-                continue
-            while word != 0:
-                ids[size] = np.uint64(64 * w + lowest(word))
-                word &= word - np.uint64(1)
-                size += 1
-        for e in range(size):
-            if e + _AHEAD < size:
-                ask(rule, base, ids[e + _AHEAD], states, n, shards, books, totals, total)
-            i = ids[e]
-            if shards == 2:
-                change = changed_by_two(rule, base, i, states, n, one, two, merged, books, totals)
-            else:
+        end = min(begin + _CHUNK, words)
+        size = list_octets(marks, begin, end, octets)
+        for w in range(begin, end):
+            if used.size:
+                word = united(marks, w)
                 for k in range(shards):
-                    j, how = np.uint64(k) * n + i, (shares[k], as_numbers(clocks[k]), earned[k])
-                    row = changed_by_one(rule, base, i, states, j, how, merged, books, totals)
-                    for v in range(ROW):
-                        space[k, v] = row[v]
-                fold(space, shards)
-                row = space[0]
-                change = row[0], row[1], row[2], row[3], row[4], row[5]
-            merge_into(rule, base, i, states, n, shards, change, merged, by_moved, books, total, a)
+                    used[k, w] |= word
+            for k in range(shards):
+                marks[k, w] = 0
+        e = 0
+        while e < size:
+            run = e  # of octets that are neighbours
+            while e < size and octets[e] - octets[run] == np.uint64(e - run):
+                if e + _AHEAD < size:
+                    i = OCTET * octets[e + _AHEAD]
+                    ask(rule, base, i, states, n, shards, books, totals, total)
+                e += 1
+            first = OCTET * octets[run]
+            last = min(first + OCTET * np.uint64(e - run), n)
+            # Vectors, of what has not moved too, which is as it was. Whether there are books is
+            # asked outside of the loop, else no vectors are made of it.
+            if shards == 2 and books:
+                for i in range(first, last):
+                    change = changed_by_two(
+                        rule, base, i, states, n, one, two, merged, True, totals
+                    )
+                    merge_into(
+                        rule, base, i, states, n, 2, change, merged, by_moved, True, total, a
+                    )
+            elif shards == 2:
+                for i in range(first, last):
+                    change = changed_by_two(
+                        rule, base, i, states, n, one, two, merged, False, totals
+                    )
+                    merge_into(
+                        rule, base, i, states, n, 2, change, merged, by_moved, False, total, a
+                    )
+            else:
+                for i in range(first, last):
+                    if untouched(rule, base, i, states, n, shards, books, totals):
+                        continue
+                    for k in range(shards):
+                        j, how = np.uint64(k) * n + i, (shares[k], as_numbers(clocks[k]), earned[k])
+                        row = changed_by_one(rule, base, i, states, j, how, merged, books, totals)
+                        for v in range(ROW):
+                            space[k, v] = row[v]
+                    fold(space, shards)
+                    row = space[0]
+                    change = row[0], row[1], row[2], row[3], row[4], row[5]
+                    merge_into(
+                        rule, base, i, states, n, shards, change, merged, by_moved, books, total, a
+                    )
         begin = take(crew) * _CHUNK
+
+
+@inlined
+def octet(number, n):
+    """The coordinates of an octet."""
+    first = OCTET * number
+    return range(first, min(first + OCTET, np.uint64(n)))
+
+
+@inlined
+def untouched(rule, base, i, states, n, shards, books, totals):
+    """Whether no shard has moved coordinate ``i``, so that there is nothing to merge."""
+    for k in range(shards):
+        j = np.uint64(k) * n + i
+        if rule.differs(base, i, states, j) or (books and totals[j] != 0.0):
+            return False
+    return True
 
 
 @inlined
@@ -397,48 +429,38 @@ def fold(space, shards):
 
 
 @lean
-def mark_used(rule, fresh, state, bits, n):
+def mark_used(rule, fresh, state, used, n):
     """Mark the coordinates that are not as in a new learner."""
     for j in range(n):
         if rule.differs(fresh, 0, state, j):
-            mark(bits, j)
+            mark(used, j)
 
 
 @lean
-def settle_marked(rule, state, account, bits):
-    """Credit coordinates that are marked with all closed ticks."""
+def settle_octets(rule, state, account, octets):
+    """Credit the coordinates of these octets with all closed ticks."""
     now = totals_now(account)
-    for w in range(bits.size):
-        word = bits[w]
-        while word != 0:
-            j = 64 * w + lowest(word)
-            word &= word - np.uint64(1)
+    for e in range(octets.size):
+        for j in octet(octets[e], account.total.size):
             m, r, f = rule.line(state, j)
             settle_line(account, now, j, m, r, f)
 
 
 @lean
-def reopen_marked(rule, state, account, bits):
-    """Let books go on with the lines that coordinates have now, where they are marked."""
+def reopen_octets(rule, state, account, octets):
+    """Let books go on with the lines that the coordinates of these octets have now."""
     weights = rule.reading(state)
-    for w in range(bits.size):
-        word = bits[w]
-        while word != 0:
-            j = 64 * w + lowest(word)
-            word &= word - np.uint64(1)
+    for e in range(octets.size):
+        for j in octet(octets[e], account.total.size):
             account.open[j] = weights.at(j) != 0.0
 
 
 @lean
-def clear_marked(total, bits):
-    """Forget totals that are marked, and the marks."""
-    for w in range(bits.size):
-        word = bits[w]
-        bits[w] = 0
-        if total.size:
-            while word != 0:
-                total[64 * w + lowest(word)] = 0.0
-                word &= word - np.uint64(1)
+def clear_octets(total, octets):
+    """Forget the totals of these octets."""
+    for e in range(octets.size):
+        for j in octet(octets[e], total.size):
+            total[j] = 0.0
 
 
 @lean

@@ -1,24 +1,30 @@
-"""Bits that say which coordinates have moved, so that nothing else need be looked at.
+"""Marks that say which coordinates may have moved, so that nothing else need be looked at.
 
-A state has millions of coordinates, and a round of a shard moves few of them. A bit for each takes
-a thirty-second of the weights, which stays in the cache while a learner learns.
+A state has millions of coordinates, and a round of a shard moves few of them. Eight neighbours, an
+*octet*, share a mark: their totals are a cache line, so that none is visited in vain, and they are
+merged as one vector. A mark is a byte, since writing one costs a learner less than to look up the
+bits of others beside it.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.core.component import component, inlined, intrinsic, lean, overload, types
+from hopefear.core.component import component, inlined, lean
 from hopefear.core.interfaces import Readout, Row
 
-_ALL, _ONE, _SIX, _LAST = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(1), np.uint64(6), np.uint64(63)
+OCTET = np.uint64(8)
+_SHIFT, _MARK, _ONE = np.uint64(3), np.uint8(1), np.uint64(1)
+_TURNED = np.uint64(0 if sys.byteorder == "little" else 7)  # where the first mark of a word is
 
 
 class Marks(NamedTuple):
     kept: Any  # memory of the readout that is watched
-    bits: np.ndarray  # uint64[words]: those of coordinates that moved
+    moved: np.ndarray  # uint8[octets]: where a coordinate has moved
+    begun: np.ndarray  # uint8[octets]: where a feature begins that has moved as a whole
 
 
 @component(Row)
@@ -26,7 +32,8 @@ class Marker(NamedTuple):
     """A row that marks coordinates on their way to another row."""
 
     row: Any
-    bits: np.ndarray
+    moved: np.ndarray
+    begun: np.ndarray
 
     def additive(self):
         return self.row.additive()
@@ -35,14 +42,14 @@ class Marker(NamedTuple):
         self.row.ask(j)
 
     def put(self, j, g):
-        mark(self.bits, j)
+        mark(self.moved, j)
         self.row.put(j, g)
 
     def hold(self, values, at, width):
         self.row.hold(values, at, width)
 
     def spread(self, base, values, at, width):
-        mark_stretch(self.bits, base, width)
+        mark(self.begun, base)
         self.row.spread(base, values, at, width)
 
 
@@ -64,8 +71,8 @@ class Marked(NamedTuple):
     >>> readout = Marked(Last())
     >>> memory = readout.init_memory(100, 1)
     >>> readout.settle(memory, (0.0, 0.0, 0.0), 65, 0.5, 1.0, 0.0)
-    >>> memory.bits
-    array([0, 2], dtype=uint64)
+    >>> np.flatnonzero(memory.moved)
+    array([8])
     """
 
     readout: Any
@@ -80,7 +87,7 @@ class Marked(NamedTuple):
         return self.readout.replays()
 
     def init_memory(self, n, window):
-        return Marks(self.readout.init_memory(n, window), new_bits(n))
+        return Marks(self.readout.init_memory(n, window), new_marks(n), new_marks(n))
 
     def with_room(self, memory, ticks, entries):
         return memory._replace(kept=self.readout.with_room(memory.kept, ticks, entries))
@@ -92,7 +99,7 @@ class Marked(NamedTuple):
         return self.readout.books(memory.kept)
 
     def watched(self, memory, row):
-        return Marker(self.readout.watched(memory.kept, row), memory.bits)
+        return Marker(self.readout.watched(memory.kept, row), memory.moved, memory.begun)
 
     def close(self, memory, clock):
         self.readout.close(memory.kept, clock)
@@ -117,121 +124,89 @@ class Marked(NamedTuple):
 
     def settle(self, memory, now, j, m, r, f):
         if m != 0.0:
-            mark(memory.bits, j)
+            mark(memory.moved, j)
         self.readout.settle(memory.kept, now, j, m, r, f)
 
 
-def new_bits(n: int) -> np.ndarray:
-    """No marks, for so many coordinates.
+def new_marks(n: int) -> np.ndarray:
+    """No marks, for so many coordinates; a whole number of words of eight.
 
-    >>> new_bits(65).size
-    2
+    >>> new_marks(65).size
+    16
     """
-    return np.zeros(-(-n // 64), np.uint64)
+    return np.zeros(-(-n // 64) * 8, np.uint8)
 
 
-def ids_of(bits: np.ndarray) -> np.ndarray:
-    """The coordinates that are marked, in rising order.
+def cover(moved: np.ndarray, begun: np.ndarray, width: int) -> None:
+    """Mark all that features of this width may reach which begin where it is marked; forget these.
 
-    >>> ids_of(np.array([5, 1], np.uint64))
-    array([ 0,  2, 64])
+    >>> moved, begun = new_marks(64), new_marks(64)
+    >>> begun[1] = 1
+    >>> cover(moved, begun, 11)
+    >>> moved
+    array([0, 1, 1, 1, 0, 0, 0, 0], dtype=uint8)
     """
-    ids = np.empty(count(bits), np.int64)
-    list_marks(bits, ids)
-    return ids
+    if not begun.any():
+        return
+    reached, further = 0, (width + 6) // 8
+    while reached < further:
+        step = min(reached + 1, further - reached)
+        begun[step:] |= begun[:-step]
+        reached += step
+    moved |= begun
+    begun[:] = 0
 
 
 @inlined
-def mark(bits, j):
-    """Mark coordinate ``j``."""
-    j = np.uint64(j)
-    bits[j >> _SIX] |= _ONE << (j & _LAST)
-
-
-@inlined
-def mark_stretch(bits, base, width):
-    """Mark coordinates ``base`` to ``base + width - 1``."""
-    base = np.uint64(base)
-    end = base + np.uint64(width) - _ONE
-    first, last = base >> _SIX, end >> _SIX
-    low, high = _ALL << (base & _LAST), _ALL >> (_LAST - (end & _LAST))
-    if first == last:
-        bits[first] |= low & high
-    else:
-        bits[first] |= low
-        for k in range(first + _ONE, last):
-            bits[k] = _ALL
-        bits[last] |= high
+def mark(marks, j):
+    """Mark the octet of coordinate ``j``."""
+    marks[np.uint64(j) >> _SHIFT] = _MARK
 
 
 @lean
-def mark_all(bits, ids):
+def mark_all(marks, ids):
     """Mark several coordinates."""
     for k in range(ids.size):
-        mark(bits, ids[k])
+        mark(marks, ids[k])
+
+
+def octets_of(marks: np.ndarray) -> np.ndarray:
+    """Which octets are marked, in rising order.
+
+    >>> octets_of(np.array([0, 1, 0, 0, 0, 1, 0, 0], np.uint8))
+    array([1, 5], dtype=uint64)
+    """
+    octets = np.empty(np.count_nonzero(marks) + 1, np.uint64)
+    return octets[: list_all(marks.view(np.uint64)[None], octets)]
 
 
 @lean
-def count(bits):
-    """How many coordinates are marked."""
-    n = 0
-    for k in range(bits.size):
-        n += ones(bits[k])
-    return n
+def list_all(words, octets):
+    """Write down which octets are marked; their number."""
+    return list_octets(words, 0, words.shape[1], octets)
 
 
-@lean
-def list_marks(bits, ids):
-    """Write down which coordinates are marked."""
-    n = 0
-    for k in range(bits.size):
-        word = bits[k]
-        while word != 0:
-            ids[n] = 64 * k + lowest(word)
-            word &= word - _ONE
-            n += 1
+@inlined
+def list_octets(words, first, last, octets):
+    """Write down which octets some shard has marked; their number.
 
-
-def lowest(word):
-    """Place of the lowest bit of a word that is not zero.
-
-    >>> lowest(np.uint64(12))
-    2
+    ``words`` are the marks of all shards, eight in a word; those from ``first`` to ``last - 1`` are
+    looked at. One more octet is written than there are.
     """
-    word = int(word)
-    return (word & -word).bit_length() - 1
+    size = 0
+    for w in range(first, last):
+        word = united(words, w)
+        if word != 0:
+            for c in range(OCTET):
+                octets[size] = OCTET * np.uint64(w) + c
+                size += np.int64((word >> OCTET * (c ^ _TURNED)) & _ONE)
+    return size
 
 
-@overload(lowest)
-def _lowest(word):
-    return lambda word: _trailing_zeros(word)
-
-
-def ones(word):
-    """How many bits of a word are set.
-
-    >>> ones(np.uint64(12))
-    2
-    """
-    return int(word).bit_count()
-
-
-@overload(ones)
-def _ones(word):
-    return lambda word: _count_ones(word)
-
-
-@intrinsic
-def _count_ones(typing_context, word):
-    def generate(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def _trailing_zeros(typing_context, word):
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], context.get_constant(types.boolean, True))
-
-    return types.int64(types.uint64), generate
+@inlined
+def united(words, w):
+    """The marks that any shard has in a word."""
+    word = words[0, w]
+    for k in range(1, words.shape[0]):
+        word |= words[k, w]
+    return word

@@ -36,16 +36,16 @@ from hopefear.training.changes import (
     Stack,
     Update,
     changed_by,
-    clear_marked,
+    clear_octets,
     enter_round,
     mark_used,
     merge_marked,
     new_stack,
     put,
-    reopen_marked,
-    settle_marked,
+    reopen_octets,
+    settle_octets,
 )
-from hopefear.training.marks import Marked, Marks, mark_all
+from hopefear.training.marks import Marked, Marks, cover, mark_all, new_marks, octets_of
 from hopefear.training.online import TICKS, OnlineTrainer
 from hopefear.training.passes import Passes
 
@@ -173,7 +173,8 @@ class Shard:
         for books in learner.readout.books(kept):
             self.account = books._replace(total=self._stack.total(k))
             kept = with_books(kept, books, self.account)
-        self.trainer.memory = Marks(kept, self._stack.bits[k])
+        self._begun = new_marks(self.trainer.n)
+        self.trainer.memory = Marks(kept, self._stack.marks[k], self._begun)
         self._base: Any = None
         self._rest: tuple[np.ndarray, ...] | None = None  # once the round has ended
 
@@ -186,7 +187,7 @@ class Shard:
         if used.size:
             used[:] = 0
             mark_used(rule, rule.init(1, state[0].dtype), state, used, self.trainer.n)
-        self._stack.bits[self._k] = 0
+        self._stack.marks[self._k] = self._begun[:] = 0
         self._stack.total(self._k)[:] = 0.0
         self.go_on(t)
 
@@ -221,14 +222,15 @@ class Shard:
         Where lines can die, what they earned is entered for each coordinate, and nothing for all.
         """
         if self._rest is None:  # else asked again, where what it said was lost
-            trainer, self._rest = self.trainer, ()
+            trainer, self._rest, marks = self.trainer, (), self._stack.marks[self._k]
+            cover(marks, self._begun, trainer.structure.tables()[0][2])
             trainer.learner.readout.close(trainer.memory, trainer.state.clock)
             if self.account is not None:
                 earned, used = totals_now(self.account)[0], self._stack.used[self._k]
                 if used.size:
-                    bits, earned = self._stack.bits[self._k], 0.0
-                    bits |= used
-                    settle_marked(trainer.learner.rule, trainer.state, self.account, bits)
+                    marks |= used
+                    octets, earned = octets_of(marks), 0.0
+                    settle_octets(trainer.learner.rule, trainer.state, self.account, octets)
                 self._rest = (np.array([self.account.lived[1], earned]),)
         return self._rest
 
@@ -236,9 +238,9 @@ class Shard:
         """What its round changed, where its state counts by this share."""
         stack, k, rest = self._stack, self._k, self.end()
         earned = rest[0][1] if rest else 0.0
-        rule, state, bits = self.trainer.learner.rule, self.trainer.state, stack.bits[k]
+        rule, state, marks = self.trainer.learner.rule, self.trainer.state, stack.marks[k]
         total = stack.total(k)
-        changes, gains = changed_by(rule, self._base, state, bits, total, earned, share, clock)
+        changes, gains = changed_by(rule, self._base, state, marks, total, earned, share, clock)
         return Change(changes, (gains,) if rest else (), rest)
 
     def take_up(self, update: Update, shared: bool = False) -> None:
@@ -247,9 +249,11 @@ class Shard:
             put(state, update)
         stack, k = self._stack, self._k
         if stack.used[k].size:
-            stack.used[k] |= stack.bits[k]
+            stack.used[k] |= stack.marks[k]
             mark_all(stack.used[k], update.ids)
-        clear_marked(stack.total(k), stack.bits[k])
+        if stack.totals.size:
+            clear_octets(stack.total(k), octets_of(stack.marks[k]))
+        stack.marks[k] = 0
         self.go_on(update.t)
 
     def go_on(self, t: int) -> None:
@@ -264,7 +268,8 @@ class Shard:
             self.account.lived[:] = 0.0
             start_afresh(self.account)
             used = self._stack.used[self._k]
-            reopen_marked(trainer.learner.rule, trainer.state, self.account, used)
+            if used.size:
+                reopen_octets(trainer.learner.rule, trainer.state, self.account, octets_of(used))
 
 
 def stack_for(structure: Any, learner: Learner, dtype: Any, shards: int) -> Stack:
@@ -426,7 +431,7 @@ class Threads(Pool):
                 state,
                 stack.states,
                 stack.n,
-                stack.bits,
+                stack.marks.view(np.uint64),
                 stack.totals,
                 earned,
                 np.array(shares),
@@ -435,7 +440,7 @@ class Threads(Pool):
                 by_moved,
                 total,
                 a,
-                stack.used,
+                stack.used.view(np.uint64),
                 np.empty((threads, ROW)),
                 np.empty(ROOM, np.uint64),
                 crew,
