@@ -24,6 +24,7 @@ import numpy as np
 
 from hopefear.core.component import inlined, linked
 from hopefear.core.interfaces import DROP, SCALE, same_shapes
+from hopefear.core.memory import zeros
 
 
 class Account(NamedTuple):
@@ -39,8 +40,8 @@ class Account(NamedTuple):
 def new_account(n: int, window: int) -> Account:
     """Empty books for ``n`` coordinates."""
     return Account(
-        np.zeros(n),
-        np.zeros(n, np.uint8),
+        zeros((n,), np.float64),
+        zeros((n,), np.uint8),
         np.zeros(window + 1),
         np.zeros(window + 1),
         np.zeros(window),

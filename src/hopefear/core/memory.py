@@ -77,6 +77,19 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins a cache line.
+
+    Examples
+    --------
+    >>> aligned(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    copy = zeros(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
 def in_lines(rows: int, columns: int, dtype: Any) -> np.ndarray:
     """Zeros, each row in cache lines of its own.
 

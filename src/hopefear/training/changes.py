@@ -23,6 +23,7 @@ from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import take
 from hopefear.core.memory import zeros
 from hopefear.training.marks import OCTET, list_octets, mark, new_marks, octets_of, united
+from hopefear.training.online import arrays_of, new_state
 
 # Words of marks that a thread takes at a time, so many that few octets are at a beginning, where
 # nothing was asked for; octets that are asked for ahead.
@@ -130,22 +131,6 @@ def new_stack(rule: Any, n: int, dtype: Any, shards: int, books: bool) -> Stack:
     )
 
 
-def new_state(rule: Any, n: int, dtype: Any) -> Any:
-    """A new state whose arrays begin with a cache line, so that octets are not two of them.
-
-    >>> from hopefear.rules.arow import AROW
-    >>> new_state(AROW(), 3, np.float32).variance
-    array([1., 1., 1.], dtype=float32)
-    """
-    first = rule.init(1, dtype)
-    arrays = {}
-    for name, array in arrays_of(first).items():
-        arrays[name] = zeros((n, *array.shape[1:]), array.dtype)
-        if array.any():
-            arrays[name][:] = array
-    return first._replace(**arrays)
-
-
 def lines_last(rule: Any) -> bool:
     """Whether no line of a rule ever dies, so that all earn in proportion to their height.
 
@@ -154,11 +139,6 @@ def lines_last(rule: Any) -> bool:
     (True, False)
     """
     return rule.line(rule.init(1, np.float64), 0)[2] == 0.0
-
-
-def arrays_of(state: Any) -> dict[str, np.ndarray]:
-    """What a state has for each coordinate."""
-    return {name: array for name, array in state._asdict().items() if name != "clock"}
 
 
 def put(state: Any, update: Update) -> None:

@@ -15,7 +15,7 @@ from hopefear.core.averages import leave_line, totals_now
 from hopefear.core.component import component, lean
 from hopefear.core.interfaces import Row
 from hopefear.core.learner import Learner, check_served, describe
-from hopefear.core.memory import use_up
+from hopefear.core.memory import aligned, use_up, zeros
 from hopefear.core.workspace import Example, Workspace
 from hopefear.errors import CombinationError, HopefearError, ModelError
 from hopefear.storage import array_of
@@ -209,7 +209,7 @@ class OnlineTrainer(Trainer):
         _check_together(structure, learner)
         self.structure, self.learner = structure, learner
         self.n = structure.n_coordinates()
-        self.state = learner.rule.init(self.n, dtype)
+        self.state = new_state(learner.rule, self.n, dtype)
         self.memory = learner.readout.init_memory(self.n, max(_WINDOW, self.n // 64))
         self.restarts = 0  # of the rule's clock
         self.tally = Tally(np.zeros(5, np.int64), np.zeros(1))
@@ -379,6 +379,27 @@ class OnlineTrainer(Trainer):
             raise ModelError(f"its numbers contradict {self.learner.signature()}")
 
 
+def arrays_of(state: Any) -> dict[str, np.ndarray]:
+    """What a state has of every coordinate."""
+    return {name: array for name, array in state._asdict().items() if name != "clock"}
+
+
+def new_state(rule: Any, n: int, dtype: Any) -> Any:
+    """A new state of a rule whose arrays begin with a cache line: rows of weights then take fewer.
+
+    >>> from hopefear.rules.arow import AROW
+    >>> new_state(AROW(), 3, np.float32).variance
+    array([1., 1., 1.], dtype=float32)
+    """
+    first = rule.init(1, dtype)
+    arrays = {}
+    for name, array in arrays_of(first).items():
+        arrays[name] = zeros((n, *array.shape[1:]), array.dtype)
+        if array.any():
+            arrays[name][:] = array
+    return first._replace(**arrays)
+
+
 def _check_together(structure: Any, learner: Learner) -> None:
     """Refuse a learner that this structure cannot serve."""
     loss, readout = learner.loss, learner.readout
@@ -410,5 +431,5 @@ def _rebuild(like: Any, arrays: dict[str, np.ndarray], prefix: str, grown: bool 
             fields.append(_rebuild(field, arrays, place, grown))
             continue
         shape = (None, *field.shape[1:]) if grown else field.shape
-        fields.append(np.array(array_of(arrays, place, field.dtype, shape)))
+        fields.append(aligned(array_of(arrays, place, field.dtype, shape)))
     return type(like)(*fields)

@@ -33,17 +33,21 @@ import numpy as np
 from hopefear.core.arrays import frozen
 from hopefear.core.averages import Account, totals_now
 from hopefear.core.learner import Learner, part_name
-from hopefear.core.memory import zeros
 from hopefear.errors import CombinationError, HopefearError
 from hopefear.training.changes import (
     Update,
     add_at,
-    arrays_of,
     enter_round,
     merge_entries,
-    new_state,
 )
-from hopefear.training.online import EXAMPLES, MISTAKES, TICKS, UPDATES, OnlineTrainer
+from hopefear.training.online import (
+    EXAMPLES,
+    MISTAKES,
+    TICKS,
+    UPDATES,
+    OnlineTrainer,
+    arrays_of,
+)
 from hopefear.training.passes import Passes, content_order
 from hopefear.training.trainer import Event, Trainer
 from hopefear.training.workers import (
@@ -53,7 +57,6 @@ from hopefear.training.workers import (
     Share,
     Threads,
     refuse_mapped,
-    with_books,
 )
 
 MIXES = ("moved", "uniform", "examples", "mistakes", "sum")
@@ -282,11 +285,7 @@ class ShardedTrainer(Trainer):
         self.structure, self.learner = structure, learner
         rule = learner.rule.among(len(shares))
         self._own = replace(learner, rule=rule)
-        whole = self._whole = OnlineTrainer(structure, self._own, dtype)
-        whole.state = new_state(rule, whole.n, dtype)
-        for books in learner.readout.books(whole.memory):
-            aligned = books._replace(total=zeros((whole.n,), np.float64))
-            whole.memory = with_books(whole.memory, books, aligned)
+        self._whole = OnlineTrainer(structure, self._own, dtype)
         self._shares, self._mix, self._select = list(shares), mix, select
         self._per_pass = rounds
         self._dtype = dtype
