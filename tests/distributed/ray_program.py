@@ -63,7 +63,7 @@ class Spoiler(Cluster):
     """Changes a file after it was written."""
 
     def _new_actor(self):
-        with open(self._openings[0][0], "ab") as file:
+        with open(self._openings[0][1].path, "ab") as file:
             file.write(b"!")
         return super()._new_actor()
 

@@ -397,7 +397,9 @@ def shards(parser: argparse.ArgumentParser) -> None:
     named(
         group,
         "--cluster-folder",
-        "folder that all machines of the cluster see; the examples of each shard are written there",
+        "folder that all machines of the cluster see; the examples of each shard are written there, "
+        "or a cache of large data; with --cache it is not needed, but then that folder is one that "
+        "all machines see",
         "DIR",
     )
 
