@@ -35,11 +35,12 @@ def written(task: str) -> str:
         return "\n".join("".join(f"w{w} T{w % 3}\n" for w in sentence) for sentence in words) + "\n"
     if task == "parse":
         return small_trees.written_treebank(12, seed=1).file.text.decode()
-    lists = [
-        [{"cost": c, "features": {f"f{c}": 1, f"g{k % 5}": c}} for c in dice.permutation(4).tolist()]
-        for k in range(40)
-    ]
-    return "".join(f"{json.dumps({'id': k, 'candidates': c})}\n" for k, c in enumerate(lists))
+    lines = []
+    for k in range(40):
+        costs = dice.permutation(4).tolist()
+        candidates = [{"cost": c, "features": {f"f{c}": 1, f"g{k % 5}": c}} for c in costs]
+        lines.append(json.dumps({"id": k, "candidates": candidates}) + "\n")
+    return "".join(lines)
 
 
 SMALL = {"parse": ("--order", "2", "--features", "light", "--hash-bits", "10")}

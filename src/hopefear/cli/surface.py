@@ -196,7 +196,8 @@ class Corpus:
 def cache_folder(args: argparse.Namespace, console: Any, able: bool = True) -> str | None:
     """The folder of ``--cache``; of large files the usual one, and a line that says so.
 
-    On a cluster the usual one is ``--cluster-folder``, which all machines see. Where the file is one that cannot be cached (``able``), nothing is done without being asked for.
+    On a cluster the usual one is ``--cluster-folder``, which all machines see. Where the file is
+    one that cannot be cached (``able``), nothing is done without being asked for.
     """
     folder = getattr(args, "cache", None)
     if folder is not None or not hasattr(args, "cache") or not able:

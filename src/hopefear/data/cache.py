@@ -532,7 +532,7 @@ def _damaged(name: str, what: str) -> HopefearError:
 
 
 def section(data: Any, entry: Any, name: str) -> np.ndarray:
-    """Read-only view of a section of a mapped file, whose place a header or another process told."""
+    """Read-only view of a section of a mapped file; whoever told its place is not trusted."""
     dtype, offset, count = np.dtype(entry["dtype"]), entry["offset"], entry["count"]
     sound = (
         dtype.kind in "iuf"

@@ -1,10 +1,10 @@
 """Shards as actors of a Ray cluster: opened from a shared folder, replaced when they are lost.
 
 The machine that asks writes the examples of every shard to a file and tells its hash; of mapped
-data it tells where the cache lies. An actor opens its file and refuses another one. After a round, changes are added up by twos on the actors
-in the order of the shards, so only one sum comes back, and it has the bits that threads get.
-Learning is the same every time, so an actor that was lost is replaced by one that begins the round
-again; nothing of it shows in the model.
+data it tells where the cache lies. An actor opens its file and refuses another one. After a round,
+changes are added up by twos on the actors in the order of the shards, so only one sum comes back,
+and it has the bits that threads get. Learning is the same every time, so an actor that was lost is
+replaced by one that begins the round again; nothing of it shows in the model.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ class Worker:
         """Its process."""
         return os.getpid()
 
-    def open(
-        self, share: Any, data: Any, rest: tuple[Any, ...], learner: tuple[Any, ...]
-    ) -> None:
+    def open(self, share: Any, data: Any, rest: tuple[Any, ...], learner: tuple[Any, ...]) -> None:
         """Open a shard: what kind it is, its examples in a file or passes over them, the rest."""
         structure, parts, dtype = learner
         examples = data.read() if isinstance(data, Filed) else data
