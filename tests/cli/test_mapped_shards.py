@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from hopefear import storage
 from hopefear.cli import main
+from hopefear.cli.surface import cache_folder
 from hopefear.data import cache
 from hopefear.tasks import TASKS
 from hopefear.training import passes
@@ -109,6 +111,16 @@ def test_large_files_are_cached_wherever_shards_run(place, capsys, monkeypatch, 
     assert main([word for word in argv if word != "--quiet"]) == 0
     assert f"cached in {place / 'usual' / 'data'}" in capsys.readouterr().err
     assert b"by_block:true" in Path("m").read_bytes()
+
+
+def test_on_a_cluster_they_are_cached_where_all_machines_see_them(place, monkeypatch) -> None:
+    monkeypatch.setitem(TASKS, "classify", replace(TASKS["classify"], large=100))
+    said: list[str] = []
+    args = Namespace(task="classify", train="classify", cache=None, bounds=False)
+    args.cluster_folder = "all"
+    assert cache_folder(args, Namespace(say=said.append)) == "all" and "cached in all" in said[0]
+    args.cache = "mine"
+    assert cache_folder(args, Namespace(say=said.append)) == "mine" and len(said) == 1
 
 
 def test_a_run_that_was_broken_off_goes_on_elsewhere(place, monkeypatch) -> None:
