@@ -24,6 +24,7 @@ LIMIT = 120.0
 WAYS = {
     "moved": "--learner vrda --rounds 2",
     "blocks": "--learner vrda --mix blocks -p block=16",
+    "mapped": "--learner vrda --mix blocks -p block=16 --cache caches",
 }
 
 
@@ -85,7 +86,7 @@ def run(folder, way, address, dice):
     return {"outcome": "equal" if same else "different", "killed": kills, "seconds": seconds}
 
 
-def main(runs="2", seed="1"):
+def main(runs="3", seed="1"):
     nodes = Nodes(initialize_head=True, head_node_args={**node(), "include_dashboard": False})
     for _ in range(2):
         nodes.add_node(**node())

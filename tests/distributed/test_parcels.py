@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hopefear import distributed
 from hopefear.data.generators import sparse_linear
-from hopefear.distributed.cluster import Cluster, Worker, read_share, write_share
+from hopefear.distributed.cluster import Cluster, Filed, Worker, read_share, write_share
 from hopefear.distributed.connection import Connection, versions
 from hopefear.distributed.parcels import Places, packed, packed_update, unpacked, unpacked_update
 from hopefear.errors import HopefearError
@@ -70,7 +70,7 @@ def test_a_worker_is_a_shard(tmp_path):
     worker = Worker()
     digest = write_share(tmp_path / "shard", rows)
     order, parts = (1, True, False), (Binary(6), learner, np.float32)
-    worker.open(str(tmp_path / "shard"), digest, (Share, type(rows)), order, parts)
+    worker.open(Share, Filed(str(tmp_path / "shard"), digest, type(rows)), order, parts)
     state = learner.rule.init(6, np.float32)
     worker.begin(state, 0)
     report = worker.learn(0, 0, 1, 1)

@@ -12,5 +12,5 @@ PROGRAM = "random_kills.py"
 
 
 def test_models_are_those_of_threads(answers):
-    assert [run["outcome"] for run in answers] == ["equal", "equal"]
+    assert [run["outcome"] for run in answers] == ["equal"] * 3
     assert all(run["killed"] > 0 for run in answers)

@@ -428,9 +428,13 @@ def test_mapped_data_is_dealt_by_pieces():
         dataset = SimpleNamespace(mapping=object(), source="a cache")
         n_pieces, seed, shuffle, by_block = 5, 1, True, True
 
+        @classmethod
+        def opened(cls):
+            return cls
+
         @staticmethod
-        def every(epoch, first, step):
-            for rows in parts[first::step]:
+        def at(epoch, places):
+            for rows in parts[places]:
                 yield rows, np.arange(12)
 
     learner = Learner(natural_loss(RULES["sgd"]), RULES["sgd"], Last())
@@ -442,11 +446,10 @@ def test_mapped_data_is_dealt_by_pieces():
     for k, share in enumerate(shares):
         dealt = [rows for rows, _ in share.stretch(0, 0, share.n)]
         assert all(rows is parts[i] for i, rows in zip(range(k, 5, 2), dealt, strict=True))
-    assert next(shares[1].stretch(0, 1, 2))[0] is parts[3]
+    ((rows, _),) = shares[1].stretch(0, 1, 2)
+    assert rows is parts[3]
     with pytest.raises(HopefearError, match="5 blocks are too few for 6 shards"):
         Shards(6).trainer(Binary(20), learner, Mapped)
-    with pytest.raises(HopefearError, match="mapped data is not copied"):
-        Shards(2, workers="processes").trainer(Binary(20), learner, Mapped).learn_pass(Mapped)
 
 
 def test_an_estimator_goes_on_alone():

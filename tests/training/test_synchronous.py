@@ -28,7 +28,13 @@ from hopefear.training.checkpoints import Checkpoints
 from hopefear.training.online import DivergedError
 from hopefear.training.passes import Passes
 from hopefear.training.shards import Shards
-from hopefear.training.synchronous import Part, SharedBlocks, SynchronousTrainer
+from hopefear.training.synchronous import (
+    DealtRows,
+    Part,
+    SharedBlocks,
+    SynchronousTrainer,
+    Wanted,
+)
 from hopefear.training.workers import Threads
 
 pytestmark = pytest.mark.interpreted
@@ -70,9 +76,9 @@ def apart(structure, learner, rows, n, order=ORDER, pool=None, dtype=np.float64)
     """What is learned where each of ``n`` workers searches some of the examples."""
     shards = np.random.default_rng(n).integers(0, n, rows.weights.size)
     places = np.arange(rows.weights.size)
-    parts = [Part(rows)] * n
+    deal = DealtRows(rows, [Part(rows)] * n, shards, places)
     pool = pool or Here()
-    blocks = SharedBlocks(structure, learner, dtype, pool, rows, parts, shards, places)
+    blocks = SharedBlocks(structure, learner, dtype, pool, deal)
     trainer = SynchronousTrainer(blocks)
     trainer.learn(rows, order)
     trainer.close()
@@ -156,7 +162,7 @@ def test_workers_begin_anew_where_learning_broke_off(monkeypatch):
     trainer.learn(rows, ORDER[20:])
     assert len(pool.copies) == 2
     for worker in pool.workers:
-        worker.step(trainer._blocks._move, ORDER[:0])
+        worker.step(trainer._blocks._move, Wanted(0, ORDER[:0]))
         for one, other in zip(worker._state, trainer.state, strict=True):
             np.testing.assert_array_equal(one, other)
 

@@ -397,7 +397,8 @@ def shards(parser: argparse.ArgumentParser) -> None:
     named(
         group,
         "--cluster-folder",
-        "folder that all machines of the cluster see; the examples of each shard are written there",
+        "folder that all machines of the cluster see; the examples of each shard are written "
+        "there, and a cache for which --cache names no folder",
         "DIR",
     )
 

@@ -108,8 +108,9 @@ def _cache_option(group: argparse._ArgumentGroup, task: str) -> None:
     options.named(
         group,
         "--cache",
-        "for data larger than memory: a folder for a binary copy of --train, which is built when "
-        f"missing or stale, and mapped instead of read{usual}",
+        "for data larger than memory: a folder (with --cluster, one that all machines see) for a "
+        f"binary copy of --train, which is built when missing or stale, and mapped instead of "
+        f"read{usual}",
         "DIR",
     )
 

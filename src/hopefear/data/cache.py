@@ -36,8 +36,39 @@ _FIRST = struct.Struct("<16sQQ64s")
 _FEATURES = "features."
 # What blocks take while everything is checked.
 _CHECKED_BYTES = 1 << 23
+_REMEDY = "; build it again"
 
 Pieces = Mapping[str, np.ndarray]
+# Number of a file on its disk, its size and the time of the last change.
+Stamp = tuple[int, int, int]
+
+
+class CacheMap(mmap.mmap):
+    """A mapped cache, and what tells whether its file is still the one that was opened.
+
+    ``path`` is absolute, ``digest`` the SHA-256 of the header, which has those of all arrays.
+    """
+
+    path = ""
+    stamp: Stamp = (0, 0, 0)
+    digest = ""
+
+    def check(self) -> None:
+        """Refuse a file that was written to after it was opened.
+
+        Nothing is read while size and time are what they were; else all of it, to compare hashes.
+        A file that took the name of this one changes nothing: what was opened stays mapped.
+        """
+        try:
+            stamp = _stamp(os.stat(self.path))
+        except OSError:
+            return
+        if stamp != self.stamp and stamp[0] == self.stamp[0]:
+            header = _read_header(self, self.path)
+            if _digest_of(self) != self.digest:
+                raise _damaged(self.path, "its header has changed")
+            _check_hashes(self, header)
+            self.stamp = stamp
 
 
 class Spool:
@@ -292,14 +323,43 @@ def open_cache(
     name = os.fspath(cache_path)
     mapping = _map_file(name)
     header = _read_header(mapping, name)
+    mapping.digest = _digest_of(mapping)
     with _sound_header(name):
         dataset = _dataset(mapping, header, name)
         dataset.__dict__["digest"] = header["digest"]
         if check_source and (reason := _changed(header["source"])):
-            raise HopefearError(f"{name}: {reason}; build it again")
+            raise HopefearError(f"{name}: {reason}{_REMEDY}")
         if verify:
             _check_content(mapping, header, dataset, name)
     return dataset
+
+
+def open_again(path: str, digest: str, stamp: Stamp) -> CacheMap:
+    """Map a cache that another process has opened, and refuse any other.
+
+    Of the file itself only the header is read. Where number, size or time differ, as those of a
+    copy do, all of it is read once, to compare hashes.
+
+    Parameters
+    ----------
+    path, digest, stamp
+        Those of the other's :class:`CacheMap`.
+    """
+    try:
+        mapping = _map_file(path)
+        header = _read_header(mapping, path)
+        if _digest_of(mapping) != digest:
+            raise HopefearError(f"{path}: not the cache that training began with")
+        mapping.digest = digest
+        if mapping.stamp != stamp:
+            with _sound_header(path):
+                _check_hashes(mapping, header)
+    except HopefearError as error:
+        raise HopefearError(
+            f"{str(error).removesuffix(_REMEDY)}; workers open the cache under the path that it "
+            "has here: give --cache a folder that all machines see, and leave it as it is meanwhile"
+        ) from error
+    return mapping
 
 
 def cache_header(cache_path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -311,7 +371,7 @@ def cache_header(cache_path: str | os.PathLike[str]) -> dict[str, Any]:
 def further_arrays(dataset: Any, header: Mapping[str, Any], prefix: str) -> dict[str, np.ndarray]:
     """Arrays of a cache that go with its dataset, those whose names begin so."""
     entries = {key: e for key, e in header["arrays"].items() if key.startswith(prefix)}
-    return {key: _section(dataset.mapping, e, dataset.source) for key, e in entries.items()}
+    return {key: section(dataset.mapping, e, dataset.source) for key, e in entries.items()}
 
 
 def use_cache(
@@ -390,7 +450,7 @@ def _why_stale(target: Path, path: str, kind: str, options: Mapping[str, Any]) -
     try:
         header = cache_header(target)
     except HopefearError as error:
-        return str(error).removeprefix(f"{target}: ").removesuffix("; build it again")
+        return str(error).removeprefix(f"{target}: ").removesuffix(_REMEDY)
     if header.get("library") != __version__:
         return f"written by hopefear {header.get('library')}, and this is {__version__}"
     source, known = header.get("source"), header.get("options")
@@ -418,13 +478,24 @@ def _changed(source: Mapping[str, Any]) -> str:
     return ""
 
 
-def _map_file(path: str | os.PathLike[str]) -> mmap.mmap:
+def _map_file(path: str | os.PathLike[str]) -> CacheMap:
     try:
         with open(path, "rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapping = CacheMap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapping.path, mapping.stamp = os.path.abspath(path), _stamp(os.fstat(file.fileno()))
+            return mapping
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "an empty file"
         raise HopefearError(f"{os.fspath(path)}: cannot be read: {reason}") from error
+
+
+def _stamp(stat: os.stat_result) -> Stamp:
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _digest_of(data: Any) -> str:
+    """What the first page of a sound cache says of its header."""
+    return _FIRST.unpack(data[: _FIRST.size])[3].decode()
 
 
 def _read_header(data: Any, name: str) -> dict[str, Any]:
@@ -433,7 +504,7 @@ def _read_header(data: Any, name: str) -> dict[str, Any]:
         raise HopefearError(f"{name}: not a hopefear cache")
     magic, offset, length, digest = _FIRST.unpack(data[: _FIRST.size])
     if magic != MAGIC:
-        raise HopefearError(f"{name}: a cache of another format version; build it again")
+        raise HopefearError(f"{name}: a cache of another format version{_REMEDY}")
     if offset + length != len(data):
         raise _damaged(name, "its length is not what it was")
     text = data[offset : offset + length]
@@ -457,11 +528,11 @@ def _sound_header(name: str) -> Iterator[None]:
 
 
 def _damaged(name: str, what: str) -> HopefearError:
-    return HopefearError(f"{name}: the cache is damaged: {what}; build it again")
+    return HopefearError(f"{name}: the cache is damaged: {what}{_REMEDY}")
 
 
-def _section(data: Any, entry: Any, name: str) -> np.ndarray:
-    """Read-only view of a section of a mapped file."""
+def section(data: Any, entry: Any, name: str) -> np.ndarray:
+    """Read-only view of a section of a mapped file; whoever told its place is not trusted."""
     dtype, offset, count = np.dtype(entry["dtype"]), entry["offset"], entry["count"]
     sound = (
         dtype.kind in "iuf"
@@ -480,7 +551,7 @@ def _dataset(mapping: mmap.mmap, header: Mapping[str, Any], name: str, features:
     """The dataset of a mapped file; its numbers are trusted, its shapes are not."""
     kind = header["kind"]
     dataset_type, rows_type, types = _classes(kind)
-    arrays = {key: _section(mapping, e, name) for key, e in header["arrays"].items()}
+    arrays = {key: section(mapping, e, name) for key, e in header["arrays"].items()}
     for key, allowed in types.items():
         if arrays[key].dtype not in allowed:
             raise _damaged(name, f"{key} is of another type")
@@ -521,13 +592,9 @@ _FEATURE_MAPS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _check_content(mapping: mmap.mmap, header: Mapping[str, Any], dataset: Any, name: str) -> None:
+def _check_content(mapping: CacheMap, header: Mapping[str, Any], dataset: Any, name: str) -> None:
     """Read everything once, some pages at a time."""
-    for key, entry in header["arrays"].items():
-        digest = hashlib.sha256()
-        update_hash(digest, _section(mapping, entry, name), mapping)
-        if digest.hexdigest() != entry["sha256"]:
-            raise _damaged(name, f"the section {key} has changed")
+    _check_hashes(mapping, header)
     size = rows_of(dataset, _CHECKED_BYTES)
     for k, rows in enumerate(blocks(dataset, size)):
         try:
@@ -535,6 +602,14 @@ def _check_content(mapping: mmap.mmap, header: Mapping[str, Any], dataset: Any, 
             _check_numbers(dataset, rows, k * size, min((k + 1) * size, len(dataset)))
         except HopefearError as error:
             raise _damaged(name, str(error)) from None
+
+
+def _check_hashes(mapping: CacheMap, header: Mapping[str, Any]) -> None:
+    for key, entry in header["arrays"].items():
+        digest = hashlib.sha256()
+        update_hash(digest, section(mapping, entry, mapping.path), mapping)
+        if digest.hexdigest() != entry["sha256"]:
+            raise _damaged(mapping.path, f"the section {key} has changed")
 
 
 def _check_numbers(dataset: Any, rows: Any, begin: int, end: int) -> None:

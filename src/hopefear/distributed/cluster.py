@@ -1,10 +1,10 @@
 """Shards as actors of a Ray cluster: opened from a shared folder, replaced when they are lost.
 
-The machine that asks writes the examples of every shard to a file and tells its hash. An actor
-reads its file and refuses another one. After a round, changes are added up by twos on the actors
-in the order of the shards, so only one sum comes back, and it has the bits that threads get.
-Learning is the same every time, so an actor that was lost is replaced by one that begins the round
-again; nothing of it shows in the model.
+The machine that asks writes the examples of every shard to a file and tells its hash; of mapped
+data it tells where the cache lies. An actor opens its file and refuses another one. After a round,
+changes are added up by twos on the actors in the order of the shards, so only one sum comes back,
+and it has the bits that threads get. Learning is the same every time, so an actor that was lost is
+replaced by one that begins the round again; nothing of it shows in the model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,10 +32,23 @@ from hopefear.distributed.parcels import (
 )
 from hopefear.errors import HopefearError, ModelError
 from hopefear.training.changes import Change, Sparse, Update
-from hopefear.training.workers import Report, check_movable
+from hopefear.training.passes import Passes
+from hopefear.training.workers import Report
 
 # Seconds that a cluster has to start an actor.
 _PATIENCE = 180.0
+
+
+class Filed(NamedTuple):
+    """The examples of a shard, in a file."""
+
+    path: str
+    digest: str
+    kind: Any  # of the rows
+
+    def read(self) -> Any:
+        """The rows; a missing or another file is refused."""
+        return self.kind(*read_share(self.path, self.digest, self.kind._fields))
 
 
 class Worker:
@@ -53,13 +66,11 @@ class Worker:
         """Its process."""
         return os.getpid()
 
-    def open(
-        self, path: str, digest: str, kinds: Any, rest: tuple[Any, ...], learner: tuple[Any, ...]
-    ) -> None:
-        """Read the examples of a shard; a missing or another file is refused."""
-        (share, kind), (structure, parts, dtype) = kinds, learner
-        rows = kind(*read_share(path, digest, kind._fields))
-        self._shard = share(rows, *rest).worker(structure, parts, dtype)
+    def open(self, share: Any, data: Any, rest: tuple[Any, ...], learner: tuple[Any, ...]) -> None:
+        """Open a shard: what kind it is, its examples in a file or passes over them, the rest."""
+        structure, parts, dtype = learner
+        examples = data.read() if isinstance(data, Filed) else data
+        self._shard = share(examples, *rest).worker(structure, parts, dtype)
         self._n = structure.n_coordinates()
 
     def begin(self, state: Any, t: int) -> None:
@@ -69,8 +80,8 @@ class Worker:
     def learn(self, epoch: int, first: int, last: int, steps: int) -> Report:
         return self._shard.learn(epoch, first, last, steps)
 
-    def step(self, move: Any, examples: np.ndarray) -> Any:
-        return self._shard.step(move, examples.copy())
+    def step(self, move: Any, examples: Any) -> Any:
+        return self._shard.step(move, examples._replace(places=examples.places.copy()))
 
     def norms(self) -> Parcel:
         change = Change(self._shard.norms(), (), ())
@@ -99,6 +110,7 @@ class Cluster:
     folder : path, optional
         A folder that all machines see. The examples of each shard are written there, and removed
         when training ends. By default one for temporary files, which is enough for one machine.
+        Of mapped data nothing is written: its cache must lie in a folder that all machines see.
 
     Examples
     --------
@@ -119,19 +131,13 @@ class Cluster:
         self._n = 0
 
     def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
-        """Write the examples of every shard, and let an actor open each."""
-        check_movable(shares)
+        """Tell where the examples of every shard lie, and let an actor open each."""
         self.lost = 0
         self._connection.open(len(shares))
         self._n = structure.n_coordinates()
-        self._made = _new_folder(self.folder)
         parts = self._connection.ray.put((structure, learner, dtype))
-        for k, share in enumerate(shares):
-            path = self._made / f"shard-{k}.hopefear"
-            digest = write_share(path, share.rows)
-            kinds = type(share), type(share.rows)
-            opening = str(path), digest, kinds, tuple(share)[1:], parts
-            self._openings.append(opening)
+        for share, data in zip(shares, self._told([share[0] for share in shares]), strict=True):
+            self._openings.append((type(share), data, tuple(share)[1:], parts))
         self._actors = [self._new_actor() for _ in shares]
         for k in range(len(shares)):
             try:
@@ -174,7 +180,7 @@ class Cluster:
         self._each("take_up", [(self._connection.ray.put(parcel),)] * len(self._actors))
         self.sent += len(self._actors) * parcel.sent
 
-    def step(self, state: Any, number: int, move: Any, examples: Sequence[np.ndarray]) -> list[Any]:
+    def step(self, state: Any, number: int, move: Any, examples: Sequence[Any]) -> list[Any]:
         self._begun = state, number  # an actor that is lost begins here, and need not move
         shared = self._connection.ray.put(move)
         answers = self._each("step", [(shared, some) for some in examples])
@@ -191,6 +197,17 @@ class Cluster:
             shutil.rmtree(self._made, ignore_errors=True)
             self._made = None
         self._connection.close()
+
+    def _told(self, data: Sequence[Any]) -> list[Any]:
+        """How actors get at the data of all shards: passes over a cache, or rows in files."""
+        if isinstance(data[0], Passes):  # one for all, whose arrays may be long
+            return [self._connection.ray.put(data[0].portable())] * len(data)
+        self._made = _new_folder(self.folder)
+        files = [self._made / f"shard-{k}.hopefear" for k in range(len(data))]
+        return [
+            Filed(str(path), write_share(path, rows), type(rows))
+            for path, rows in zip(files, data, strict=True)
+        ]
 
     def _new_actor(self) -> Any:
         return self._connection.ray.remote(num_cpus=1, max_restarts=0)(Worker).remote()

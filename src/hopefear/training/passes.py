@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -113,7 +114,7 @@ class Passes:
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of every piece of a pass but the first ``skip``."""
         if self.by_block:
-            yield from self.every(epoch, skip, 1)
+            yield from self.at(epoch, slice(skip, None))
             return
         order = self.order(epoch)
         for start in range(skip * self._rows, self.n, self._rows):
@@ -128,12 +129,38 @@ class Passes:
             )
         return self._shuffled(self._visits, epoch, 0)
 
-    def every(self, epoch: int, first: int, step: int) -> Iterator[tuple[Any, np.ndarray]]:
-        """(rows, order) of every ``step``-th block of a pass, of data that is visited by blocks."""
+    def numbers(self, epoch: int) -> list[int]:
+        """Numbers of the blocks that the pieces of a pass are; 0 for all of data in memory."""
+        if not self.by_block:
+            return [0] * self.n_pieces
         count = n_blocks(self.dataset, self._rows)
-        order = self._shuffled(np.arange(count), epoch, count).tolist()[first::step]
-        for number, (rows, visits) in zip(order, self._blocks(order), strict=True):
+        return self._shuffled(np.arange(count), epoch, count).tolist()
+
+    def at(self, epoch: int, places: slice) -> Iterator[tuple[Any, np.ndarray]]:
+        """(rows, order) of the blocks at these places of a pass, of data visited by blocks."""
+        numbers = self.numbers(epoch)[places]
+        for number, (rows, visits) in zip(numbers, self.blocks(numbers), strict=True):
             yield rows, self._shuffled(visits, epoch, number)
+
+    def portable(self) -> Passes:
+        """The same for another process, which opens the data itself; of data visited by blocks."""
+        from hopefear.data.located import Located
+
+        return self._over(Located.of(self.dataset), None)
+
+    def opened(self) -> Passes:
+        """These passes, with their data opened where it has come to as `portable`."""
+        if not hasattr(self.dataset, "open"):
+            return self
+        dataset = self.dataset.open()
+        _check_blocks(dataset, self._rows)
+        return self._over(dataset, dataset.rows)
+
+    def _over(self, dataset: Any, rows: Any) -> Passes:
+        """The same passes over the same examples in another form."""
+        passes = copy.copy(self)
+        passes.dataset, passes.rows = dataset, rows
+        return passes
 
     def whole(self) -> Whole:
         """The same data for batch learners, which take it all at once and weights as they are."""
@@ -147,7 +174,7 @@ class Passes:
         Added up in the order of the visits, so that the same passes give the same bits.
         """
         total, mass = np.zeros(1), 0.0
-        for rows, visits in self._blocks():
+        for rows, visits in self.blocks():
             weights = rows.weights[visits].astype(np.float64)
             total = total + (weights[:, None] * measure(rows)[visits]).sum(axis=0)
             mass += weights.sum()
@@ -169,8 +196,11 @@ class Passes:
             n += weights.size if times is None else int(times.sum())
         return n
 
-    def _blocks(self, order: Iterable[int] | None = None) -> Iterator[tuple[Any, np.ndarray]]:
-        """Rows that are in memory together, and their visits before they are shuffled."""
+    def blocks(self, order: Iterable[int] | None = None) -> Iterator[tuple[Any, np.ndarray]]:
+        """Rows that are in memory together, and their visits before they are shuffled.
+
+        A mapped file that has changed while a block of it was used is refused after the block.
+        """
         if self._visits is not None:
             yield self.rows, self._visits
             return
@@ -178,6 +208,8 @@ class Passes:
             rows, times = share_out(block, self._unit)
             visits = np.arange(rows.weights.size)
             yield rows, visits if times is None else np.repeat(visits, times)
+            if self.dataset.mapping is not None:
+                self.dataset.mapping.check()
 
     def _shuffled(self, visits: np.ndarray, epoch: int, block: int) -> np.ndarray:
         if not self.shuffle:

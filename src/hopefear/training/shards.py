@@ -50,14 +50,7 @@ from hopefear.training.online import (
 )
 from hopefear.training.passes import Passes, content_order
 from hopefear.training.trainer import Event, Trainer
-from hopefear.training.workers import (
-    Dealt,
-    Processes,
-    Report,
-    Share,
-    Threads,
-    refuse_mapped,
-)
+from hopefear.training.workers import Dealt, Processes, Report, Share, Threads
 
 MIXES = ("moved", "uniform", "examples", "mistakes", "sum")
 BLOCKS = "blocks"  # nothing is mixed: shards search the same blocks
@@ -188,10 +181,8 @@ class Shards:
         if self.mix == BLOCKS:
             from hopefear.training.synchronous import SharedBlocks, SynchronousTrainer
 
-            dealt = self._deal_visits(passes, by_content)
-            return SynchronousTrainer(
-                SharedBlocks(structure, learner, dtype, workers, passes.rows, *dealt)
-            )
+            deal = self._deal_visits(passes, by_content)
+            return SynchronousTrainer(SharedBlocks(structure, learner, dtype, workers, deal))
         shares = self._deal(passes, by_content)
         return ShardedTrainer(
             structure, learner, shares, words["mix"], self.rounds, self.select, workers, dtype
@@ -211,21 +202,19 @@ class Shards:
         parts = self._parts(passes, by_content)
         return [Share(data.take(part).rows, *way) for part in parts]
 
-    def _deal_visits(
-        self, passes: Passes, by_content: bool
-    ) -> tuple[list[Any], np.ndarray, np.ndarray]:
-        """The examples of every shard, and of each example its shard and its place there."""
-        from hopefear.training.synchronous import Part
+    def _deal_visits(self, passes: Passes, by_content: bool) -> Any:
+        """Which shard searches which examples of a block of the learner."""
+        from hopefear.training.synchronous import DealtBlocks, DealtRows, Part
 
         if passes.by_block:
-            refuse_mapped()
+            return DealtBlocks(passes, self.n)
         shards, places = np.full((2, passes.rows.weights.size), -1)  # of those nobody visits
         parts = []
         for k, part in enumerate(self._parts(passes, by_content)):
             shards[part], places[part] = k, np.arange(part.size)
             rows, weights = passes.dataset.take(part).rows, frozen(passes.rows.weights[part])
             parts.append(Part(rows._replace(weights=weights)))
-        return parts, shards, places
+        return DealtRows(passes.rows, parts, shards, places)
 
     def _parts(self, passes: Passes, by_content: bool) -> list[np.ndarray]:
         """The rows of every shard, at random."""

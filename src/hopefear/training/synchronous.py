@@ -13,7 +13,7 @@ hundred examples for processes, more for machines.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,6 +40,7 @@ from hopefear.training.blocks import (
     write_end,
 )
 from hopefear.training.online import FAR, NEAR, OnlineTrainer, settle
+from hopefear.training.passes import Passes
 from hopefear.training.trainer import Event
 
 
@@ -105,14 +106,127 @@ class Move(NamedTuple):
     restarts: bool  # lines are rebased after it, and the clock starts again
 
 
+class Wanted(NamedTuple):
+    """Examples that a shard is to search."""
+
+    block: int  # of mapped data; 0 of rows in memory
+    places: np.ndarray  # of the examples in it
+
+
 class Part(NamedTuple):
     """The examples of one shard, each with the weight of a visit."""
 
     rows: Any
 
+    def portable(self) -> Part:
+        """The part as another process can be given it."""
+        return self
+
     def worker(self, structure: Any, learner: Learner, dtype: Any) -> Searcher:
         """What searches these examples."""
         return Searcher(structure, learner, self, dtype)
+
+    def open(self) -> Part:
+        """The examples, to be searched."""
+        return self
+
+    def block(self, number: int) -> Any:
+        """The rows of a block: there is one."""
+        return self.rows
+
+
+class MappedPart(NamedTuple):
+    """Blocks of mapped data, of which one shard searches some examples."""
+
+    passes: Passes
+
+    def portable(self) -> MappedPart:
+        """The part as another process can be given it: where the data lies."""
+        return MappedPart(self.passes.portable())
+
+    def worker(self, structure: Any, learner: Learner, dtype: Any) -> Searcher:
+        """What searches these examples."""
+        return Searcher(structure, learner, self, dtype)
+
+    def open(self) -> OpenBlock:
+        """The examples, to be searched."""
+        return OpenBlock(self.passes.opened())
+
+
+class OpenBlock:
+    """A block of mapped data; pages of the one before it may go."""
+
+    def __init__(self, passes: Passes) -> None:
+        self._passes = passes
+        self._number, self._rows = -1, None
+        self._rest: Iterator[Any] = iter(())
+
+    def block(self, number: int) -> Any:
+        """The rows of a block."""
+        if number != self._number:
+            for _ in self._rest:
+                pass
+            self._rest = self._passes.blocks([number])
+            self._rows, _ = next(self._rest)
+            self._number = number
+        return self._rows
+
+
+class DealtRows(NamedTuple):
+    """Rows in memory, dealt out before anything is learned.
+
+    Parameters
+    ----------
+    rows
+        All examples.
+    parts : list of Part
+        The examples of each shard.
+    shards, places : int64 array
+        Of every example: the shard that has it, and its place there.
+    """
+
+    rows: Any
+    parts: list[Part]
+    shards: np.ndarray
+    places: np.ndarray
+
+    def among(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Of each of these rows, its shard and its place there."""
+        if rows is not self.rows:
+            raise HopefearError(
+                "shards learn from the examples that were dealt to them; make a new trainer for "
+                "other data"
+            )
+        return self.shards, self.places
+
+
+class DealtBlocks(NamedTuple):
+    """Mapped data, which all shards open; each searches some examples of every block.
+
+    Parameters
+    ----------
+    passes : Passes
+        Passes over all data.
+    n : int
+        Number of shards.
+    """
+
+    passes: Passes
+    n: int
+
+    @property
+    def parts(self) -> list[MappedPart]:
+        """What each shard is given."""
+        return [MappedPart(self.passes)] * self.n
+
+    def among(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Of each of the rows of a block, the shard that searches it and its place in the block.
+
+        Where examples come at random, those of a shard lie together, so that it reads no others.
+        """
+        places = np.arange(rows.weights.size)
+        shuffled = self.passes.shuffle
+        return places * self.n // places.size if shuffled else places % self.n, places
 
 
 class Searcher:
@@ -122,7 +236,7 @@ class Searcher:
     ----------
     structure, learner, dtype
         As of a trainer.
-    part : Part
+    part : Part or MappedPart
         The examples.
 
     Examples
@@ -134,15 +248,17 @@ class Searcher:
     >>> learner = RECIPES["perceptron"].build(block=4)
     >>> searcher = Part(data.rows).worker(Binary(50), learner, np.float32)
     >>> searcher.begin(learner.rule.init(50, np.float32), 0)
-    >>> directions, seconds = searcher.step(None, np.array([3, 1]))
+    >>> directions, seconds = searcher.step(None, Wanted(0, np.array([3, 1])))
     >>> directions.forced.tolist()
     [1, 1]
     """
 
-    def __init__(self, structure: Any, learner: Learner, part: Part, dtype: Any) -> None:
-        self._structure, self._learner, self._rows = structure, learner, part.rows
-        self._desk = structure.desk(part.rows, dtype)
-        self._work = structure.workspace(part.rows, learner.loss, dtype)
+    def __init__(self, structure: Any, learner: Learner, part: Any, dtype: Any) -> None:
+        self._structure, self._learner, self._dtype = structure, learner, dtype
+        self._part = part.open()
+        self._rows: Any = None
+        self._work: Any = None
+        self._desk: Any = None
         self._width = int(structure.tables()[0][2])
         self._new_record = partial(record_for, structure, learner, dtype)
         self._found = self._block = self._new_record(ROOM)
@@ -155,12 +271,17 @@ class Searcher:
         """Take this state, in which so many moves have been made."""
         self._state, self._number = type(state)(*(array.copy() for array in state)), number
 
-    def step(self, move: Move | None, examples: np.ndarray) -> tuple[Directions, float]:
+    def step(self, move: Move | None, examples: Wanted) -> tuple[Directions, float]:
         """Move, if it was not done yet; then search these examples. Seconds that it took, too."""
         started = time.perf_counter()
         if move is not None and move.number > self._number:
             self._follow(move)
-        desk = self._structure.lay(self._desk, self._rows, examples, max(1, examples.size))
+        rows, places = self._part.block(examples.block), examples.places
+        if rows is not self._rows:
+            self._rows = rows
+            self._work = self._structure.workspace(rows, self._learner.loss, self._dtype)
+            self._desk = self._structure.desk(rows, self._dtype)
+        desk = self._structure.lay(self._desk, rows, places, max(1, places.size))
         while True:
             search(
                 self._structure,
@@ -168,7 +289,7 @@ class Searcher:
                 self._learner.rule,
                 self._state,
                 self._rows,
-                examples,
+                examples.places,
                 self._work,
                 self._learner.on == "every",
                 self._found,
@@ -180,7 +301,7 @@ class Searcher:
             if need <= self._found.values.shape[2]:
                 break
             self._found = self._new_record(need + need // 2)
-        return Directions.of(self._found, examples.size), time.perf_counter() - started
+        return Directions.of(self._found, examples.places.size), time.perf_counter() - started
 
     def _follow(self, move: Move) -> None:
         rule, count = self._learner.rule, len(move.clocks)
@@ -204,12 +325,13 @@ class SharedBlocks:
         As of a trainer.
     workers : pool
         Where the examples are searched.
-    rows
-        All examples.
-    parts : sequence of Part
-        The examples of each shard.
-    shards, places : int64 array
-        Of every example: the shard that has it, and its place there.
+    deal : DealtRows or DealtBlocks
+        Who searches what.
+
+    Attributes
+    ----------
+    block : int
+        Of mapped data, the block that is learned from.
     """
 
     def __init__(
@@ -218,15 +340,14 @@ class SharedBlocks:
         learner: Learner,
         dtype: Any,
         workers: Any,
-        rows: Any,
-        parts: Sequence[Part],
-        shards: np.ndarray,
-        places: np.ndarray,
+        deal: Any,
     ) -> None:
         self.structure, self.learner, self.dtype = structure, learner, dtype
-        self._rows = rows
-        self.workers, self._parts, self._n = workers, list(parts), len(parts)
-        self._shards, self._places = shards, places
+        self.workers, self._deal = workers, deal
+        self._parts = deal.parts
+        self._n = len(self._parts)
+        self._shards = self._places = np.empty(0, np.int64)
+        self.block = 0
         self._width = int(structure.tables()[0][2])
         self._new_record = partial(record_for, structure, learner, dtype)
         self._record = self._new_record(ROOM)
@@ -236,12 +357,8 @@ class SharedBlocks:
         self.rounds, self.waited = 0, 0.0
 
     def prepare(self, data: Any) -> None:
-        """Nothing is searched here; what is, was dealt out before."""
-        if data is not self._rows:
-            raise HopefearError(
-                "shards learn from the examples that were dealt to them; make a new trainer for "
-                "other data"
-            )
+        """Nothing is searched here; what is, was dealt out."""
+        self._shards, self._places = self._deal.among(data)
 
     def learn(
         self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray
@@ -298,8 +415,8 @@ class SharedBlocks:
         """Let every worker search what it has of a block, and write down what all found."""
         shards = self._shards[order]
         examples = [np.flatnonzero(shards == k) for k in range(self._n)]
-        places = [self._places[order[some]] for some in examples]
-        answers = self.workers.step(state, self._number, self._move, places)
+        wanted = [Wanted(self.block, self._places[order[some]]) for some in examples]
+        answers = self.workers.step(state, self._number, self._move, wanted)
         found = [
             (directions, some)
             for (directions, _), some in zip(answers, examples, strict=True)
@@ -328,6 +445,13 @@ class SynchronousTrainer(OnlineTrainer):
         super().__init__(blocks.structure, blocks.learner, blocks.dtype)
         self._blocks.close()
         self._blocks = blocks
+
+    def learn_pieces(self, passes: Any, epoch: int = 0, skip: int = 0) -> Iterator[float]:
+        pieces = super().learn_pieces(passes, epoch, skip)
+        for number in passes.numbers(epoch)[skip:]:
+            self._blocks.block = number
+            yield next(pieces)
+        yield from pieces  # none, but what follows the last one is done
 
     def alone(self) -> OnlineTrainer:
         """One learner that goes on with the same weights."""

@@ -17,10 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from itertools import islice
 from queue import SimpleQueue
 from threading import Event, Lock
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -74,6 +73,10 @@ class Share(NamedTuple):
         """The examples, to be learned from."""
         return Held(Passes(Rows(self.rows), self.seed, self.shuffle, by_content=self.by_content))
 
+    def portable(self) -> Share:
+        """The share as another process can be given it."""
+        return self
+
     def worker(self, structure: Any, learner: Learner, dtype: Any) -> Shard:
         """What learns from these examples in a process of its own."""
         return Shard(structure, learner, self, dtype)
@@ -104,8 +107,8 @@ class Held:
         yield self._passes.rows, self._order[begin:end]
 
 
-class Dealt:
-    """Every k-th block of data that is visited by blocks, which is not copied.
+class Dealt(NamedTuple):
+    """Every k-th block of data that is visited by blocks: none is copied, all are opened anew.
 
     Parameters
     ----------
@@ -115,18 +118,31 @@ class Dealt:
         Which of the blocks of a pass: those whose number is ``shard`` modulo ``shards``.
     """
 
-    def __init__(self, passes: Passes, shard: int, shards: int) -> None:
-        self._passes, self._shard, self._shards = passes, shard, shards
-        self.n = len(range(shard, passes.n_pieces, shards))
+    passes: Passes
+    shard: int
+    shards: int
+
+    @property
+    def n(self) -> int:
+        """Blocks of a pass."""
+        return len(range(self.shard, self.passes.n_pieces, self.shards))
 
     def open(self) -> Dealt:
         """The examples, to be learned from."""
-        return self
+        return self._replace(passes=self.passes.opened())
+
+    def portable(self) -> Dealt:
+        """The share as another process can be given it: where the data lies."""
+        return self._replace(passes=self.passes.portable())
+
+    def worker(self, structure: Any, learner: Learner, dtype: Any) -> Shard:
+        """What learns from these examples in a process of its own."""
+        return Shard(structure, learner, self, dtype)
 
     def stretch(self, epoch: int, begin: int, end: int) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of its blocks from ``begin`` to ``end - 1`` of a pass."""
-        first = self._shard + begin * self._shards
-        return islice(self._passes.every(epoch, first, self._shards), end - begin)
+        first, last = (self.shard + place * self.shards for place in (begin, end))
+        return self.passes.at(epoch, slice(first, last, self.shards))
 
 
 class Shard:
@@ -361,7 +377,7 @@ class Pool:
         """Let all begin the next round."""
         self._each("take_up", [(update, True)] * len(self._shards))
 
-    def step(self, state: Any, number: int, move: Any, examples: Sequence[np.ndarray]) -> list[Any]:
+    def step(self, state: Any, number: int, move: Any, examples: Sequence[Any]) -> list[Any]:
         """Let all move, and search these examples of theirs (see ``training.synchronous``).
 
         ``state`` is that of all after so many moves, for one that has to begin anew.
@@ -453,7 +469,7 @@ class Threads(Pool):
 
 
 class Processes(Pool):
-    """Shards as processes of this machine, which get their examples once."""
+    """Shards as processes of this machine, which get their examples, or where they lie, once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -461,7 +477,6 @@ class Processes(Pool):
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def start(self, structure: Any, learner: Learner, shares: Sequence[Any], dtype: Any) -> None:
-        check_movable(shares)
         command = [sys.executable, "-c", "from hopefear.training.workers import serve; serve()"]
         # The modules of this process, wherever it has them from.
         paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -478,7 +493,8 @@ class Processes(Pool):
                 )
             )
         self._shards = self._workers
-        self._each("start", [(structure, learner, share, dtype) for share in shares])
+        movable = [share.portable() for share in shares]
+        self._each("start", [(structure, learner, share, dtype) for share in movable])
 
     def take_up(self, update: Update) -> None:
         self._each("take_up", [(update,)] * len(self._workers))
@@ -510,20 +526,6 @@ class Processes(Pool):
         with self._counting:
             self.sent += size + len(data)
         return answer
-
-
-def check_movable(shares: Sequence[Any]) -> None:
-    """Refuse shares that no other process can be given."""
-    if any(isinstance(share, Dealt) for share in shares):
-        refuse_mapped()
-
-
-def refuse_mapped() -> NoReturn:
-    """Say that data which is not in memory stays where it is."""
-    raise HopefearError(
-        "mapped data is not copied to other processes; run the shards as threads, or train "
-        "without a cache"
-    )
 
 
 def serve() -> None:
