@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -197,3 +198,43 @@ class Strings(NamedTuple):
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         return {f"{prefix}_text": self.text, f"{prefix}_offsets": self.offsets}
+
+
+class Texts(Sequence[str]):
+    """Strings that are unpacked, all of them, once one is asked for: many columns never are.
+
+    Parameters
+    ----------
+    packed : Strings
+        The strings.
+
+    Examples
+    --------
+    >>> texts = Texts(Strings.pack(["hope", "fear"]))
+    >>> len(texts), texts[1], texts == ["hope", "fear"]
+    (2, 'fear', True)
+    """
+
+    def __init__(self, packed: Strings) -> None:
+        self.packed = packed
+
+    @functools.cached_property
+    def _texts(self) -> list[str]:
+        return self.packed.texts()
+
+    def __len__(self) -> int:
+        return self.packed.size
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._texts[i]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._texts == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._texts)

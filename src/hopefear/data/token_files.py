@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, compress, islice, pairwise
@@ -18,8 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Texts
 from hopefear.core.hashing import StringTable
 from hopefear.core.memory import together
+from hopefear.core.threads import Team
 from hopefear.data.files import ReadReport, check_on_error, count_lines
 from hopefear.data.numbers import find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
@@ -80,8 +81,6 @@ class Lines:
         Where lines and sentences are counted.
     before : int
         Lines of the file that came before these, for messages.
-    whole : bool
-        Whether these are all lines; of others, the strings of columns stay packed.
     """
 
     text: bytes
@@ -89,7 +88,6 @@ class Lines:
     skip: bool
     report: ReadReport
     before: int = 0
-    whole: bool = True
 
     @classmethod
     def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
@@ -134,7 +132,7 @@ class Lines:
         if len(cuts) == 1:
             return [self]
         return [
-            replace(self, text=self.text[begin:end], report=ReadReport(), whole=False)
+            replace(self, text=self.text[begin:end], report=ReadReport())
             for begin, end in pairwise([*cuts, len(self.text)])
         ]
 
@@ -275,8 +273,7 @@ class Lines:
         # No Python object for each token: they would take ten times the memory of the text.
         table = StringTable()
         ids = table.intern_spans(self.buffer, *fields, column, width)
-        strings: Any = table.strings()
-        return Column(strings.texts() if self.whole else strings, ids)
+        return Column(Texts(table.strings()), ids)
 
     def emptiness(self) -> str:
         """What a file without tokens has instead."""
@@ -637,41 +634,48 @@ def _by_stretches(
     in another, and so the whole is then read by one.
     """
     stretches = lines.stretches(n_jobs)
-    if len(stretches) > 1:
+    if len(stretches) == 1:
+        return parse(lines)
+    with Team(len(stretches)) as team:
         try:
-            with ThreadPoolExecutor(len(stretches)) as pool:
-                parts = list(pool.map(parse, stretches))
+            parts = team.run(partial(parse, part) for part in stretches)
         except HopefearError:
             return parse(lines)
         kinds = {(separator, *part.columns) for part, separator in parts}
-        odd = any(part.report.skipped or part.report.notes for part in stretches)
-        if len(kinds) == 1 and not odd:
-            lines.report.rows += sum(part.report.rows for part in stretches)
-            before = accumulate((len(part) - 1 for part in stretches[:-1]), initial=lines.before)
-            return _joined([part for part, _ in parts], list(before)), parts[0][1]
-    return parse(lines)
+        if len(kinds) > 1 or any(part.report.skipped or part.report.notes for part in stretches):
+            return parse(lines)
+        lines.report.rows += sum(part.report.rows for part in stretches)
+        before = accumulate((len(part) - 1 for part in stretches[:-1]), initial=lines.before)
+        return _joined([part for part, _ in parts], list(before), team), parts[0][1]
 
 
-def _joined(parts: list[Sentences], before: list[int]) -> Sentences:
+def _joined(parts: list[Sentences], before: list[int], team: Team) -> Sentences:
     """One behind the other, with the numbers that one reader would have given."""
     first = parts[0]
     sizes = [0, *accumulate(part.n_tokens for part in parts)]
-    columns = {}
-    for name in first.columns:
+
+    def column(name: str) -> Column:
         table, ids = StringTable(), np.empty(sizes[-1], np.int32)
         for part, (begin, end) in zip(parts, pairwise(sizes), strict=True):
             strings: Any = part.columns[name].strings
-            new = table.intern_spans(strings.text, strings.offsets[:-1], strings.offsets[1:])
+            new = table.intern_spans(
+                strings.packed.text, strings.packed.offsets[:-1], strings.packed.offsets[1:]
+            )
             np.take(new, part.columns[name].ids, out=ids[begin:end], mode="clip")
-        columns[name] = Column(table.strings().texts(), ids)
+        return Column(Texts(table.strings()), ids)
+
+    def places() -> np.ndarray:
+        return np.concatenate([p.lines + n for p, n in zip(parts, before, strict=True)])  # type: ignore[operator]
+
+    *columns, lines = team.run([*(partial(column, name) for name in first.columns), places])
     assert isinstance(first.columns, ColumnTable)
     return Sentences(
         np.concatenate(
             [np.zeros(1, np.int64), *(p.starts[1:] + n for p, n in zip(parts, sizes, strict=False))]
         ),
-        ColumnTable(columns, first.columns.aliases),
+        ColumnTable(dict(zip(first.columns, columns, strict=True)), first.columns.aliases),
         first.source,
-        np.concatenate([p.lines + n for p, n in zip(parts, before, strict=True)]),  # type: ignore[operator]
+        lines,
     )
 
 

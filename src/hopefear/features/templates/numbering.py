@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.arrays import Strings
+from hopefear.core.arrays import Strings, Texts
 from hopefear.core.component import kernel, lean
 from hopefear.core.hashing import mix
 from hopefear.core.memory import together
@@ -238,8 +238,11 @@ class Recorder:
             if source.lexicon:
                 self._new[self._base[row] : self._base[row + 1]] = np.arange(sizes[row])
 
-    def names(self, program: Program, plan: Plan, born: Born) -> Names:
-        """Names of attributes that were first met at these places, in rising order of tokens."""
+    def names(self, program: Program, plan: Plan, last: bool, born: Born) -> Names:
+        """Names of attributes that were first met at these places, in rising order of tokens.
+
+        With the last program that has any, vocabularies are complete.
+        """
         sizes, n = part_sizes(program), len(born.template)
         ptr, parts = together((n + 1, np.int64), (n * int(sizes.max(initial=0)), np.int32))
         _add_up(born.template, sizes, ptr)
@@ -247,8 +250,11 @@ class Recorder:
         _record(
             plan, born, program.several, ptr, parts, self._base, self._new, self._old, self._used
         )
+        if last and n:
+            _ = self.vocabularies
         return Names(born.template, parts, ptr)
 
+    @functools.cached_property
     def vocabularies(self) -> dict[str, Strings]:
         """The strings that names use, by column."""
         texts = {}
@@ -256,8 +262,15 @@ class Recorder:
             if not source.lexicon:
                 strings, first = self._strings[source.needs()], int(self._base[row])
                 old = self._old[first : first + int(self._used[row])]
-                texts[source.needs()] = Strings.pack(map(strings.__getitem__, old.tolist()))
+                texts[source.needs()] = _packed(strings, old)
         return texts
+
+
+def _packed(strings: Sequence[str], which: np.ndarray) -> Strings:
+    """The strings of these numbers; mostly they are all there are, in their order."""
+    if isinstance(strings, Texts) and np.array_equal(which, np.arange(len(strings))):
+        return strings.packed
+    return Strings.pack([strings[i] for i in which.tolist()])
 
 
 def strings_of(

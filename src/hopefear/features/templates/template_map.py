@@ -369,10 +369,11 @@ class TemplateFeatures:
         programs = slots.program(ON_LABELS), slots.program(ON_EDGES)
         tables, names, rows = [], [], []
         collisions, named = 0.0, None
+        last = programs[1] if programs[1].templates else programs[0]
         with Team(n_jobs) as team:
             for program in programs:
                 hashes = hash_bits is not None and not program.edges
-                name = partial(recorder.names, program, bound.plan(program))
+                name = partial(recorder.names, program, bound.plan(program), program is last)
                 final = min_count == 1 and not hashes  # as attributes come, so they stay
                 attributes, called = number(
                     bound, program, keep_names, team, name if final else _no_names
@@ -400,7 +401,7 @@ class TemplateFeatures:
             tables[0],
             tables[1],
             (names[0], names[1]) if keep_names else None,
-            recorder.vocabularies() if keep_names else None,
+            recorder.vocabularies if keep_names else None,
             collisions,
             named,
         )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Texts
 from hopefear.core.component import inlined, kernel
 from hopefear.core.hashing import mix
 from hopefear.features.templates.spec import View
@@ -291,6 +292,9 @@ def mapped(name: str, strings: Sequence[str]) -> list[str]:
 
 def pack(strings: Sequence[str]) -> Packed:
     """Code points of strings; lone surrogates, which no file can hold, become ``?``."""
+    if isinstance(strings, Texts) and strings.packed.text.max(initial=0) < 128:
+        text, offsets = strings.packed
+        return Packed(text.astype(np.uint32), offsets[1:], np.diff(offsets))
     joined = "".join(strings).encode("utf-32-le", "replace")
     sizes = np.fromiter(map(len, strings), np.int64, len(strings))
     return Packed(np.frombuffer(joined, "<u4").astype(np.uint32), np.cumsum(sizes), sizes)
