@@ -9,6 +9,35 @@ from types import TracebackType
 from typing import Any
 
 
+class once:  # noqa: N801 - a decorator
+    """A property that is worked out once for each object, as ``functools.cached_property``.
+
+    Before Python 3.12 that one lets all objects of a class wait for each other.
+
+    Examples
+    --------
+    >>> class Line:
+    ...     @once
+    ...     def words(self):
+    ...         print("found")
+    ...         return 3
+    >>> line = Line()
+    >>> line.words + line.words
+    found
+    6
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Any, owner: type | None = None) -> Any:
+        value = thing.__dict__[self._name] = self._function(thing)
+        return value
+
+
 class Team:
     """So many threads, the caller's among them; it alone needs no others.
 

@@ -365,12 +365,12 @@ class TemplateFeatures:
         templates = templates.for_columns(sentences.columns)
         slots = Slots(templates)
         strings = {c: sentences.columns[c].strings for c in slots.columns}
-        bound, recorder = slots.bind(sentences), Recorder(slots, strings)
         programs = slots.program(ON_LABELS), slots.program(ON_EDGES)
         tables, names, rows = [], [], []
         collisions, named = 0.0, None
         last = programs[1] if programs[1].templates else programs[0]
         with Team(n_jobs) as team:
+            bound, recorder = slots.bind(sentences, team), Recorder(slots, strings)
             for program in programs:
                 hashes = hash_bits is not None and not program.edges
                 name = partial(recorder.names, program, bound.plan(program), program is last)
