@@ -24,8 +24,8 @@ from hopefear.features import FeatureMap
 from hopefear.features.templates import (
     TemplateFeatures,
     load_templates,
-    sweeps,
     parse_templates,
+    sweeps,
 )
 from hopefear.features.templates.views import MAPS, classes, mapped
 

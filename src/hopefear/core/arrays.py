@@ -83,6 +83,10 @@ def check_range(array: np.ndarray, name: str, low: int, after: int | None, sourc
     """Refuse numbers below ``low``, or at ``after`` or above."""
     if not array.size:
         return
+    # Seen without a sign, what is below 0 is large: one look at all of it instead of two.
+    simple = low == 0 and after is not None and array.dtype.kind == "i"
+    if simple and int(array.view(array.dtype.str.replace("i", "u")).max()) < (after or 0):
+        return
     least, most = int(array.min()), int(array.max())
     if least < low or (after is not None and most >= after):
         limit = "on" if after is None else f"to {after - 1}"

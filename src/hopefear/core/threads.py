@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 
-class once:  # noqa: N801 - a decorator
+class once(Generic[T]):  # noqa: N801 - a decorator
     """A property that is worked out once for each object, as ``functools.cached_property``.
 
     Before Python 3.12 that one lets all objects of a class wait for each other.
@@ -27,13 +29,13 @@ class once:  # noqa: N801 - a decorator
     6
     """
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Callable[[Any], T]) -> None:
         self._function = function
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, thing: Any, owner: type | None = None) -> Any:
+    def __get__(self, thing: Any, owner: type | None = None) -> T:
         value = thing.__dict__[self._name] = self._function(thing)
         return value
 
@@ -95,8 +97,3 @@ class Team:
             if error is not None:
                 raise error
         return results
-
-    def split(self, size: int) -> list[slice]:
-        """Stretches of so many things, one for each thread."""
-        cuts = [k * size // self.size for k in range(self.size + 1)]
-        return [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]

@@ -218,7 +218,7 @@ def find_columns(text, marks, offsets, longest, most, lines, starts, begins, end
     """Where the fields of a tidy file of columns are; numbers of tokens, sentences and columns.
 
     Lines that begin with ``marks[offsets[m]:offsets[m + 1]]``, or are empty, end sentences. The
-    others have equally many fields with one blank between two, or one tab, which is the last number.
+    others have equally many fields with one blank between two, or one tab: the last of the numbers.
     There are 0 tokens where it is not so, where a line has more bytes than ``longest`` or a
     sentence more than ``most`` tokens, and where the first token looks like a comment. Sentence s
     begins at token ``starts[s]``, token k is in line ``lines[k]``, from 1.
@@ -274,9 +274,9 @@ def find_columns(text, marks, offsets, longest, most, lines, starts, begins, end
 def _begins_with(text, i, marks, offsets):
     for m in range(len(offsets) - 1):
         size = offsets[m + 1] - offsets[m]
-        if text[i] == marks[offsets[m]] and i + size <= len(text):
-            if same_bytes(text, i, marks, offsets[m], size):
-                return True
+        fits = text[i] == marks[offsets[m]] and i + size <= len(text)
+        if fits and same_bytes(text, i, marks, offsets[m], size):
+            return True
     return False
 
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import new_crew, take
+from hopefear.core.hashing import mix
 from hopefear.core.memory import together
 from hopefear.core.threads import Team
-from hopefear.core.hashing import mix
 from hopefear.features.templates.program import (
     BLOCK,
     Born,
@@ -104,7 +104,8 @@ def new_desk(most: int, templates: int) -> Desk:
         np.empty(BLOCK, bool),
         np.zeros(BLOCK + templates, np.int64),
         np.empty(BLOCK + templates, np.float32),
-        *(np.zeros(templates, np.int64) for _ in range(2)),
+        np.zeros(templates, np.int64),
+        np.zeros(templates, np.int64),
         np.zeros(5, np.int64),
     )
 
@@ -578,4 +579,6 @@ def keep_twins(keys, seen, twins):
 
 @inlined
 def _mark_of(key, seen):
-    return key & np.uint64(len(seen) - 1), np.uint8((key >> np.uint64(60)) & np.uint64(3)) * np.uint8(2)
+    return key & np.uint64(len(seen) - 1), np.uint8(
+        (key >> np.uint64(60)) & np.uint64(3)
+    ) * np.uint8(2)

@@ -372,17 +372,17 @@ class TemplateFeatures:
         with Team(n_jobs) as team:
             bound, recorder = slots.bind(sentences, team), Recorder(slots, strings)
             for program in programs:
-                hashes = hash_bits is not None and not program.edges
+                bits = None if program.edges else hash_bits
                 name = partial(recorder.names, program, bound.plan(program), program is last)
-                final = min_count == 1 and not hashes  # as attributes come, so they stay
+                final = min_count == 1 and bits is None  # as attributes come, so they stay
                 attributes, called = number(
                     bound, program, keep_names, team, name if final else _no_names
                 )
                 _check_fired(templates, program, attributes, sentences)
                 attributes = cut_off(attributes, min_count)
                 order = None
-                if hashes:
-                    hashed, columns, collisions = hash_to(attributes, hash_bits)
+                if bits is not None:
+                    hashed, columns, collisions = hash_to(attributes, bits)
                     attributes = attributes._replace(rows=hashed)
                     if keep_names:
                         first = _first_of_each(columns)
@@ -393,7 +393,7 @@ class TemplateFeatures:
                         )
                 called = called or name(attributes.born)
                 names.append(called if order is None else called.take(order))
-                tables.append(Table(attributes.keys, 0 if program.edges else hash_bits or 0))
+                tables.append(Table(attributes.keys, bits or 0))
                 empty = program.edges and not program.templates
                 rows.append(no_rows() if empty else attributes.rows)
         features = cls(
