@@ -50,7 +50,9 @@ def test_templates_that_share_a_key_share_its_number(jobs, monkeypatch) -> None:
     program.seeds[1] = int(program.seeds[0]) ^ (known[3] * odd ^ known[1] * odd) % 2**64
     numbers, expected = {}, []
     with np.errstate(over="ignore"), Team(jobs) as team:
-        found, _ = number(bound, program, True, team, lambda born: None)
+        calls = []
+        found, _ = number(bound, program, True, team, calls.append)
+        assert len(calls) == 1 and calls[0] is found.born  # names are made once
         for sentence in words:
             hashes = [known[text.columns["word"].strings.index(word)] for (word,) in sentence]
             for k, now in enumerate(hashes):

@@ -114,12 +114,9 @@ def number(
     # Templates with the same text around their terms have the same attributes.
     group = np.unique(program.seeds, return_inverse=True)[1]
     with stage(f"features of {tokens:,} tokens"):
-        while True:
-            swept = sweep_text(bound, program, group, keep_names, team, call)
-            if not swept.twins.size:
-                rows = Rows(swept.indptr, swept.indices, swept.values)
-                return Numbered(swept.keys, swept.born, swept.fired, rows), swept.beside
-            group[np.isin(group, swept.twins)] = swept.twins[0]
+        swept = sweep_text(bound, program, group, keep_names, team, call)
+    rows = Rows(swept.indptr, swept.indices, swept.values)
+    return Numbered(swept.keys, swept.born, swept.fired, rows), swept.beside
 
 
 def cut_off(attributes: Numbered, min_count: int) -> Numbered:

@@ -111,7 +111,7 @@ def new_desk(most: int, templates: int) -> Desk:
 
 
 class Swept(NamedTuple):
-    """Attributes in the order of the text, their rows, and what makes all of it void."""
+    """Attributes in the order of the text, and their rows."""
 
     keys: np.ndarray  # uint64, by number
     born: Born
@@ -119,7 +119,6 @@ class Swept(NamedTuple):
     indptr: np.ndarray
     indices: np.ndarray
     values: np.ndarray
-    twins: np.ndarray  # groups that share a key by chance, and must become one
     beside: Any  # what was done meanwhile
 
 
@@ -149,11 +148,11 @@ def sweep_text(
     plan, tokens = bound.plan(program), bound.ids.shape[1]
     threads = min(team.size, tokens // _STRETCH + 1)
     n = 4 * threads if threads > 1 else 1  # so that nobody waits long for the last
-    names, group = np.unique(group, return_inverse=True)
+    group = np.unique(group, return_inverse=True)[1]
     room = bound.room(program)
     kinds = np.minimum(bound.kinds(program), room).astype(np.int64)
     groups = _groups(program, group, room, kinds, plan.most)
-    marks = _marks(bound.starts, n, len(group), len(names))
+    marks = _marks(bound.starts, n, len(group), len(groups.plain))
     begins = _before(room + tokens * program.several)  # what does not fire takes an entry too
     valued = bool((program.number >= 0).any())
     # Whatever of these is not touched takes no memory.
@@ -171,7 +170,7 @@ def sweep_text(
 
     team.run([number_some] * threads)
     of_template = np.empty(len(group), np.int64)
-    of_template[groups.template] = np.repeat(np.arange(len(names)), np.diff(groups.ptr))
+    of_template[groups.template] = np.repeat(np.arange(len(groups.plain)), np.diff(groups.ptr))
     used, fired = int(marks.used[-1].sum()), marks.fired[-1]
     named, filled = used if keep_names else 0, int(fired.sum())
     keys, template = together((used, np.uint64), (named, np.uint16))  # these stay
@@ -191,16 +190,20 @@ def sweep_text(
         first = groups.first[of_template]
         write_rows(marks, s, first, place, ends, sayings, final, indptr, indices, values)
 
-    team.run(partial(order, s) for s in range(n))
-    tasks = [partial(beside, born), partial(_shared, keys), *(partial(write, s) for s in range(n))]
-    result, shared, *_ = team.run(tasks)
     ends = groups.first[:-1] + marks.used[-1]
-    twins = [
-        int(group[groups.template[groups.ptr[g]]])
-        for g, (a, b) in enumerate(zip(groups.first, ends, strict=False))
-        if shared.size and shared[0] in met.key[a:b]
-    ]
-    return Swept(keys, born, fired, indptr, indices, values, names[twins], result)
+    spans = [slice(a, b) for a, b in zip(groups.first, ends, strict=False)]
+    everything = partial(_shared, [met.key[span] for span in spans])
+    shared, *_ = team.run([everything, *(partial(order, s) for s in range(n))])
+    if shared.size:
+        twins = [
+            group[groups.template[groups.ptr[g]]]
+            for g, span in enumerate(spans)
+            if shared[0] in met.key[span]
+        ]
+        group[np.isin(group, twins)] = twins[0]
+        return sweep_text(bound, program, group, keep_names, team, beside)
+    result, *_ = team.run([partial(beside, born), *(partial(write, s) for s in range(n))])
+    return Swept(keys, born, fired, indptr, indices, values, result)
 
 
 def _groups(
@@ -238,8 +241,9 @@ def _before(sizes: Any) -> list[int]:
     return [0, *accumulate(map(int, sizes))]
 
 
-def _shared(keys: np.ndarray) -> np.ndarray:
-    """Keys that are there twice."""
+def _shared(groups: list[np.ndarray]) -> np.ndarray:
+    """Keys that two groups have."""
+    keys = np.concatenate(groups)
     seen = np.zeros(1 << (2 * len(keys)).bit_length(), np.uint8)
     mark_keys(keys, seen)
     candidates = np.empty(keep_twins(keys, seen, np.empty(0, np.uint64)), np.uint64)
