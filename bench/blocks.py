@@ -2,6 +2,7 @@
 
     python bench/blocks.py                        # wall time: the machine must be idle
     python bench/blocks.py --only crf --blocks 8 32 --repeats 5
+    python bench/blocks.py --only templates --corpus jnlpba    # reading, of twice as many words
     python bench/blocks.py --scores 1 2 3 4 5     # F1, or UAS of parsers, with these seeds
 
 Passes start from the same weights, those of one pass one by one, and take turns: one example at a
@@ -62,6 +63,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the corpora")
     names = ["templates", *ROWS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW")
+    parser.add_argument("--corpus", choices=tuple(TEXTS), default="conll2000", help="to read")
     parser.add_argument("--blocks", nargs="+", type=int, metavar="N", help="instead of a row's own")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     parser.add_argument("--repeats", type=int, default=4, metavar="N")
@@ -75,8 +77,8 @@ def main() -> None:
     for name in chosen.only:
         if name == "templates":
             if not chosen.scores:
-                chunking = corpora.setdefault("conll2000", Chunking(folder))
-                print(json.dumps(reading(chunking, chosen.jobs, chosen.repeats)), flush=True)
+                text = Text(folder, *TEXTS[chosen.corpus])
+                print(json.dumps(reading(text, chosen.jobs, chosen.repeats)), flush=True)
             continue
         row = ROWS[name]
         if row.corpus not in corpora:
@@ -141,7 +143,7 @@ def timed(corpus: Any, row: Row, sizes: list[int], jobs: int, repeats: int) -> l
     return results
 
 
-def reading(corpus: Any, jobs: int, repeats: int) -> dict[str, Any]:
+def reading(corpus: Text, jobs: int, repeats: int) -> dict[str, Any]:
     """Seconds from a text file to its attributes, packed or not, and of templates alone."""
     best: dict[tuple[str, int], float] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -164,31 +166,43 @@ def reading(corpus: Any, jobs: int, repeats: int) -> dict[str, Any]:
     return figures
 
 
-class Chunking:
+class Text:
+    """Labelled sentences, and the templates for them."""
+
+    def __init__(self, folder: Path, file: str, columns: tuple[str, ...], features: str) -> None:
+        self.folder, self.file, self.columns, self.features = folder, file, columns, features
+
+    def path(self, name: str) -> Path:
+        return self.folder / self.file.format(name)
+
+    def read(self, path: Path, jobs: int = 1) -> Any:
+        from hopefear.data.token_files import read_sentences
+
+        return read_sentences(path, columns=self.columns, n_jobs=jobs).sentences
+
+    def encode(self, text: Any, jobs: int = 1) -> Any:
+        from hopefear.tasks.tag.task import dataset
+
+        return dataset(text, self.features, n_jobs=jobs)
+
+
+TEXTS = {
+    "conll2000": ("conll2000/{}.txt.gz", ("word", "pos", "label"), "chunking"),
+    "jnlpba": ("jnlpba/{}.iob2.gz", ("word", "label"), "bioner"),
+}
+
+
+class Chunking(Text):
     """CoNLL-2000 with the templates for chunking."""
 
     task, metric = "tag", "f1"
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder, *TEXTS["conll2000"])
         self.data, self.test = (
             self.encode(self.read(self.path("train"))),
             self.read(self.path("test")),
         )
-
-    def path(self, name: str) -> Path:
-        return self.folder / f"conll2000/{name}.txt.gz"
-
-    def read(self, path: Path, jobs: int = 1) -> Any:
-        from hopefear.data.token_files import read_sentences
-
-        names = ("word", "pos", "label")
-        return read_sentences(path, columns=names, n_jobs=jobs).sentences
-
-    def encode(self, text: Any, jobs: int = 1) -> Any:
-        from hopefear.tasks.tag.task import dataset
-
-        return dataset(text, "chunking", n_jobs=jobs)
 
     def structure(self, data: Any) -> Any:
         from hopefear.tasks.tag.task import Tagging

@@ -24,8 +24,8 @@ from hopefear.features import FeatureMap
 from hopefear.features.templates import (
     TemplateFeatures,
     load_templates,
-    numbering,
     parse_templates,
+    sweeps,
 )
 from hopefear.features.templates.views import MAPS, classes, mapped
 
@@ -380,7 +380,7 @@ def test_forged_arrays_are_refused() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"min_count": 2}, {"hash_bits": 6}, {"keep_names": False}])
 def test_threads_change_no_number(options, monkeypatch) -> None:
-    monkeypatch.setattr(numbering, "_STRETCH", 1)
+    monkeypatch.setattr(sweeps, "_STRETCH", 1)
     rng = np.random.default_rng(3)
     words = [[(f"w{k}",) for k in rng.integers(0, 9, rng.integers(1, 6))] for _ in range(12)]
     features = ("word[0]", "word[-1] word[0]", "substrings(word, 1..2)")
@@ -407,7 +407,7 @@ def test_threads_change_no_number(options, monkeypatch) -> None:
 def test_threads_number_any_text_as_one_does(text, features, padding, keep_names, jobs) -> None:
     how = {"sentences": text, "padding": padding, "edges": '"both"', "keep_names": keep_names}
     one, rows = fitted(*features, **how)
-    with mock.patch.object(numbering, "_STRETCH", 1):
+    with mock.patch.object(sweeps, "_STRETCH", 1):
         many, others = fitted(*features, n_jobs=jobs, **how)
     wanted = one.arrays()
     assert many.arrays().keys() == wanted.keys()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -81,6 +82,10 @@ def check_rising(ptr: np.ndarray, name: str, n: int, end: int, source: str) -> N
 def check_range(array: np.ndarray, name: str, low: int, after: int | None, source: str) -> None:
     """Refuse numbers below ``low``, or at ``after`` or above."""
     if not array.size:
+        return
+    # Seen without a sign, what is below 0 is large: one look at all of it instead of two.
+    simple = low == 0 and after is not None and array.dtype.kind == "i"
+    if simple and int(array.view(array.dtype.str.replace("i", "u")).max()) < (after or 0):
         return
     least, most = int(array.min()), int(array.max())
     if least < low or (after is not None and most >= after):
@@ -197,3 +202,43 @@ class Strings(NamedTuple):
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         return {f"{prefix}_text": self.text, f"{prefix}_offsets": self.offsets}
+
+
+class Texts(Sequence[str]):
+    """Strings that are unpacked, all of them, once one is asked for: many columns never are.
+
+    Parameters
+    ----------
+    packed : Strings
+        The strings.
+
+    Examples
+    --------
+    >>> texts = Texts(Strings.pack(["hope", "fear"]))
+    >>> len(texts), texts[1], texts == ["hope", "fear"]
+    (2, 'fear', True)
+    """
+
+    def __init__(self, packed: Strings) -> None:
+        self.packed = packed
+
+    @functools.cached_property
+    def _texts(self) -> list[str]:
+        return self.packed.texts()
+
+    def __len__(self) -> int:
+        return self.packed.size
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._texts[i]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._texts == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._texts)

@@ -402,16 +402,16 @@ class StringTable:
         Of every so many, from the first on, where there is a step.
         """
         begins, ends = begins[first:], ends[first:]
-        numbers = np.empty(-(-len(begins) // step), np.int32)
-        for e in range(0, len(numbers), _BATCH):
-            some = slice(step * e, step * (e + _BATCH))
-            self._ask(text, begins[some], ends[some], step, True, numbers[e : e + _BATCH])
+        numbers, done = np.empty(-(-len(begins) // step), np.int32), 0
+        while (done := self._ask(text, begins, ends, step, True, numbers, done)) < len(numbers):
+            last = min(done + _BATCH, len(numbers)) - 1
+            self._make_room(last + 1 - done, int(ends[last * step] - begins[done * step]))
         return numbers
 
     def find(self, strings: Strings) -> np.ndarray:
         """Numbers (int32) of strings, -1 where they are not in the table."""
         numbers = np.empty(strings.size, np.int32)
-        self._ask(strings.text, strings.offsets[:-1], strings.offsets[1:], 1, False, numbers)
+        self._ask(strings.text, strings.offsets[:-1], strings.offsets[1:], 1, False, numbers, 0)
         return numbers
 
     def _ask(
@@ -422,18 +422,17 @@ class StringTable:
         step: int,
         grow: bool,
         numbers: np.ndarray,
-    ) -> None:
-        if grow and len(begins):
-            self._make_room(len(numbers), int(ends[-1] - begins[0]))
-        hashes = np.empty(len(numbers), np.uint64)
+        done: int,
+    ) -> int:
+        hashes = np.empty(min(_BATCH, len(numbers)), np.uint64)
         with np.errstate(over="ignore"):  # uncompiled kernels warn where compiled ones do not
-            _string_numbers(self._table, text, begins, ends, step, grow, hashes, numbers)
+            return _string_numbers(
+                self._table, text, begins, ends, step, grow, hashes, numbers, done
+            )
 
     def _make_room(self, strings: int, length: int) -> None:
         old = self._table
         size, used = old.used.tolist()
-        if size + strings <= len(old.token_hash) and used + length <= len(old.text):
-            return
         new = _empty_strings(max(size + strings, 2 * size), max(used + length, 2 * used))
         new.token_hash[:size] = old.token_hash[:size]
         new.offsets[: size + 1] = old.offsets[: size + 1]
@@ -464,20 +463,31 @@ def _as_bytes(batch: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @lean
-def _string_numbers(tables, text, begins, ends, step, grow, hashes, numbers):
-    n = len(numbers)
+def _string_numbers(tables, text, begins, ends, step, grow, hashes, numbers, done):
+    """Number strings from those that are done on; how many are, as a table that grows may be full.
+
+    As many as there are ``hashes`` at a time, all of which might be new.
+    """
     slots, offsets, known = tables.token_slots, tables.offsets, tables.text
-    for e in range(n):
-        begin = np.int64(begins[e * step])
-        hashes[e] = text_hash(text, begin, np.int64(ends[e * step]) - begin)
-    for e in range(n):
-        prefetch(slots, slot_of(slots, hashes[min(e + _AHEAD, n - 1)]))
-        begin = np.int64(begins[e * step])
-        size = np.int64(ends[e * step]) - begin
-        slot = _token_slot(slots, offsets, known, text, begin, size, hashes[e])
-        if slots[slot + 1] == 0 and grow:
-            _new_token(tables, slot, text, begin, size, hashes[e])
-        numbers[e] = np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF)) - 1
+    while done < len(numbers):
+        n = min(len(numbers) - done, len(hashes))
+        length = np.int64(ends[(done + n - 1) * step]) - np.int64(begins[done * step])
+        full = tables.used[TOKENS] + n > len(tables.token_hash)
+        if grow and (full or tables.used[TEXT] + length > len(known)):
+            return done
+        for e in range(n):
+            begin = np.int64(begins[(done + e) * step])
+            hashes[e] = text_hash(text, begin, np.int64(ends[(done + e) * step]) - begin)
+        for e in range(n):
+            prefetch(slots, slot_of(slots, hashes[min(e + _AHEAD, n - 1)]))
+            begin = np.int64(begins[(done + e) * step])
+            size = np.int64(ends[(done + e) * step]) - begin
+            slot = _token_slot(slots, offsets, known, text, begin, size, hashes[e])
+            if slots[slot + 1] == 0 and grow:
+                _new_token(tables, slot, text, begin, size, hashes[e])
+            numbers[done + e] = np.int64(slots[slot + 1] & np.uint64(0xFFFFFFFF)) - 1
+        done += n
+    return done
 
 
 class _KeySlots(NamedTuple):

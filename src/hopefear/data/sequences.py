@@ -52,7 +52,7 @@ class Column:
 
     def texts(self) -> list[str]:
         """All rows as strings."""
-        strings = self.strings
+        strings = list(self.strings)
         return [strings[i] for i in self.ids.tolist()]
 
     @classmethod

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from itertools import accumulate, compress, islice, pairwise
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import compress, islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Strings, Texts
 from hopefear.core.hashing import StringTable
 from hopefear.core.memory import together
+from hopefear.core.threads import once
 from hopefear.data.files import ReadReport, check_on_error, count_lines
-from hopefear.data.numbers import find_words
+from hopefear.data.numbers import find_columns, find_words
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.sources import BOM, Source, open_bytes, utf8_wanted
+from hopefear.data.token_stretches import by_stretches
 from hopefear.errors import HopefearError, InputError
 
 _STRETCH = 1 << 18  # bytes that are worth a thread
@@ -80,8 +82,6 @@ class Lines:
         Where lines and sentences are counted.
     before : int
         Lines of the file that came before these, for messages.
-    whole : bool
-        Whether these are all lines; of others, the strings of columns stay packed.
     """
 
     text: bytes
@@ -89,7 +89,6 @@ class Lines:
     skip: bool
     report: ReadReport
     before: int = 0
-    whole: bool = True
 
     @classmethod
     def of(cls, text: bytes, source: str, skip: bool, report: ReadReport) -> Lines:
@@ -98,11 +97,11 @@ class Lines:
             text = text.replace(b"\r\n", b"\n").removesuffix(b"\r")
         return cls(text, source, skip, report)
 
-    @cached_property
+    @once
     def buffer(self) -> np.ndarray:
         return np.frombuffer(self.text, np.uint8)
 
-    @cached_property
+    @once
     def _words(self) -> _Words:
         lines, room = count_lines(self.buffer) + 1, len(self.text) // 2 + 2
         place = np.int32 if len(self.text) < 2**31 else np.int64
@@ -115,11 +114,11 @@ class Lines:
     def ends(self) -> np.ndarray:
         return self._words.lines
 
-    @cached_property
+    @once
     def begins(self) -> np.ndarray:
         return np.append(self.ends.dtype.type(0), self.ends[:-1] + 1)
 
-    @cached_property
+    @once
     def _heads(self) -> np.ndarray:
         """The first byte of every line; a newline of those that are empty."""
         return self.buffer[np.minimum(self.begins, len(self.text) - 1)]
@@ -134,7 +133,7 @@ class Lines:
         if len(cuts) == 1:
             return [self]
         return [
-            replace(self, text=self.text[begin:end], report=ReadReport(), whole=False)
+            replace(self, text=self.text[begin:end], report=ReadReport())
             for begin, end in pairwise([*cuts, len(self.text)])
         ]
 
@@ -267,16 +266,16 @@ class Lines:
         starts = np.concatenate([[0], fresh, [len(places)]]).astype(np.int64)
         starts = starts[np.append(np.diff(starts) > 0, True)]
         self.report.rows += len(starts) - 1
-        columns = {name: self._column(fields, c, len(names)) for c, name in enumerate(names)}
+        columns = {name: self.column(fields, c, len(names)) for c, name in enumerate(names)}
         places += 1
         return Sentences(starts, ColumnTable(columns, aliases), self.source, places)
 
-    def _column(self, fields: Spans, column: int, width: int) -> Column:
+    def column(self, fields: Spans, column: int, width: int) -> Column:
+        """Every so many fields, from one of them on, as a column."""
         # No Python object for each token: they would take ten times the memory of the text.
         table = StringTable()
         ids = table.intern_spans(self.buffer, *fields, column, width)
-        strings: Any = table.strings()
-        return Column(strings.texts() if self.whole else strings, ids)
+        return Column(Texts(table.strings()), ids)
 
     def emptiness(self) -> str:
         """What a file without tokens has instead."""
@@ -294,6 +293,14 @@ def load(path: str | os.PathLike[str]) -> bytes:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(os.fspath(path), 1, "UTF-8 text", "UTF-16 text; say --encoding utf-16")
     return data
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class Spans(NamedTuple):
@@ -361,6 +368,8 @@ def parse_columns(
     comments : bool, optional
         Whether every line that begins with ``# `` is a comment, or none is.
     """
+    if not comments and (tidy := _tidy_columns(lines, names, optional, marks)) is not None:
+        return tidy
     broken = lines.undecodable()
     mark = lines.starting([m.encode() for m in marks])
     words = lines.words()
@@ -398,9 +407,40 @@ def parse_columns(
     bad |= broken | lines.too_long(token, separator)
     token = lines.without_sentences(token, boundary, bad)
     token = lines.short_enough(token, boundary)
-    aliases = {str(c): name for c, name in enumerate(chosen) if str(c) not in chosen}
     fields = lines.fields_in(token) if separator == b"\t" else lines.words_in(token)
-    return lines.sentences(chosen, aliases, fields, token, boundary), separator
+    return lines.sentences(chosen, _aliases(chosen), fields, token, boundary), separator
+
+
+def _tidy_columns(
+    lines: Lines, names: Sequence[str] | None, optional: int, marks: Sequence[str]
+) -> tuple[Sentences, bytes] | None:
+    """What `parse_columns` says, in one go, of lines in which nothing is odd; None of others."""
+    if not (lines.text.isascii() or _is_utf8(lines.text)):
+        return None
+    packed = Strings.pack(mark for mark in marks if mark)
+    place = np.int32 if len(lines.text) < 2**31 else np.int64
+    rooms = together(*4 * [(len(lines.text) // 2 + 2, place)])
+    limits = MAX_TOKEN_BYTES, MAX_SENTENCE_TOKENS
+    tokens, sentences, width, separator = find_columns(lines.buffer, *packed, *limits, *rooms)
+    if not tokens or (names is not None and not _fit(names, optional, width)):
+        return None
+    places, starts = rooms[0][:tokens].astype(np.int64), rooms[1][: sentences + 1].astype(np.int64)
+    fields = Spans(*(array[: tokens * width] for array in rooms[2:]))
+    lines.report.rows += sentences
+    chosen = default_names(width) if names is None else tuple(names[:width])
+    columns = {name: lines.column(fields, c, width) for c, name in enumerate(chosen)}
+    table = ColumnTable(columns, _aliases(chosen))
+    return Sentences(starts, table, lines.source, places), b"\t" if separator == 9 else b" "
+
+
+def _aliases(names: Sequence[str]) -> dict[str, str]:
+    return {str(c): name for c, name in enumerate(names) if str(c) not in names}
+
+
+def _fit(names: Sequence[str], optional: int, width: int) -> bool:
+    """Whether so many columns can have these names."""
+    different = len(set(names)) == len(names) and all(names)
+    return different and len(names) - optional <= width <= len(names)
 
 
 def _blanks_behind(lines: Lines, token: np.ndarray, words: np.ndarray, first: int) -> bool:
@@ -618,61 +658,14 @@ def read_sentences(
     if format == "auto":
         format = guessed(name, lines.text, columns)
     if format == "columns":
-        sentences, separator = _by_stretches(
+        sentences, separator = by_stretches(
             lines, n_jobs, lambda part: parse_columns(part, columns, optional, skip, comments)
         )
         return TokenFile(sentences, format, separator, text)
     if columns is not None:
         raise HopefearError(f"{name}: CoNLL-U has its own column names; leave out columns")
-    sentences, _ = _by_stretches(lines, n_jobs, lambda part: (parse_conllu(part), b"\t"))
+    sentences, _ = by_stretches(lines, n_jobs, lambda part: (parse_conllu(part), b"\t"))
     return TokenFile(sentences, format, b"\t", text)
-
-
-def _by_stretches(
-    lines: Lines, n_jobs: int, parse: Callable[[Lines], tuple[Sentences, bytes]]
-) -> tuple[Sentences, bytes]:
-    """What ``parse`` says of the lines, by threads that read a stretch of sentences each.
-
-    Only where there is nothing to say of them: what is odd in a stretch may be odd for what stands
-    in another, and so the whole is then read by one.
-    """
-    stretches = lines.stretches(n_jobs)
-    if len(stretches) > 1:
-        try:
-            with ThreadPoolExecutor(len(stretches)) as pool:
-                parts = list(pool.map(parse, stretches))
-        except HopefearError:
-            return parse(lines)
-        kinds = {(separator, *part.columns) for part, separator in parts}
-        odd = any(part.report.skipped or part.report.notes for part in stretches)
-        if len(kinds) == 1 and not odd:
-            lines.report.rows += sum(part.report.rows for part in stretches)
-            before = accumulate((len(part) - 1 for part in stretches[:-1]), initial=lines.before)
-            return _joined([part for part, _ in parts], list(before)), parts[0][1]
-    return parse(lines)
-
-
-def _joined(parts: list[Sentences], before: list[int]) -> Sentences:
-    """One behind the other, with the numbers that one reader would have given."""
-    first = parts[0]
-    sizes = [0, *accumulate(part.n_tokens for part in parts)]
-    columns = {}
-    for name in first.columns:
-        table, ids = StringTable(), np.empty(sizes[-1], np.int32)
-        for part, (begin, end) in zip(parts, pairwise(sizes), strict=True):
-            strings: Any = part.columns[name].strings
-            new = table.intern_spans(strings.text, strings.offsets[:-1], strings.offsets[1:])
-            np.take(new, part.columns[name].ids, out=ids[begin:end], mode="clip")
-        columns[name] = Column(table.strings().texts(), ids)
-    assert isinstance(first.columns, ColumnTable)
-    return Sentences(
-        np.concatenate(
-            [np.zeros(1, np.int64), *(p.starts[1:] + n for p, n in zip(parts, sizes, strict=False))]
-        ),
-        ColumnTable(columns, first.columns.aliases),
-        first.source,
-        np.concatenate([p.lines + n for p, n in zip(parts, before, strict=True)]),  # type: ignore[operator]
-    )
 
 
 def guessed(name: str, text: bytes, columns: Sequence[str] | None) -> str:

@@ -7,45 +7,34 @@ vocabulary of a column. Names follow from that, and so do keys: a model file hol
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import accumulate
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from hopefear.core.arrays import Strings
+from hopefear.core.arrays import Strings, Texts
 from hopefear.core.component import kernel, lean
 from hopefear.core.hashing import mix
 from hopefear.core.memory import together
 from hopefear.core.stages import stage
+from hopefear.core.threads import Team
 from hopefear.features.templates.program import (
-    ENTRIES,
-    USED,
     Born,
     Bound,
     Plan,
     Program,
     Slots,
     fill_slots,
-    find_keys,
-    join_keys,
-    join_rows,
     look_up,
-    move_slots,
     new_work,
-    number_keys,
     padding_name,
-    read_slots,
     renumber,
 )
 from hopefear.features.templates.spec import POSITIONS, Template
+from hopefear.features.templates.sweeps import sweep_text
 from hopefear.features.templates.views import seen
 
 _FIRST_ROOM = 1 << 12
-# Tokens of a stretch, at least, that a thread of its own is worth.
-_STRETCH = 1 << 13
 
 
 class Rows(NamedTuple):
@@ -60,7 +49,6 @@ class Numbered(NamedTuple):
     """What one pass over the tokens finds."""
 
     keys: np.ndarray  # uint64, by number
-    counts: np.ndarray  # int64, occurrences
     born: Born
     fired: np.ndarray  # int64[templates], occurrences
     rows: Rows
@@ -110,140 +98,39 @@ class Table:
         return fill_slots(slots, np.array(self.keys)) == len(self.keys), slots
 
 
-def number(bound: Bound, program: Program, keep_names: bool, n_jobs: int = 1) -> Numbered:
-    """Number the attributes of a program in the order they come.
-
-    Threads number those of a stretch of sentences each, which are then joined: attributes that were
-    new in a stretch get their numbers in the order in which it met them.
-    """
+def number(
+    bound: Bound,
+    program: Program,
+    keep_names: bool,
+    team: Team,
+    call: Callable[[Born], Names | None],
+) -> tuple[Numbered, Names | None]:
+    """Number the attributes of a program in the order they come, and call them by their names."""
     tokens = bound.ids.shape[1]
-    stretches = bound.stretches(min(n_jobs, tokens // _STRETCH + 1) if program.templates else 1)
-    rows = _room_for(bound, program)
+    if not program.templates:
+        nothing = np.zeros(0, np.int64)
+        rows = _room_for(bound, program)
+        return Numbered(np.zeros(0, np.uint64), _born(0), nothing, rows), call(_born(0))
+    # Templates with the same text around their terms have the same attributes.
+    group = np.unique(program.seeds, return_inverse=True)[1]
     with stage(f"features of {tokens:,} tokens"):
-        if len(stretches) == 1:
-            return _number(bound, program, keep_names, rows)[0]
-        with ThreadPoolExecutor(len(stretches)) as pool:
-            size = stretches[0].ids.shape[1] + 1
-            rooms = [rows._replace(indptr=rows.indptr[:size])]
-            rooms += [_room_for(part, program) for part in stretches[1:]]
-            work = partial(_number, program=program, keep_names=keep_names)
-            parts = list(pool.map(lambda part, room: work(part, rows=room), stretches, rooms))
-            return _joined(parts, rows, pool)
-
-
-def _number(
-    bound: Bound, program: Program, keep_names: bool, rows: Rows
-) -> tuple[Numbered, np.ndarray]:
-    """Attributes of a program, and the table of their keys."""
-    plan: Plan = bound.plan(program)
-    work = new_work(plan.most)
-    # Most sets of templates make more attributes than there are tokens.
-    likely = bound.ids.shape[1] if program.templates else 0
-    slots = _slots_for(max(_FIRST_ROOM + 4 * plan.most, likely))
-    born = _born(len(slots) // 2 if keep_names else 0)
-    fired = np.zeros(len(program.seeds), np.int64)
-    with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-        while not number_keys(plan, work, slots, born, fired, *rows):
-            larger = np.zeros(2 * len(slots), np.uint64)
-            move_slots(slots, larger)
-            slots = larger
-            if keep_names:
-                born = Born(*(_longer(a, len(slots) // 2) for a in born))
-        used = int(work.state[USED])
-        keys, counts = np.empty(used, np.uint64), np.empty(used, np.int64)
-        read_slots(slots, keys, counts)
-    born = Born(*(a[: used if keep_names else 0] for a in born))
-    return Numbered(keys, counts, born, fired, _cut(rows, int(work.state[ENTRIES]))), slots
-
-
-def _joined(
-    parts: list[tuple[Numbered, np.ndarray]], rows: Rows, pool: ThreadPoolExecutor
-) -> Numbered:
-    """What one pass over all tokens would have found, from passes over stretches of them.
-
-    An attribute gets its number in the first stretch that has it. ``rows`` begin with those of the
-    first stretch, whose numbers stay.
-    """
-    firsts = _before([len(part.keys) for part, _ in parts])
-    starts = _before([len(part.rows.indptr) - 1 for part, _ in parts])
-    ends = _before([len(part.rows.indices) for part, _ in parts])
-    room = firsts[-1]
-    named = room if any(len(part.born.token) for part, _ in parts) else 0
-    places, numbers, counts, born_token, born_which = together(
-        *((room, np.int32), (room, np.int32), (room, np.int64)),
-        *((named, np.int64), (named, np.int32)),
-    )
-    keys, template = together((room, np.uint64), (named, np.uint16))
-    whole = keys, counts, Born(born_token, template, born_which)
-    places[:], counts[:] = -1, 0
-
-    def find(part: int, begin: int, end: int) -> None:
-        place = places[firsts[part] + begin : firsts[part] + end]
-        for before, (_, slots) in zip(firsts[:part], parts, strict=False):
-            find_keys(slots, parts[part][0].keys[begin:end], before, place)
-
-    def join(part: int, used: int) -> int:
-        some, place = parts[part][0], places[firsts[part] : firsts[part + 1]]
-        known = some.keys, some.counts, some.born
-        return join_keys(place, known, starts[part], firsts[part], used, numbers, whole)
-
-    def copy(part: int, begin: int, end: int) -> None:
-        some, start = parts[part][0].rows, starts[part]
-        join_rows(
-            numbers[firsts[part] : firsts[part + 1]],
-            *(some.indptr[begin : end + 1], *some[1:], ends[part]),
-            *(rows.indptr[start + begin : start + end + 1], *rows[1:]),
-        )
-
-    first = pool.submit(join, 0, 0)
-    _run(pool, _pieces(find, firsts))
-    used = first.result()
-    for k in range(1, len(parts)):
-        used = join(k, used)
-    _run(pool, _pieces(copy, starts))
-    return Numbered(
-        keys[:used],
-        counts[:used],
-        Born(*(array[:used] for array in whole[2])),
-        np.sum([part.fired for part, _ in parts], axis=0),
-        _cut(rows, ends[-1]),
-    )
-
-
-def _before(sizes: list[int]) -> list[int]:
-    """How much comes before each, and before the end."""
-    return [0, *accumulate(sizes)]
-
-
-def _run(pool: ThreadPoolExecutor, tasks: Iterable[tuple[Any, ...]]) -> None:
-    for task in [pool.submit(*task) for task in tasks]:
-        task.result()
-
-
-def _pieces(work: Callable[[int, int, int], None], ends: list[int]) -> Iterator[tuple[Any, ...]]:
-    """``work`` and its arguments, part, begin and end, for pieces of all parts but the first."""
-    n = len(ends) - 1
-    for part in range(1, n):
-        size = ends[part + 1] - ends[part]
-        for k in range(n):
-            yield work, part, k * size // n, (k + 1) * size // n
+        swept = sweep_text(bound, program, group, keep_names, team, call)
+    rows = Rows(swept.indptr, swept.indices, swept.values)
+    return Numbered(swept.keys, swept.born, swept.fired, rows), swept.beside
 
 
 def cut_off(attributes: Numbered, min_count: int) -> Numbered:
     """Leave out the attributes that were seen fewer times."""
-    keep = attributes.counts >= min_count
-    if keep.all():
+    if min_count == 1:
         return attributes
+    keep = np.bincount(attributes.rows.indices, minlength=len(attributes.keys)) >= min_count
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     used = renumber(new, *attributes.rows)
     born = (
         Born(*(a[keep] for a in attributes.born)) if len(attributes.born.token) else attributes.born
     )
     return attributes._replace(
-        keys=attributes.keys[keep],
-        counts=attributes.counts[keep],
-        born=born,
-        rows=_cut(attributes.rows, used),
+        keys=attributes.keys[keep], born=born, rows=_cut(attributes.rows, used)
     )
 
 
@@ -265,7 +152,7 @@ def no_rows() -> Rows:
 
 
 def _room_for(bound: Bound, program: Program) -> Rows:
-    room = bound.room(program)
+    room = int(bound.room(program).sum())
     return Rows(
         np.zeros(bound.ids.shape[1] + 1, np.int64),
         np.empty(room, np.int32),
@@ -321,7 +208,9 @@ def part_sizes(program: Program) -> np.ndarray:
 
 
 def _pointers(program: Program, template: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(part_sizes(program)[template])]).astype(np.int64)
+    ptr = np.empty(len(template) + 1, np.int64)
+    _add_up(template, part_sizes(program), ptr)
+    return ptr
 
 
 class Recorder:
@@ -346,15 +235,23 @@ class Recorder:
             if source.lexicon:
                 self._new[self._base[row] : self._base[row + 1]] = np.arange(sizes[row])
 
-    def names(self, program: Program, plan: Plan, born: Born) -> Names:
-        """Names of attributes that were first met at these places, in rising order of tokens."""
-        ptr = _pointers(program, born.template)
-        parts = np.zeros(int(ptr[-1]), np.int32)
+    def names(self, program: Program, plan: Plan, last: bool, born: Born) -> Names:
+        """Names of attributes that were first met at these places, in rising order of tokens.
+
+        With the last program that has any, vocabularies are complete.
+        """
+        sizes, n = part_sizes(program), len(born.template)
+        ptr, parts = together((n + 1, np.int64), (n * int(sizes.max(initial=0)), np.int32))
+        _add_up(born.template, sizes, ptr)
+        parts = parts[: ptr[-1]]
         _record(
             plan, born, program.several, ptr, parts, self._base, self._new, self._old, self._used
         )
+        if last and n:
+            _ = self.vocabularies
         return Names(born.template, parts, ptr)
 
+    @functools.cached_property
     def vocabularies(self) -> dict[str, Strings]:
         """The strings that names use, by column."""
         texts = {}
@@ -362,8 +259,15 @@ class Recorder:
             if not source.lexicon:
                 strings, first = self._strings[source.needs()], int(self._base[row])
                 old = self._old[first : first + int(self._used[row])]
-                texts[source.needs()] = Strings.pack([strings[i] for i in old.tolist()])
+                texts[source.needs()] = _packed(strings, old)
         return texts
+
+
+def _packed(strings: Sequence[str], which: np.ndarray) -> Strings:
+    """The strings of these numbers; mostly they are all there are, in their order."""
+    if isinstance(strings, Texts) and np.array_equal(which, np.arange(len(strings))):
+        return strings.packed
+    return Strings.pack([strings[i] for i in which.tolist()])
 
 
 def strings_of(
@@ -412,6 +316,14 @@ def keys_of(bound: Bound, program: Program, names: Names) -> np.ndarray | None:
             keys,
         )
     return keys if good else None
+
+
+@lean
+def _add_up(template, sizes, ptr):
+    """Where the parts of each attribute begin, from the sizes of templates."""
+    ptr[0] = 0
+    for i in range(len(template)):
+        ptr[i + 1] = ptr[i] + sizes[template[i]]
 
 
 @lean

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.hashing import mix, pair_slot, slot_of
+from hopefear.core.threads import Team
 from hopefear.errors import HopefearError, InputError
 from hopefear.features.templates.spec import (
     FIRST_TOKEN,
@@ -28,11 +29,11 @@ from hopefear.features.templates.spec import (
     Template,
     Templates,
     Term,
+    View,
 )
 from hopefear.features.templates.views import SEVERAL, Types, hashes_of, seen
 
 BLOCK = 512  # keys made ahead; more than fits the first-level cache would be fetched twice
-FOUND_AHEAD = 16  # keys whose slots are asked for ahead
 SENTENCE, TOKEN, ENTRIES, USED = 0, 1, 2, 3  # positions in Work.state
 
 
@@ -122,47 +123,59 @@ def _values_at(plan, j, p, begin, end):
 
 
 @inlined
-def _emit(work, n, h, t, which, value):
-    work.keys[n] = h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty slot
-    work.template[n] = t
-    work.which[n] = which
-    work.amount[n] = value
-    return n + 1
+def fires_at(plan, t, k, begin, end):
+    """Whether a template looks at token k at all; an edge leads to none of the first tokens."""
+    where = plan.where[t]
+    if (where & FIRST_TOKEN and k != begin) or (where & LAST_TOKEN and k != end - 1):
+        return False
+    return not plan.edges or k > begin
+
+
+@inlined
+def keys_of_template(plan, t, k, begin, end, keys, n):
+    """Put the keys of template t on token k behind the first n; how many there are, their value."""
+    value = np.float32(1.0)
+    if not fires_at(plan, t, k, begin, end):
+        return n, value
+    if plan.number[t] >= 0:
+        p = k + plan.number_offset[t]
+        if p < begin or p >= end:
+            return n, value
+        number = plan.number[t]
+        string = np.int64(plan.ids[plan.number_source[number], p])
+        value = plan.reals[plan.number_base[number] + string]
+    h = plan.seeds[t]
+    last = plan.ptr[t + 1] - 1
+    if last < plan.ptr[t]:
+        keys[n] = not_empty(h)
+        return n + 1, value
+    for j in range(plan.ptr[t], last):
+        low, high = _values_at(plan, j, k + plan.offset[j], begin, end)
+        if low == high:
+            return n, value
+        h = mix(h, plan.hashes[low])
+    low, high = _values_at(plan, last, k + plan.offset[last], begin, end)
+    for v in range(low, high):
+        keys[n] = not_empty(mix(h, plan.hashes[v]))
+        n += 1
+    return n, value
+
+
+@inlined
+def not_empty(h):
+    return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty slot
 
 
 @inlined
 def _keys_at(plan, work, n, k, begin, end):
     """Put the keys of token k behind the first n of a block; how many there are then."""
-    if plan.edges and k == begin:
-        return n
     for t in range(len(plan.seeds)):
-        where = plan.where[t]
-        if (where & FIRST_TOKEN and k != begin) or (where & LAST_TOKEN and k != end - 1):
-            continue
-        value = np.float32(1.0)
-        if plan.number[t] >= 0:
-            p = k + plan.number_offset[t]
-            if p < begin or p >= end:
-                continue
-            number = plan.number[t]
-            string = np.int64(plan.ids[plan.number_source[number], p])
-            value = plan.reals[plan.number_base[number] + string]
-        h = plan.seeds[t]
-        last = plan.ptr[t + 1] - 1
-        if last < plan.ptr[t]:
-            n = _emit(work, n, h, t, 0, value)
-            continue
-        fires = True
-        for j in range(plan.ptr[t], last):
-            low, high = _values_at(plan, j, k + plan.offset[j], begin, end)
-            if low == high:
-                fires = False
-                break
-            h = mix(h, plan.hashes[low])
-        if fires:
-            low, high = _values_at(plan, last, k + plan.offset[last], begin, end)
-            for v in range(low, high):
-                n = _emit(work, n, mix(h, plan.hashes[v]), t, v - low, value)
+        more, value = keys_of_template(plan, t, k, begin, end, work.keys, n)
+        for p in range(n, more):
+            work.template[p] = t
+            work.which[p] = p - n
+            work.amount[p] = value
+        n = more
     return n
 
 
@@ -255,58 +268,6 @@ def move_slots(old, new):
             slot = pair_slot(new, old[place], old[place])
             new[slot] = old[place]
             new[slot + 1] = old[place + 1]
-
-
-@lean
-def find_keys(slots, keys, before, place):
-    """For keys that have no place yet: their number in a table, plus ``before``, where it has one.
-
-    Tables are not changed, so that threads may look at one at the same time.
-    """
-    for i in range(len(keys)):
-        prefetch(slots, slot_of(slots, keys[min(i + FOUND_AHEAD, len(keys) - 1)]))
-        if place[i] < 0:
-            number = _find(slots, keys[i])
-            if number >= 0:
-                place[i] = before + number
-
-
-@lean
-def join_keys(place, part, start, first, used, numbers, whole):
-    """Number the keys of a part in the whole, new ones behind the ``used``; how many there are.
-
-    Of part and whole, keys, counts and born are given. Key i has the number of the key at
-    ``place[i]`` in all parts, and is new where that is -1; its number goes to
-    ``numbers[first + i]``. The tokens of the part come behind ``start`` others.
-    """
-    keys, counts, born = part
-    all_keys, all_counts, all_born = whole
-    for i in range(len(keys)):
-        if place[i] < 0:
-            number = np.int64(used)
-            used += 1
-            all_keys[number] = keys[i]
-            if len(born.token) > 0:
-                all_born.token[number] = start + born.token[i]
-                all_born.template[number] = born.template[i]
-                all_born.which[number] = born.which[i]
-        else:
-            number = np.int64(numbers[place[i]])
-        numbers[first + i] = number
-        all_counts[number] += counts[i]
-    return used
-
-
-@lean
-def join_rows(numbers, indptr, indices, values, before, new_indptr, new_indices, new_values):
-    """Copy rows behind ``before`` entries of others, with the numbers of the whole."""
-    for k in range(1, len(indptr)):
-        new_indptr[k] = before + indptr[k]
-    for p in range(indptr[0], indptr[-1]):
-        new_indices[before + p] = numbers[indices[p]]
-    if len(values) > 0:
-        for p in range(indptr[0], indptr[-1]):
-            new_values[before + p] = values[p]
 
 
 @lean
@@ -415,8 +376,8 @@ class Slots:
             np.array([any(map(_several, t.terms)) for t in chosen], bool),
         )
 
-    def bind(self, sentences: Any) -> Bound:
-        """The slots in the numbers of a file of sentences."""
+    def bind(self, sentences: Any, team: Team | None = None) -> Bound:
+        """The slots in the numbers of a file of sentences; threads look at its strings."""
         _check_columns(sentences, self.columns)
         tokens = int(sentences.starts[-1])
         types = {c: Types(sentences.columns[c].strings) for c in self.columns}
@@ -430,7 +391,7 @@ class Slots:
                 if source.lexicon
                 else column.ids
             )
-        tables = self._tables(types)
+        tables = self._tables(types, team)
         numbers = [_numbers(sentences, source.needs()) for source in self.numbers]
         return self._bound(tables, numbers, np.array(sentences.starts, np.int64), ids)
 
@@ -450,9 +411,12 @@ class Slots:
         """Distinct strings of a source, given those of the columns."""
         return POSITIONS if source.lexicon else strings[source.needs()]
 
-    def _tables(self, types: dict[str, Types]) -> list[Any]:
-        with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
-            return [self._types(source, types).values(views) for source, views in self.views]
+    def _tables(self, types: dict[str, Types], team: Team | None = None) -> list[Any]:
+        def table(source: Source, views: tuple[View, ...]) -> Any:
+            with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
+                return self._types(source, types).values(views)
+
+        return (team or Team(1)).run(partial(table, *view) for view in self.views)
 
     def _types(self, source: Source, types: dict[str, Types]) -> Types:
         return Types(POSITIONS) if source.lexicon else types[source.needs()]
@@ -510,24 +474,16 @@ class Bound(NamedTuple):
         values: tuple[Any, ...] = (*program[3:10], *self, program.edges, most)
         return Plan(*values)
 
-    def stretches(self, n: int) -> list[Bound]:
-        """The sentences in at most n stretches of about as many tokens."""
-        cuts = np.searchsorted(self.starts, np.linspace(0, self.starts[-1], n + 1))
-        cuts[0], cuts[-1] = 0, len(self.starts) - 1
-        if n == 1:
-            return [self]
-        return [
-            self._replace(
-                starts=self.starts[a : b + 1] - self.starts[a],
-                ids=np.ascontiguousarray(self.ids[:, self.starts[a] : self.starts[b]]),
-            )
-            for a, b in pairwise(cuts.tolist())
-            if a < b
-        ]
+    def room(self, program: Program) -> np.ndarray:
+        """Entries that each template of a program makes, at most."""
+        return self._counts(program, np.sum)
 
-    def room(self, program: Program) -> int:
-        """Entries that a program makes, at most."""
-        return int(self._counts(program, np.sum).sum())
+    def kinds(self, program: Program) -> np.ndarray:
+        """Attributes that each template of a program could make, as float64."""
+        ends = np.append(self.base, len(self.value_ptr))[1:] - 1
+        values = (self.value_ptr[ends] - self.value_ptr[self.base] + 2 * self.depth)[program.slot]
+        spans = zip(program.ptr[:-1], program.ptr[1:], strict=True)
+        return np.array([values[a:b].prod(dtype=np.float64) for a, b in spans])
 
     def _counts(self, program: Program, total: Any) -> np.ndarray:
         """For every template the largest number of entries of a token, or their sum."""

@@ -153,7 +153,7 @@ class StreamedTemplates:
             if self._bits and not part.program.edges:
                 empty = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
                 nobody = Born(*(np.zeros(0, t) for t in (np.int64, np.uint16, np.int32)))
-                numbered = _Numbered(keys, counts, nobody, counts, empty)
+                numbered = _Numbered(keys, nobody, counts, empty)
                 _, new, collisions = hash_to(numbered, self._bits)
                 if self._keep_names:
                     columns = new[part.first()]

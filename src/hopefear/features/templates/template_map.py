@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hopefear.core.arrays import (
     vector,
     whole_number,
 )
+from hopefear.core.threads import Team
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features.attributes import Attributes
 from hopefear.features.maps import MAX_COLUMNS
@@ -363,35 +365,43 @@ class TemplateFeatures:
         templates = templates.for_columns(sentences.columns)
         slots = Slots(templates)
         strings = {c: sentences.columns[c].strings for c in slots.columns}
-        bound, recorder = slots.bind(sentences), Recorder(slots, strings)
         programs = slots.program(ON_LABELS), slots.program(ON_EDGES)
         tables, names, rows = [], [], []
         collisions, named = 0.0, None
-        for program in programs:
-            attributes = number(bound, program, keep_names, n_jobs)
-            _check_fired(templates, program, attributes, sentences)
-            attributes = cut_off(attributes, min_count)
-            order = None
-            if hash_bits is not None and not program.edges:
-                hashed, columns, collisions = hash_to(attributes, hash_bits)
-                attributes = attributes._replace(rows=hashed)
-                if keep_names:
-                    first = _first_of_each(columns)
-                    order = np.argsort(columns[first])
-                    named = columns[first][order]
-                    attributes = attributes._replace(
-                        born=Born(*(a[first] for a in attributes.born))
-                    )
-            called = recorder.names(program, bound.plan(program), attributes.born)
-            names.append(called if order is None else called.take(order))
-            tables.append(Table(attributes.keys, 0 if program.edges else hash_bits or 0))
-            rows.append(attributes.rows if program.templates or not program.edges else no_rows())
+        last = programs[1] if programs[1].templates else programs[0]
+        with Team(n_jobs) as team:
+            bound, recorder = slots.bind(sentences, team), Recorder(slots, strings)
+            for program in programs:
+                bits = None if program.edges else hash_bits
+                name = partial(recorder.names, program, bound.plan(program), program is last)
+                final = min_count == 1 and bits is None  # as attributes come, so they stay
+                attributes, called = number(
+                    bound, program, keep_names, team, name if final else _no_names
+                )
+                _check_fired(templates, program, attributes, sentences)
+                attributes = cut_off(attributes, min_count)
+                order = None
+                if bits is not None:
+                    hashed, columns, collisions = hash_to(attributes, bits)
+                    attributes = attributes._replace(rows=hashed)
+                    if keep_names:
+                        first = _first_of_each(columns)
+                        order = np.argsort(columns[first])
+                        named = columns[first][order]
+                        attributes = attributes._replace(
+                            born=Born(*(a[first] for a in attributes.born))
+                        )
+                called = called or name(attributes.born)
+                names.append(called if order is None else called.take(order))
+                tables.append(Table(attributes.keys, bits or 0))
+                empty = program.edges and not program.templates
+                rows.append(no_rows() if empty else attributes.rows)
         features = cls(
             templates,
             tables[0],
             tables[1],
             (names[0], names[1]) if keep_names else None,
-            recorder.vocabularies() if keep_names else None,
+            recorder.vocabularies if keep_names else None,
             collisions,
             named,
         )
@@ -545,6 +555,10 @@ def check_options(min_count: int, hash_bits: int | None) -> None:
         raise HopefearError(
             "min_count needs a table of attributes, which hash_bits avoids; use one of them"
         )
+
+
+def _no_names(born: Born) -> None:
+    """What attributes are called before it is known which of them stay."""
 
 
 def _first_of_each(columns: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopefear.core.arrays import Texts
 from hopefear.core.component import inlined, kernel
 from hopefear.core.hashing import mix
 from hopefear.features.templates.spec import View
@@ -267,7 +268,10 @@ class Types:
 
     def _pack(self, views: tuple[View, ...]) -> Packed:
         if views not in self._packed:
-            self._packed[views] = pack(self.mapped(views))
+            packed = None
+            if views and views[-1].name in _ASCII and views not in self._mapped:
+                packed = _mapped_ascii(views[-1].name, self._pack(views[:-1]))
+            self._packed[views] = pack(self.mapped(views)) if packed is None else packed
         return self._packed[views]
 
 
@@ -288,9 +292,35 @@ def mapped(name: str, strings: Sequence[str]) -> list[str]:
 
 def pack(strings: Sequence[str]) -> Packed:
     """Code points of strings; lone surrogates, which no file can hold, become ``?``."""
+    if isinstance(strings, Texts) and strings.packed.text.max(initial=0) < 128:
+        text, offsets = strings.packed
+        return Packed(text.astype(np.uint32), offsets[1:], np.diff(offsets))
     joined = "".join(strings).encode("utf-32-le", "replace")
     sizes = np.fromiter(map(len, strings), np.int64, len(strings))
     return Packed(np.frombuffer(joined, "<u4").astype(np.uint32), np.cumsum(sizes), sizes)
+
+
+# What becomes of each character of ASCII, by views that look at one at a time.
+_ASCII = {
+    name: np.array([ord(MAPS[name](chr(point))) for point in range(128)], np.uint32)
+    for name in ("lower", "normal", "shape")
+}
+_ASCII["short_shape"] = _ASCII["shape"]
+
+
+def _mapped_ascii(name: str, packed: Packed) -> Packed | None:
+    """What `mapped` makes of strings of ASCII; None of others."""
+    points, ends, sizes = packed
+    if points.max(initial=0) >= 128:
+        return None
+    points = _ASCII[name][points]
+    if name == "short_shape":
+        first = np.ones(len(points), bool)  # of a run
+        first[1:] = points[1:] != points[:-1]
+        first[(ends - sizes)[sizes > 0]] = True
+        ends = np.concatenate([[0], np.cumsum(first)])[ends]
+        points, sizes = points[first], np.diff(ends, prepend=0)
+    return Packed(points, ends, sizes)
 
 
 def hashes_of(strings: Sequence[str]) -> np.ndarray:
