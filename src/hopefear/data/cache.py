@@ -40,7 +40,7 @@ _REMEDY = "; build it again"
 
 Pieces = Mapping[str, np.ndarray]
 # Number of a file on its disk, its size and the time of the last change.
-Stamp = tuple[int, int, int]
+Stamp = tuple[int, int, int, int]
 
 
 class CacheMap(mmap.mmap):
@@ -50,7 +50,7 @@ class CacheMap(mmap.mmap):
     """
 
     path = ""
-    stamp: Stamp = (0, 0, 0)
+    stamp: Stamp = (0, 0, 0, 0)
     digest = ""
 
     def check(self) -> None:
@@ -490,7 +490,8 @@ def _map_file(path: str | os.PathLike[str]) -> CacheMap:
 
 
 def _stamp(stat: os.stat_result) -> Stamp:
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+    # The last one no program can set; numbers of files come again.
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _digest_of(data: Any) -> str:
