@@ -96,6 +96,7 @@ class TreeCache:
         row_bits: int | None = None,
         dictionary: bool = False,
         seed: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         """Write the cache.
 
@@ -103,7 +104,7 @@ class TreeCache:
         ----------
         header : mapping
             Its ``source``, ``options`` and ``facts``; facts of the treebank are added to these.
-        order, tree, features, tags, labelled, heads, plain_bits, row_bits, dictionary, seed
+        order, tree, features, tags, labelled, heads, plain_bits, row_bits, dictionary, seed, n_jobs
             As of :func:`hopefear.tasks.parse.task.dataset`.
         """
         n, words = self._n, self._spool.totals.get("head", 0)
@@ -142,7 +143,7 @@ class TreeCache:
         if heads > 0:
             pruner = self._pruner(flat, mapping, kind, room, header, heads, seed)
             facts["pruner"] = pruner.to_header()
-        pieces = self._pieces(flat, mapping, labels, kind, pruner)
+        pieces = self._pieces(flat, mapping, labels, kind, pruner, n_jobs)
         own = {**header, "trees": about, "facts": facts}
         further = {} if pruner is None else pruner.arrays()
         write_cache(self._path, KIND, pieces, room, mapping, own, further=further)
@@ -164,15 +165,19 @@ class TreeCache:
             pieces = self._pieces(flat, features, (), kind, None)
             whole = {**header, "trees": about}
             write_cache(path, KIND, pieces, room, features, whole, lambda _: "not asked for")
-            data = open_cache(path, check_source=False)
-            trees = kind.projective, kind.single
-            return Pruner.fit(data.rows, *trees, heads, seed, data.mapping)
+            return Pruner.fit(open_cache(path, check_source=False), heads, seed)
 
     def _pieces(
-        self, flat: bool, features: ArcMap, labels: Any, kind: Any, pruner: Pruner | None
+        self,
+        flat: bool,
+        features: ArcMap,
+        labels: Any,
+        kind: Any,
+        pruner: Pruner | None,
+        n_jobs: int = 1,
     ) -> Iterator[dict[str, np.ndarray]]:
         for data, gold, _ in self._encoded(flat, features, labels, kind):
-            final = data if pruner is None else pruner.chosen(data, gold)
+            final = data if pruner is None else pruner.chosen(data, gold, n_jobs)
             yield final.rows._asdict()
 
     def _encoded(
