@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.memory import trim
 from hopefear.data.cache import Spool, further_arrays, open_cache, write_cache
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.tree_rows import DTYPES, TreeDataset, TreeRows
@@ -165,7 +166,10 @@ class TreeCache:
             pieces = self._pieces(flat, features, (), kind, None)
             whole = {**header, "trees": about}
             write_cache(path, KIND, pieces, room, features, whole, lambda _: "not asked for")
-            return Pruner.fit(open_cache(path, check_source=False), heads, seed)
+            data = open_cache(path, check_source=False)
+        # The map outlives its name: a process that is killed while it learns leaves nothing.
+        trim()
+        return Pruner.fit(data, heads, seed)
 
     def _pieces(
         self,
