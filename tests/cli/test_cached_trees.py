@@ -183,6 +183,20 @@ def test_a_full_disk_leaves_nothing(place, capsys, monkeypatch, where) -> None:
     assert os.listdir("c") == [] and not Path("m").exists()
 
 
+def test_an_interrupt_while_the_pruner_learns_leaves_nothing(place, capsys, monkeypatch) -> None:
+    lying = []
+
+    def interrupted(*_: object) -> None:
+        lying.extend(os.listdir("c"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hopefear.tasks.parse.pruning.OnlineTrainer.learn", interrupted)
+    argv = ["train", "parse", "--train", "train.conllu", *SMALL, "--order", "1", "--model", "m"]
+    assert main([*argv, "--cache", "c"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "hopefear: interrupted"
+    assert lying == os.listdir("c") == [] and not Path("m").exists()
+
+
 def test_large_treebanks_are_cached_without_being_asked(place, capsys, monkeypatch) -> None:
     monkeypatch.setenv("HOPEFEAR_CACHE", str(place / "usual"))
     monkeypatch.setitem(TASKS, "parse", replace(TASKS["parse"], large=10))
