@@ -74,9 +74,7 @@ def test_a_pruner_of_several_blocks_is_that_of_memory(tmp_path, monkeypatch, n_j
     assert same_weights(mapped.pruner, memory.pruner)
     assert not same_weights(whole.pruner, memory.pruner)
     assert mapped.digest == memory.digest
-    models = [
-        train(data, "perceptron", epochs=2, by_block=True).model for data in (memory, mapped)
-    ]
+    models = [train(data, "perceptron", epochs=2, by_block=True).model for data in (memory, mapped)]
     assert models[0].signature == models[1].signature
     assert same_weights(models[0].predictor, models[1].predictor)
     assert ParseModel.from_bytes(models[0].to_bytes()).pruner.by_block
