@@ -167,8 +167,8 @@ class TreeCache:
             whole = {**header, "trees": about}
             write_cache(path, KIND, pieces, room, features, whole, lambda _: "not asked for")
             data = open_cache(path, check_source=False)
+        trim()  # what reading and encoding freed is a third of what is in use
         # The map outlives its name: a process that is killed while it learns leaves nothing.
-        trim()
         return Pruner.fit(data, heads, seed)
 
     def _pieces(
