@@ -35,10 +35,11 @@ CROSSING = "\n".join(
 def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Data in memory is visited as a cache is, and both in several pieces."""
 
-    def by_block(*args):
-        return passes.Passes(*args[:5], True)
+    def by_block(*args, **_):
+        return passes.Passes(*args[:5], by_block=True)
 
-    monkeypatch.setattr("hopefear.tasks.base.Passes", by_block)
+    for place in ("hopefear.tasks.base", "hopefear.tasks.parse.pruning"):
+        monkeypatch.setattr(f"{place}.Passes", by_block)
     monkeypatch.setattr(passes, "_BLOCK", 3000)
     monkeypatch.setattr(corpus, "PIECE_BYTES", 700)
 
@@ -70,7 +71,7 @@ def trained(*more: str, data: str = "train.conllu") -> bytes:
 )
 def test_trees_give_the_model_of_memory(place, in_small_blocks, more) -> None:
     memory = trained(*more)
-    assert b"by_block:true" in memory
+    assert b"|by_block:true|" in memory and b"|pruner:by_block|" in memory
     assert trained(*more, "--cache", "caches") == memory
     assert trained(*more, "--cache", "caches") == memory  # from the fresh cache
     assert [path.suffix for path in (place / "caches").iterdir()] == [".cache"]
@@ -180,6 +181,20 @@ def test_a_full_disk_leaves_nothing(place, capsys, monkeypatch, where) -> None:
     assert main([*argv, "--cache", "c"]) == 1
     assert "No space left" in capsys.readouterr().err
     assert os.listdir("c") == [] and not Path("m").exists()
+
+
+def test_an_interrupt_while_the_pruner_learns_leaves_nothing(place, capsys, monkeypatch) -> None:
+    lying = []
+
+    def interrupted(*_: object) -> None:
+        lying.extend(os.listdir("c"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hopefear.tasks.parse.pruning.OnlineTrainer.learn", interrupted)
+    argv = ["train", "parse", "--train", "train.conllu", *SMALL, "--order", "1", "--model", "m"]
+    assert main([*argv, "--cache", "c"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "hopefear: interrupted"
+    assert lying == os.listdir("c") == [] and not Path("m").exists()
 
 
 def test_large_treebanks_are_cached_without_being_asked(place, capsys, monkeypatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
@@ -216,3 +217,26 @@ def test_limits_of_the_process_count_as_memory(limit: str) -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert 0 <= int(run.stdout) <= (3 << 30) - (limit == "RLIMIT_AS")
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_RANDOM"), reason="the system takes no advice")
+def test_pages_of_a_block_and_no_others_are_asked_for(svm, tmp_path, monkeypatch) -> None:
+    advice: list[tuple[int, ...]] = []
+
+    class Watched(mmap.mmap):
+        def madvise(self, *which: int) -> None:
+            advice.append(which)
+            super().madvise(*which)
+
+    cache_examples(svm, tmp_path / "c")
+    monkeypatch.setattr(mmap, "mmap", Watched)
+    data, page = open_cache(tmp_path / "c"), mmap.PAGESIZE
+    begin = cache_header(tmp_path / "c")["arrays"]["values"]["offset"]
+    (rows,) = blocks(data, 200, [1])
+    assert advice.pop(0) == (mmap.MADV_RANDOM,)
+    kinds = mmap.MADV_WILLNEED, mmap.MADV_DONTNEED
+    asked, done = ([pages for what, *pages in advice if what == kind] for kind in kinds)
+    assert asked == done and len(asked) + len(done) == len(advice)
+    first, last = (begin + 4 * place for place in data.spans(200, 400)["values"])
+    assert [first // page * page, (last // page - first // page) * page] in asked
+    assert np.array_equal(rows.labels, data.rows.labels[200:])

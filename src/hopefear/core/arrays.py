@@ -104,8 +104,9 @@ def stretches(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 def gathered(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets of these rows on their own, and where their entries are."""
-    sizes = np.diff(indptr)[rows]
-    return np.concatenate([[0], np.cumsum(sizes)]), stretches(indptr[rows], sizes)
+    starts = indptr[rows]
+    sizes = indptr[rows + 1] - starts  # of some rows: a mapped pointer is not read as a whole
+    return np.concatenate([[0], np.cumsum(sizes)]), stretches(starts, sizes)
 
 
 class Growing:

@@ -64,13 +64,25 @@ def blocks(dataset: Any, rows_per_block: int, order: Iterable[int] | None = None
     ([[1.0, 2.0], [3.0]], [1])
     """
     check_at_least("rows_per_block", rows_per_block, 1)
+    if dataset.mapping is not None and hasattr(mmap, "MADV_RANDOM"):
+        # Examples come in any order. For a page that is not there the system would read what lies
+        # around it, megabytes of every array on some disks, and drop pages of the block for it.
+        dataset.mapping.madvise(mmap.MADV_RANDOM)
     for number in range(n_blocks(dataset, rows_per_block)) if order is None else order:
         begin = number * rows_per_block
         end = min(begin + rows_per_block, len(dataset))
+        if dataset.mapping is None:
+            yield block(dataset, begin, end)
+            continue
+        stretches = [
+            (getattr(dataset.rows, name), first, last)
+            for name, (first, last) in dataset.spans(begin, end).items()
+        ]
+        for stretch in stretches:
+            ask_for(dataset.mapping, *stretch)
         yield block(dataset, begin, end)
-        if dataset.mapping is not None:
-            for name, (first, last) in dataset.spans(begin, end).items():
-                let_go(dataset.mapping, getattr(dataset.rows, name), first, last)
+        for stretch in stretches:
+            let_go(dataset.mapping, *stretch)
 
 
 def n_blocks(dataset: Any, rows_per_block: int) -> int:
@@ -93,19 +105,29 @@ def rows_of(dataset: Any, size: int) -> int:
     return max(1, size * len(dataset) // max(1, stored_bytes(dataset)))
 
 
+def ask_for(mapping: mmap.mmap, array: np.ndarray, first: int, last: int) -> None:
+    """Tell the system that these elements of a mapped array will be read soon."""
+    _advise(mapping, "MADV_WILLNEED", array, first, last)
+
+
 def let_go(mapping: mmap.mmap, array: np.ndarray, first: int, last: int) -> None:
     """Tell the system that these elements of a mapped array will not be read again soon."""
-    if not hasattr(mmap, "MADV_DONTNEED") or last <= first:
+    # The page that the next block begins in stays.
+    _advise(mapping, "MADV_DONTNEED", array, first, last)
+
+
+def _advise(mapping: mmap.mmap, advice: str, array: np.ndarray, first: int, last: int) -> None:
+    """Advise on the pages that these elements begin in, but for that of the last."""
+    if not hasattr(mmap, advice) or last <= first:
         return
     base = np.frombuffer(mapping, np.uint8).ctypes.data
     if not base <= array.ctypes.data < base + len(mapping):
         return  # weights changed in memory do not lie in the map
     start = array.ctypes.data - base + first * array.itemsize
     stop = array.ctypes.data - base + last * array.itemsize
-    # The page that the next block begins in stays.
     start, stop = start // mmap.PAGESIZE * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
     if stop > start:
-        mapping.madvise(mmap.MADV_DONTNEED, start, stop - start)
+        mapping.madvise(getattr(mmap, advice), start, stop - start)
 
 
 def stretches_of(dataset: Any, *names: str) -> Iterator[tuple[np.ndarray, ...]]:
@@ -122,6 +144,9 @@ def stretches_of(dataset: Any, *names: str) -> Iterator[tuple[np.ndarray, ...]]:
     step = _SLICE // 8
     for first in range(0, arrays[0].size, step):
         last = min(first + step, arrays[0].size)
+        if dataset.mapping is not None:
+            for array in arrays:
+                ask_for(dataset.mapping, array, first, last)
         yield tuple(array[first:last] for array in arrays)
         if dataset.mapping is not None:
             for array in arrays:
@@ -134,6 +159,8 @@ def update_hash(digest: Any, array: np.ndarray, mapping: mmap.mmap | None = None
     step = max(1, _SLICE // flat.itemsize)
     for first in range(0, flat.size, step):
         last = min(first + step, flat.size)
+        if mapping is not None:
+            ask_for(mapping, flat, first, last)
         digest.update(flat[first:last].view(np.uint8).data)
         if mapping is not None:
             let_go(mapping, flat, first, last)

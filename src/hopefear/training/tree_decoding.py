@@ -132,35 +132,43 @@ class TreeDecoder:
         return gold, totals
 
     def _everywhere(self, rows: Any, work: Callable[..., Any], depth: int, expecting: bool) -> None:
-        """Do ``work`` on all sentences, in as many blocks as there are threads."""
-        which = np.flatnonzero(np.diff(rows.starts) > 0)
         limited = self.structure.limits.size // max(1, self.structure.labels)
         if limited not in (0, rows.labels.size):
             raise HopefearError(
                 f"relations are allowed for {limited:,} tokens, but there are "
                 f"{rows.labels.size:,}; give a set of relations, or None, for every token"
             )
-        arcs = np.cumsum(rows.ptr[rows.starts[which + 1]] - rows.ptr[rows.starts[which]])
-        cuts = np.searchsorted(arcs, np.linspace(0, arcs[-1:].sum(), self.n_jobs + 1)[1:-1])
-        blocks = [block for block in np.split(which, cuts) if block.size]
+        space = {"depth": depth, "dtype": self.weights.dtype, "expecting": expecting}
+        on_threads(self.structure, rows, work, self.n_jobs, "trees", **space)
 
-        def run(block):
-            space = self.structure.search_space(
-                rows, depth, self.weights.dtype, expecting=expecting, which=block
-            )
-            with np.errstate(over="ignore"):  # hashes go round; uncompiled, a thread would warn
-                for first in range(0, block.size, _TOGETHER):
-                    some = block[first : first + _TOGETHER]
-                    work(space, some)
-                    parsing.advance(some.size)
 
-        with stage("trees", which.size, "sentences") as parsing:
-            if len(blocks) > 1:
-                with ThreadPoolExecutor(len(blocks)) as pool:
-                    list(pool.map(run, blocks))
-            else:
-                for block in blocks:
-                    run(block)
+def on_threads(
+    structure: Any, rows: Any, work: Callable[..., Any], n_jobs: int, name: str, **space: Any
+) -> None:
+    """Do ``work(theta, which)`` on all sentences that have words, some at a time.
+
+    Every thread has a stretch of them, and a theta made with ``space`` for its own.
+    """
+    which = np.flatnonzero(np.diff(rows.starts) > 0)
+    arcs = np.cumsum(rows.ptr[rows.starts[which + 1]] - rows.ptr[rows.starts[which]])
+    cuts = np.searchsorted(arcs, np.linspace(0, arcs[-1:].sum(), n_jobs + 1)[1:-1])
+    blocks = [block for block in np.split(which, cuts) if block.size]
+
+    def run(block):
+        theta = structure.search_space(rows, which=block, **space)
+        with np.errstate(over="ignore"):  # hashes go round; uncompiled, a thread would warn
+            for first in range(0, block.size, _TOGETHER):
+                some = block[first : first + _TOGETHER]
+                work(theta, some)
+                stretch.advance(some.size)
+
+    with stage(name, which.size, "sentences") as stretch:
+        if len(blocks) > 1:
+            with ThreadPoolExecutor(len(blocks)) as pool:
+                list(pool.map(run, blocks))
+        else:
+            for block in blocks:
+                run(block)
 
 
 def decoder_of(structure: Any, predictor: Any, temperature: float = 1.0, n_jobs: int = 1) -> Any:

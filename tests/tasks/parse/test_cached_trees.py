@@ -13,7 +13,9 @@ from hopefear.data.treebank import Treebank, parse_treebank, read_treebank
 from hopefear.data.treebank_parts import TreebankParts
 from hopefear.errors import HopefearError, InputError
 from hopefear.tasks.parse.cached import TreeCache, completed
-from hopefear.tasks.parse.task import dataset
+from hopefear.tasks.parse.model import ParseModel
+from hopefear.tasks.parse.task import dataset, train
+from hopefear.training import passes
 from tests.support import small_trees
 
 # Sums of 64 bits wrap on purpose; only plain Python tells of it.
@@ -57,6 +59,30 @@ def test_pieces_give_the_arrays_of_the_whole(tmp_path, how, crossing) -> None:
             assert data.pruner.to_header() == whole.pruner.to_header()
             for name, array in whole.pruner.arrays().items():
                 assert np.array_equal(data.pruner.arrays()[name], array)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_pruner_of_several_blocks_is_that_of_memory(tmp_path, monkeypatch, n_jobs) -> None:
+    monkeypatch.setattr(passes, "_BLOCK", 1500)
+    bank = small_trees.small_treebank(16, 5, 0.5)
+    how = {"order": 1, "heads": 2, "features": "light"}
+    whole = dataset(bank, **how)
+    memory = dataset(bank, **how, by_block=True, n_jobs=n_jobs)
+    mapped = cached(tmp_path / "c", bank, [0, 3, 8], **how, n_jobs=n_jobs)
+    assert mapped.pruner.to_header() == memory.pruner.to_header() and memory.pruner.by_block
+    assert "by_block" not in whole.pruner.to_header()
+    assert same_weights(mapped.pruner, memory.pruner)
+    assert not same_weights(whole.pruner, memory.pruner)
+    assert mapped.digest == memory.digest
+    models = [train(data, "perceptron", epochs=2, by_block=True).model for data in (memory, mapped)]
+    assert models[0].signature == models[1].signature
+    assert same_weights(models[0].predictor, models[1].predictor)
+    assert ParseModel.from_bytes(models[0].to_bytes()).pruner.by_block
+
+
+def same_weights(one: Any, other: Any) -> bool:
+    theirs = other.arrays()
+    return all(np.array_equal(array, theirs[name]) for name, array in one.arrays().items())
 
 
 def test_what_a_treebank_in_memory_refuses_is_refused(tmp_path) -> None:

@@ -175,7 +175,7 @@ class Parses(Surface):
             "--dictionary",
             "only features of the training trees count, and no two share a weight; slower",
         )
-        options.learning_jobs(group, ", and of parsing held-out data")
+        options.learning_jobs(group, ", of choosing heads and of parsing held-out data")
 
     def use_options(
         self, verb: str, parser: argparse.ArgumentParser, **groups: argparse._ArgumentGroup

@@ -132,6 +132,7 @@ def _how(args: argparse.Namespace) -> dict[str, Any]:
         "heads": args.heads,
         "dictionary": args.dictionary,
         "seed": args.seed,
+        "n_jobs": threads(args.jobs),
         **bits,
     }
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hopefear.core.memory import trim
 from hopefear.data.cache import Spool, further_arrays, open_cache, write_cache
 from hopefear.data.sequences import Column, ColumnTable, Sentences
 from hopefear.data.tree_rows import DTYPES, TreeDataset, TreeRows
@@ -96,6 +97,7 @@ class TreeCache:
         row_bits: int | None = None,
         dictionary: bool = False,
         seed: int = 1,
+        n_jobs: int = 1,
     ) -> None:
         """Write the cache.
 
@@ -103,7 +105,7 @@ class TreeCache:
         ----------
         header : mapping
             Its ``source``, ``options`` and ``facts``; facts of the treebank are added to these.
-        order, tree, features, tags, labelled, heads, plain_bits, row_bits, dictionary, seed
+        order, tree, features, tags, labelled, heads, plain_bits, row_bits, dictionary, seed, n_jobs
             As of :func:`hopefear.tasks.parse.task.dataset`.
         """
         n, words = self._n, self._spool.totals.get("head", 0)
@@ -142,7 +144,7 @@ class TreeCache:
         if heads > 0:
             pruner = self._pruner(flat, mapping, kind, room, header, heads, seed)
             facts["pruner"] = pruner.to_header()
-        pieces = self._pieces(flat, mapping, labels, kind, pruner)
+        pieces = self._pieces(flat, mapping, labels, kind, pruner, n_jobs)
         own = {**header, "trees": about, "facts": facts}
         further = {} if pruner is None else pruner.arrays()
         write_cache(self._path, KIND, pieces, room, mapping, own, further=further)
@@ -165,14 +167,21 @@ class TreeCache:
             whole = {**header, "trees": about}
             write_cache(path, KIND, pieces, room, features, whole, lambda _: "not asked for")
             data = open_cache(path, check_source=False)
-            trees = kind.projective, kind.single
-            return Pruner.fit(data.rows, *trees, heads, seed, data.mapping)
+        trim()  # what reading and encoding freed is a third of what is in use
+        # The map outlives its name: a process that is killed while it learns leaves nothing.
+        return Pruner.fit(data, heads, seed)
 
     def _pieces(
-        self, flat: bool, features: ArcMap, labels: Any, kind: Any, pruner: Pruner | None
+        self,
+        flat: bool,
+        features: ArcMap,
+        labels: Any,
+        kind: Any,
+        pruner: Pruner | None,
+        n_jobs: int = 1,
     ) -> Iterator[dict[str, np.ndarray]]:
         for data, gold, _ in self._encoded(flat, features, labels, kind):
-            final = data if pruner is None else pruner.chosen(data, gold)
+            final = data if pruner is None else pruner.chosen(data, gold, n_jobs)
             yield final.rows._asdict()
 
     def _encoded(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from hopefear.core.learner import Learner
 from hopefear.core.stages import stage
 from hopefear.core.workspace import Example, Plain
 from hopefear.costs.hamming import Hamming
-from hopefear.data.mapped import let_go
 from hopefear.data.tree_rows import TreeDataset, TreeRows
 from hopefear.features.arcs.spelling import hashed_arcs
 from hopefear.features.arcs.templates import ArcTemplates
@@ -26,8 +24,9 @@ from hopefear.structures.tree.searches import tree_search
 from hopefear.structures.tree.theta import soften
 from hopefear.structures.tree.tree import Tree, best_tree
 from hopefear.training.online import OnlineTrainer
-from hopefear.training.passes import Pieces
+from hopefear.training.passes import Passes
 from hopefear.training.predictors import predictor_from_arrays
+from hopefear.training.tree_decoding import on_threads
 
 TEMPLATES = ArcTemplates.named("light")
 BITS = 20
@@ -35,8 +34,6 @@ EPOCHS = 4
 # Heads a word keeps, and how probable they are at least, compared with the best one.
 HEADS = 10
 LEAST = 1e-4
-_MAPPED = 1024  # sentences of a mapped file whose pages are in memory together
-_TOGETHER = 64  # sentences between two words on how far the work is
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,8 @@ class Pruner:
         Most heads of a word.
     least : float
         Least probability, compared with that of the best head.
+    by_block : bool
+        Whether the trees it learned from came in several blocks.
     """
 
     predictor: Any
@@ -64,49 +63,49 @@ class Pruner:
     single: bool
     heads: int = HEADS
     least: float = LEAST
+    by_block: bool = False
 
     @classmethod
     def fit(
-        cls,
-        rows: Any,
-        projective: bool,
-        single: bool,
-        heads: int,
-        seed: int = 1,
-        mapping: mmap.mmap | None = None,
+        cls, data: TreeDataset, heads: int, seed: int = 1, by_block: bool | None = None
     ) -> Pruner:
-        """Learn from trees whose arcs are in the rows; labels are heads.
-
-        Pages of a mapped file go when some sentences have been read; the order is that of memory.
-        """
-        structure = pruning_tree(projective, single)
-        rule = SGD(rate=0.1, decay=0.8, period=float(len(rows.weights)))
+        """Learn from trees without relations; their order is that of :class:`Passes`."""
+        kind = data.kind
+        structure = pruning_tree(kind.projective, kind.single)
+        rule = SGD(rate=0.1, decay=0.8, period=float(len(data)))
         trainer = OnlineTrainer(structure, Learner(Log(), rule, Averaged(), "every"))
-        trainer.learn_pass(Pieces(rows, _orders(rows, seed, mapping)))
-        return cls(trainer.predictor(), projective, single, heads)
+        passes = Passes(data, seed, by_block=by_block)
+        with stage("which heads are likely", EPOCHS * passes.n, "sentences") as work:
+            for epoch in range(EPOCHS):
+                for rows, order in passes.pieces(epoch):
+                    trainer.learn(rows, order)
+                    work.advance(order.size)
+        several = passes.by_block and passes.n_pieces > 1
+        return cls(trainer.predictor(), kind.projective, kind.single, heads, by_block=several)
 
-    def prune(self, rows: Any, gold: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def prune(
+        self, rows: Any, gold: np.ndarray | None = None, n_jobs: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The arcs that stay, as ``TreeRows`` has them; those of gold heads too, where given."""
         structure = pruning_tree(self.projective, self.single)
-        theta = structure.search_space(rows, 1, np.float32, expecting=True)
+        weights = Plain(self.predictor.weights)
         keep = np.zeros(rows.heads.size, bool)
         heads = np.zeros(rows.labels.size, np.int32)
-        whole = (structure, Plain(self.predictor.weights), rows, theta, heads)
-        n = rows.weights.size
-        with stage("heads worth a look", n, "sentences") as work:
-            for first in range(0, n, _TOGETHER):
-                after = min(first + _TOGETHER, n)
-                prune_all(*whole, self.heads, self.least, keep, first, after)
-                work.advance(after - first)
+
+        def work(theta, which):
+            prune_all(structure, weights, rows, which, theta, heads, self.heads, self.least, keep)
+
+        space = {"depth": 1, "dtype": np.float32, "expecting": True}
+        on_threads(structure, rows, work, n_jobs, "heads worth a look", **space)
         owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.ptr))
         if gold is not None:
             keep |= rows.heads == gold[owners]
         counts = np.bincount(owners[keep], minlength=rows.labels.size)
         return np.concatenate([[0], np.cumsum(counts)]), rows.heads[keep]
 
-    def chosen(self, data: TreeDataset, heads: np.ndarray) -> TreeDataset:
+    def chosen(self, data: TreeDataset, heads: np.ndarray, n_jobs: int = 1) -> TreeDataset:
         """Training trees with the arcs that stay, those of their heads among them."""
-        return data.with_arcs(*self.prune(plain_rows(data.rows, heads), heads), self)
+        return data.with_arcs(*self.prune(plain_rows(data.rows, heads), heads, n_jobs), self)
 
     def to_header(self) -> dict[str, Any]:
         return {
@@ -114,6 +113,7 @@ class Pruner:
             "single": self.single,
             "heads": self.heads,
             "least": self.least,
+            **({"by_block": True} if self.by_block else {}),
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -133,20 +133,8 @@ class Pruner:
             single,
             field_of(header, "heads", int),
             float(field_of(header, "least", float, int)),
+            "by_block" in header and field_of(header, "by_block", bool),
         )
-
-
-def _orders(rows: Any, seed: int, mapping: mmap.mmap | None) -> Iterator[np.ndarray]:
-    """All passes, cut where pages of a mapped file go, once their sentences have been learned."""
-    n = len(rows.weights)
-    step = max(1, n) if mapping is None else _MAPPED
-    for epoch in range(EPOCHS):
-        order = np.random.default_rng([seed, epoch]).permutation(n)
-        for first in range(0, n, step):
-            yield order[first : first + step]
-            if mapping is not None:
-                for array in rows:
-                    let_go(mapping, array, 0, array.size)
 
 
 def plain_rows(rows: TreeRows, heads: np.ndarray) -> TreeRows:
@@ -161,13 +149,11 @@ def pruning_tree(projective: bool, single: bool) -> Tree:
 
 
 @kernel
-def prune_all(tree, weights, data, theta, y, most, least, keep, first, after):
-    """Mark the arcs that stay, of the sentences ``first`` to ``after - 1``."""
-    for i in range(first, after):
+def prune_all(tree, weights, data, which, theta, y, most, least, keep):
+    """Mark the arcs that stay, of the sentences ``which``."""
+    for i in which:
         x = Example(data, i)
         start, n = data.starts[i], data.starts[i + 1] - data.starts[i]
-        if n == 0:
-            continue
         tree.score(x, weights, theta)
         best_tree(tree, x, theta, y[start : start + n])
         soften(tree, n, theta, 1.0, Hamming(1.0), x, False)

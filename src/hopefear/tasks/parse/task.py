@@ -102,6 +102,7 @@ class Parsing(Task):
             "tree": self.kind.name,
             **data.features.description,
             "heads": 0 if data.pruner is None else data.pruner.heads,
+            **({"pruner": "by_block"} if data.pruner and data.pruner.by_block else {}),
             "labelled": int(bool(data.labels)),
             **{name: digest[:8] for name, digest in _vectors(data).items()},
         }
@@ -169,6 +170,8 @@ def dataset(
     row_bits: int | None = None,
     dictionary: bool = False,
     seed: int = 1,
+    by_block: bool = False,
+    n_jobs: int = 1,
 ) -> TreeDataset:
     """Look at a treebank: which trees there are, what fires on arcs, which arcs are worth a look.
 
@@ -198,6 +201,11 @@ def dataset(
         Only the features of the training trees count, and each has weights of its own.
     seed : int
         Of the order in which the pruner sees the sentences.
+    by_block : bool
+        Whether it sees them block by block, as those of a cache; see
+        :class:`hopefear.training.passes.Passes`.
+    n_jobs : int
+        Threads that look for heads; the arcs do not depend on it.
 
     Examples
     --------
@@ -236,9 +244,10 @@ def dataset(
         mapping = mapping.with_dictionary([(data.rows, learned.heads)], order, row_blocks(labels))
         data = encoded(learned, mapping, labels, kind)
     if heads > 0:
-        plain = plain_rows(data.rows, learned.heads)
-        pruner = Pruner.fit(plain, kind.projective, kind.single, heads, seed)
-        data = pruner.chosen(data, learned.heads)
+        rows = plain_rows(data.rows, learned.heads)
+        plain = TreeDataset(rows, (), mapping, bank.source, kind)
+        pruner = Pruner.fit(plain, heads, seed, by_block)
+        data = pruner.chosen(data, learned.heads, n_jobs)
     return data.known(bank, lifted)
 
 
