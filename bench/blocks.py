@@ -6,7 +6,8 @@
     python bench/blocks.py --scores 1 2 3 4 5     # F1, or UAS of parsers, with these seeds
 
 Passes start from the same weights, those of one pass one by one, and take turns: one example at a
-time, then every block with one thread and with ``--jobs``. The minimum counts. ``ratio`` says how
+time, then every block with one thread and with ``--jobs``. Each is made after another one, which
+brings weights into the caches of the cores that move them. The minimum counts. ``ratio`` says how
 many times as fast threads are as one example at a time, in wall time; ``cost`` what a block costs
 on one thread, in processor time, which other programs hardly disturb. ``templates`` is reading, of
 a packed file and of a plain one, and applying templates, with one thread and with ``--jobs``.
