@@ -10,6 +10,7 @@ from hopefear.core.component import _SIGNATURES
 # These never enter a kernel.
 OUTSIDE = {
     "CharacterSpans.at",
+    "DealtRows.places",
     "Force.margin",
     "Force.value",
     "Interval.value",
@@ -27,6 +28,7 @@ OUTSIDE = {
     "TextRows.line",
     "Tokens.content",
     "Trial.score",
+    "Wanted.places",
 }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hopefear.data import cache
 from hopefear.data.cache import cache_header, open_cache, source_of, write_cache
 from hopefear.data.cached_examples import cache_examples
 from hopefear.data.files import ReadReport
@@ -223,13 +224,13 @@ def test_limits_of_the_process_count_as_memory(limit: str) -> None:
 def test_pages_of_a_block_and_no_others_are_asked_for(svm, tmp_path, monkeypatch) -> None:
     advice: list[tuple[int, ...]] = []
 
-    class Watched(mmap.mmap):
+    class Watched(cache.CacheMap):
         def madvise(self, *which: int) -> None:
             advice.append(which)
             super().madvise(*which)
 
     cache_examples(svm, tmp_path / "c")
-    monkeypatch.setattr(mmap, "mmap", Watched)
+    monkeypatch.setattr(cache, "CacheMap", Watched)
     data, page = open_cache(tmp_path / "c"), mmap.PAGESIZE
     begin = cache_header(tmp_path / "c")["arrays"]["values"]["offset"]
     (rows,) = blocks(data, 200, [1])

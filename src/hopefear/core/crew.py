@@ -79,6 +79,15 @@ def is_last(crew):
 
 
 @linked
+def meet(crew, meetings):
+    """Wait for all others, who have met so often before; False where one of them is lost."""
+    if is_last(crew):
+        dismiss(crew)
+        return True
+    return wait(crew, meetings)
+
+
+@linked
 def dismiss(crew):
     """Let those go on that wait; work is counted from 0 again."""
     crew.words[_NEXT] = 0

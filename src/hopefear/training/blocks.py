@@ -31,6 +31,7 @@ from hopefear.core.crew import (
     desert,
     dismiss,
     is_last,
+    meet,
     new_crew,
     owner,
     stretch_of,
@@ -197,9 +198,7 @@ def learn_blocks(
             score_own(
                 structure, rule, state, data, order, work, start, stop, desk, thread, crew.size
             )
-            if is_last(crew):
-                dismiss(crew)
-            elif not wait(crew, meetings):
+            if not meet(crew, meetings):
                 return start
             meetings += 1
         for p in range(2 * crew.size + 1):
@@ -264,9 +263,7 @@ def learn_blocks(
             )
         # Who reads weights next is who moved them, where there is one thread for each half.
         if crew.size > HALVES or not structure.halves():
-            if is_last(crew):
-                dismiss(crew)
-            elif not wait(crew, meetings):
+            if not meet(crew, meetings):
                 return start
             meetings += 1
         start = reached
