@@ -103,7 +103,8 @@ def test_a_block_of_one_is_the_online_learner(name, on, dtype):
 
 @pytest.mark.parametrize("readout", READOUTS, ids=lambda readout: type(readout).__name__)
 @pytest.mark.parametrize("name", FEW_RULES)
-def test_threads_change_no_bit_on_classes(name, readout):
+def test_threads_change_no_bit_on_classes(name, readout, monkeypatch):
+    monkeypatch.setattr(crew, "_TOGETHER", 1)  # all threads have some of the few features
     structure = STRUCTURES[1]
     rows = random_problem(9, n=30, classes=3, weighted=True).rows
     for on, block in (("every", 5), ("mistakes", 64)):
@@ -194,6 +195,28 @@ class Sum(NamedTuple):
 
     def put(self, j, g):
         self.sums[j] += g
+
+
+@pytest.mark.parametrize("readout", READOUTS, ids=lambda readout: type(readout).__name__)
+def test_threads_change_no_bit_of_what_is_kept_of_chains(readout, monkeypatch):
+    monkeypatch.setattr(crew, "_TOGETHER", 1)
+    chain = Chain.new(5, 3)
+    rows = tiny_rows(chain)
+    order = np.tile(np.arange(rows.weights.size), 3)
+    learner = Learner(Perceptron(), SGD(rate=0.3), readout, "mistakes", 4)
+    one = learned(chain, learner, rows, 1, order)
+    assert one.updates > 3
+    for jobs in (2, 3):
+        same(learned(chain, learner, rows, jobs, order), one)
+
+
+def test_desks_have_one_type_whatever_the_order():
+    chain = Chain.new(5, 3)
+    rows = tiny_rows(chain)
+    desk = chain.desk(rows, np.float32)
+    for order in (np.arange(0), np.arange(1), np.arange(6)):
+        laid = chain.lay(desk, rows, order, 4)
+        assert all(array.flags.c_contiguous for array in laid)
 
 
 def test_records_grow_to_what_a_block_needs(monkeypatch):

@@ -216,10 +216,11 @@ def learn_blocks(
             else:
                 structure.score(x, rule.reading(state), work.theta)
             if search_one(structure, loss, rule, state, x, work, always, record, k, thread):
-                row = recorder(rule, record, thread, crew.size, width, shift)
-                if readout.alone():
+                if readout.alone():  # all for one thread, in the order of the entries
+                    row = recorder(rule, record, thread, crew.size, 0.0, shift)
                     structure.scatter(x, work.mu, row)
                 else:
+                    row = recorder(rule, record, thread, crew.size, 1.0 / width, shift)
                     record.left[k] = structure.leave(x, n, work.mu, row, desk)
             write_end(record, k, thread)
             turn = start + take(crew)
@@ -347,8 +348,8 @@ def search_one(structure, loss, rule, state, x, work, always, record, k, thread)
 
 
 @inlined
-def recorder(rule, record, thread, threads, width, shift):
-    """What writes down directions that a thread has found."""
+def recorder(rule, record, thread, threads, share, shift):
+    """What writes down directions that a thread has found; by a share of 0, all for the first."""
     return Recorder(
         rule,
         record.coordinates[thread],
@@ -358,7 +359,7 @@ def recorder(rule, record, thread, threads, width, shift):
         record.held[thread],
         record.fill[thread],
         threads,
-        1.0 / width,
+        share,
         shift,
     )
 
@@ -495,10 +496,15 @@ class Blocks:
     def prepare(self, data: Any) -> None:
         """Make space for the examples of ``data``, for every thread."""
         loss = self.learner.loss
+        self.forget()
         self._works = [
             self.structure.workspace(data, loss, self.dtype) for _ in range(self.threads)
         ]
         self._desk = self.structure.desk(data, self.dtype)
+
+    def forget(self) -> None:
+        """Let go what was made for the last data."""
+        self._works, self._desk = [], ()
 
     def learn(
         self, state: Any, memory: Any, data: Any, order: np.ndarray, tally: Any, outcome: np.ndarray

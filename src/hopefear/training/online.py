@@ -327,6 +327,8 @@ class OnlineTrainer(Trainer):
 
     def forget(self) -> None:
         self.memory = self._work = self._prepared_for = None
+        if self._blocks is not None:
+            self._blocks.forget()
 
     def why_all_zero(self) -> str:
         return self.learner.rule.why_all_zero(self.state, self.ticks)

@@ -294,7 +294,6 @@ class Searcher:
                 self._learner.on == "every",
                 self._found,
                 desk,
-                self._width,
                 stretch_of(self._width),
             )
             need = int(self._found.fill[0, :3].max())
@@ -427,6 +426,9 @@ class SharedBlocks:
         self.waited += sum(max(seconds) - one for one in seconds)
         self.rounds += 1
 
+    def forget(self) -> None:
+        """Nothing is held here that workers do not need."""
+
     def close(self) -> None:
         """End the workers."""
         self.workers.close()
@@ -480,7 +482,7 @@ def gathered(
 
 
 @lean
-def search(structure, loss, rule, state, data, order, work, always, record, desk, width, shift):
+def search(structure, loss, rule, state, data, order, work, always, record, desk, shift):
     """Search the examples of ``order`` under one state, and write down what was found."""
     for p in range(3):
         record.fill[0, p] = 0
@@ -497,7 +499,7 @@ def search(structure, loss, rule, state, data, order, work, always, record, desk
         else:
             structure.score(x, rule.reading(state), work.theta)
         if search_one(structure, loss, rule, state, x, work, always, record, k, 0):
-            structure.scatter(x, work.mu, recorder(rule, record, 0, 1, width, shift))
+            structure.scatter(x, work.mu, recorder(rule, record, 0, 1, 0.0, shift))
         write_end(record, k, 0)
 
 

@@ -65,7 +65,7 @@ def lay(chain: Any, desk: Desk, data: Any, order: np.ndarray, block: int) -> Des
     return desk._replace(
         spots=spots,
         firsts=firsts,
-        heads=desk.begins[:, firsts],
+        heads=desk.begins.take(firsts, axis=1),  # rows stay together
         nodes=nodes,
         live=np.empty(most, np.uint8),
     )
@@ -121,9 +121,10 @@ def score_half(chain, x, n, half, weights, sums, desk):
     # What the next sequence begins with is not in the cache: ask for it while this one is read.
     prefetch(begins, desk.firsts[n + 1])
     follower = desk.heads[half][n + 1]
-    for p in range(follower, min(follower + _SOON, attributes.size), LINE):
+    most = begins[begins.size - 1] - 1
+    for p in range(follower, min(follower + _SOON, most), LINE):
         prefetch(attributes, p)
-    skip, most = follower - end, attributes.size - 1
+    skip = follower - end
     for k in range(start, start + T):
         for c in range(width):
             sums[at + c] = 0.0
