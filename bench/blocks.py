@@ -2,7 +2,7 @@
 
     python bench/blocks.py                        # wall time: the machine must be idle
     python bench/blocks.py --only crf --blocks 8 32 --repeats 5
-    python bench/blocks.py --only templates --corpus jnlpba    # reading, of twice as many words
+    python bench/blocks.py --corpus jnlpba        # twice as many sentences, and twice as many words
     python bench/blocks.py --scores 1 2 3 4 5     # F1, or UAS of parsers, with these seeds
 
 Passes start from the same weights, those of one pass one by one, and take turns: one example at a
@@ -11,8 +11,8 @@ brings weights into the caches of the cores that move them. The minimum counts. 
 many times as fast threads are as one example at a time, in wall time; ``cost`` what a block costs
 on one thread, in processor time, which other programs hardly disturb. ``templates`` is reading, of
 a packed file and of a plain one, and applying templates, with one thread and with ``--jobs``.
-Scores are those of the test part, which chooses nothing. Chunks are learned from CoNLL-2000, trees
-from English EWT, and classes from random rows, whose search is trivial: there threads are not
+Scores are those of the test part, which chooses nothing. Chains are learned from ``--corpus``,
+trees from English EWT, and classes from random rows, whose search is trivial: there threads are not
 expected to pay. About 5 minutes, kernels compiled.
 """
 
@@ -49,12 +49,12 @@ class Row(NamedTuple):
 
 
 ROWS = {
-    "sapo": Row("conll2000", "sapo", {}, 8, 10),
-    "crf": Row("conll2000", "crf", {}, 8, 10),
-    "crf-adagrad": Row("conll2000", "crf", {"rule": "adagrad"}, 8, 10),
-    "nbest-mira": Row("conll2000", "nbest-mira", {}, 8, 10),
-    "perceptron": Row("conll2000", "perceptron", {}, 8, 10),
-    "parse": Row("ewt", "mira", {}, 8, 5),
+    "sapo": Row("chains", "sapo", {}, 8, 10),
+    "crf": Row("chains", "crf", {}, 8, 10),
+    "crf-adagrad": Row("chains", "crf", {"rule": "adagrad"}, 8, 10),
+    "nbest-mira": Row("chains", "nbest-mira", {}, 8, 10),
+    "perceptron": Row("chains", "perceptron", {}, 8, 10),
+    "parse": Row("trees", "mira", {}, 8, 5),
     "classes": Row("random", "perceptron", {}, 64, 5),
 }
 
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the corpora")
     names = ["templates", *ROWS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW")
-    parser.add_argument("--corpus", choices=tuple(TEXTS), default="conll2000", help="to read")
+    parser.add_argument("--corpus", choices=tuple(TEXTS), default="conll2000", help="of chains")
     parser.add_argument("--blocks", nargs="+", type=int, metavar="N", help="instead of a row's own")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     parser.add_argument("--repeats", type=int, default=4, metavar="N")
@@ -83,7 +83,7 @@ def main() -> None:
             continue
         row = ROWS[name]
         if row.corpus not in corpora:
-            corpora[row.corpus] = CORPORA[row.corpus](folder)
+            corpora[row.corpus] = CORPORA[row.corpus](folder, chosen.corpus)
         corpus, sizes = corpora[row.corpus], chosen.blocks or [row.block]
         if chosen.scores and hasattr(corpus, "score"):
             for seed in chosen.scores:
@@ -193,22 +193,22 @@ TEXTS = {
 }
 
 
-class Chunking(Text):
-    """CoNLL-2000 with the templates for chunking."""
+class Tagging(Text):
+    """A corpus of phrases or entities, with the templates for it."""
 
     task, metric = "tag", "f1"
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, *TEXTS["conll2000"])
+    def __init__(self, folder: Path, corpus: str) -> None:
+        super().__init__(folder, *TEXTS[corpus])
         self.data, self.test = (
             self.encode(self.read(self.path("train"))),
             self.read(self.path("test")),
         )
 
     def structure(self, data: Any) -> Any:
-        from hopefear.tasks.tag.task import Tagging
+        from hopefear.tasks.tag.task import Tagging as Task
 
-        return Tagging().structure(data)
+        return Task().structure(data)
 
     def score(self, row: Row, block: int, seed: int, epochs: int) -> float:
         from hopefear.tasks.tag.task import scores, train
@@ -224,7 +224,7 @@ class Parsing:
 
     task, metric = "parse", "uas"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, corpus: str) -> None:
         from hopefear.data.treebank import read_treebank
         from hopefear.tasks.parse.task import dataset
 
@@ -257,7 +257,7 @@ class Classes:
 
     task = "classify"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, corpus: str) -> None:
         from hopefear.data.generators import sparse_linear
 
         self.data = sparse_linear(
@@ -270,7 +270,7 @@ class Classes:
         return Binary(data.features.size)
 
 
-CORPORA = {"conll2000": Chunking, "ewt": Parsing, "random": Classes}
+CORPORA = {"chains": Tagging, "trees": Parsing, "random": Classes}
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ _LOOKS, _YIELDS, _MICROSECONDS = 2_000, 4_000, 20
 _PYTHON_LOCK = threading.Lock()
 # Coordinates that belong to one thread together, at most, or all of a feature that has more: a core
 # that asks for a line gets some beside it too, and takes them away from the one that moves them.
+# Behind the first stretches, where a few features may be most of the work, so many make one.
 _TOGETHER = 1024
+_SHORT, _LONGER = np.uint64(16), np.uint64(5)
 _SPREAD, _LOW = np.uint64(0x9E3779B1), np.uint64(0xFFFFFFFF)
 _PARITIES = np.uint64(0x6996)  # of the bits of 0 to 15
 # Features fall into so many parts that are scored apart, however many threads there are.
@@ -111,7 +113,7 @@ def wait(crew, meetings):
 
 
 def stretch_of(width: int) -> int:
-    """How many features of so many coordinates belong to one thread, as a power of two.
+    """How many features of so many coordinates make a short stretch, as a power of two.
 
     >>> stretch_of(24), stretch_of(5000)
     (5, 0)
@@ -121,13 +123,16 @@ def stretch_of(width: int) -> int:
 
 @inlined
 def half_of(feature, shift):
-    """The half that a feature belongs to, where two to the power of ``shift`` belong together.
+    """The half that a feature belongs to, where a short stretch is two to the power of ``shift``.
 
     Of two threads, this one moves its coordinates. Features that were met first are the frequent
     ones, so halves take turns as in the sequence of Thue and Morse, by which what becomes ever less
-    is shared out evenly: 0 1 1 0 1 0 0 1 ...
+    is shared out evenly: 0 1 1 0 1 0 0 1 ... That depends on nothing else, neither on data nor on
+    how many features there are, since blocks of a cache must be dealt as the whole.
     """
     bits = np.uint64(feature) >> np.uint64(shift)
+    if bits >= _SHORT:
+        bits >>= _LONGER
     for fold in (np.uint64(32), np.uint64(16), np.uint64(8), np.uint64(4)):
         bits ^= bits >> fold
     return (_PARITIES >> (bits & np.uint64(15))) & np.uint64(1)
