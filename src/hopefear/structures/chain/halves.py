@@ -16,7 +16,7 @@ import numpy as np
 
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import HALVES, half_of, stretch_of
-from hopefear.structures.chain.theta import AHEAD, LINE, ask_row, length
+from hopefear.structures.chain.theta import AHEAD, LINE, add_row, add_times_row, ask_row, length
 
 # Attributes of a sequence that are asked for while another one is read; then the processor sees the
 # pattern. And tokens whose weights are asked for ahead, across sequences.
@@ -133,13 +133,10 @@ def score_half(chain, x, n, half, weights, sums, desk):
             if ahead >= end:
                 ahead = min(ahead + skip, most)
             ask_row(weights, attributes[ahead], width)
-            base = np.uint64(attributes[p]) * width
             if unit:
-                for c in range(width):
-                    sums[at + c] += weights.at(base + c)
+                add_row(weights, attributes[p], width, sums, at)
             else:
-                for c in range(width):
-                    sums[at + c] += factors[p] * weights.at(base + c)
+                add_times_row(factors[p], weights, attributes[p], width, sums, at)
         at += width
     lay_down(sums, np.uint64(0), at, desk.nodes[half], np.uint64(desk.spots[n]) * width)
 

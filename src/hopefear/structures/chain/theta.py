@@ -153,13 +153,26 @@ def score_nodes(chain, x, weights, nodes):
             nodes[at + c] = 0.0
         for p in range(indptr[k], indptr[k + 1]):
             ask_row(weights, indices[min(p + AHEAD, last)], width)
-            base = np.uint64(indices[p]) * width
             if unit:
-                for c in range(width):
-                    nodes[at + c] += weights.at(base + c)
+                add_row(weights, indices[p], width, nodes, at)
             else:
-                for c in range(width):
-                    nodes[at + c] += values[p] * weights.at(base + c)
+                add_times_row(values[p], weights, indices[p], width, nodes, at)
+
+
+@inlined
+def add_row(weights, row, width, sums, at):
+    """Add the weights of all labels in a row to sums from ``at`` on."""
+    base = np.uint64(row) * width
+    for c in range(width):
+        sums[at + c] += weights.at(base + c)
+
+
+@inlined
+def add_times_row(factor, weights, row, width, sums, at):
+    """Add as :func:`add_row` does, so many times."""
+    base = np.uint64(row) * width
+    for c in range(width):
+        sums[at + c] += factor * weights.at(base + c)
 
 
 @inlined
