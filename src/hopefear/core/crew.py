@@ -129,6 +129,11 @@ def half_of(feature, shift):
     ones, so halves take turns as in the sequence of Thue and Morse, by which what becomes ever less
     is shared out evenly: 0 1 1 0 1 0 0 1 ... That depends on nothing else, neither on data nor on
     how many features there are, since blocks of a cache must be dealt as the whole.
+
+    >>> [int(half_of(stretch << 5, 5)) for stretch in range(8)]
+    [0, 1, 1, 0, 1, 0, 0, 1]
+    >>> [{int(half_of(feature, 5)) for feature in range(k, k + 1024)} for k in (1024, 2048, 3072)]
+    [{1}, {1}, {0}]
     """
     bits = np.uint64(feature) >> np.uint64(shift)
     if bits >= _SHORT:
