@@ -1,4 +1,4 @@
-"""``compare`` and ``tune`` with several seeds, and on a cluster: what can be said without one."""
+"""``compare``, ``search`` and ``tune`` on a cluster, and seeds: what can be said without one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.interpreted
 
 COMPARE = ("compare", "classify", "--train", "x", "--test", "x", "--learners", "perceptron,vrda")
+SEARCH = ("search", "classify", "--train", "x", "--folds", 2, "--trials", 2, "--out", "o")
 TUNE = ("tune", "--nbest", "x", "--refs", "x", "--weights", "w")
 
 
@@ -66,7 +67,7 @@ def test_what_cannot_be_meant_is_refused(run, folder, words, message):
     assert status == 2 and message in err
 
 
-@pytest.mark.parametrize("words", [COMPARE, (*TUNE, "--seeds", 2)])
+@pytest.mark.parametrize("words", [COMPARE, SEARCH, (*TUNE, "--seeds", 2)])
 def test_ray_that_is_absent_is_named_with_its_extra(run, folder, monkeypatch, words):
     present = importlib.util.find_spec
     monkeypatch.setattr(
@@ -76,7 +77,7 @@ def test_ray_that_is_absent_is_named_with_its_extra(run, folder, monkeypatch, wo
     assert status == 1 and "pip install 'hopefear[ray]'" in err and len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [COMPARE, (*TUNE, "--seeds", 2)])
+@pytest.mark.parametrize("words", [COMPARE, SEARCH, (*TUNE, "--seeds", 2)])
 def test_an_address_where_nothing_listens_is_said_before_anything_is_read(run, folder, words):
     pytest.importorskip("ray", reason="needs the extra ray")
     (folder / "x").write_text("1 no:such:format\n")

@@ -26,6 +26,7 @@ COMPARE = (
     "compare classify --train data --test data --learners perceptron,vrda --epochs 2 --seeds 2"
 )
 TUNE = "tune --nbest nbest --refs refs --learner perceptron --epochs 3 --seeds 3 --held-out 0.3"
+SEARCH = "search classify --train data --folds 2 --learner vrda --trials 7 --epochs 2"
 DECODER = "tune --decoder DECODE --refs refs --learner perceptron --epochs 2 --seeds 2 --rounds 2"
 
 
@@ -59,10 +60,10 @@ def killed_once(folder, function, shared, item):
 class Killing(Runs):
     """Every run is lost once."""
 
-    def map(self, function, shared, items, on_end=None):
+    def stream(self, function, shared, items, most=None):
         with tempfile.TemporaryDirectory() as folder:
             doomed = partial(killed_once, folder, function)
-            yield from super().map(doomed, shared, list(enumerate(items)), on_end)
+            yield from super().stream(doomed, shared, enumerate(items), most)
         print(f"{self.lost} lost", file=sys.stderr)
 
 
@@ -102,6 +103,13 @@ def compared(line, address, *files):
 def events(folder):
     path = Path(folder, "events.jsonl")
     return [timeless(json.loads(line)) for line in path.read_text().splitlines()] or folder
+
+
+def searched(address):
+    """How many trials a search made, the best score, and its progress."""
+    result, progress = output(SEARCH, "--out", "best.toml", "--cluster", address)
+    os.remove("best.toml")
+    return result["trials"], result["best"]["quality"], progress.splitlines()
 
 
 def slower_first(pause, k):
@@ -161,6 +169,7 @@ def main():
             }
             hopefear.distributed.Runs = Killing
             answers["compare"] = compared(COMPARE, address)
+            answers["search"] = searched(address)
             answers["left"] = sorted(os.listdir())
         print(json.dumps(answers), flush=True)
     finally:  # nodes that live on would hold the pipes of this process

@@ -22,6 +22,12 @@ def test_learners_that_are_compared_are_the_same_where_every_worker_was_killed_o
         assert sum(line.strip().startswith(run) for line in progress) == 1
 
 
+def test_trials_of_a_search_are_made_where_every_worker_was_killed_once(answers):
+    trials, quality, progress = answers["search"]
+    assert trials == 7 and 50.0 < quality <= 100.0 and "7 lost" in progress
+    assert sum(line.startswith("trial ") for line in progress) == 7
+
+
 def test_seeds_of_tune_give_the_same_weights_and_events(answers):
     same, progress = answers["tune"]
     assert same == "equal"

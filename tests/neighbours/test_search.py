@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import signal
 import tomllib
+from itertools import islice
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -336,10 +338,75 @@ def test_processes_share_a_journal(run):
     assert result["trials"] == 6 and len(result["defaults"]) == 2
 
 
+class Machines:
+    """A cluster with so much room; of the runs under way the last one begun ends first."""
+
+    def __init__(self, places):
+        self.places, self.most = places, 0
+
+    def room(self):
+        return self.places
+
+    def stream(self, function, shared, items, most):
+        sent, source, waiting = pickle.dumps((function, shared)), enumerate(items), []
+        while True:
+            waiting += islice(source, most - len(waiting))
+            self.most = max(self.most, len(waiting))
+            if not waiting:
+                return
+            k, item = waiting.pop()
+            there, theirs = pickle.loads(sent)
+            yield k, pickle.loads(pickle.dumps(there(theirs, pickle.loads(pickle.dumps(item)))))
+
+
+def test_a_cluster_with_room_for_one_tries_what_is_tried_here():
+    search = Search(candidates(), Plan("accuracy", 2, seed=3))
+    here = tried(search, 9)
+    there = tried(search, 9, cluster=Machines(1))
+    assert points(here) == points(there)
+    assert [f.curve for f in here] == [f.curve for f in there]
+
+
+def test_machines_try_side_by_side_and_no_more_than_asked_for():
+    search, machines = Search(candidates(), Plan("accuracy", 2)), Machines(3)
+    told = []
+    with search.opened() as study:
+        search.run(study, 7, on_finding=told.append, cluster=machines)
+        states = [trial.state.name for trial in study.get_trials()]
+        findings = search.findings(study)
+    assert machines.most == 3 and len(states) == 7 and "RUNNING" not in states
+    assert sorted(told) == findings and len(findings) == 7
+    assert sum(f.usual is not None for f in findings) == 2
+    assert [f.number for f in told[:2]] == [2, 3]  # a place was given away when the first ended
+    for finding in findings:
+        if finding.state == "complete":
+            each = next(c for c in search.candidates if c.label == finding.learner)
+            alone = measure(each, finding.params, search.plan, lambda step, score: None)
+            assert finding.curve == alone.curve
+
+
+def test_trials_under_way_are_dropped_where_the_cluster_fails():
+    search, machines = Search(candidates(), Plan("accuracy", 2)), Machines(3)
+    usual = machines.stream
+
+    def broken(*given):
+        runs = usual(*given)
+        yield next(runs)
+        raise KeyboardInterrupt
+
+    machines.stream = broken
+    with search.opened() as study:
+        with pytest.raises(KeyboardInterrupt):
+            search.run(study, 7, cluster=machines)
+        assert [t.state.name for t in study.get_trials()].count("FAIL") == 2
+        assert len(search.findings(study)) == 1
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
         ((), "--dev FILE or by --folds K"),
+        (("--folds", 2, "--jobs", 2, "--cluster", "auto"), "both say where trials run"),
         (("--dev", "dev-two.svm", "--folds", 2), "give one of them"),
         (("--folds", 2, "--space", "C=1..2"), "no learner here has such a parameter"),
         (("--folds", 2, "--space", "l1=2..1"), "must be the smaller one"),

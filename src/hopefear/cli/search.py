@@ -30,8 +30,8 @@ Try parameters of one or several learners, and write the best as a file that `ho
 Optuna draws, near what was good. A trial is scored after every pass on held-out data (--dev), or
 on each of K parts of the training data in turn (--folds), and is given up where it falls behind.
 With --study the trials go to a file: an interrupted search goes on from there, and so does one
-that is to try more. The same seed gives the same trials, unless several run at once (--jobs).
-Test data has no place here.
+that is to try more. The same seed gives the same trials, unless several run at once (--jobs,
+--cluster). Test data has no place here.
 
 Needs Optuna: pip install 'hopefear[search]'.
 """
@@ -113,6 +113,7 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
     options.named(
         group, "--study", "journal of the trials, JSON lines; gone on with if it is there", "PATH"
     )
+    options.cluster(group, "try")
 
 
 def _learners(group: argparse._ArgumentGroup, surface: Surface) -> None:
@@ -137,6 +138,8 @@ def run(args: argparse.Namespace) -> int:
         args.usage_error("trials are scored on --dev FILE or by --folds K: give one of them")
     if args.out == "-" and (args.json or len(args.objective) > 1):
         args.usage_error("--out - is for one file, and --json would share standard output")
+    if args.cluster is not None and args.jobs is not None:
+        args.usage_error("--cluster and --jobs both say where trials run: give one")
     options.read_once(args, "train", "dev", *surface.files)
     surface.check(args, "compare")
     inputs = options.paths(args, ("train", "dev", *surface.files))
@@ -156,7 +159,11 @@ def run(args: argparse.Namespace) -> int:
 
     console, processes = Console(args.quiet), args.jobs or 1
     args.jobs = 1  # threads of a trial
-    with announced(console, "these learners"), contextlib.ExitStack() as scope:
+    with (
+        options.cluster_of(args) as cluster,
+        announced(console, "these learners"),
+        contextlib.ExitStack() as scope,
+    ):
         corpus = surface.read(args, console)
         console.say(corpus.describe())
         journal = args.study
@@ -173,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
         interruption: BaseException | None = None
         try:
             with Trials(console, args.trials, plan.metric, known) as watcher:
-                search.run(study, args.trials, args.seconds, processes, watcher)
+                search.run(study, args.trials, args.seconds, processes, watcher, cluster)
         except (HopefearError, KeyboardInterrupt) as error:
             if not hasattr(error, "signum") and not isinstance(error, KeyboardInterrupt):
                 raise

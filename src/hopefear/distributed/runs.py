@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from hopefear.distributed.connection import LOSSES, Connection, check_versions, versions
@@ -73,37 +74,71 @@ class Runs:
         on_end : callable, optional
             Gets the result of every run as it ends, in whatever order they do.
         """
+        results, first = {}, 0
+        for k, result in self.stream(function, shared, items):
+            if on_end is not None:
+                on_end(result)
+            results[k] = result
+            while first in results:
+                yield results.pop(first)
+                first += 1
+
+    def stream(
+        self,
+        function: Callable[[Any, Any], Any],
+        shared: Any,
+        items: Iterable[Any],
+        most: int | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """The number of an item and ``function(shared, item)``, as runs end.
+
+        Parameters
+        ----------
+        function, shared, items
+            As for :meth:`map`. Items may be endless.
+        most : int, optional
+            How many runs are under way at a time; an item is taken up when there is room for it,
+            so it may depend on what came before. None: all at once, and the cluster has them wait.
+        """
         ray = self._connection.ray
         # In a list, which Ray leaves as it is: a worker that has another version must say so
         # before it reads anything of ours.
         place = [ray.put((function, shared))]
         task = ray.remote(num_cpus=self.cores, max_retries=0)(_run)
-        wanted, folder = versions(), os.getcwd()
+        wanted, folder, source = versions(), os.getcwd(), iter(items)
+        own: list[list[Any]] = []
+        losses: list[int] = []
+        waiting: dict[Any, int] = {}
 
-        def asked(k: int) -> Any:
-            return task.remote(wanted, k, folder, place, [ray.put(items[k])])
+        def ask(k: int) -> None:
+            waiting[task.remote(wanted, k, folder, place, own[k])] = k
 
-        waiting = {asked(k): k for k in range(len(items))}
-        losses, results, first = [0] * len(items), {}, 0
         try:
-            while waiting:
+            while True:
+                for item in islice(source, None if most is None else most - len(waiting)):
+                    own.append([ray.put(item)])
+                    losses.append(0)
+                    ask(len(own) - 1)
+                if not waiting:
+                    return
                 (reference,), _ = ray.wait(list(waiting), num_returns=1)
                 k = waiting.pop(reference)
                 try:
-                    results[k] = self._connection.answer(reference)
+                    result = self._connection.answer(reference)
                 except self._connection.losses() as error:
                     losses[k] += 1
                     self._count_loss(k, losses[k], error)
-                    waiting[asked(k)] = k
+                    ask(k)
                     continue
-                if on_end is not None:
-                    on_end(results[k])
-                while first in results:
-                    yield results.pop(first)
-                    first += 1
+                own[k] = []
+                yield k, result
         finally:
             for reference in waiting:
                 ray.cancel(reference, force=True)
+
+    def room(self) -> int:
+        """How many runs the cluster can make at a time, as it is now."""
+        return sum(cores // self.cores for cores in self._machines())
 
     def _count_loss(self, k: int, times: int, error: Exception) -> None:
         self.lost += 1
@@ -115,13 +150,17 @@ class Runs:
 
     def _check_room(self) -> None:
         """HopefearError where no machine could ever take up a run, which would wait for ever."""
-        nodes = [node["Resources"] for node in self._connection.ray.nodes() if node["Alive"]]
-        most = int(max((node.get("CPU", 0) for node in nodes), default=0))
+        most = max(self._machines(), default=0)
         if most < self.cores:
             raise HopefearError(
                 f"a run takes up {self.cores} cores (--jobs), and the largest machine of the "
                 f"cluster has {most} for it; use fewer, or add machines"
             )
+
+    def _machines(self) -> list[int]:
+        """Cores of each."""
+        nodes = self._connection.ray.nodes()
+        return [int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]]
 
 
 def _run(wanted: dict[str, str], k: int, folder: str, place: list[Any], own: list[Any]) -> Any:

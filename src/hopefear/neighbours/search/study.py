@@ -20,6 +20,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple
 
 from hopefear import __version__
@@ -38,6 +39,10 @@ _POLL = 0.1  # seconds between two looks at what other processes did
 
 class _LateError(Exception):
     """The time of the search is over."""
+
+
+class _BehindError(Exception):
+    """A trial has fallen behind others."""
 
 
 class Finding(NamedTuple):
@@ -169,6 +174,7 @@ class Search:
         seconds: float | None = None,
         jobs: int = 1,
         on_finding: Callable[[Finding], None] | None = None,
+        cluster: Any = None,
     ) -> None:
         """Go on until so many trials have ended, or the time is over.
 
@@ -185,14 +191,22 @@ class Search:
             which ended first.
         on_finding : callable, optional
             Called when a trial has ended.
+        cluster : Runs, optional
+            Where to try instead, as many side by side as it has room for.
         """
         deadline = None if seconds is None else time.time() + seconds
+        if cluster is not None:
+            jobs = max(1, cluster.room())
         round_ = _Round(uuid.uuid4().hex, trials, deadline, jobs)
-        if jobs == 1:
-            self._work(study, round_, on_finding or (lambda finding: None))
-        else:
+        on_finding = on_finding or (lambda finding: None)
+        if jobs > 1:
             self._enqueue_defaults(study, len(self.candidates))
-            self._share(study, round_, on_finding or (lambda finding: None))
+        if cluster is not None:
+            self._send(study, round_, cluster, on_finding)
+        elif jobs > 1:
+            self._share(study, round_, on_finding)
+        else:
+            self._work(study, round_, on_finding)
 
     def findings(self, study: Any) -> list[Finding]:
         """All trials that have ended, in their order."""
@@ -251,9 +265,24 @@ class Search:
 
     def _try_next(self, study: Any, round_: _Round, on_finding: Callable[[Finding], None]) -> bool:
         """Draw a trial and try it; False where there are enough."""
-        trials = study.get_trials(deepcopy=False)
-        if sum(map(_ended, trials)) >= round_.trials:
+        trial = self._next(study, round_)
+        if trial is None:
             return False
+        try:
+            outcome = self._attempt(self._point(study, trial), round_)
+        except BaseException as error:  # an interrupt, or the end of memory
+            study.tell(trial, state=_states().FAIL)
+            if isinstance(error, InterruptedTrainingError):
+                raise self._interrupted(error.signum) from None
+            raise
+        self._tell(study, trial, outcome, on_finding)
+        return True
+
+    def _next(self, study: Any, round_: _Round) -> Any:
+        """The next trial; None where enough have ended or are under way."""
+        trials = study.get_trials(deepcopy=False)
+        if sum(_ended(each) or round_.has(each) for each in trials) >= round_.trials:
+            return None
         if round_.jobs == 1:  # one at a time, so that an interrupt does not change their order
             self._enqueue_defaults(study, 1)
         # Side by side, those that have begun count: others must not draw the same.
@@ -263,68 +292,95 @@ class Search:
         trial.set_user_attr("round", round_.name)
         if self._beyond(study, trial.number, round_):
             study.tell(trial, state=_states().FAIL)
-            return False
-        self._try(study, trial, round_)
-        if _ended(ended := study.get_trials(deepcopy=False)[trial.number]):
-            on_finding(_finding(ended))
-        return True
+            return None
+        return trial
 
     def _beyond(self, study: Any, number: int, round_: _Round) -> bool:
-        """Whether others have begun all trials that are left."""
+        """Whether other processes have meanwhile begun all trials that are left."""
         before = (
-            _ended(each) or (each.number < number and each.user_attrs.get("round") == round_.name)
+            _ended(each) or (each.number < number and round_.has(each))
             for each in study.get_trials(deepcopy=False)
-            if each.number != number and (_ended(each) or each.state.name == "RUNNING")
         )
         return sum(before) >= round_.trials
 
-    def _try(self, study: Any, trial: Any, round_: _Round) -> None:
-        """Train and score one point of the space, and tell the study of it."""
-        optuna, states = _optuna(), _states()
-        with _quiet(optuna):
-            labels = [each.label for each in self.candidates]
+    def _point(self, study: Any, trial: Any) -> _Point:
+        """What a trial is to try, drawn from the space."""
+        labels = [each.label for each in self.candidates]
+        with _quiet(_optuna()):
             label = trial.suggest_categorical("learner", labels)
-            candidate = self.candidates[labels.index(label)]
-            params = {
-                name: part.draw(trial, f"{label} {name}") for name, part in candidate.space.items()
-            }
+            space = self.candidates[labels.index(label)].space
+            params = {name: part.draw(trial, f"{label} {name}") for name, part in space.items()}
         trial.set_user_attr("params", params)
-        pruning = len(self.objectives) == 1
-        rivals = self._rivals(study, label) if pruning else []
+        return _Point(label, params, self._rivals(study, label) if self._pruning() else [])
+
+    def _pruning(self) -> bool:
+        """Whether trials that fall behind are given up."""
+        return len(self.objectives) == 1
+
+    def _attempt(self, point: _Point, round_: _Round) -> _Outcome:
+        """Train and score a point of the space."""
+        candidate = next(each for each in self.candidates if each.label == point.label)
         sign, folds = sign_of(self.plan.metric), dict[int, list[float]]()
+        scores: dict[int, float] = {}
 
         def see(step: int, score: float) -> None:
+            scores[step] = score
             seen = folds.setdefault(step // STEPS, [])
             seen.append(sign * score)
             if round_.late():
                 raise _LateError
-            if pruning:
-                trial.report(score, step)
-                others = [sign * scores[step] for scores in rivals if step in scores]
-                if len(seen) > _SPARED and _falls_behind(max(seen), others):
-                    raise optuna.TrialPruned
+            others = [sign * rival[step] for rival in point.rivals if step in rival]
+            if len(seen) > _SPARED and _falls_behind(max(seen), others):
+                raise _BehindError
 
-        state, values = states.COMPLETE, None
         try:
-            result = measure(candidate, params, self.plan, see)
-            for name, value in result._asdict().items():
-                trial.set_user_attr(name, value)
-            values = [getattr(result, name) for name in self.objectives]
-        except optuna.TrialPruned:
-            state = states.PRUNED
-            trial.set_user_attr("passes", sum(map(len, folds.values())))
+            result = measure(candidate, point.params, self.plan, see)
+        except _BehindError:
+            return _Outcome("PRUNED", {"passes": len(scores)}, scores)
         except _LateError:
-            state = states.FAIL
-        except HopefearError as error:
-            state = states.FAIL
-            if isinstance(error, InterruptedTrainingError):
-                study.tell(trial, state=state)
-                raise self._interrupted(error.signum) from None
-            trial.set_user_attr("error", str(error))
-        except BaseException:  # a second control-C, or the end of memory
-            study.tell(trial, state=states.FAIL)
+            return _Outcome("FAIL", {}, scores)
+        except InterruptedTrainingError:
             raise
+        except HopefearError as error:
+            return _Outcome("FAIL", {"error": str(error)}, scores)
+        return _Outcome("COMPLETE", result._asdict(), scores)
+
+    def _tell(
+        self, study: Any, trial: Any, outcome: _Outcome, on_finding: Callable[[Finding], None]
+    ) -> None:
+        """Write down what a trial has come to."""
+        if self._pruning():
+            for step, score in outcome.scores.items():
+                trial.report(score, step)
+        for name, value in outcome.facts.items():
+            trial.set_user_attr(name, value)
+        state = _states()[outcome.state]
+        complete = state == _states().COMPLETE
+        values = [outcome.facts[name] for name in self.objectives] if complete else None
         study.tell(trial, values, state=state)
+        if _ended(ended := study.get_trials(deepcopy=False)[trial.number]):
+            on_finding(_finding(ended))
+
+    def _send(
+        self, study: Any, round_: _Round, cluster: Any, on_finding: Callable[[Finding], None]
+    ) -> None:
+        """Let machines try; what to try next is drawn here when one of them has ended."""
+        numbers, under_way = count(), dict[int, Any]()
+
+        def points() -> Iterator[_Point]:
+            while not round_.late() and (trial := self._next(study, round_)) is not None:
+                under_way[next(numbers)] = trial
+                yield self._point(study, trial)
+
+        alone = replace(self, plan=replace(self.plan, n_jobs=1))
+        try:
+            for k, outcome in cluster.stream(
+                _attempt_there, (alone, round_), points(), round_.jobs
+            ):
+                self._tell(study, under_way.pop(k), outcome, on_finding)
+        finally:
+            for trial in under_way.values():
+                study.tell(trial, state=_states().FAIL)
 
     def _interrupted(self, signum: int) -> InterruptedTrainingError:
         """What to say of an interrupt: trials that ended are not lost where there is a journal."""
@@ -394,6 +450,32 @@ class _Round(NamedTuple):
 
     def late(self) -> bool:
         return self.deadline is not None and time.time() > self.deadline
+
+    def has(self, trial: Any) -> bool:
+        """Whether a trial belongs to this run, and is under way."""
+        return trial.state.name == "RUNNING" and trial.user_attrs.get("round") == self.name
+
+
+class _Point(NamedTuple):
+    """What a trial is to try, and how others of the learner did: their scores by step."""
+
+    label: str
+    params: dict[str, Any]
+    rivals: list[Mapping[int, float]]
+
+
+class _Outcome(NamedTuple):
+    """What a trial has come to: its state as Optuna has it, and scores by step."""
+
+    state: str
+    facts: dict[str, Any]
+    scores: dict[int, float]
+
+
+def _attempt_there(shared: tuple[Search, _Round], point: _Point) -> _Outcome:
+    """Try on another machine."""
+    search, round_ = shared
+    return search._attempt(point, round_)
 
 
 def work() -> None:
