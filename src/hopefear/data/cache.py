@@ -85,7 +85,9 @@ class Spool:
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         except OSError as error:
             raise HopefearError(f"cannot write {os.fspath(folder)}: {error.strerror}") from error
-        self._shapes: list[list[tuple[str, np.dtype, int]]] = []
+        # Names and types that pieces have; which ones a piece has, and how long, it says itself.
+        self._kinds: dict[tuple[tuple[str, np.dtype], ...], int] = {}
+        self._pieces = 0
         self.totals: dict[str, int] = {}
 
     def __enter__(self) -> Spool:
@@ -98,8 +100,12 @@ class Spool:
 
     def add(self, **arrays: np.ndarray) -> None:
         """Keep a piece."""
-        self._shapes.append([(name, a.dtype, len(a)) for name, a in arrays.items()])
+        kind = tuple((name, array.dtype) for name, array in arrays.items())
+        number = self._kinds.setdefault(kind, len(self._kinds))
+        head = np.array([number, *map(len, arrays.values())], np.int64)
+        self._pieces += 1
         try:
+            self._file.write(head.data)
             for name, array in arrays.items():
                 self._file.write(np.ascontiguousarray(array).view(np.uint8).data)
                 self.totals[name] = self.totals.get(name, 0) + len(array)
@@ -111,8 +117,11 @@ class Spool:
     def pieces(self) -> Iterator[dict[str, np.ndarray]]:
         """All pieces, in order."""
         self._file.seek(0)
-        for shapes in self._shapes:
-            yield {name: self._read(n, dtype) for name, dtype, n in shapes}
+        kinds = list(self._kinds)
+        for _ in range(self._pieces):
+            kind = kinds[int(self._read(1, np.dtype(np.int64))[0])]
+            sizes = self._read(len(kind), np.dtype(np.int64)).tolist()
+            yield {name: self._read(n, dtype) for (name, dtype), n in zip(kind, sizes, strict=True)}
 
     def _read(self, count: int, dtype: np.dtype) -> np.ndarray:
         return np.frombuffer(self._file.read(count * dtype.itemsize), dtype)
@@ -216,41 +225,6 @@ def write_cache(
             mapping = mmap.mmap(out.fileno(), 0, access=mmap.ACCESS_READ)
             whole["digest"] = _dataset(mapping, whole, os.fspath(path), features).digest
         _write_header(out, offset, whole)
-
-
-def store_lists(
-    path: str | os.PathLike[str], dataset: Any, source: Mapping[str, Any], **header: Any
-) -> None:
-    """Write a dataset of lists, whose long arrays may lie on disk already, block by block.
-
-    Parameters
-    ----------
-    path : str or path
-        The cache.
-    dataset : ListDataset
-        The lists.
-    source : mapping
-        What :func:`source_of` says of the file they come from.
-    **header
-        ``options`` of the data, and ``facts`` that are to be known when it is used again.
-    """
-    n_rows, counts = rows_of(dataset, _CHECKED_BYTES), dataset.counts
-
-    def pieces() -> Iterator[dict[str, np.ndarray]]:
-        for number, rows in enumerate(blocks(dataset, n_rows)):
-            piece = rows._asdict()
-            if counts is not None:
-                begin = number * n_rows
-                first, last = dataset.spans(begin, begin + rows.weights.size)["costs"]
-                piece["counts"] = np.ascontiguousarray(counts[first:last]).reshape(-1)
-            yield piece
-
-    room = {name: (array.dtype, array.size) for name, array in dataset.rows._asdict().items()}
-    if counts is not None:
-        room["counts"] = counts.dtype, counts.size
-    own = {"metric": dataset.metric, "ids": None if dataset.ids is None else list(dataset.ids)}
-    whole = {"source": source, **header, **own}
-    write_cache(path, "lists", pieces(), room, dataset.features, whole)
 
 
 def _page_up(offset: int) -> int:
@@ -574,7 +548,7 @@ def _dataset(mapping: mmap.mmap, header: Mapping[str, Any], name: str, features:
         counts = arrays.get("counts")
         if counts is not None:
             counts = counts.reshape(len(rows.costs), -1)
-        judged = counts, header["metric"], header["ids"], source
+        judged = counts, header["metric"], None, source
         dataset = dataset_type(rows, features, *judged, mapping)
     for key, (first, last) in dataset.spans(0, len(dataset)).items():
         array = arrays[key]
