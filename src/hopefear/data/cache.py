@@ -25,7 +25,7 @@ import numpy as np
 
 from hopefear import __version__
 from hopefear.core.kernel_cache import cache_folder
-from hopefear.data.mapped import blocks, rows_of, update_hash
+from hopefear.data.mapped import at_random, blocks, in_order, rows_of, update_hash
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import parts
 from hopefear.storage import atomic_file
@@ -34,6 +34,9 @@ MAGIC = b"hopefear-cache 2"
 PAGE = 4096
 _FIRST = struct.Struct("<16sQQ64s")
 _FEATURES = "features."
+# Bytes of an array that are written at once. Linux keeps them in memory in one piece where they
+# begin at a multiple of their number, and maps them as a whole.
+_STRETCH = 1 << 21
 # What blocks take while everything is checked.
 _CHECKED_BYTES = 1 << 23
 _REMEDY = "; build it again"
@@ -46,10 +49,12 @@ Stamp = tuple[int, int, int, int]
 class CacheMap(mmap.mmap):
     """A mapped cache, and what tells whether its file is still the one that was opened.
 
-    ``path`` is absolute, ``digest`` the SHA-256 of the header, which has those of all arrays.
+    ``path`` is absolute, ``digest`` the SHA-256 of the header, which has those of all arrays. The
+    system ``tells`` which pages are in memory where this process may write to the file.
     """
 
     path = ""
+    tells = False
     stamp: Stamp = (0, 0, 0, 0)
     digest = ""
 
@@ -134,18 +139,29 @@ class SectionWriter:
         self._out, self._next = out, offset
         self.offset, self.dtype, self.count = offset, np.dtype(dtype), 0
         self._hash = hashlib.sha256()
+        self._waiting = bytearray()
 
     def write(self, piece: np.ndarray) -> None:
-        piece = np.ascontiguousarray(piece, self.dtype)
-        data = piece.view(np.uint8).data
-        self._out.seek(self._next)
-        self._out.write(data)
+        """Append a piece; it is in the file when the section is full or :meth:`entry` was asked."""
+        data = np.ascontiguousarray(piece, self.dtype).view(np.uint8).data
         self._hash.update(data)
-        self._next += data.nbytes
         self.count += len(piece)
+        while data.nbytes:
+            room = _STRETCH - (self._next + len(self._waiting)) % _STRETCH
+            self._waiting += data[:room]
+            if data.nbytes >= room:
+                self._flush()
+            data = data[room:]
+
+    def _flush(self) -> None:
+        self._out.seek(self._next)
+        self._out.write(self._waiting)
+        self._next += len(self._waiting)
+        self._waiting.clear()
 
     def entry(self) -> dict[str, Any]:
-        """What the header says of the section."""
+        """What the header says of the section, all of which is then in the file."""
+        self._flush()
         return {
             "dtype": self.dtype.str,
             "offset": self.offset,
@@ -457,6 +473,8 @@ def _map_file(path: str | os.PathLike[str]) -> CacheMap:
         with open(path, "rb") as file:
             mapping = CacheMap(file.fileno(), 0, access=mmap.ACCESS_READ)
             mapping.path, mapping.stamp = os.path.abspath(path), _stamp(os.fstat(file.fileno()))
+            mapping.tells = os.access(path, os.W_OK)
+            at_random(mapping)
             return mapping
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "an empty file"
@@ -580,11 +598,12 @@ def _check_content(mapping: CacheMap, header: Mapping[str, Any], dataset: Any, n
 
 
 def _check_hashes(mapping: CacheMap, header: Mapping[str, Any]) -> None:
-    for key, entry in header["arrays"].items():
-        digest = hashlib.sha256()
-        update_hash(digest, section(mapping, entry, mapping.path), mapping)
-        if digest.hexdigest() != entry["sha256"]:
-            raise _damaged(mapping.path, f"the section {key} has changed")
+    with in_order(mapping):
+        for key, entry in header["arrays"].items():
+            digest = hashlib.sha256()
+            update_hash(digest, section(mapping, entry, mapping.path), mapping)
+            if digest.hexdigest() != entry["sha256"]:
+                raise _damaged(mapping.path, f"the section {key} has changed")
 
 
 def _check_numbers(dataset: Any, rows: Any, begin: int, end: int) -> None:

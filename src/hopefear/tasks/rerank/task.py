@@ -13,6 +13,7 @@ from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each
+from hopefear.data.mapped import let_go
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
 from hopefear.features.lists.list_features import ListNumbering, PiledNumbering
@@ -92,7 +93,10 @@ class Reranking(Task):
             parts = (data.take(few).rows for few in np.array_split(some, _PARTS))
         plain = Ranker(structure, predictor)
         nothing = dict.fromkeys(("features", "columns", "values"))  # scores are all it takes
-        scored = [(rows._replace(**nothing), plain.scores(rows)) for rows in parts]
+        scored = []
+        for rows in parts:
+            scored.append((rows._replace(**nothing), plain.scores(rows)))
+            let_go(data)
 
         def log_likelihood(temperature: float) -> float:
             warm = Ranker(structure, predictor, temperature)
