@@ -69,6 +69,8 @@ class CacheMap(mmap.mmap):
         except OSError:
             return
         if stamp != self.stamp and stamp[0] == self.stamp[0]:
+            if stamp[1] < len(self):  # to read what is missing would end the program
+                raise _damaged(self.path, "it has become shorter")
             header = _read_header(self, self.path)
             if _digest_of(self) != self.digest:
                 raise _damaged(self.path, "its header has changed")
