@@ -166,7 +166,7 @@ class ListInput:
             self._recent.clear()
 
     def _is_older(self, name: str) -> bool:
-        place = np.searchsorted(self._older, key := np.uint64(key_of(name)))
+        place = int(np.searchsorted(self._older, key := np.uint64(key_of(name))))
         return place < self._older.size and bool(self._older[place] == key)
 
     def emptiness(self) -> InputError:
