@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
 CASES = {
     "tag": Case(["--hash-bits", "16", "--no-names", "--no-temperature"], 130, 128),
-    "rerank": Case([], 140, 192),
+    "rerank": Case([], 100, 96),
     "parse": Case(["--order", "1", "--features", "light", "--hash-bits", "16"], 112, 96),
 }
 

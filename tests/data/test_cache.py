@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopefear.data import cache
+from hopefear.core.memory import in_memory
+from hopefear.data import cache, mapped
 from hopefear.data.cache import cache_header, open_cache, source_of, write_cache
 from hopefear.data.cached_examples import cache_examples
 from hopefear.data.files import ReadReport
@@ -221,7 +222,10 @@ def test_limits_of_the_process_count_as_memory(limit: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_RANDOM"), reason="the system takes no advice")
-def test_pages_of_a_block_and_no_others_are_asked_for(svm, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(("tells", "there"), [(False, True), (True, False), (True, True)])
+def test_pages_of_a_block_and_no_others_are_asked_for(
+    svm, tmp_path, monkeypatch, tells, there
+) -> None:
     advice: list[tuple[int, ...]] = []
 
     class Watched(cache.CacheMap):
@@ -231,13 +235,36 @@ def test_pages_of_a_block_and_no_others_are_asked_for(svm, tmp_path, monkeypatch
 
     cache_examples(svm, tmp_path / "c")
     monkeypatch.setattr(cache, "CacheMap", Watched)
+    monkeypatch.setattr(cache.os, "access", lambda path, how: tells)
+    monkeypatch.setattr(mapped, "in_memory", lambda address: there)
+    monkeypatch.setattr(mapped, "_ASKED", mmap.PAGESIZE)
     data, page = open_cache(tmp_path / "c"), mmap.PAGESIZE
     begin = cache_header(tmp_path / "c")["arrays"]["values"]["offset"]
+    assert advice[0] == (mmap.MADV_RANDOM,)
+    advice.clear()
     (rows,) = blocks(data, 200, [1])
-    assert advice.pop(0) == (mmap.MADV_RANDOM,)
     kinds = mmap.MADV_WILLNEED, mmap.MADV_DONTNEED
     asked, done = ([pages for what, *pages in advice if what == kind] for kind in kinds)
-    assert asked == done and len(asked) + len(done) == len(advice)
+    assert len(asked) + len(done) == len(advice)
     first, last = (begin + 4 * place for place in data.spans(200, 400)["values"])
-    assert [first // page * page, (last // page - first // page) * page] in asked
+    assert [first // page * page, (last // page - first // page) * page] in done
+    every = [[at, page] for start, size in done for at in range(start, start + size, page)]
+    assert asked == ([] if tells and there else every)
     assert np.array_equal(rows.labels, data.rows.labels[200:])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what is in memory")
+def test_the_system_says_which_pages_are_in_memory() -> None:
+    with mmap.mmap(-1, 3 * mmap.PAGESIZE) as pages:
+        pages[mmap.PAGESIZE] = 1
+        base = np.frombuffer(pages, np.uint8).ctypes.data
+        assert [in_memory(base + k * mmap.PAGESIZE + 5) for k in range(3)] == [False, True, False]
+
+
+@pytest.mark.parametrize("stretch", [8, 40, 4096, 5000])
+def test_how_much_is_written_at_once_changes_no_byte(svm, tmp_path, monkeypatch, stretch) -> None:
+    cache_examples(svm, tmp_path / "a", block_bytes=1000)
+    monkeypatch.setattr(cache, "_STRETCH", stretch)
+    cache_examples(svm, tmp_path / "b", block_bytes=1000)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    open_cache(tmp_path / "b", verify=True)

@@ -81,6 +81,29 @@ def test_what_lies_in_memory_goes_along(file) -> None:
     assert opened.mapping is not None
 
 
+def test_arrays_that_a_place_cannot_tell_go_along(file) -> None:
+    data = open_cache(file)
+    table, other = data.rows.values[:6].reshape(2, 3), data.rows.values[::2]
+    data.rows = data.rows._replace(values=table, indices=other)
+    opened = carried(data)
+    np.testing.assert_array_equal(opened.rows.values, table)
+    np.testing.assert_array_equal(opened.rows.indices, other)
+
+
+def test_a_place_outside_of_the_cache_is_refused_by_the_name_of_the_cache(file) -> None:
+    told = Located.of(open_cache(file))
+    told.arrays["values"]["count"] = 10**9
+    with pytest.raises(HopefearError, match=rf"{file}: .*a section does not fit the file"):
+        told.open()
+
+
+def test_a_file_that_becomes_shorter_is_refused_and_not_read(file) -> None:
+    data = open_cache(file)
+    os.truncate(file, cache.PAGE)
+    with pytest.raises(HopefearError, match="it has become shorter; build it again"):
+        data.mapping.check()
+
+
 def test_a_copy_is_read_whole_once(file, tmp_path, hashed) -> None:
     told = Located.of(open_cache(file))
     shutil.copy2(file, tmp_path / "copy")

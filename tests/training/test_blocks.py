@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -208,6 +209,28 @@ def test_threads_change_no_bit_of_what_is_kept_of_chains(readout, monkeypatch):
     assert one.updates > 3
     for jobs in (2, 3):
         same(learned(chain, learner, rows, jobs, order), one)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("spread", [1, 40_000])
+@pytest.mark.parametrize("valued", [False, True])
+def test_attributes_are_dealt_to_their_halves_in_order(threads, spread, valued):
+    """With a spread of 1 all belong to one half, which has no room to spare."""
+    dice, chain = np.random.default_rng(3), Chain.new(40_000, 2)
+    indptr = np.append(0, np.cumsum(dice.integers(0, 5, 30)))
+    indices = dice.integers(0, spread, indptr[-1]).astype(np.int32)
+    values = dice.random(indices.size if valued else 0).astype(np.float32)
+    data = SimpleNamespace(indptr=indptr, indices=indices, values=values)
+    desk, shift = chain.desk(data, np.float32, threads), np.uint64(stretch_of(chain.width))
+    halves = np.array([half_of(feature, shift) for feature in indices])
+    assert set(halves) == ({0, 1} if spread > 1 else {0})
+    for half in range(2):
+        begins = desk.begins[half]
+        for k in range(30):
+            own = indptr[k] + np.flatnonzero(halves[indptr[k] : indptr[k + 1]] == half)
+            place = slice(begins[k], begins[k + 1])
+            np.testing.assert_array_equal(desk.attributes[half][place], indices[own])
+            np.testing.assert_array_equal(desk.values[half][place], values[own] if valued else [])
 
 
 def test_desks_have_one_type_whatever_the_order():

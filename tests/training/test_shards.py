@@ -433,6 +433,10 @@ def test_mapped_data_is_dealt_by_pieces():
             return cls
 
         @staticmethod
+        def cut(n):
+            """Blocks stay as they are."""
+
+        @staticmethod
         def at(epoch, places):
             for rows in parts[places]:
                 yield rows, np.arange(12)
@@ -448,8 +452,25 @@ def test_mapped_data_is_dealt_by_pieces():
         assert all(rows is parts[i] for i, rows in zip(range(k, 5, 2), dealt, strict=True))
     ((rows, _),) = shares[1].stretch(0, 1, 2)
     assert rows is parts[3]
-    with pytest.raises(HopefearError, match="5 blocks are too few for 6 shards"):
-        Shards(6).trainer(Binary(20), learner, Mapped)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 59, 60])
+def test_blocks_are_made_small_enough_for_all_shards(n):
+    passes = Passes(DATA, by_block=True)
+    assert passes.n_pieces == 1
+    shares = Shards(n)._deal(passes, False)
+    seen = [rows.labels[order] for share in shares for rows, order in share.stretch(0, 0, share.n)]
+    assert all(share.n for share in shares) and len(shares) == n
+    assert sorted(np.concatenate(seen)) == sorted(DATA.rows.labels)
+    with pytest.raises(HopefearError, match="60 examples are too few for 61 shards"):
+        Shards(61)._deal(passes, False)
+
+
+def test_blocks_that_are_enough_stay_as_they_are(monkeypatch):
+    monkeypatch.setattr("hopefear.training.passes._BLOCK", 500)
+    passes, same = Passes(DATA, by_block=True), Passes(DATA, by_block=True)
+    Shards(2)._deal(passes, False)
+    assert passes.n_pieces == same.n_pieces > 2
 
 
 def test_an_estimator_goes_on_alone():

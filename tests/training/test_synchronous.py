@@ -167,6 +167,16 @@ def test_workers_begin_anew_where_learning_broke_off(monkeypatch):
             np.testing.assert_array_equal(one, other)
 
 
+def test_examples_of_weight_0_are_no_pieces():
+    table = np.eye(8, STRUCTURES[1].n_features)
+    data = SparseDataset.from_csr(table, np.arange(8) % 3, sample_weight=np.zeros(8))
+    learner = Learner(natural_loss(RULES["sgd"]), RULES["sgd"], READOUTS[0], "every", 2)
+    deal = DealtRows(data.rows, [Part(data.rows)], np.zeros(8, int), np.arange(8))
+    trainer = SynchronousTrainer(SharedBlocks(STRUCTURES[1], learner, np.float64, Here(), deal))
+    assert list(trainer.learn_pieces(Passes(data))) == [] and trainer.examples == 0
+    trainer.close()
+
+
 def test_other_data_than_was_dealt_is_refused():
     learner = Learner(Hinge(), RDA(), Last(), "every", 5)
     trainer = apart(STRUCTURES[0], learner, random_problem(4, n=30).rows, 2)

@@ -281,8 +281,8 @@ class Structure:
         return False
 
     @python_only
-    def desk(self, data, dtype):
-        """What threads share of the examples of ``data``."""
+    def desk(self, data, dtype, threads=1):
+        """What threads share of the examples of ``data``, made by so many of them."""
         return ()
 
     @python_only

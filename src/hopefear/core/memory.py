@@ -118,6 +118,25 @@ def use_up(array: np.ndarray) -> None:
         _system().madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), _NOT_NEEDED)
 
 
+def in_memory(address: int) -> bool:
+    """Whether the page there is in memory; no where the system does not say.
+
+    Of a mapped file that others own and that this process may not write to, Linux says yes always.
+
+    Examples
+    --------
+    >>> page = mmap.mmap(-1, mmap.PAGESIZE)
+    >>> page[0] = 1
+    >>> in_memory(np.frombuffer(page, np.uint8).ctypes.data) or sys.platform != "linux"
+    True
+    """
+    if not hasattr(_system(), "mincore"):
+        return False
+    start, there = address // mmap.PAGESIZE * mmap.PAGESIZE, ctypes.c_ubyte()
+    failed = _system().mincore(ctypes.c_void_p(start), ctypes.c_size_t(1), ctypes.byref(there))
+    return not failed and bool(there.value & 1)
+
+
 @functools.cache
 def _system() -> Any:
     return ctypes.CDLL(None) if sys.platform == "linux" else object()

@@ -25,7 +25,7 @@ import numpy as np
 
 from hopefear import __version__
 from hopefear.core.kernel_cache import cache_folder
-from hopefear.data.mapped import blocks, rows_of, update_hash
+from hopefear.data.mapped import at_random, blocks, in_order, rows_of, update_hash
 from hopefear.errors import HopefearError, ModelError
 from hopefear.features import parts
 from hopefear.storage import atomic_file
@@ -34,6 +34,9 @@ MAGIC = b"hopefear-cache 2"
 PAGE = 4096
 _FIRST = struct.Struct("<16sQQ64s")
 _FEATURES = "features."
+# Bytes of an array that are written at once. Linux keeps them in memory in one piece where they
+# begin at a multiple of their number, and maps them as a whole.
+_STRETCH = 1 << 21
 # What blocks take while everything is checked.
 _CHECKED_BYTES = 1 << 23
 _REMEDY = "; build it again"
@@ -46,10 +49,12 @@ Stamp = tuple[int, int, int, int]
 class CacheMap(mmap.mmap):
     """A mapped cache, and what tells whether its file is still the one that was opened.
 
-    ``path`` is absolute, ``digest`` the SHA-256 of the header, which has those of all arrays.
+    ``path`` is absolute, ``digest`` the SHA-256 of the header, which has those of all arrays. The
+    system ``tells`` which pages are in memory where this process may write to the file.
     """
 
     path = ""
+    tells = False
     stamp: Stamp = (0, 0, 0, 0)
     digest = ""
 
@@ -64,6 +69,8 @@ class CacheMap(mmap.mmap):
         except OSError:
             return
         if stamp != self.stamp and stamp[0] == self.stamp[0]:
+            if stamp[1] < len(self):  # to read what is missing would end the program
+                raise _damaged(self.path, "it has become shorter")
             header = _read_header(self, self.path)
             if _digest_of(self) != self.digest:
                 raise _damaged(self.path, "its header has changed")
@@ -85,7 +92,9 @@ class Spool:
             self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         except OSError as error:
             raise HopefearError(f"cannot write {os.fspath(folder)}: {error.strerror}") from error
-        self._shapes: list[list[tuple[str, np.dtype, int]]] = []
+        # Names and types that pieces have; which ones a piece has, and how long, it says itself.
+        self._kinds: dict[tuple[tuple[str, np.dtype], ...], int] = {}
+        self._pieces = 0
         self.totals: dict[str, int] = {}
 
     def __enter__(self) -> Spool:
@@ -98,8 +107,12 @@ class Spool:
 
     def add(self, **arrays: np.ndarray) -> None:
         """Keep a piece."""
-        self._shapes.append([(name, a.dtype, len(a)) for name, a in arrays.items()])
+        kind = tuple((name, array.dtype) for name, array in arrays.items())
+        number = self._kinds.setdefault(kind, len(self._kinds))
+        head = np.array([number, *map(len, arrays.values())], np.int64)
+        self._pieces += 1
         try:
+            self._file.write(head.data)
             for name, array in arrays.items():
                 self._file.write(np.ascontiguousarray(array).view(np.uint8).data)
                 self.totals[name] = self.totals.get(name, 0) + len(array)
@@ -111,8 +124,11 @@ class Spool:
     def pieces(self) -> Iterator[dict[str, np.ndarray]]:
         """All pieces, in order."""
         self._file.seek(0)
-        for shapes in self._shapes:
-            yield {name: self._read(n, dtype) for name, dtype, n in shapes}
+        kinds = list(self._kinds)
+        for _ in range(self._pieces):
+            kind = kinds[int(self._read(1, np.dtype(np.int64))[0])]
+            sizes = self._read(len(kind), np.dtype(np.int64)).tolist()
+            yield {name: self._read(n, dtype) for (name, dtype), n in zip(kind, sizes, strict=True)}
 
     def _read(self, count: int, dtype: np.dtype) -> np.ndarray:
         return np.frombuffer(self._file.read(count * dtype.itemsize), dtype)
@@ -125,18 +141,29 @@ class SectionWriter:
         self._out, self._next = out, offset
         self.offset, self.dtype, self.count = offset, np.dtype(dtype), 0
         self._hash = hashlib.sha256()
+        self._waiting = bytearray()
 
     def write(self, piece: np.ndarray) -> None:
-        piece = np.ascontiguousarray(piece, self.dtype)
-        data = piece.view(np.uint8).data
-        self._out.seek(self._next)
-        self._out.write(data)
+        """Append a piece; it is in the file when the section is full or :meth:`entry` was asked."""
+        data = np.ascontiguousarray(piece, self.dtype).view(np.uint8).data
         self._hash.update(data)
-        self._next += data.nbytes
         self.count += len(piece)
+        while data.nbytes:
+            room = _STRETCH - (self._next + len(self._waiting)) % _STRETCH
+            self._waiting += data[:room]
+            if data.nbytes >= room:
+                self._flush()
+            data = data[room:]
+
+    def _flush(self) -> None:
+        self._out.seek(self._next)
+        self._out.write(self._waiting)
+        self._next += len(self._waiting)
+        self._waiting.clear()
 
     def entry(self) -> dict[str, Any]:
-        """What the header says of the section."""
+        """What the header says of the section, all of which is then in the file."""
+        self._flush()
         return {
             "dtype": self.dtype.str,
             "offset": self.offset,
@@ -216,41 +243,6 @@ def write_cache(
             mapping = mmap.mmap(out.fileno(), 0, access=mmap.ACCESS_READ)
             whole["digest"] = _dataset(mapping, whole, os.fspath(path), features).digest
         _write_header(out, offset, whole)
-
-
-def store_lists(
-    path: str | os.PathLike[str], dataset: Any, source: Mapping[str, Any], **header: Any
-) -> None:
-    """Write a dataset of lists, whose long arrays may lie on disk already, block by block.
-
-    Parameters
-    ----------
-    path : str or path
-        The cache.
-    dataset : ListDataset
-        The lists.
-    source : mapping
-        What :func:`source_of` says of the file they come from.
-    **header
-        ``options`` of the data, and ``facts`` that are to be known when it is used again.
-    """
-    n_rows, counts = rows_of(dataset, _CHECKED_BYTES), dataset.counts
-
-    def pieces() -> Iterator[dict[str, np.ndarray]]:
-        for number, rows in enumerate(blocks(dataset, n_rows)):
-            piece = rows._asdict()
-            if counts is not None:
-                begin = number * n_rows
-                first, last = dataset.spans(begin, begin + rows.weights.size)["costs"]
-                piece["counts"] = np.ascontiguousarray(counts[first:last]).reshape(-1)
-            yield piece
-
-    room = {name: (array.dtype, array.size) for name, array in dataset.rows._asdict().items()}
-    if counts is not None:
-        room["counts"] = counts.dtype, counts.size
-    own = {"metric": dataset.metric, "ids": None if dataset.ids is None else list(dataset.ids)}
-    whole = {"source": source, **header, **own}
-    write_cache(path, "lists", pieces(), room, dataset.features, whole)
 
 
 def _page_up(offset: int) -> int:
@@ -483,6 +475,8 @@ def _map_file(path: str | os.PathLike[str]) -> CacheMap:
         with open(path, "rb") as file:
             mapping = CacheMap(file.fileno(), 0, access=mmap.ACCESS_READ)
             mapping.path, mapping.stamp = os.path.abspath(path), _stamp(os.fstat(file.fileno()))
+            mapping.tells = os.access(path, os.W_OK)
+            at_random(mapping)
             return mapping
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "an empty file"
@@ -574,7 +568,7 @@ def _dataset(mapping: mmap.mmap, header: Mapping[str, Any], name: str, features:
         counts = arrays.get("counts")
         if counts is not None:
             counts = counts.reshape(len(rows.costs), -1)
-        judged = counts, header["metric"], header["ids"], source
+        judged = counts, header["metric"], None, source
         dataset = dataset_type(rows, features, *judged, mapping)
     for key, (first, last) in dataset.spans(0, len(dataset)).items():
         array = arrays[key]
@@ -606,11 +600,12 @@ def _check_content(mapping: CacheMap, header: Mapping[str, Any], dataset: Any, n
 
 
 def _check_hashes(mapping: CacheMap, header: Mapping[str, Any]) -> None:
-    for key, entry in header["arrays"].items():
-        digest = hashlib.sha256()
-        update_hash(digest, section(mapping, entry, mapping.path), mapping)
-        if digest.hexdigest() != entry["sha256"]:
-            raise _damaged(mapping.path, f"the section {key} has changed")
+    with in_order(mapping):
+        for key, entry in header["arrays"].items():
+            digest = hashlib.sha256()
+            update_hash(digest, section(mapping, entry, mapping.path), mapping)
+            if digest.hexdigest() != entry["sha256"]:
+                raise _damaged(mapping.path, f"the section {key} has changed")
 
 
 def _check_numbers(dataset: Any, rows: Any, begin: int, end: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopefear.data.cache import CacheMap, open_again, section
+from hopefear.data.cache import CacheMap, Stamp, open_again, section
 from hopefear.data.mapped import Spans
 
 
@@ -23,7 +23,8 @@ class Located(NamedTuple):
     source : str
         Where the data came from, for messages.
     cache : tuple, optional
-        Path, digest and stamp of the cache; None where all arrays go along.
+        Path, digest and stamp of the cache, as :func:`hopefear.data.cache.open_again` takes them;
+        None where all arrays go along.
     arrays : dict
         By name, the array or where it begins: what the header of a cache says of it.
 
@@ -38,7 +39,7 @@ class Located(NamedTuple):
     kind: Any
     rows: Any
     source: str
-    cache: tuple[Any, ...] | None
+    cache: tuple[str, str, Stamp] | None
     arrays: dict[str, Any]
 
     @classmethod
@@ -53,9 +54,11 @@ class Located(NamedTuple):
 
     def open(self) -> Opened:
         """The dataset; HopefearError where there is another file, or none."""
-        mapping = None if self.cache is None else open_again(*self.cache)
+        if self.cache is None:
+            return Opened(self.kind, self.rows(**self.arrays), None, self.source)
+        mapping = open_again(*self.cache)
         fields = {
-            name: section(mapping, place, self.source) if isinstance(place, dict) else place
+            name: section(mapping, place, mapping.path) if isinstance(place, dict) else place
             for name, place in self.arrays.items()
         }
         return Opened(self.kind, self.rows(**fields), mapping, self.source)
@@ -78,8 +81,9 @@ class Opened:
 
 
 def _place(mapping: CacheMap, array: np.ndarray) -> Any:
-    """Where an array lies in a map, or the array itself."""
+    """Where an array lies in a map, or the array itself; what is said has no shape but a length."""
     offset = array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
-    if not array.size or not 0 <= offset < len(mapping):
+    flat = array.ndim == 1 and array.flags.c_contiguous
+    if not (array.size and flat and 0 <= offset < len(mapping)):
         return array
     return {"dtype": array.dtype.str, "offset": offset, "count": array.size}

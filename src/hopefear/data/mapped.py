@@ -7,18 +7,24 @@ in memory or mapped from a file.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.checks import check_at_least
+from hopefear.core.memory import in_memory
 
 Spans = dict[str, tuple[int, int]]
 # Bytes to hash at a time.
 _SLICE = 1 << 22
+# Bytes that come and go together as a rule: one page of them tells of all.
+_ALIKE = 1 << 20
+# Bytes to ask for at a time: of more, Linux reads no more than it would read ahead.
+_ASKED = 1 << 17
 
 
 def block(dataset: Any, begin: int, end: int) -> Any:
@@ -64,10 +70,6 @@ def blocks(dataset: Any, rows_per_block: int, order: Iterable[int] | None = None
     ([[1.0, 2.0], [3.0]], [1])
     """
     check_at_least("rows_per_block", rows_per_block, 1)
-    if dataset.mapping is not None and hasattr(mmap, "MADV_RANDOM"):
-        # Examples come in any order. For a page that is not there the system would read what lies
-        # around it, megabytes of every array on some disks, and drop pages of the block for it.
-        dataset.mapping.madvise(mmap.MADV_RANDOM)
     for number in range(n_blocks(dataset, rows_per_block)) if order is None else order:
         begin = number * rows_per_block
         end = min(begin + rows_per_block, len(dataset))
@@ -75,14 +77,14 @@ def blocks(dataset: Any, rows_per_block: int, order: Iterable[int] | None = None
             yield block(dataset, begin, end)
             continue
         stretches = [
-            (getattr(dataset.rows, name), first, last)
+            _pages(dataset.mapping, getattr(dataset.rows, name), first, last)
             for name, (first, last) in dataset.spans(begin, end).items()
         ]
         for stretch in stretches:
-            ask_for(dataset.mapping, *stretch)
+            _ask_for(dataset.mapping, stretch)
         yield block(dataset, begin, end)
         for stretch in stretches:
-            let_go(dataset.mapping, *stretch)
+            _let_go(dataset.mapping, stretch)
 
 
 def n_blocks(dataset: Any, rows_per_block: int) -> int:
@@ -105,29 +107,54 @@ def rows_of(dataset: Any, size: int) -> int:
     return max(1, size * len(dataset) // max(1, stored_bytes(dataset)))
 
 
-def ask_for(mapping: mmap.mmap, array: np.ndarray, first: int, last: int) -> None:
-    """Tell the system that these elements of a mapped array will be read soon."""
-    _advise(mapping, "MADV_WILLNEED", array, first, last)
+class _Pages(NamedTuple):
+    """Whole pages of a map: where they begin and end in it, and where it begins in memory."""
+
+    start: int
+    stop: int
+    base: int
 
 
-def let_go(mapping: mmap.mmap, array: np.ndarray, first: int, last: int) -> None:
-    """Tell the system that these elements of a mapped array will not be read again soon."""
-    # The page that the next block begins in stays.
-    _advise(mapping, "MADV_DONTNEED", array, first, last)
+def _pages(mapping: mmap.mmap, array: np.ndarray, first: int, last: int) -> _Pages:
+    """The pages that elements of an array begin in, but for that of the last.
 
-
-def _advise(mapping: mmap.mmap, advice: str, array: np.ndarray, first: int, last: int) -> None:
-    """Advise on the pages that these elements begin in, but for that of the last."""
-    if not hasattr(mmap, advice) or last <= first:
-        return
+    The next block begins in that one.
+    """
     base = np.frombuffer(mapping, np.uint8).ctypes.data
-    if not base <= array.ctypes.data < base + len(mapping):
-        return  # weights changed in memory do not lie in the map
-    start = array.ctypes.data - base + first * array.itemsize
-    stop = array.ctypes.data - base + last * array.itemsize
-    start, stop = start // mmap.PAGESIZE * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
-    if stop > start:
-        mapping.madvise(getattr(mmap, advice), start, stop - start)
+    begin = array.ctypes.data - base
+    if not 0 <= begin < len(mapping):  # weights changed in memory do not lie in the map
+        return _Pages(0, 0, base)
+    start, stop = begin + first * array.itemsize, begin + last * array.itemsize
+    size = mmap.PAGESIZE
+    return _Pages(start // size * size, stop // size * size, base)
+
+
+def _ask_for(mapping: mmap.mmap, pages: _Pages) -> None:
+    """Have the system read pages that will soon be needed, where they are not in memory.
+
+    To ask for pages that are there costs as much as some learners take to go over them.
+    """
+    if not hasattr(mmap, "MADV_WILLNEED"):
+        return
+    tells = getattr(mapping, "tells", False)
+    for start in range(pages.start, pages.stop, _ALIKE):
+        stop = min(start + _ALIKE, pages.stop)
+        if tells and in_memory(pages.base + stop - mmap.PAGESIZE):
+            continue
+        for begin in range(start, stop, _ASKED):
+            mapping.madvise(mmap.MADV_WILLNEED, begin, min(_ASKED, stop - begin))
+
+
+def _let_go(mapping: mmap.mmap, pages: _Pages) -> None:
+    """Tell the system that pages will not be read again soon."""
+    if hasattr(mmap, "MADV_DONTNEED") and pages.stop > pages.start:
+        mapping.madvise(mmap.MADV_DONTNEED, pages.start, pages.stop - pages.start)
+
+
+def let_go(dataset: Any) -> None:
+    """Tell the system that nothing of a dataset, where it is mapped, will be read again soon."""
+    if dataset.mapping is not None:
+        _advise(dataset.mapping, "MADV_DONTNEED")
 
 
 def stretches_of(dataset: Any, *names: str) -> Iterator[tuple[np.ndarray, ...]]:
@@ -140,17 +167,44 @@ def stretches_of(dataset: Any, *names: str) -> Iterator[tuple[np.ndarray, ...]]:
     >>> [labels.tolist() for (labels,) in stretches_of(data, "labels")]
     [[0, 1]]
     """
-    arrays = [getattr(dataset.rows, name) for name in names]
+    arrays, mapping = [getattr(dataset.rows, name) for name in names], dataset.mapping
     step = _SLICE // 8
     for first in range(0, arrays[0].size, step):
         last = min(first + step, arrays[0].size)
-        if dataset.mapping is not None:
-            for array in arrays:
-                ask_for(dataset.mapping, array, first, last)
+        pages = [] if mapping is None else [_pages(mapping, a, first, last) for a in arrays]
+        for stretch in pages:
+            _ask_for(mapping, stretch)
         yield tuple(array[first:last] for array in arrays)
-        if dataset.mapping is not None:
-            for array in arrays:
-                let_go(dataset.mapping, array, first, last)
+        for stretch in pages:
+            _let_go(mapping, stretch)
+
+
+def at_random(mapping: mmap.mmap) -> None:
+    """Declare that a map will be read here and there.
+
+    For a page that is not there the system would else read what lies around it, megabytes of every
+    array on some disks, and drop pages of a block for it.
+    """
+    _advise(mapping, "MADV_RANDOM")
+
+
+@contextlib.contextmanager
+def in_order(mapping: mmap.mmap) -> Iterator[None]:
+    """While all of a map is read once, from its beginning to its end.
+
+    Pages then come to memory in large pieces, which take less time to map, now and later.
+    """
+    _advise(mapping, "MADV_SEQUENTIAL", "MADV_HUGEPAGE")
+    yield
+    at_random(mapping)
+    _advise(mapping, "MADV_NOHUGEPAGE")  # else a page that is missing brings a large piece with it
+
+
+def _advise(mapping: mmap.mmap, *advice: str) -> None:
+    """Give advice on all of a map, as far as the system takes it."""
+    for word in advice:
+        with contextlib.suppress(AttributeError, OSError):
+            mapping.madvise(getattr(mmap, word))
 
 
 def update_hash(digest: Any, array: np.ndarray, mapping: mmap.mmap | None = None) -> None:
@@ -159,11 +213,9 @@ def update_hash(digest: Any, array: np.ndarray, mapping: mmap.mmap | None = None
     step = max(1, _SLICE // flat.itemsize)
     for first in range(0, flat.size, step):
         last = min(first + step, flat.size)
-        if mapping is not None:
-            ask_for(mapping, flat, first, last)
         digest.update(flat[first:last].view(np.uint8).data)
         if mapping is not None:
-            let_go(mapping, flat, first, last)
+            _let_go(mapping, _pages(mapping, flat, first, last))
 
 
 def rows_digest(words: Sequence[str], rows: Any, mapping: mmap.mmap | None = None) -> str:

@@ -500,7 +500,7 @@ class Blocks:
         self._works = [
             self.structure.workspace(data, loss, self.dtype) for _ in range(self.threads)
         ]
-        self._desk = self.structure.desk(data, self.dtype)
+        self._desk = self.structure.desk(data, self.dtype, self.threads)
 
     def forget(self) -> None:
         """Let go what was made for the last data."""

@@ -111,6 +111,11 @@ class Passes:
         if not self.by_block:
             self._rows = -(-self._rows // block) * block
 
+    def cut(self, n: int) -> None:
+        """Make blocks of data visited by them small enough that there are ``n``, if it can be."""
+        if self.by_block and self.n_pieces < n:
+            self._rows = max(1, len(self.dataset) // n)
+
     def pieces(self, epoch: int, skip: int = 0) -> Iterator[tuple[Any, np.ndarray]]:
         """(rows, order) of every piece of a pass but the first ``skip``."""
         if self.by_block:

@@ -192,11 +192,9 @@ class Shards:
         """The share of every shard; of data in blocks every K-th one."""
         data = passes.dataset
         if passes.by_block:
+            passes.cut(self.n)
             if passes.n_pieces < self.n:
-                raise HopefearError(
-                    f"{data.source}: its {passes.n_pieces} blocks are too few for {self.n} shards; "
-                    "use fewer shards, or train without a cache"
-                )
+                raise _too_few(passes.n_pieces, self.n)
             return [Dealt(passes, k, self.n) for k in range(self.n)]
         way = passes.seed, passes.shuffle, by_content
         parts = self._parts(passes, by_content)
@@ -221,15 +219,17 @@ class Shards:
         data = passes.dataset
         rows = np.flatnonzero(data.rows.weights > 0.0)
         if rows.size < self.n:
-            raise HopefearError(
-                f"{rows.size} examples are too few for {self.n} shards; use fewer shards"
-            )
+            raise _too_few(rows.size, self.n)
         if by_content and passes.shuffle:
             order = content_order(data.rows)
             rows = order[data.rows.weights[order] > 0.0]
         if self.n > 1:
             rows = np.random.default_rng([passes.seed, self.n]).permutation(rows)
         return [np.sort(rows[k :: self.n]) for k in range(self.n)]
+
+
+def _too_few(examples: int, shards: int) -> HopefearError:
+    return HopefearError(f"{examples} examples are too few for {shards} shards; use fewer shards")
 
 
 class ShardedTrainer(Trainer):

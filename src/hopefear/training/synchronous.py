@@ -12,6 +12,7 @@ hundred examples for processes, more for machines.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -452,7 +453,7 @@ class SynchronousTrainer(OnlineTrainer):
         pieces = super().learn_pieces(passes, epoch, skip)
         for number in passes.numbers(epoch)[skip:]:
             self._blocks.block = number
-            yield next(pieces)
+            yield from itertools.islice(pieces, 1)  # none where all examples have the weight 0
         yield from pieces  # none, but what follows the last one is done
 
     def alone(self) -> OnlineTrainer:

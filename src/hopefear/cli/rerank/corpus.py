@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +34,7 @@ def read(args: argparse.Namespace, console: Console) -> Candidates:
     metric, report = metric_asked(args.metric, args.metric_option, args.refs), ReadReport()
     folder = cache_folder(args, console)
     if folder is None:
-        data, skipped = _read(args, console, metric, report, args.scratch), report.skipped
+        data, skipped = _read(args, console, metric, report), report.skipped
     else:
         data, skipped = _cached(args, console, metric, report, folder)
     tell_skipped(report, console)
@@ -57,22 +56,31 @@ def _read(
     console: Console,
     metric: ListMetric | None,
     report: ReadReport,
-    folder: str | None,
 ) -> ListDataset:
     from hopefear.tasks.rerank import task
 
     with Counting(console, "lists") as counting:
-        how = {**_how(args), "format": args.format}
-        blocks = judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
-        return task.dataset(
-            counting(blocks, args.train),
-            args.features or "auto",
-            min_count=args.min_count,
-            baseline=args.baseline,
-            oracle=args.oracle,
-            metric=metric,
-            folder=folder,
-        )
+        blocks = counting(_blocks(args, metric, report), args.train)
+        return task.dataset(blocks, folder=args.scratch, **_meaning(args, metric))
+
+
+def _blocks(
+    args: argparse.Namespace, metric: ListMetric | None, report: ReadReport
+) -> Iterator[CandidateLists]:
+    """The lists of ``--train`` as they are read."""
+    how = {**_how(args), "format": args.format}
+    return judged_blocks(args.train, metric, report, args.gold, refs=args.refs, **how)
+
+
+def _meaning(args: argparse.Namespace, metric: ListMetric | None) -> dict[str, Any]:
+    """What is made of lists, as :func:`hopefear.tasks.rerank.task.dataset` has it."""
+    return {
+        "features": args.features or "auto",
+        "min_count": args.min_count,
+        "baseline": args.baseline,
+        "oracle": args.oracle,
+        "metric": metric,
+    }
 
 
 def _cached(
@@ -83,7 +91,8 @@ def _cached(
     folder: str,
 ) -> tuple[ListDataset, int]:
     """The lists as a cache in a folder has them, and how many were left out."""
-    from hopefear.data.cache import source_of, store_lists, use_cache
+    from hopefear.data.cache import source_of, use_cache
+    from hopefear.tasks.rerank.cached import ListCache
 
     names = ("format", "features", "min_count", "baseline", "oracle", "dedup", "on_error")
     options = {name: getattr(args, name) for name in (*names, "encoding", "metric")}
@@ -93,13 +102,12 @@ def _cached(
 
     def build(target: Any) -> None:
         origin = source_of(args.train)  # what comes to it while it is read makes it another
-        # What waits for its numbers lies next to the cache, and goes with this folder.
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".hopefear-") as scratch:
-            data = _read(args, console, metric, report, scratch)
-            facts = {"seen": data.features.seen, "skipped": report.skipped}
-            store_lists(target, data, origin, options=options, facts=facts)
-            if data.features.pile is not None:
-                data.features.pile.close()
+        with ListCache(target, **_meaning(args, metric)) as cache:
+            with Counting(console, "lists") as counting:
+                for block in counting(_blocks(args, metric, report), args.train):
+                    cache.add(block)
+            facts = {"seen": cache.seen, "skipped": report.skipped}
+            cache.write({"source": origin, "options": options, "facts": facts})
 
     data, header = use_cache(folder, args.train, "lists", options, build, console.say)
     data.features.seen = header["facts"]["seen"]

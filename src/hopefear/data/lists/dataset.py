@@ -342,11 +342,7 @@ class Gathered:
 
     def dataset(self, numbered: Numbered, features: Any) -> ListDataset:
         """Everything put together."""
-        if len(self.names) > 1:
-            raise HopefearError(
-                f"{self.source}: some lists are judged by {', '.join(sorted(self.names))}, and "
-                "scores of different metrics do not add up; name one metric for all"
-            )
+        check_one_metric(self.names, self.source)
         starts = np.concatenate([[0], np.cumsum(_joined(self._lengths, np.int64))])
         scores, costs = _joined(self._scores), _joined(self._costs)
         rows = ListRows(
@@ -447,6 +443,15 @@ def check_score_name(block: CandidateLists) -> None:
         raise HopefearError(
             f"{block.source}: candidates have a score and a feature of the name {SCORE!r} too; "
             "call the feature something else"
+        )
+
+
+def check_one_metric(names: set[str], source: str) -> None:
+    """Refuse lists that are judged by several metrics."""
+    if len(names) > 1:
+        raise HopefearError(
+            f"{source}: some lists are judged by {', '.join(sorted(names))}, and scores of "
+            "different metrics do not add up; name one metric for all"
         )
 
 

@@ -434,7 +434,7 @@ TEXTS = ("json", "moses")  # formats whose candidates are texts
 BLOCK_LISTS = 256
 BLOCK_CANDIDATES = 20_000
 BLOCK_TREES = 1_000  # over a thousand features each come of them
-BLOCK_FEATURES = 400_000  # that are named, of all candidates
+BLOCK_FEATURES = 100_000  # that are named, of all candidates
 
 _LOOKED_AT = 10  # lines by which a format is known
 

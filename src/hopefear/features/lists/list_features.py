@@ -185,9 +185,7 @@ class ListFeatures:
 
 
 class ListNumbering:
-    """Takes blocks of lists, one after the other, and numbers their features at the end.
-
-    What was extracted waits on disk, because most features turn out to be too rare to keep.
+    """Numbers the features of blocks of lists as they come, and says at the end which are kept.
 
     Parameters
     ----------
@@ -195,6 +193,61 @@ class ListNumbering:
         What is looked at.
     min_count : int
         Features that tell candidates apart in fewer lists are left out.
+
+    Attributes
+    ----------
+    widest : int
+        Features of one list, at most.
+    """
+
+    def __init__(self, extraction: Extraction, min_count: int = 1) -> None:
+        self.extraction, self.min_count = extraction, min_count
+        self.widest = 0
+        self._table = KeyTable()
+        self._names: dict[int, str] = {}
+
+    @property
+    def seen(self) -> int:
+        """Number of different features so far."""
+        return self._table.size
+
+    def add(self, block: Any) -> Numbered:
+        """The features of a block, in numbers of first appearance."""
+        keyed = self.extraction.extract(block)
+        self.widest = max(self.widest, int(np.diff(keyed.scopes).max(initial=0)))
+        before = self._table.size
+        rare = self._table.seen < self.min_count
+        result = numbered(keyed, self._table.count(keyed.keys))
+        now = self._table.seen >= self.min_count  # names are asked for when a feature is in
+        now[:before] &= rare
+        wanted = np.sort(self._table.keys[now])
+        if wanted.size:
+            names = self.extraction.names(block, wanted)
+            self._names |= {key: names[key] for key in wanted.tolist()}
+        return result
+
+    def finish(self) -> tuple[ListFeatures, np.ndarray]:
+        """The feature map, and for `pruned` the final number of each feature; no more blocks."""
+        frequent = np.flatnonzero(self._table.seen >= self.min_count)
+        new = np.full(self._table.size, -1, np.int32)
+        new[frequent] = np.arange(len(frequent), dtype=np.int32)
+        keys = self._table.keys[frequent].copy()
+        names = Strings.pack(map(self._names.pop, keys.tolist()))
+        self._table = KeyTable()  # room for what follows
+        features = ListFeatures(self.extraction, keys, names)
+        features.seen = len(new)
+        return features, new
+
+
+class PiledNumbering:
+    """Takes blocks of lists, one after the other, and puts their features together at the end.
+
+    What was extracted waits on disk, because most features turn out to be too rare to keep.
+
+    Parameters
+    ----------
+    numbering : ListNumbering
+        What numbers them.
     folder : path, optional
         Where features wait, and stay: arrays are then mapped from files there, for lists that
         memory would not hold. Unless said they wait among the system's temporary files and end in
@@ -202,37 +255,16 @@ class ListNumbering:
     """
 
     def __init__(
-        self,
-        extraction: Extraction,
-        min_count: int = 1,
-        folder: str | os.PathLike[str] | None = None,
+        self, numbering: ListNumbering, folder: str | os.PathLike[str] | None = None
     ) -> None:
-        self.extraction, self.min_count, self.folder = extraction, min_count, folder
-        self._table = KeyTable()
-        self._names: dict[int, str] = {}
+        self._numbering, self._folder = numbering, folder
         self._pile = Pile(folder)
         self._starts: list[np.ndarray] = []
-        self._widest = 0
-
-    @property
-    def seen(self) -> int:
-        """Number of different features so far."""
-        return self._table.size
 
     def add(self, block: Any) -> None:
         """Extract the features of a block."""
-        keyed = self.extraction.extract(block)
-        self._widest = max(self._widest, int(np.diff(keyed.scopes).max(initial=0)))
-        before = self._table.size
-        rare = self._table.seen < self.min_count
-        self._pile.add(numbered(keyed, self._table.count(keyed.keys)))
+        self._pile.add(self._numbering.add(block))
         self._starts.append(block.starts)
-        now = self._table.seen >= self.min_count  # names are asked for when a feature is in
-        now[:before] &= rare
-        wanted = np.sort(self._table.keys[now])
-        if wanted.size:
-            names = self.extraction.names(block, wanted)
-            self._names |= {key: names[key] for key in wanted.tolist()}
 
     def close(self) -> None:
         """Forget what was extracted."""
@@ -240,22 +272,13 @@ class ListNumbering:
 
     def finish(self) -> tuple[ListFeatures, Numbered]:
         """The feature map, and the features of all blocks."""
-        if not self._starts:
-            raise HopefearError("there are no lists to learn from")
-        frequent = np.flatnonzero(self._table.seen >= self.min_count)
-        new = np.full(self._table.size, -1, np.int32)
-        new[frequent] = np.arange(len(frequent), dtype=np.int32)
-        keys = self._table.keys[frequent].copy()
-        names = Strings.pack(map(self._names.pop, keys.tolist()))
-        self._table = KeyTable()  # room for what follows
-        pile = Pile(self.folder, short=self._widest <= SHORT)
+        features, new = self._numbering.finish()
+        pile = Pile(self._folder, short=self._numbering.widest <= SHORT)
         for block, starts in zip(self._pile.blocks(), self._starts, strict=True):
             pile.add(pruned(block, starts, new))
         self._pile.close()
-        features = ListFeatures(self.extraction, keys, names)
-        features.seen = len(new)
-        whole = pile.whole(mapped=self.folder is not None)
-        if self.folder is None:
+        whole = pile.whole(mapped=self._folder is not None)
+        if self._folder is None:
             pile.close()
         else:
             features.pile = pile  # the files live as long as what they mean

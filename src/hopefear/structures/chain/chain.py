@@ -216,8 +216,8 @@ class Chain(NamedTuple):
     def halves(self):
         return True
 
-    def desk(self, data, dtype):
-        return new_desk(self, data, dtype)
+    def desk(self, data, dtype, threads=1):
+        return new_desk(self, data, dtype, threads)
 
     def lay(self, desk, data, order, block):
         return lay(self, desk, data, order, block)

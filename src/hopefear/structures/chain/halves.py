@@ -10,12 +10,14 @@ are.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import HALVES, half_of, stretch_of
+from hopefear.core.threads import Team
 from hopefear.structures.chain.theta import AHEAD, LINE, add_row, add_times_row, ask_row, length
 
 # Attributes of a sequence that are asked for while another one is read; then the processor sees the
@@ -26,8 +28,8 @@ _SOON, _TOKENS, _ROWS = 128, np.uint64(12), 32
 class Desk(NamedTuple):
     """The attributes of all tokens by halves, and what threads lay down of those of a block."""
 
-    attributes: np.ndarray  # int32[2, most]: those of a half, token after token
-    values: np.ndarray  # real[2, most], or nothing where all are 1
+    attributes: np.ndarray  # int32[2, most + 1]: those of a half, token after token
+    values: np.ndarray  # real[2, most + 1], or nothing where all are 1
     begins: np.ndarray  # int64[2, all tokens + 1]: where the attributes of a token begin
     spots: np.ndarray  # int64[sequences of an order]: where the tokens of one lie, in its block
     firsts: np.ndarray  # int64[sequences of an order + 1]: the first token of one
@@ -36,13 +38,13 @@ class Desk(NamedTuple):
     live: np.ndarray  # uint8[tokens]: 0: no weights were left for a token, 1: some, 2: all
 
 
-def new_desk(chain: Any, data: Any, dtype: Any) -> Desk:
+def new_desk(chain: Any, data: Any, dtype: Any, threads: int = 1) -> Desk:
     """The attributes of all tokens by halves; there is no room for blocks yet."""
     indices, values = data.indices, data.values
     counts = np.empty(HALVES, np.int64)
     shift = np.uint64(stretch_of(chain.width))
     count_halves(indices, shift, counts)
-    most = int(counts.max())
+    most = int(counts.max()) + 1  # `deal` writes one too many
     desk = Desk(
         np.empty((HALVES, most), indices.dtype),
         np.empty((HALVES, most if values.size else 0), values.dtype),
@@ -53,7 +55,9 @@ def new_desk(chain: Any, data: Any, dtype: Any) -> Desk:
         np.empty((HALVES + 1, 0), dtype),
         np.empty(0, np.uint8),
     )
-    deal(data.indptr, indices, values, shift, desk)
+    tasks = [partial(deal, data.indptr, indices, values, shift, desk, k) for k in range(HALVES)]
+    with Team(threads) as team:
+        team.run(tasks)
     return desk
 
 
@@ -92,20 +96,19 @@ def count_halves(indices, shift, counts):
 
 
 @lean
-def deal(indptr, indices, values, shift, desk):
-    """Deal the attributes of all tokens to the halves."""
-    for half in range(HALVES):
-        attributes, factors, begins = desk.attributes[half], desk.values[half], desk.begins[half]
-        side, e, unit = np.uint64(half), np.uint64(0), values.size == 0
-        for k in range(indptr.size - 1):
-            begins[k] = e
-            for p in range(np.uint64(indptr[k]), np.uint64(indptr[k + 1])):
-                if half_of(indices[p], shift) == side:
-                    attributes[e] = indices[p]
-                    if not unit:
-                        factors[e] = values[p]
-                    e += np.uint64(1)
-        begins[indptr.size - 1] = e
+def deal(indptr, indices, values, shift, desk, half):
+    """Deal the attributes of all tokens to a half."""
+    attributes, factors, begins = desk.attributes[half], desk.values[half], desk.begins[half]
+    side, e, unit = np.uint64(half), np.uint64(0), values.size == 0
+    for k in range(indptr.size - 1):
+        begins[k] = e
+        for p in range(np.uint64(indptr[k]), np.uint64(indptr[k + 1])):
+            # Which half comes next nobody can guess, so all are written, others written over.
+            attributes[e] = indices[p]
+            if not unit:
+                factors[e] = values[p]
+            e += np.uint64(half_of(indices[p], shift) == side)
+    begins[indptr.size - 1] = e
 
 
 @inlined

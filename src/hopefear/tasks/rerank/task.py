@@ -13,9 +13,10 @@ from hopefear.core.checks import check_at_least
 from hopefear.core.learner import Learner
 from hopefear.data.lists.candidates import CandidateLists
 from hopefear.data.lists.dataset import Blocks, Gathered, ListDataset, Noting, each
+from hopefear.data.mapped import let_go
 from hopefear.errors import HopefearError
 from hopefear.features.lists.extraction import Extraction
-from hopefear.features.lists.list_features import ListNumbering
+from hopefear.features.lists.list_features import ListNumbering, PiledNumbering
 from hopefear.metrics.lists import ListMetric, ListScores, evaluate_lists, metric_named
 from hopefear.recipes import Scale
 from hopefear.recipes.scales import scale_of
@@ -35,6 +36,7 @@ EPOCHS = 5
 # What "auto" features are, and the fewest lists a feature must tell apart: of trees, of others.
 TREE_FEATURES, TREE_COUNT = "rich,consensus", 5
 OTHER_FEATURES, OTHER_COUNT = "named,score", 1
+NO_LISTS = "there are no lists to learn from"
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,10 @@ class Reranking(Task):
             parts = (data.take(few).rows for few in np.array_split(some, _PARTS))
         plain = Ranker(structure, predictor)
         nothing = dict.fromkeys(("features", "columns", "values"))  # scores are all it takes
-        scored = [(rows._replace(**nothing), plain.scores(rows)) for rows in parts]
+        scored = []
+        for rows in parts:
+            scored.append((rows._replace(**nothing), plain.scores(rows)))
+            let_go(data)
 
         def log_likelihood(temperature: float) -> float:
             warm = Ranker(structure, predictor, temperature)
@@ -166,17 +171,16 @@ def dataset(
     """
     judge = metric_named(metric) if isinstance(metric, str) else metric
     gathered = Gathered(baseline, oracle, judge)
-    numbering: ListNumbering | None = None
+    numbering: PiledNumbering | None = None
     try:
         for block in each(blocks):
             judged = gathered.add(block)
             if numbering is None:
-                extraction, count = chosen(features, block, min_count)
-                score = extraction.score and baseline == "feature"
-                numbering = ListNumbering(replace(extraction, score=score), count, folder)
+                own = numbering_for(block, features, min_count, baseline)
+                numbering = PiledNumbering(own, folder)
             numbering.add(judged)
         if numbering is None:
-            raise HopefearError("there are no lists to learn from")
+            raise HopefearError(NO_LISTS)
         feature_map, numbered = numbering.finish()
     except BaseException:
         if numbering is not None:
@@ -191,6 +195,15 @@ def teaching(data: ListDataset) -> ListDataset:
     if not idle.any():
         return data
     return data.replaced(weights=np.where(idle, 0.0, data.rows.weights))
+
+
+def numbering_for(
+    block: CandidateLists, features: str | Extraction, min_count: int | None, baseline: str
+) -> ListNumbering:
+    """What numbers the features of lists such as these, asked for as in :func:`dataset`."""
+    extraction, count = chosen(features, block, min_count)
+    score = extraction.score and baseline == "feature"
+    return ListNumbering(replace(extraction, score=score), count)
 
 
 def chosen(
