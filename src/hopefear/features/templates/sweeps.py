@@ -191,14 +191,13 @@ def sweep_text(
         write_rows(marks, s, first, place, ends, sayings, final, indptr, indices, values)
 
     ends = groups.first[:-1] + marks.used[-1]
-    spans = [slice(a, b) for a, b in zip(groups.first, ends, strict=False)]
-    everything = partial(_shared, [met.key[span] for span in spans])
+    everything = partial(_shared, met.key, groups.first, ends)
     shared, *_ = team.run([everything, *(partial(order, s) for s in range(n))])
     if shared.size:
         twins = [
             group[groups.template[groups.ptr[g]]]
-            for g, span in enumerate(spans)
-            if shared[0] in met.key[span]
+            for g, end in enumerate(ends)
+            if shared[0] in met.key[groups.first[g] : end]
         ]
         group[np.isin(group, twins)] = twins[0]
         return sweep_text(bound, program, group, keep_names, team, beside)
@@ -241,13 +240,13 @@ def _before(sizes: Any) -> list[int]:
     return [0, *accumulate(map(int, sizes))]
 
 
-def _shared(groups: list[np.ndarray]) -> np.ndarray:
-    """Keys that two groups have."""
-    keys = np.concatenate(groups)
-    seen = np.zeros(1 << (2 * len(keys)).bit_length(), np.uint8)
-    mark_keys(keys, seen)
-    candidates = np.empty(keep_twins(keys, seen, np.empty(0, np.uint64)), np.uint64)
-    keep_twins(keys, seen, candidates)
+def _shared(keys: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Keys that two groups have, of which group g has ``keys[begins[g]:ends[g]]``."""
+    used = int((ends - begins[:-1]).sum())
+    seen = np.zeros(1 << (2 * used).bit_length(), np.uint8)
+    mark_keys(keys, begins, ends, seen)
+    candidates = np.empty(keep_twins(keys, begins, ends, seen, np.empty(0, np.uint64)), np.uint64)
+    keep_twins(keys, begins, ends, seen, candidates)
     candidates.sort()
     return candidates[1:][candidates[1:] == candidates[:-1]]
 
@@ -561,23 +560,25 @@ def _count_rows(place, sayings, size, counts):
 
 
 @lean
-def mark_keys(keys, seen):
+def mark_keys(keys, begins, ends, seen):
     """Note by some bits of keys, two of ``seen`` for each, whether none, one or more have them."""
-    for i in range(len(keys)):
-        byte, shift = _mark_of(keys[i], seen)
-        seen[byte] += np.uint8((((seen[byte] >> shift) & 3) < 2) << shift)
+    for g in range(len(ends)):
+        for i in range(begins[g], ends[g]):
+            byte, shift = _mark_of(keys[np.uint64(i)], seen)
+            seen[byte] += np.uint8((((seen[byte] >> shift) & 3) < 2) << shift)
 
 
 @lean
-def keep_twins(keys, seen, twins):
+def keep_twins(keys, begins, ends, seen, twins):
     """How many keys have bits that more have; they are copied where there is room."""
     n = 0
-    for i in range(len(keys)):
-        byte, shift = _mark_of(keys[i], seen)
-        if (seen[byte] >> shift) & 3 == 2:
-            if len(twins) > 0:
-                twins[n] = keys[i]
-            n += 1
+    for g in range(len(ends)):
+        for i in range(begins[g], ends[g]):
+            byte, shift = _mark_of(keys[np.uint64(i)], seen)
+            if (seen[byte] >> shift) & 3 == 2:
+                if len(twins) > 0:
+                    twins[n] = keys[i]
+                n += 1
     return n
 
 
