@@ -22,7 +22,7 @@ import numpy as np
 from hopefear.core.component import inlined, lean, prefetch
 from hopefear.core.crew import new_crew, take
 from hopefear.core.hashing import mix
-from hopefear.core.memory import together
+from hopefear.core.memory import in_pages
 from hopefear.core.threads import Team
 from hopefear.features.templates.program import (
     BLOCK,
@@ -156,15 +156,15 @@ def sweep_text(
     begins = _before(room + tokens * program.several)  # what does not fire takes an entry too
     valued = bool((program.number >= 0).any())
     # Whatever of these is not touched takes no memory.
-    entries, amounts = together((begins[-1], np.int32), (begins[-1] if valued else 0, np.float32))
+    entries, amounts = in_pages((begins[-1], np.int32), (begins[-1] if valued else 0, np.float32))
     sayings = Sayings(entries, amounts, np.array(begins[:-1]))
     total = int(groups.first[-1])
-    *places, final = together(*((total, kind) for kind in (*_MET, np.int32)))
+    *places, final = in_pages(*((total, kind) for kind in (*_MET, np.int32)))
     met, crew = Met(*places), new_crew(threads)
     slots = _slots_for(int(np.diff(groups.first).max()) + BLOCK + plan.most)
 
     def number_some() -> None:
-        desk, (table,) = new_desk(plan.most, len(group)), together((4 * slots, np.uint64))
+        desk, (table,) = new_desk(plan.most, len(group)), in_pages((4 * slots, np.uint64))
         with np.errstate(over="ignore"):  # hashes wrap; only uncompiled kernels warn
             sweep(plan, crew, groups, desk, table, met, sayings, marks)
 
@@ -173,10 +173,10 @@ def sweep_text(
     of_template[groups.template] = np.repeat(np.arange(len(groups.plain)), np.diff(groups.ptr))
     used, fired = int(marks.used[-1].sum()), marks.fired[-1]
     named, filled = used if keep_names else 0, int(fired.sum())
-    keys, template = together((used, np.uint64), (named, np.uint16))  # these stay
-    token, which = together((named, np.int64), (named, np.int32))
+    keys, template = in_pages((used, np.uint64), (named, np.uint16))  # these stay
+    token, which = in_pages((named, np.int64), (named, np.int32))
     born = Born(token, template, which)
-    indptr, indices, values = together(
+    indptr, indices, values = in_pages(
         *((tokens + 1, np.int64), (filled, np.int32), (filled if valued else 0, np.float32))
     )
     indptr[0] = 0
