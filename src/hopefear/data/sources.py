@@ -71,6 +71,15 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedReader:
     return io.BufferedReader(_Reader(stream, name, raw), _BUFFER)
 
 
+def is_packed(path: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file says that it is unpacked on the way.
+
+    >>> is_packed("a.txt.gz"), is_packed("a.txt")
+    (True, False)
+    """
+    return Path(path).suffix.lower() in _SUFFIX
+
+
 class Source(str):
     """A path whose beginning can be looked at before it is read, though it be a pipe.
 
